@@ -70,7 +70,7 @@ fn batch(count: usize) -> Duration {
     let (to, session) = store(dir.path()).unwrap();
     let blobs: Vec<_> = (0..count).map(|n| blob(n).unwrap()).collect();
     let start = Instant::now();
-    for chunk in blobs.chunks(grainstore::MAX_BATCH) {
+    for chunk in blobs.chunks(grainstore::limits::MAX_BATCH) {
         session.put_batch(chunk.iter().cloned()).unwrap();
     }
     to.flush().unwrap();

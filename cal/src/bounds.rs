@@ -1,22 +1,22 @@
 //! The bounds of a query: namespaces, times, types, visibility and order.
 //!
-//! Plain sets with a membership test each; what they are put together to is the query's business.
+//! Plain sets, each with a membership test; the query combines them.
 
 use grainstore_format::{EpochMs, GrainState, GrainType, VerificationStatus};
 
-/// The namespaces a query looks at, always inside the session.
+/// Namespaces a query reads, always within those of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reach {
-    /// All the session sees.
+    /// All namespaces the session can see.
     #[default]
     Session,
-    /// This namespace alone.
+    /// This namespace only.
     Exact(String),
     /// This namespace and all below it (`ns:...`).
     Subtree(String),
 }
 
-/// A span of time, epoch milliseconds, both ends included.
+/// A time range in epoch milliseconds, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
     /// The first millisecond.
@@ -25,18 +25,18 @@ pub struct TimeRange {
     pub to: EpochMs,
 }
 
-/// Which grains that are not current are let in.
+/// The kinds of non-current grains that are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Visibility {
-    /// Superseded ones.
+    /// Includes superseded grains.
     pub superseded: bool,
-    /// Contradicted ones.
+    /// Includes contradicted grains.
     pub contradicted: bool,
-    /// Retracted ones.
+    /// Includes retracted grains.
     pub retracted: bool,
 }
 
-/// The order grains are visited in; ties by ascending address.
+/// The order in which grains are visited; ties by ascending address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Newest first, by the grain's time.
@@ -51,7 +51,7 @@ pub enum Order {
 pub struct TypeSet(u16);
 
 impl Reach {
-    /// Whether the namespace lies within; `Session` holds them all.
+    /// Returns `true` if the namespace is in the scope; `Session` contains all.
     #[must_use]
     pub fn contains(&self, namespace: &str) -> bool {
         match self {
@@ -62,32 +62,32 @@ impl Reach {
     }
 }
 
-/// Whether `namespace` is `root` or lies below it.
+/// Returns `true` if `namespace` is `root` or lies below it.
 pub(crate) fn is_within(namespace: &str, root: &str) -> bool {
     namespace.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 impl TimeRange {
-    /// All times.
+    /// The unbounded range.
     pub const ALWAYS: Self = Self { from: EpochMs::new(i64::MIN), to: EpochMs::new(i64::MAX) };
 
-    /// Whether the instant lies within.
+    /// Returns `true` if `at` is in the range.
     #[must_use]
     pub fn contains(&self, at: EpochMs) -> bool {
         self.from <= at && at <= self.to
     }
 
-    /// The times in both.
+    /// Returns the intersection of both ranges.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { from: self.from.max(other.from), to: self.to.min(other.to) }
     }
 }
 
 impl Visibility {
-    /// Every grain, current or not.
+    /// Includes every grain, current or not.
     pub const EVERYTHING: Self = Self { superseded: true, contradicted: true, retracted: true };
 
-    /// What either lets in.
+    /// Returns the union of both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -97,8 +97,8 @@ impl Visibility {
         }
     }
 
-    /// Whether a grain in this state is let in now. One that ended without a reason is let in with what
-    /// is superseded.
+    /// Returns `true` if a grain in this state is included at `now`. A grain that has ended without a
+    /// stated reason counts as superseded.
     #[must_use]
     pub fn admits(self, state: &GrainState, now: EpochMs) -> bool {
         let ended = state.superseded_by.is_some() || state.is_current() && state.has_ended(now);
@@ -111,14 +111,14 @@ impl Visibility {
 impl TypeSet {
     /// The ten standard types.
     pub const ALL: Self = Self(0b111_1111_1110);
-    /// Opaque types as well, which no statement names (OMS 19.4): what a query of a host and
-    /// an export are of where they name no type.
+    /// The ten standard types and opaque types, which no CAL statement names (OMS 19.4): the default of
+    /// host queries and exports.
     pub const EVERYTHING: Self = Self(Self::ALL.0 | Self::OPAQUE);
     const OPAQUE: u16 = 1 << 11;
     /// No type: a query that cannot match.
     pub const NONE: Self = Self(0);
 
-    /// The set of one type; empty for types outside the ten.
+    /// Returns the set of one type; empty for types outside the ten.
     #[must_use]
     pub fn of(grain_type: GrainType) -> Self {
         match grain_type {
@@ -127,7 +127,7 @@ impl TypeSet {
         }
     }
 
-    /// Whether the type is in the set.
+    /// Returns `true` if the type is in the set.
     #[must_use]
     pub fn contains(self, grain_type: GrainType) -> bool {
         match grain_type {
@@ -136,18 +136,18 @@ impl TypeSet {
         }
     }
 
-    /// The types in the set, in the order of their bytes.
+    /// Returns the standard types in the set, in the order of their bytes.
     pub fn iter(self) -> impl Iterator<Item = GrainType> {
         GrainType::STANDARD.into_iter().filter(move |grain_type| self.contains(*grain_type))
     }
 
-    /// The types in either set.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The types in both sets.
+    /// Returns the intersection of both sets.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }

@@ -1,16 +1,16 @@
-//! Stopping a statement: by its host, or by its deadline.
+//! Cancellation of a statement: by its host, or by its deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A handle that loops look at. Clones share the request to stop, and a clone of a handle with a deadline
-/// shares that as well.
+/// A cancellation handle that loops poll. Clones share the request to stop; clones of a handle with a
+/// deadline share the deadline as well.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     shared: Arc<Shared>,
     limit: Option<Arc<Limit>>,
-    /// Whether the part of a statement that it is for is wanted no longer.
+    /// Set when the part of the statement this handle belongs to is no longer needed.
     unwanted: Option<Arc<AtomicBool>>,
 }
 
@@ -21,16 +21,16 @@ struct Shared {
     looks: Looks,
 }
 
-/// A deadline, and those it stands within.
+/// A deadline, linked to those that enclose it.
 #[derive(Debug)]
 struct Limit {
     deadline: Instant,
-    /// How far it was put off.
+    /// Microseconds by which the deadline was extended.
     excused_us: AtomicU64,
     outer: Option<Arc<Limit>>,
 }
 
-/// How often it was looked at, and at which look it cancels.
+/// The number of polls so far, and the one at which the handle cancels.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct Looks {
@@ -38,7 +38,7 @@ struct Looks {
     cancels_after: Option<u64>,
 }
 
-/// Why a statement stopped.
+/// The reason a statement stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The host asked for it.
@@ -48,13 +48,13 @@ pub enum Stop {
 }
 
 impl Cancel {
-    /// A handle without a deadline.
+    /// Returns a handle without a deadline.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same handle that also stops `time` from now, or earlier where it already would.
+    /// Returns a handle that also stops after `time` from now, or earlier if this one already would.
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
         let Some(deadline) = Instant::now().checked_add(time) else { return self.clone() };
@@ -63,21 +63,22 @@ impl Cancel {
         Self { limit, ..self.clone() }
     }
 
-    /// The same handle for a part of a statement that may turn out not to be wanted: [`Cancel::drop_part`]
-    /// stops it and its clones, and nobody else. A part has no parts.
+    /// Returns a handle for a part of a statement whose result may turn out not to be needed:
+    /// [`CancelHandle::cancel_part`] stops it and its clones, and no other handle. Parts do not nest.
     pub(crate) fn for_part(&self) -> Self {
         Self { unwanted: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Stops the work that a handle of [`Cancel::for_part`] was made for.
+    /// Stops the work of a handle made by [`CancelHandle::for_part`].
     pub(crate) fn drop_part(&self) {
         if let Some(unwanted) = &self.unwanted {
             unwanted.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Puts the deadlines of this handle off by a time that was spent on what is not the statement's work,
-    /// such as an index that had to be read again. Those that another statement has of the same host stay.
+    /// Extends the deadlines of this handle by time spent on work that is not the statement's, such as
+    /// reloading an index. Deadlines that other statements of the host set on the same handle do not
+    /// change.
     pub fn excuse(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         for limit in self.limits() {
@@ -85,17 +86,18 @@ impl Cancel {
         }
     }
 
-    /// Its deadlines, the one set last first.
+    /// Returns the deadlines, innermost first.
     fn limits(&self) -> impl Iterator<Item = &Limit> {
         std::iter::successors(self.limit.as_deref(), |limit| limit.outer.as_deref())
     }
 
-    /// Asks everyone who holds the handle to stop.
+    /// Requests all holders of the handle to stop.
     pub fn cancel(&self) {
         self.shared.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop, and why. Reads the clock: in tight loops ask every hundred rounds or so.
+    /// Returns the reason to stop, if there is one. Reads the clock: in tight loops poll every hundred
+    /// iterations or so.
     #[must_use]
     pub fn stopped(&self) -> Option<Stop> {
         #[cfg(test)]
@@ -109,14 +111,14 @@ impl Cancel {
         self.limits().any(|limit| limit.is_over(now)).then_some(Stop::Timeout)
     }
 
-    /// A handle that lets so many looks pass and cancels at the next.
+    /// Returns a handle that cancels at the poll after `looks` polls.
     #[cfg(test)]
     pub(crate) fn after(looks: u64) -> Self {
         let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
         Self { shared: Arc::new(Shared { looks, ..Shared::default() }), ..Self::default() }
     }
 
-    /// How often anybody looked.
+    /// Returns the number of polls so far.
     #[cfg(test)]
     pub(crate) fn looks(&self) -> u64 {
         self.shared.looks.had.load(Ordering::Relaxed)
@@ -131,10 +133,10 @@ impl Cancel {
         }
     }
 
-    /// The same as a result, for `?`.
+    /// Returns the reason to stop as an error, for `?`.
     ///
     /// # Errors
-    /// Why to stop.
+    /// The reason to stop.
     pub fn check(&self) -> Result<(), Stop> {
         self.stopped().map_or(Ok(()), Err)
     }

@@ -1,24 +1,24 @@
-//! The registry of error and warning codes this version raises (spec section 9): one row a code.
+//! The registry of error and warning codes this version raises (CAL 22, appendix C), one row a code.
 //!
-//! A row is the variant, the stable code, what it stands for, and what a person can do when the
-//! place it was raised at knows nothing better. Raising them is everybody else's business.
+//! A row has the variant, the stable code, a title, and general advice for places that have no better one.
+//! The codes are raised by the other modules.
 
 macro_rules! registry {
     ($($variant:ident $code:literal $title:literal $advice:literal;)+) => {
-        /// What went wrong, one variant a stable code of spec section 9.
+        /// The kind of an error: one variant for each stable code of CAL appendix C.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
             $(#[doc = concat!("`", $code, "`: ", $title, ".")] $variant,)+
-            /// A refusal of the memory behind CAL; its own `ERR_` code is kept.
+            /// A refusal by the memory behind CAL; its own `ERR_` code is kept.
             Memory,
         }
 
         impl ErrorKind {
-            /// Every kind with a CAL code, in the order of the registry.
+            /// Every kind that has a CAL code, in the order of the registry.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The stable code, e.g. `CAL-E003`; empty for [`ErrorKind::Memory`].
+            /// Returns the stable code, such as `CAL-E003`; empty for [`ErrorKind::Memory`].
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self {
@@ -27,7 +27,7 @@ macro_rules! registry {
                 }
             }
 
-            /// What the code stands for, in a few words.
+            /// Returns the meaning of the code in a few words.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -36,7 +36,7 @@ macro_rules! registry {
                 }
             }
 
-            /// What to do about it where nothing more specific is known.
+            /// Returns general advice, used where nothing more specific is known.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self {
@@ -113,28 +113,28 @@ registry! {
     UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
 }
 
-/// A warning beside an answer (spec sections 5 and 9).
+/// A warning beside an answer (CAL 22).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Warning {
-    /// The stable code, e.g. `CAL-W001`.
+    /// The stable code, such as `CAL-W001`.
     pub code: &'static str,
-    /// What happened, for a person.
+    /// A description for people.
     pub message: String,
 }
 
 /// `CAL-W001`: a relation in the reserved `mg:` space that OMS does not define.
 pub(crate) const UNKNOWN_RELATION: &str = "CAL-W001";
-/// `CAL-W002`: a domain field without the tag of its profile.
+/// `CAL-W002`: a domain field without the tag of its profile (CAL 12.2).
 pub(crate) const PROFILE_NOT_ASKED: &str = "CAL-W002";
-/// `CAL-W003`: a domain prefix nobody registered.
+/// `CAL-W003`: a domain prefix that no profile registers.
 pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
-/// `CAL-W004`: an option this version does not know or honour, ignored.
+/// `CAL-W004`: an option that this version does not know or does not support, ignored.
 pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
-/// `CAL-W005`: a format nobody chose, taken because the budget is tight.
+/// `CAL-W005`: TOON chosen automatically because the budget is tight (CAL 10.9.5).
 pub(crate) const FORMAT_CHOSEN: &str = "CAL-W005";
-/// `CAL-W006`: values left out, of reasonings that wait for their review.
+/// `CAL-W006`: values left out because they come from reasonings that require human review.
 pub(crate) const UNREVIEWED: &str = "CAL-W006";
-/// `CAL-W101`: a namespace outside the session, replaced by the session's.
+/// `CAL-W101`: a namespace outside the session's, replaced by the session's.
 pub(crate) const NAMESPACE_REPLACED: &str = "CAL-W101";
 /// `CAL-W102`: an old name of a grain type.
 pub(crate) const OLD_TYPE_NAME: &str = "CAL-W102";

@@ -1,5 +1,4 @@
-//! Conditions of CAL where there is no statement: `grain export --where`. They mean what they mean
-//! behind WHERE.
+//! CAL conditions without a statement, for `grain export --where`. They mean the same as after WHERE.
 
 use grainstore_format::EpochMs;
 
@@ -10,12 +9,12 @@ use crate::params::Params;
 use crate::parse::parse_conditions;
 use crate::query::Query;
 
-/// The query for the grains that meet these conditions, such as `subject = "alice" AND time BETWEEN
-/// "2025-01-01" AND "2025-12-31"`. Phrases of time are resolved at `now`, prefixes of addresses in
-/// `memory`. Fields of one type need `type = ...` beside them.
+/// Returns the query for the grains that meet these conditions, such as `subject = "alice" AND time BETWEEN
+/// "2025-01-01" AND "2025-12-31"`. Time phrases are resolved against `now`, address prefixes in `memory`.
+/// Fields of one grain type need `type = ...` beside them.
 ///
 /// # Errors
-/// Those of a RECALL with these conditions, with the place in `source`; E008 for parameters.
+/// Those of a RECALL with these conditions, positioned in `source`; E008 for parameters.
 ///
 /// ```
 /// # use grainstore_cal::Memory;

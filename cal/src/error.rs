@@ -1,7 +1,7 @@
-//! The one error type of the crate, in the shape of spec section 7.
+//! The error type of the crate, in the shape of CAL 22.1.
 //!
-//! An error carries byte offsets while it travels and learns line and column at the end, from the
-//! source. This module knows neither grammar nor memory.
+//! An error carries byte offsets while it is passed up; line and column are computed at the end, from the
+//! source. This module knows neither the grammar nor the memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,21 +11,21 @@ use serde::Serialize;
 use crate::codes::ErrorKind;
 use crate::span::Span;
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of CAL: stable code, message, place, and what to do.
+/// An error of CAL: stable code, message, position and suggestion.
 ///
-/// Serialises as the inner object of spec section 7; [`ErrorEnvelope`] adds the outer one.
+/// Serialises as the inner object of CAL 22.1; [`ErrorEnvelope`] adds the outer one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<Detail>);
 
-/// Where in the query it happened.
+/// Position of an error in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// First byte, from 0.
     pub start: usize,
-    /// Byte after the last.
+    /// End offset in bytes, exclusive.
     pub end: usize,
     /// Line of the first byte, from 1.
     pub line: usize,
@@ -33,10 +33,10 @@ pub struct Position {
     pub col: usize,
 }
 
-/// `{"error": {...}}`, the answer of a request that failed.
+/// `{"error": {...}}`, the answer to a request that failed.
 #[derive(Debug, Serialize)]
 pub struct ErrorEnvelope<'e> {
-    /// The error itself.
+    /// The error.
     pub error: &'e Error,
 }
 
@@ -55,7 +55,7 @@ struct Detail {
     suggestion: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     example: Option<Cow<'static, str>>,
-    /// Whether the example is the statement that was refused, mended.
+    /// True if `example` is the refused statement, corrected.
     #[serde(skip)]
     mended: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -63,7 +63,7 @@ struct Detail {
 }
 
 impl Error {
-    /// An error without a place; the suggestion is the general advice of the code.
+    /// Returns an error without a position; its suggestion is the general advice for the code.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Detail {
             kind,
@@ -79,7 +79,7 @@ impl Error {
         }))
     }
 
-    /// A refusal of the memory, under the memory's own code.
+    /// Returns a refusal by the memory, under the memory's own code.
     pub(crate) fn memory(code: Cow<'static, str>, message: String, hint: String) -> Self {
         let mut error = Self::new(ErrorKind::Memory, message);
         error.0.code = code;
@@ -89,41 +89,41 @@ impl Error {
         error
     }
 
-    /// The same error at a place, unless it has one already.
+    /// Sets the span, unless one is set already.
     #[must_use]
     pub(crate) fn at(mut self, span: Span) -> Self {
         self.0.span.get_or_insert(span);
         self
     }
 
-    /// The same error at a place, unless it has one or is the memory's, which knows of no query.
+    /// Sets the span, unless one is set already or the error is the memory's, which knows no query.
     #[must_use]
     pub(crate) fn within(self, span: Span) -> Self {
         if self.0.kind == ErrorKind::Memory { self } else { self.at(span) }
     }
 
-    /// The same error with a better suggestion.
+    /// Replaces the suggestion.
     #[must_use]
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.0.suggestion = suggestion.into();
         self
     }
 
-    /// The same error under the words of a host that knows why, and what to do.
+    /// Replaces message and suggestion with those of a host that knows the cause and the remedy.
     #[must_use]
     pub fn because(mut self, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
         self.0.message = message.into();
         self.suggest(suggestion)
     }
 
-    /// The same error with a query that works.
+    /// Sets an example query that works.
     #[must_use]
     pub(crate) fn example(mut self, example: &'static str) -> Self {
         self.0.example = Some(Cow::Borrowed(example));
         self
     }
 
-    /// The same error with the statement that was probably meant.
+    /// Sets the statement that was probably meant as the example.
     #[must_use]
     pub(crate) fn correct(mut self, statement: String) -> Self {
         self.0.example = Some(Cow::Owned(statement));
@@ -131,12 +131,12 @@ impl Error {
         self
     }
 
-    /// Whether its example is the refused statement, mended.
+    /// Returns `true` if the example is the refused statement, corrected.
     pub(crate) fn is_mended(&self) -> bool {
         self.0.mended
     }
 
-    /// The same error with the values that would have been accepted.
+    /// Sets the values that would have been accepted.
     #[must_use]
     pub(crate) fn valid<V: Into<Cow<'static, str>>>(
         mut self,
@@ -146,80 +146,81 @@ impl Error {
         self
     }
 
-    /// The same error with line and column counted in `source`.
+    /// Computes line and column of the span in `source`.
     #[must_use]
     pub(crate) fn locate(mut self, source: &str) -> Self {
         self.0.position = self.0.span.map(|span| position(source, span));
         self
     }
 
-    /// The same error where `place` says its place is; without one where it says none.
+    /// Maps the span through `place`, which may drop it.
     #[must_use]
     pub(crate) fn moved(mut self, place: impl FnOnce(Span) -> Option<Span>) -> Self {
         self.0.span = self.0.span.and_then(place);
         self
     }
 
-    /// The same error with the JSON Pointer of its place.
+    /// Sets the JSON Pointer of the value the error is about.
     #[must_use]
     pub(crate) fn pointing(mut self, pointer: String) -> Self {
         self.0.pointer = Some(pointer);
         self
     }
 
-    /// Where it happened, in bytes of what was parsed.
+    /// Returns the span in the text that was parsed.
     pub(crate) fn span(&self) -> Option<Span> {
         self.0.span
     }
 
-    /// What went wrong.
+    /// Returns the kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The stable code: `CAL-E...`, or the memory's own `ERR_...`.
+    /// Returns the stable code: `CAL-E...`, or the memory's own `ERR_...`.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// Where it happened, before lines were counted.
+    /// Returns the span, before line and column are computed.
     pub(crate) fn place(&self) -> Option<Span> {
         self.0.span
     }
 
-    /// What happened, for a person.
+    /// Returns a description for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where it happened, if it has a place in the query.
+    /// Returns the position, if the error has one in the query.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.0.position
     }
 
-    /// The JSON Pointer (RFC 6901) of the value it is about, for a query in JSON.
+    /// Returns the JSON Pointer (RFC 6901) of the value the error is about, for a query in JSON.
     #[must_use]
     pub fn pointer(&self) -> Option<&str> {
         self.0.pointer.as_deref()
     }
 
-    /// What to do about it.
+    /// Returns advice on how to correct it.
     #[must_use]
     pub fn suggestion(&self) -> &str {
         &self.0.suggestion
     }
 
-    /// A query that works, where one helps: the refused one as it was probably meant, where that can be told.
+    /// Returns a query that works: the refused one, corrected, where the correction can be told; else an
+    /// example or `None`.
     #[must_use]
     pub fn example_query(&self) -> Option<&str> {
         self.0.example.as_deref()
     }
 
-    /// The values that would have been accepted; empty where they are not a list.
+    /// Returns the values that would have been accepted; empty if they cannot be listed.
     #[must_use]
     pub fn valid_values(&self) -> &[Cow<'static, str>] {
         &self.0.valid_values

@@ -1,6 +1,6 @@
-//! What a streamed ASSEMBLE tells while it is put together, and who listens (spec section 8).
+//! Events of a streamed ASSEMBLE, and the trait that receives them (CAL 11).
 //!
-//! Data only. When which event is due is the executor's business, how it travels the host's.
+//! Data only. The executor decides when an event is sent, the host how it is transported.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use serde::{Serialize, Serializer};
 use crate::codes::Warning;
 use crate::error::Error;
 
-/// Takes the events of a streamed ASSEMBLE, in their order, while it is put together. The time it takes
-/// for them is not the statement's, as long as [`crate::Options::patience`] lasts.
+/// Receives the events of a streamed ASSEMBLE, in order, while it is assembled. Time spent in the listener
+/// does not count against the deadline of the statement, up to [`crate::Options::patience`].
 pub trait Listener {
-    /// The statement was checked and may run: what follows are events, the last of which says how it
-    /// ended. Without this call there is none.
+    /// Called when the statement has been checked and may run. Events follow, the last of which says how it
+    /// ended. If this is not called, there are no events.
     fn begins(&mut self, began: &Began<'_>) {
         let _ = began;
     }
 
-    /// The text is written, and events that tell of what is in it follow: of this many grains. Called once,
-    /// or not at all where it did not come so far.
+    /// Called when the text is complete and before the events that depend on it, with the number of grains
+    /// in it. Called at most once: not at all if the assembly ended earlier.
     fn gives(&mut self, grains: u64) {
         let _ = grains;
     }
 
-    /// One event. `Break` cancels the assembly, and no event follows.
+    /// Receives one event. `Break` cancels the assembly; no event follows.
     fn event(&mut self, event: Event) -> ControlFlow<()>;
 }
 
@@ -35,27 +35,27 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Listener for F {
     }
 }
 
-/// A stream that begins.
+/// The start of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Began<'b> {
-    /// The id that its events carry.
+    /// The id carried by its events.
     pub assembly_id: &'b str,
-    /// The events that were asked for and the size of a chunk: `progress, chunks, chunk_size = 100`.
+    /// The event classes requested and the chunk size: `progress, chunks, chunk_size = 100`.
     pub options: &'b str,
 }
 
-/// One event. As JSON an object of `type`, `assembly_id` and what the kind has.
+/// One event. Its JSON is an object of `type`, `assembly_id` and the fields of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// `asm_` and 16 hex digits, made of the query, its parameters, its format and now: the same for
-    /// the same.
+    /// `asm_` and 16 hex digits, derived from the query, its parameters, its format and the current time:
+    /// equal inputs give equal ids.
     pub assembly_id: Arc<str>,
-    /// What happened.
+    /// The kind of event and its fields.
     pub kind: EventKind,
 }
 
-/// What an event tells.
+/// The kind of an event, with its fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -65,105 +65,105 @@ pub enum EventKind {
         /// The name of the assembly.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// What it is for.
+        /// The purpose (FOR).
         #[serde(skip_serializing_if = "Option::is_none")]
         intent: Option<String>,
         /// The labels of its sources, in the order of FROM.
         sources: Vec<String>,
-        /// What it may take.
+        /// The budget.
         budget: Allowance,
     },
     /// `source_started`.
     SourceStarted {
-        /// Its label.
+        /// Label of the source.
         source: String,
-        /// Its place in FROM, from 0.
+        /// Position in FROM, from 0.
         index: u64,
     },
     /// `source_completed`.
     SourceCompleted {
-        /// Its label.
+        /// Label of the source.
         source: String,
-        /// Its place in FROM, from 0.
+        /// Position in FROM, from 0.
         index: u64,
         /// Grains it found, before duplicates are removed.
         grain_count: u64,
-        /// What all of them would take in the format of the assembly.
+        /// Tokens of all its grains at standard level in the format of the assembly.
         estimated_tokens: u64,
-        /// Why it failed, if it did; the assembly goes on without it.
+        /// The error if the source failed; the assembly continues without it.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
     /// `dedup_completed`.
     DedupCompleted {
-        /// Grains of all sources.
+        /// Grains of all sources before deduplication.
         before: u64,
-        /// Those that are left.
+        /// Grains left after it.
         after: u64,
     },
-    /// `budget_allocated`: where a source failed, sent once with its share and once without.
+    /// `budget_allocated`: if a source failed, sent once with its share and once with it redistributed.
     BudgetAllocated {
-        /// What each source is given.
+        /// The share of each source.
         allocations: Vec<Allocation>,
     },
     /// `disclosure_decided`.
     DisclosureDecided {
-        /// What becomes of the grains of each source.
+        /// Disclosure levels of the grains of each source.
         levels: Vec<Levels>,
     },
-    /// `chunk`: some whole elements or rows. All of them joined are the formatted text.
+    /// `chunk`: whole elements or rows. All chunks joined are the formatted text.
     Chunk {
-        /// Its number, from 0.
+        /// Index of the chunk, from 0.
         chunk_index: u64,
         /// The text.
         content: String,
-        /// Its tokens, by the counter in use.
+        /// Its tokens, by the token counter in use.
         tokens: u64,
-        /// What is left of the budget behind it, in its unit.
+        /// Budget left after this chunk, in its unit.
         budget_remaining: u64,
     },
-    /// `assembly_completed`: the last event of an assembly that was finished.
+    /// `assembly_completed`: the last event of an assembly that completed.
     AssemblyCompleted {
-        /// What it came to.
+        /// Totals of the assembly.
         summary: Summary,
     },
-    /// `error`: that of a source, and the assembly goes on; without a source the last event.
+    /// `error`: with a source, that source failed and the assembly continues; without one, it is the last
+    /// event.
     Error {
         /// Its stable code.
         code: String,
-        /// What happened.
+        /// A description for people.
         message: String,
-        /// The label of the source it is of.
+        /// Label of the source that failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<String>,
     },
-    /// `cancelled`: the last event of an assembly that somebody did not want any longer. What was sent
-    /// before it holds.
+    /// `cancelled`: the last event of an assembly that was cancelled. Chunks sent before it stay valid.
     Cancelled {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// A budget.
+/// A budget: an amount and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Allowance {
-    /// How many.
+    /// The number of units.
     pub amount: u64,
-    /// Of what: `tokens` or `grains`.
+    /// The unit: `tokens` or `grains`.
     pub unit: &'static str,
 }
 
-/// What a source is given of the budget; as JSON under the name of its unit.
+/// The share of the budget allocated to a source; in JSON its key is the name of the unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
     /// The label of the source.
     pub source: String,
-    /// How much.
+    /// The share.
     pub given: Allowance,
 }
 
-/// What becomes of the grains of a source.
+/// Disclosure levels of the grains of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Levels {
     /// The label of the source.
@@ -178,14 +178,14 @@ pub struct Levels {
     pub omitted: u64,
 }
 
-/// What an assembly came to.
+/// Totals of a completed assembly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Tokens of the text, by the counter in use.
+    /// Tokens of the text, by the token counter in use.
     pub tokens_used: u64,
-    /// What is left of the budget, in its unit.
+    /// Budget left, in its unit.
     pub budget_remaining: u64,
-    /// The part of the budget that was used, from 0 to 1, in ten-thousandths.
+    /// Share of the budget that was used, 0 to 1, rounded to ten-thousandths.
     pub utilization: f64,
     /// Grains in the text.
     pub grains_included: u64,
@@ -195,17 +195,17 @@ pub struct Summary {
     pub sources_failed: Vec<String>,
     /// The format of the text.
     pub format: &'static str,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
 
-/// What STREAM asks for.
+/// Classes of events that STREAM selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Progress,
     Budget,
     Chunks,
-    /// Sent whatever was asked for.
+    /// Sent whatever was requested.
     Always,
 }
 
@@ -216,7 +216,7 @@ impl EventKind {
         self.row().0
     }
 
-    /// Which option of STREAM asks for it.
+    /// Returns the class of STREAM that selects it.
     pub(crate) const fn class(&self) -> Class {
         self.row().1
     }
@@ -237,7 +237,7 @@ impl EventKind {
     }
 }
 
-/// An event as it travels.
+/// The JSON form of an event.
 #[derive(Serialize)]
 struct Wire<'e> {
     #[serde(rename = "type")]

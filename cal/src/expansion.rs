@@ -1,36 +1,36 @@
-//! What is linked to the best answers of a recall: by which links, how far, how much of it (OMS 14, 28.6).
+//! Expansion of a recall along links: which links are followed, how far and how many (OMS 14, 28.6).
 //!
-//! Which grains a link leads to is the memory's business.
+//! The memory resolves links to grains.
 
 use serde::Serialize;
 
-/// Which way links are followed.
+/// The direction in which links are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From subject to object; from a grain to those it names.
+    /// Outgoing: from subject to object; from a grain to those it names.
     Out,
-    /// From object to subject; from a grain to those that name it.
+    /// Incoming: from object to subject; from a grain to those that name it.
     In,
-    /// Both ways.
+    /// Both directions.
     #[default]
     Both,
 }
 
 impl Direction {
-    /// Whether links are followed from where they start.
+    /// Returns `true` if outgoing links are followed.
     #[must_use]
     pub fn goes_out(self) -> bool {
         self != Self::In
     }
 
-    /// Whether links are followed from where they end.
+    /// Returns `true` if incoming links are followed.
     #[must_use]
     pub fn goes_in(self) -> bool {
         self != Self::Out
     }
 
-    /// The same links, followed from their other end.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -41,28 +41,28 @@ impl Direction {
     }
 }
 
-/// How one grain is linked to another.
+/// A kind of link between two grains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// The object of the one, a text, is the subject of the other.
+    /// The object of the first, a text, is the subject of the second.
     Triple,
-    /// Both have the same subject. This has no direction.
+    /// Both have the same subject. This link has no direction.
     Subject,
-    /// The one names the other in `derived_from` (OMS 14.1).
+    /// The first names the second in `derived_from` (OMS 14.1).
     DerivedFrom,
-    /// The one names the other in `related_to`, whatever the relation type (OMS 14.2).
+    /// The first names the second in `related_to`, with any relation type (OMS 14.2).
     RelatedTo,
-    /// The one names the other as its `parent_message_id` (OMS 28.6).
+    /// The first names the second as its `parent_message_id` (OMS 28.6).
     Reply,
 }
 
 impl Link {
-    /// All of them.
+    /// All kinds of links.
     pub const ALL: [Self; 5] =
         [Self::Triple, Self::Subject, Self::DerivedFrom, Self::RelatedTo, Self::Reply];
 
-    /// Its name: `triple`, `subject`, `derived_from`, `related_to`, `reply`.
+    /// Returns the name: `triple`, `subject`, `derived_from`, `related_to`, `reply`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Link {
         }
     }
 
-    /// The one of this name.
+    /// Returns the kind of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|link| link.name() == name)
@@ -86,23 +86,23 @@ impl Link {
 pub struct Links(u8);
 
 impl Links {
-    /// None.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// Whether this kind is among them.
+    /// Returns `true` if the kind is in the set.
     #[must_use]
     pub fn contains(self, link: Link) -> bool {
         self.0 & 1 << link as u8 != 0
     }
 
-    /// Those that are among them, in the order of [`Link::ALL`].
+    /// Returns the kinds in the set, in the order of [`LinkKind::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Link> {
         Link::ALL.into_iter().filter(move |link| self.contains(*link))
     }
 }
 
 impl Default for Links {
-    /// All but [`Link::Subject`]: about one person there is much that has little to do with each other.
+    /// All kinds but [`LinkKind::Subject`], because grains about one person often have little else in common.
     fn default() -> Self {
         Link::ALL.into_iter().filter(|link| *link != Link::Subject).collect()
     }
@@ -114,52 +114,51 @@ impl FromIterator<Link> for Links {
     }
 }
 
-/// What is linked to the best answers is an answer too.
+/// Options for adding grains linked to the best answers of a recall.
 ///
-/// An answer with the score `s` gives a grain that is `d` links away, by the shortest way, `decay`^`d`
-/// of what that grain's own score `o` is short of it: `o + decay^d (s - o)`, and the best of these
-/// offers counts. A grain that answers nothing has 0 of its own. So no grain gets a higher score than
-/// the answer that led to it, and no score goes down.
+/// An answer with score `s` raises the score `o` of a grain `d` links away, by the shortest path, to
+/// `o + decay^d (s - o)`; the best of these values counts. A grain that is not an answer has `o` = 0. So no
+/// grain scores higher than the answer that led to it, and no score decreases.
 ///
-/// What lies on the way meets what an answer does but for conditions on types, times and fields: it is
-/// in the namespaces, of the user and in a state the query asks for, at the time it asks about.
+/// Grains on the path must be in the namespaces, of the user and in a state the query admits, at the time
+/// it asks about; its conditions on types, times and fields do not apply to them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expansion {
-    /// Links from an answer to what it leads to at most: 1 to [`Expansion::MAX_HOPS`].
+    /// Maximum links from an answer to an added grain: 1 to [`Expansion::MAX_HOPS`].
     pub hops: usize,
-    /// Answers that are followed, the best ones: 1 to [`Expansion::MAX_SEEDS`]. Where nothing is
-    /// searched for, the first ones in the order of the query.
+    /// Number of best answers whose links are followed: 1 to [`Expansion::MAX_SEEDS`]. Without a search,
+    /// the first ones in the order of the query.
     pub seeds: usize,
-    /// The links that are followed; not none.
+    /// The kinds of links followed; not empty.
     pub links: Links,
-    /// Which way they are followed.
+    /// The direction in which they are followed.
     pub direction: Direction,
-    /// Grains that one grain leads to by one kind of link and direction, the newest ones, or the first
-    /// it names: 1 to [`Expansion::MAX_FAN_OUT`].
+    /// Maximum grains reached from one grain by one kind of link in one direction, the newest ones, or the
+    /// first it names: 1 to [`Expansion::MAX_FAN_OUT`].
     pub fan_out: usize,
-    /// Grains that are reached in all: 1 to [`Expansion::MAX_REACHED`].
+    /// Maximum grains reached in all: 1 to [`Expansion::MAX_REACHED`].
     pub reached: usize,
-    /// What is left of a score behind each link: more than 0, less than 1.
+    /// Factor applied to a score for each link: more than 0, less than 1.
     pub decay: f64,
-    /// Whether conditions on types, times, fields and addresses are for the answers that are followed
-    /// and not for what they lead to. Else nothing is shown that does not meet them.
+    /// True if conditions on types, times, fields and addresses apply to the seeds only and not to the
+    /// grains reached from them; otherwise grains that do not meet them are not shown.
     pub freely: bool,
 }
 
 impl Expansion {
-    /// Links on a way at most.
+    /// The largest `hops`.
     pub const MAX_HOPS: usize = 3;
-    /// Answers followed at most.
+    /// The largest `seeds`.
     pub const MAX_SEEDS: usize = 64;
-    /// Grains one grain leads to at most, by one kind of link and direction.
+    /// The largest `fan_out`.
     pub const MAX_FAN_OUT: usize = 256;
-    /// Grains reached at most.
+    /// The largest `max_reached`.
     pub const MAX_REACHED: usize = 4_096;
 }
 
 impl Default for Expansion {
-    /// One link from the best 16, both ways, to at most 32 grains each and 512 in all, for a quarter of what
-    /// they are short of; what is linked meets the conditions.
+    /// One link from the best 16 answers, in both directions, to at most 32 grains each and 512 in all,
+    /// with a decay of a quarter; linked grains must meet the conditions.
     fn default() -> Self {
         Self {
             hops: 1,

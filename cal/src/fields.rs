@@ -1,6 +1,6 @@
-//! The field table of spec section 4: name, type it belongs to, values, operators, sorting.
+//! The table of CAL fields (CAL 5.2, 6, appendix E): name, owning type, values, operators, sorting.
 //!
-//! One table drives lookup, messages, checking and matching. It knows no syntax and no memory.
+//! Lookup, messages, checking and matching all use this one table. It knows no syntax and no memory.
 
 use grainstore_format::GrainType;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::suggest;
 use crate::types;
 
-/// What a field holds, which decides the values it is compared with.
+/// The kind of a field, which decides the values it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Text, compared exactly by code point.
@@ -18,32 +18,32 @@ pub(crate) enum Shape {
     Word(Vocabulary),
     /// A content address as text, with or without `sha256:`.
     Address,
-    /// A number; `unit` ones lie in 0..=1.
+    /// A number; if `unit`, it lies in 0..=1.
     Number { unit: bool },
-    /// True or false.
+    /// A boolean.
     Flag,
     /// A list of texts.
     List,
-    /// A point in time, epoch milliseconds.
+    /// A point in time in epoch milliseconds.
     Time,
     /// The name of a grain type.
     Type,
     /// The grain's own address.
     Hash,
-    /// Text search, not exact comparison.
+    /// Text for full-text search, not exact comparison.
     Search,
-    /// How well the grain answers the search, in 0..=1.
+    /// The search score of the grain, in 0..=1.
     Score,
 }
 
-/// A closed list of values and the error an unknown one raises.
+/// A closed list of values, and the error for a value outside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vocabulary {
     pub(crate) error: ErrorKind,
     pub(crate) values: &'static [&'static str],
 }
 
-/// Operator sets of the table.
+/// Operator sets, as bit masks.
 pub(crate) mod ops {
     /// `=`.
     pub(crate) const EQ: u16 = 1;
@@ -63,11 +63,11 @@ pub(crate) mod ops {
     pub(crate) const BETWEEN: u16 = 128;
     /// `>=` and `>`.
     pub(crate) const AT_LEAST: u16 = 256;
-    /// All four that compare sizes.
+    /// The four operators that compare magnitudes.
     pub(crate) const ORDER: u16 = AT_LEAST | AT_MOST;
 }
 
-/// The spelling of each operator set, for messages.
+/// Spellings of each operator set, for messages.
 const OP_NAMES: [(u16, &[&str]); 9] = [
     (ops::EQ, &["="]),
     (ops::NE, &["!="]),
@@ -80,32 +80,32 @@ const OP_NAMES: [(u16, &[&str]); 9] = [
     (ops::BETWEEN, &["BETWEEN"]),
 ];
 
-/// One row of the table.
+/// One row of the field table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// The name in CAL.
+    /// Name in CAL.
     pub(crate) name: &'static str,
-    /// The payload field it reads; the name itself unless OMS calls it otherwise.
+    /// The payload field it reads; equals `name` unless OMS uses another name.
     pub(crate) payload: &'static str,
-    /// The only type that has it; none for common fields.
+    /// The only type that has the field; `None` for common fields.
     pub(crate) owner: Option<GrainType>,
     pub(crate) shape: Shape,
-    /// The operators it takes, from [`ops`].
+    /// Operators it takes, from [`ops`].
     pub(crate) operators: u16,
-    /// Whether ORDER BY takes it.
+    /// True if ORDER BY takes it.
     pub(crate) sortable: bool,
 }
 
-/// A field is its row.
+/// A reference to a row of the field table.
 pub(crate) type FieldRef = &'static Field;
 
 impl Field {
-    /// The name in CAL.
+    /// Returns the name in CAL.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The operators it takes, spelled out.
+    /// Returns the spellings of the operators it takes.
     pub(crate) fn operator_names(&self) -> impl Iterator<Item = &'static str> {
         let taken = self.operators;
         OP_NAMES
@@ -115,35 +115,35 @@ impl Field {
     }
 }
 
-/// The field of this name.
+/// Returns the field of this name.
 pub(crate) fn by_name(name: &str) -> Option<FieldRef> {
     FIELDS.iter().find(|field| field.name == name)
 }
 
-/// The field that reads this payload field, if one does.
+/// Returns the field that reads this payload field, if there is one.
 pub(crate) fn by_payload(payload: &str) -> Option<FieldRef> {
     FIELDS.iter().find(|field| field.payload == payload)
 }
 
-/// The names a statement about `grain_type` may use; the common ones alone without a type.
+/// Returns the names that a statement about `grain_type` may use; without a type, the common ones.
 pub(crate) fn names_for(grain_type: Option<GrainType>) -> impl Iterator<Item = &'static str> {
     let usable = move |field: &&Field| field.owner.is_none() || field.owner == grain_type;
     FIELDS.iter().filter(usable).map(|field| field.name)
 }
 
-/// The fields that SELECT and PROJECT take in a statement about `grain_type`.
+/// Returns the fields that SELECT and PROJECT take in a statement about `grain_type`.
 pub(crate) fn projectable_names(
     grain_type: Option<GrainType>,
 ) -> impl Iterator<Item = &'static str> {
     names_for(grain_type).filter(|name| !NOT_PROJECTABLE.contains(name))
 }
 
-/// The names of every field, for "did you mean".
+/// Returns the names of all fields, for "did you mean".
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().map(|field| field.name)
 }
 
-/// E004 for a name that is no field, in a statement about `grain_type`.
+/// Returns E004 for a name that is no field, in a statement about `grain_type`.
 pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
     let near = suggest::closest(name, names_for(grain_type)).map(|(near, _)| near);
     let advice = match near.or_else(|| Some(suggest::closest(name, names())?.0)) {
@@ -155,10 +155,10 @@ pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
     error.suggest(advice).valid(names_for(grain_type))
 }
 
-/// What to do about an unknown field in a statement about no type.
+/// Advice for an unknown field in a statement that names no type.
 const NO_TYPE: &str = "use a listed field, or name the grain type whose field it is";
 
-/// That the field is of another type than the statement is about, where it is.
+/// Returns a note that the field belongs to another type than the statement is about; else an empty string.
 fn only_of(name: &str, grain_type: Option<GrainType>) -> String {
     match by_name(name).and_then(|field| field.owner) {
         Some(owner) if Some(owner) != grain_type => {
@@ -168,19 +168,19 @@ fn only_of(name: &str, grain_type: Option<GrainType>) -> String {
     }
 }
 
-/// The names ORDER BY takes.
+/// Returns the names that ORDER BY takes.
 pub(crate) fn sortable_names() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(|field| field.sortable).map(|field| field.name)
 }
 
-/// The fields GROUP BY takes.
+/// Fields that GROUP BY takes.
 pub(crate) const GROUPABLE: [&str; 7] =
     ["subject", "relation", "object", "user_id", "type", "verification_status", "source_type"];
 
-/// The fields SELECT does not take.
+/// Fields that SELECT and PROJECT do not take.
 const NOT_PROJECTABLE: [&str; 4] = ["query", "namespace", "recall_priority", "epistemic_status"];
 
-/// Whether SELECT takes the field.
+/// Returns `true` if SELECT takes the field.
 pub(crate) fn is_projectable(field: &Field) -> bool {
     !NOT_PROJECTABLE.contains(&field.name)
 }
@@ -189,7 +189,7 @@ const ACTION_PHASES: Vocabulary = Vocabulary {
     error: ErrorKind::BadActionPhase,
     values: &["definition", "call", "result", "complete"],
 };
-/// Both vocabularies of goal states; [`payload_goal_state`] joins them.
+/// Goal states in both vocabularies (CAL and OMS); [`payload_goal_state`] maps one to the other.
 pub(crate) const GOAL_STATES: Vocabulary = Vocabulary {
     error: ErrorKind::BadGoalState,
     values: &["active", "satisfied", "failed", "suspended", "completed", "abandoned", "blocked"],
@@ -207,7 +207,7 @@ const VERIFICATION_STATUSES: Vocabulary = Vocabulary {
     values: &["unverified", "verified", "contested", "retracted"],
 };
 
-/// The spelling of a goal state in payloads.
+/// Returns the spelling of a goal state in payloads.
 pub(crate) fn payload_goal_state(state: &str) -> &str {
     match state {
         "completed" => "satisfied",
@@ -245,7 +245,7 @@ impl Field {
     }
 }
 
-/// The table: common fields first, then each type's own.
+/// The table: common fields first, then those of each type.
 #[rustfmt::skip]
 static FIELDS: [Field; 49] = [
     common("query", Shape::Search, EQ),

@@ -1,5 +1,5 @@
-//! Whether a checked statement may run: what a host is told of it before anything is looked at, and
-//! where it says no (spec section 6). Knows no tokens, no quotas and no firewall: those are the host's.
+//! Admission of checked statements by the host, before any data is read (CAL 18.1, 20.2, 20.3). This module
+//! knows no tokens, quotas or firewall: those are the host's.
 
 use grainstore_format::{Grain, GrainType};
 
@@ -8,52 +8,53 @@ use crate::check::complexity::Weighed;
 use crate::check::plan::RequestPlan;
 use crate::memory::MemoryError;
 
-/// Asked about every statement that passed the checker, and about grains from several threads at once.
+/// Decides on every statement that passed the checker. It is asked about grains from several threads at
+/// once.
 pub trait Gate: Sync {
-    /// Says whether the statement may run.
+    /// Decides if the statement may run.
     ///
     /// # Errors
-    /// Why it may not, under the host's own code.
+    /// The refusal, under the host's own code.
     fn admit(&self, admission: &Admission) -> Result<(), MemoryError>;
 
-    /// Says whether a RECALL or HISTORY may give out this grain with all its fields; asked where neither
-    /// SELECT nor anything else chooses among them, and of both grains of a DIFF.
+    /// Decides if a RECALL or HISTORY may return this grain with all its fields. Called if neither SELECT
+    /// nor another stage chooses among the fields, and for both grains of a DIFF.
     ///
     /// # Errors
-    /// Why it may not; the whole statement is refused.
+    /// The refusal; it refuses the whole statement.
     fn gives_whole(&self, grain: &Grain) -> Result<(), MemoryError>;
 
-    /// Whether [`Admission::texts`] are looked at; making them costs time.
+    /// Returns `true` if [`AdmissionRequest::texts`] is needed; building it costs time.
     fn reads_text(&self) -> bool {
         false
     }
 }
 
-/// What is known of a statement before it runs.
+/// Properties of a statement known before it runs.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Admission {
-    /// Which statement it is.
+    /// The type of statement.
     pub statement_type: StatementType,
     /// The tier it needs.
     pub tier: u8,
-    /// Everything it does, each once: its own operation, those of the entries of a BATCH, and those of the
-    /// recalls whose grains it gives out.
+    /// All operations it performs, each once: its own, those of the entries of a BATCH, and those of the
+    /// recalls whose grains it returns.
     pub operations: Vec<Operation>,
-    /// The grain types it names to read, each once.
+    /// Grain types it names for reading, each once.
     pub reads: Vec<GrainType>,
     /// The grain type it writes.
     pub writes: Option<GrainType>,
-    /// How much work it may be, by the table in docs/cal.md. The same for every store.
+    /// Estimated cost, by the table in docs/cal.md. It does not depend on the store.
     pub complexity: u64,
-    /// The most grains one of its recalls gives; none where every match counts.
+    /// The most grains that one of its recalls returns; `None` if all matches count.
     pub asked: Option<u64>,
-    /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty where
-    /// nobody reads them.
+    /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty unless
+    /// [`AdmissionGate::needs_texts`].
     pub texts: Vec<String>,
 }
 
-/// What a capability token may allow (spec section 6, `allowed_ops`).
+/// An operation that a capability token may allow (CAL 18.1, `allowed_ops`).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -61,21 +62,21 @@ pub struct Admission {
 pub enum Operation {
     /// RECALL and set operations.
     Recall,
-    /// ASSEMBLE, with the recalls it is made of: their grains are seen as text alone.
+    /// ASSEMBLE, with the recalls of its sources: their grains are returned as text only.
     Assemble,
-    /// RECALL .. COUNT.
+    /// RECALL with COUNT.
     Count,
     /// EXISTS.
     Exists,
-    /// EXPLAIN, whatever it explains: nothing of that runs.
+    /// EXPLAIN of any statement, which does not run.
     Explain,
     /// HISTORY.
     History,
     /// DESCRIBE.
     Describe,
-    /// BATCH, beside what its entries are.
+    /// BATCH, in addition to the operations of its entries.
     Batch,
-    /// COALESCE, with its branches.
+    /// COALESCE and its branches.
     Coalesce,
     /// ADD.
     Add,
@@ -88,8 +89,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Those that read, in the order of the specification; the last keeps something for the session
-    /// where it runs in Tier 0.
+    /// Operations that read, in the order of CAL 18.1; the last stores a template for the session when it
+    /// runs in Tier 0.
     pub const READING: [Self; 10] = [
         Self::Recall,
         Self::Assemble,
@@ -103,12 +104,12 @@ impl Operation {
         Self::DefineTemplate,
     ];
 
-    /// Those that write.
+    /// Operations that write.
     pub const EVOLVING: [Self; 3] = [Self::Add, Self::Supersede, Self::Revert];
 }
 
 impl Admission {
-    /// `tier` is that of [`Statement::tier`], or the one a DEFINE TEMPLATE is asked for in.
+    /// `tier` is [`Statement::tier`], or the tier requested for a DEFINE TEMPLATE.
     pub(crate) fn of(
         statement: &Statement<'_>,
         tier: u8,

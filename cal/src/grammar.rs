@@ -1,7 +1,7 @@
-//! The grammar as data: what DESCRIBE grammar shows, production by production.
+//! The grammar as data, shown by DESCRIBE grammar (CAL 8.6).
 //!
-//! It is the parser's own: its tests read this text, say every sentence it allows to the
-//! parser, and derive from it whatever the parser takes. Neither can have what the other has not.
+//! Tests of the parser read this text, parse every sentence it allows, and derive from it every statement
+//! the parser accepts, so grammar and parser cannot differ.
 
 /// The productions, the notation they are in, and what their terminals are, which stands behind `--`.
 pub(crate) const GRAMMAR: &str = include_str!("grammar.peg");

@@ -1,14 +1,14 @@
-//! Text to tokens: words, strings, numbers, hashes, parameters and punctuation (spec section 2).
+//! The lexer: words, strings, numbers, hashes, parameters and punctuation (CAL 3).
 //!
-//! The lexer hands out byte ranges and allocates nothing. What a string says is decoded in `text`;
-//! what a word means is decided by the parser.
+//! It returns byte ranges and allocates nothing. `text` decodes string literals; the parser decides the
+//! meaning of words.
 
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::span::Span;
 use crate::words::{self, Keyword, Word};
 
-/// One token: what it is and where it stands.
+/// A token and its span.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -20,17 +20,17 @@ pub(crate) struct Token {
 pub(crate) enum Kind {
     /// A letter followed by letters, digits and `_`.
     Word(Word),
-    /// A string, quotes included in the span; `plain` when it is ASCII without a backslash.
+    /// A string, span with quotes; `plain` if it is ASCII without a backslash.
     Str { plain: bool },
     /// Digits with an optional minus and fraction.
     Number,
     /// `sha256:` and 8 to 64 lowercase hex digits.
     Hash,
-    /// `$name`, the dollar included in the span.
+    /// `$name`, span with the dollar.
     Param,
     /// Punctuation or an operator.
     Mark(Mark),
-    /// The text between the braces of a section of a template, as it stands; it may be empty.
+    /// The text between the braces of a template section, unprocessed; it may be empty.
     Raw,
     /// The end of the query.
     End,
@@ -58,7 +58,7 @@ pub(crate) enum Mark {
     Less,
 }
 
-/// The state of the scan; copying it looks ahead.
+/// The state of the lexer; a copy of it looks ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lexer<'a> {
     source: &'a str,
@@ -66,34 +66,34 @@ pub(crate) struct Lexer<'a> {
     before: Before,
 }
 
-/// What the tokens before mean for the next.
+/// The context that earlier tokens give the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Anything,
-    /// A word after which another is a name: `TEMPLATE header { ... }`.
+    /// After a keyword that is followed by a name: `TEMPLATE header { ... }`.
     Names,
-    /// The keyword of a section of a template.
+    /// After the keyword of a template section.
     Section,
-    /// Its opening brace: text follows that is no CAL.
+    /// After the opening brace of a section: raw text follows.
     Opens,
 }
 
 impl<'a> Lexer<'a> {
-    /// A scan from the start of `source`.
+    /// Returns a lexer at the start of `source`.
     pub(crate) fn new(source: &'a str) -> Self {
         Self::at(source, 0)
     }
 
-    /// A scan that goes on behind these bytes of `source`.
+    /// Returns a lexer at byte `at` of `source`.
     pub(crate) fn at(source: &'a str, at: usize) -> Self {
         Self { source, at, before: Before::Anything }
     }
 
-    /// The next token; after the end, the end again.
+    /// Returns the next token; at the end, `End` every time.
     ///
     /// # Errors
-    /// E002 for a character of no token, E005, E006 and E015 for malformed literals, E094 for the text of
-    /// a template that is never closed.
+    /// E002 for a character of no token, E005, E006 and E015 for malformed literals, E094 for the text of a
+    /// template without a closing brace.
     pub(crate) fn next(&mut self) -> Result<Token> {
         if self.before == Before::Opens {
             self.before = Before::Anything;
@@ -104,7 +104,7 @@ impl<'a> Lexer<'a> {
         Ok(token)
     }
 
-    /// The text up to the brace that closes the one before it.
+    /// Reads the raw text up to the brace that closes the section.
     fn raw(&mut self) -> Result<Token> {
         let start = self.at;
         let text = self.source.get(start..).unwrap_or("");
@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
         Token { kind, span: Span::new(start, self.at) }
     }
 
-    /// Steps over the bytes for which `wanted` holds.
+    /// Skips the bytes for which `wanted` holds.
     fn skip(&mut self, wanted: impl Fn(u8) -> bool) {
         while self.byte(0).is_some_and(&wanted) {
             self.at += 1;
@@ -167,7 +167,7 @@ impl<'a> Lexer<'a> {
         Ok(self.token(start, Kind::Word(words::classify(text))))
     }
 
-    /// Whether the colon here ends a label (`sha256: (RECALL ...)`), not the head of a hash.
+    /// Returns `true` if the colon ends a label (`sha256: (RECALL ...)`) and does not start a hash.
     fn is_label(&self) -> bool {
         matches!(self.byte(1), Some(b'(' | b' ' | b'\t' | b'\n' | b'\r'))
     }
@@ -281,7 +281,7 @@ impl<'a> Lexer<'a> {
 }
 
 impl Before {
-    /// What the tokens up to one of this kind mean for the one after it.
+    /// Returns the context after a token of this kind.
     fn then(self, kind: Kind) -> Self {
         match kind {
             Kind::Word(Word::Keyword(Keyword::Template | Keyword::Extends)) => Self::Names,
@@ -294,18 +294,18 @@ impl Before {
     }
 }
 
-/// Whether `digits` are the digits of a hash literal: 8 to 64, lowercase hex.
+/// Returns `true` if `digits` are those of a hash literal: 8 to 64, lowercase hex.
 pub(crate) fn is_hash_digits(digits: &str) -> bool {
     (8..=64).contains(&digits.len())
         && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// What to write for an address without its prefix.
+/// Returns advice for an address without its prefix.
 pub(crate) fn hash_meant(digits: &str) -> Option<String> {
     is_hash_digits(digits).then(|| format!("an address stands as sha256:{digits}, without quotes"))
 }
 
-/// What to write for text that begins as a number: an address, or a number and its unit.
+/// Returns advice for text that begins as a number: an address, or a number and its unit.
 fn number_meant(text: &str) -> Option<String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_unit = ["tokens", "grains"].iter().any(|known| known.eq_ignore_ascii_case(unit));
@@ -314,7 +314,7 @@ fn number_meant(text: &str) -> Option<String> {
     spaced.or_else(|| hash_meant(text))
 }
 
-/// Whether `text` is one word: a letter, then letters, digits and `_`.
+/// Returns `true` if `text` is one word: a letter, then letters, digits and `_`.
 pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_name_byte)
 }

@@ -1,22 +1,23 @@
-//! CAL/1: the query and context language of OMS, over traits of its own.
+//! CAL/1, the query and context language of OMS, over traits this crate defines.
 //!
-//! A query goes through the modules in this order: text to tokens ([`parse`]), syntax tree, checked
-//! plan, answer ([`execute`]). The executor sees a [`Memory`] and nothing else, and that trait has no
-//! way to erase, to read keys or to change policies: CAL cannot do it even by mistake.
+//! A query passes through these stages: text to tokens and syntax tree ([`parse`]), syntax tree to checked
+//! plan, plan to answer ([`execute`]). The executor reaches the store only through [`Memory`]. That trait
+//! has no method that erases, reads keys or changes policies, so no statement can do so.
 //!
 //! The modules, in that order:
-//! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
-//! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
-//! - `json`, `source`: the second wire form, and a query in either;
-//! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language, as data;
-//! - `scan`, [`vocabulary`]: for who helps to write queries: pieces to colour, words to offer;
-//! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
-//! - `mend`: what a query was meant to be that is refused for how it is written;
-//! - `conditions`: what stands behind WHERE, for hosts that have no statement;
-//! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
-//!   indexes by;
-//! - `memory`, `cancel`: the seam to the store; `gate`: whether a checked statement may run;
-//! - `exec`, `writes`, `response`: plans to answers; `event`: what is told of one on the way.
+//! - `lex`, `words`, `text`: characters to tokens, words to classes, string literals to text;
+//! - `parse`, `ast`, `print`: tokens to syntax tree and back, one file per part of the grammar;
+//! - `json`, `source`: the JSON form of a query, and a query in either form;
+//! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language,
+//!   as data;
+//! - `scan`, [`vocabulary`]: for editors: spans to highlight, words to complete;
+//! - `check`, `params`, `time_phrase`: syntax tree to plan, with parameters bound and time phrases resolved;
+//! - `mend`: a corrected statement for a query that was refused for its spelling or form;
+//! - `conditions`: WHERE conditions for hosts that have no statement;
+//! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, in a form that a memory can answer
+//!   from its indexes;
+//! - `memory`, `cancel`: the interface to the store; `gate`: admission of checked statements;
+//! - `exec`, `write_quotas`, `response`: plan to answer; `event`: events of a streamed answer.
 //!
 //! ```
 //! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;
@@ -27,7 +28,7 @@
 //! # Ok::<(), grainstore_cal::Error>(())
 //! ```
 
-// Places, errors and limits, known everywhere.
+// Spans, errors and limits, used by every module.
 mod codes;
 mod error;
 mod limits;
@@ -42,7 +43,7 @@ mod relations;
 mod types;
 mod words;
 
-// Text to syntax and back.
+// Text to syntax tree and back.
 mod ast;
 mod json;
 mod lex;
@@ -53,7 +54,7 @@ mod source;
 mod text;
 pub mod vocabulary;
 
-// What a memory is asked.
+// What a memory is asked for.
 mod bounds;
 mod cancel;
 mod expansion;
@@ -64,14 +65,14 @@ mod predicate;
 mod query;
 mod search;
 
-// Syntax to plans.
+// Syntax tree to plan.
 mod check;
 mod conditions;
 mod mend;
 mod params;
 mod when;
 
-// Plans to answers.
+// Plan to answer.
 mod event;
 mod exec;
 mod response;

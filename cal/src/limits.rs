@@ -1,77 +1,78 @@
-//! The limits of spec sections 2, 5 and 6, in one place.
+//! The limits of CAL 8.2, 11.2 and 17.3, in one place. "Ours" marks limits the standard does not set.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Bytes of a query.
+/// Maximum bytes of a query.
 pub(crate) const QUERY_BYTES: usize = 8_192;
-/// Bytes of a query in JSON before it is measured as text (ours): JSON spends more on the same.
+/// Maximum bytes of a query in JSON, before it is measured as text (ours): JSON needs more bytes for the
+/// same query.
 pub(crate) const JSON_BYTES: usize = 8 * QUERY_BYTES;
-/// Values within each other in a query in JSON (ours): more than any query needs.
+/// Maximum nesting of values in a query in JSON (ours): more than any query needs.
 pub(crate) const JSON_DEPTH: usize = 40;
-/// Distinct parameters of a query.
+/// Maximum distinct parameters of a query.
 pub(crate) const PARAMETERS: usize = 20;
-/// LIMIT where none is written.
+/// LIMIT if none is written.
 pub(crate) const DEFAULT_LIMIT: u64 = 20;
-/// LIMIT of THREAD where none is written.
+/// LIMIT of THREAD if none is written.
 pub(crate) const THREAD_LIMIT: u64 = 1_000;
-/// The largest LIMIT and RECENT.
+/// Maximum of LIMIT and RECENT.
 pub(crate) const MAX_LIMIT: u64 = 1_000;
-/// Pipeline stages of a RECALL.
+/// Maximum pipeline stages of a RECALL.
 pub(crate) const STAGES: usize = 5;
-/// Values of an IN list.
+/// Maximum values of an IN list.
 pub(crate) const IN_VALUES: usize = 100;
-/// Subqueries within each other.
+/// Maximum nesting of subqueries.
 pub(crate) const SUBQUERIES: usize = 3;
-/// LETs of a query.
+/// Maximum LETs of a query.
 pub(crate) const LETS: usize = 5;
-/// LETs that build on each other.
+/// Maximum length of a chain of LETs that use each other.
 pub(crate) const LET_DEPTH: usize = 3;
-/// Operands of set operations in one query, and how deep they nest.
+/// Maximum operands of set operations in one query, and their maximum nesting.
 pub(crate) const OPERANDS: usize = 5;
-/// Entries of a BATCH.
+/// Maximum entries of a BATCH.
 pub(crate) const ENTRIES: usize = 10;
-/// Branches of a COALESCE.
+/// Maximum branches of a COALESCE.
 pub(crate) const BRANCHES: usize = 5;
-/// Values of an extractor and groups of GROUP BY in an answer (ours).
+/// Maximum values of an extractor, and groups of GROUP BY, in an answer (ours).
 pub(crate) const VALUES: usize = 1_000;
-/// Contradictions shown for a grain (ours).
+/// Maximum contradictions shown for a grain (ours).
 pub(crate) const CONTRADICTIONS: usize = 20;
-/// Tokens a grain takes in a text, for EXPLAIN; an estimate (ours).
+/// Estimated tokens of a grain in a text, for EXPLAIN (ours).
 pub(crate) const TOKENS_A_GRAIN: u64 = 24;
-/// Sources of an ASSEMBLE.
+/// Maximum sources of an ASSEMBLE.
 pub(crate) const SOURCES: usize = 8;
-/// Characters of an assembly's name.
+/// Maximum characters of an assembly's name.
 pub(crate) const NAME_CHARS: usize = 64;
-/// Characters of FOR.
+/// Maximum characters of FOR.
 pub(crate) const INTENT_CHARS: usize = 256;
-/// Characters of REASON.
+/// Maximum characters of REASON.
 pub(crate) const REASON_CHARS: usize = 500;
-/// Token budget: default and most.
+/// Token budget: default and maximum.
 pub(crate) const TOKENS: (u64, u64) = (4_000, 16_000);
-/// Grain budget: default and most.
+/// Grain budget: default and maximum.
 pub(crate) const GRAINS: (u64, u64) = (50, 200);
-/// Tokens of a chunk of a streamed text: fewest and most.
+/// Range of `chunk_size`, in tokens.
 pub(crate) const CHUNK_TOKENS: RangeInclusive<u64> = 20..=1_000;
-/// Tokens of a chunk where nothing is said.
+/// Tokens of a chunk if `chunk_size` is not given.
 pub(crate) const DEFAULT_CHUNK_TOKENS: usize = 100;
-/// Versions a HISTORY answers.
+/// Maximum versions in the answer of a HISTORY.
 pub(crate) const VERSIONS: usize = 100;
-/// A source that asks for at most this many grains is shown in full by the bare disclosure rule.
+/// Maximum LIMIT of a source that is shown in full by `progressive_disclosure` without a level.
 pub(crate) const FEW: u64 = 5;
-/// Grains a pipeline keeps in memory at once (ours).
+/// Maximum grains that a pipeline keeps in memory at once (ours).
 pub(crate) const SORTED_ROWS: usize = 10_000;
-/// Matches counted for `total`; beyond, it stays unknown and COUNT tells (ours).
+/// Maximum matches counted for `total`; beyond it `total` is unknown and COUNT must be used (ours).
 pub(crate) const TOTAL_MATCHES: u64 = 1_000;
-/// Bytes of memory that the grains and values a pipeline keeps take at once, as `exec/size.rs`
-/// reckons them (ours). Sources of an ASSEMBLE that run ahead may hold as much once more.
+/// Maximum bytes of memory for the grains and values that a pipeline keeps at once, as `exec/size.rs`
+/// estimates them (ours). Sources of an ASSEMBLE that run ahead may take as much again.
 pub(crate) const ROW_BYTES: usize = 64 << 20;
-/// Time for one query.
+/// Time limit of a query.
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
-/// Time for one ASSEMBLE.
+/// Time limit of an ASSEMBLE.
 pub(crate) const ASSEMBLE_TIME: Duration = Duration::from_secs(10);
-/// Time for who listens to an ASSEMBLE, beside that (ours).
+/// Time the listener of an ASSEMBLE may take, beyond the time limit (ours).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What relevance counts for in `diversity(mmr)` where no lambda is given.
+/// Weight of relevance in `diversity(mmr)` if no lambda is given.
 pub(crate) const LAMBDA: f64 = 0.5;

@@ -1,13 +1,14 @@
-//! The two questions about a time (OMS 15.2): whether a grain was known to be current then, and whether it
-//! was said to be true then. The one answer to each, for every way to ask.
+//! Tests of a grain against a time (OMS 15.2): known to be current then, and valid then. Every caller uses
+//! these two functions, so that all queries agree.
 
 use grainstore_format::{EpochMs, GrainRef, GrainState};
 
 use crate::bounds::Visibility;
 
-/// Whether a grain was known to be current at this time: from `system_valid_from`, else `created_at`,
-/// until the end its state has. Without an end nothing tells when the state was reached, so what is
-/// not current then was so at no time, unless `visibility` lets it in.
+/// Returns `true` if the grain was known to be current at `at`: from `system_valid_from`, else
+/// `created_at`, until `system_valid_to` of its state. Without `system_valid_to` it is unknown when the
+/// state was reached, so a grain that is not current now counts as never current, unless `visibility`
+/// admits it.
 #[must_use]
 pub fn is_known_at(
     grain: &GrainRef<'_>,
@@ -23,7 +24,7 @@ pub fn is_known_at(
         }
 }
 
-/// Whether the payload says that it is true at this time; absent ends are open.
+/// Returns `true` if the payload says it is valid at `at`; absent ends are open.
 #[must_use]
 pub fn is_valid_at(grain: &GrainRef<'_>, at: EpochMs) -> bool {
     grain.int("valid_from").is_none_or(|from| from <= at.get())

@@ -1,4 +1,4 @@
-//! Bound parameters: values for `$names`, under the same rules as literals.
+//! Bound parameters: values for `$name`, under the same rules as literals (CAL 20.1).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,18 +17,18 @@ use crate::text;
 pub struct Params(BTreeMap<String, Literal<'static>>);
 
 impl Params {
-    /// No parameters.
+    /// Returns no parameters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Binds a name, with or without its dollar, to a JSON string, number, boolean, array of these,
-    /// or `{"hash": "sha256:..."}`.
+    /// Binds a name, with or without its dollar, to a JSON string, number, boolean, array of these, or
+    /// `{"hash": "sha256:..."}`.
     ///
     /// # Errors
-    /// E009 when the name is bound already, E013 at the 21st, E015 for what is no hash, E020 for other
-    /// values, E071 for text with bidi controls.
+    /// E009 if the name is bound already, E013 for more than 20 names, E015 for a malformed hash, E020 for
+    /// other values, E071 for text with bidi controls.
     pub fn bind(&mut self, name: &str, value: &Value) -> Result<()> {
         let name = name.strip_prefix('$').unwrap_or(name);
         if self.0.contains_key(name) {
@@ -52,25 +52,25 @@ impl Params {
         Ok(())
     }
 
-    /// The names and values, as text that is the same for the same.
+    /// Returns names and values as a canonical text: equal bindings give equal text.
     pub(crate) fn text(&self) -> String {
         let pairs = self.0.iter().map(|(name, value)| format!("${name} = {value}\n"));
         pairs.collect()
     }
 
-    /// About how many bytes of memory the names and values take.
+    /// Returns the approximate memory used by names and values, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len().saturating_add(taken(value))).sum()
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Literal<'static>> {
         self.0.get(name)
     }
 }
 
-/// The bytes of a value, with what holds it.
+/// Returns the memory of a value in bytes, with its container.
 fn taken(value: &Literal<'_>) -> usize {
     let own = match value {
         Literal::Text(text) | Literal::Hash(text) => text.len(),
@@ -101,7 +101,7 @@ fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
     }
 }
 
-/// The hash of `{"hash": ..}`: E015 for one that is none.
+/// Returns the hash of `{"hash": ..}`, or E015 if it is malformed.
 fn hash(name: &str, text: Option<&str>) -> Result<Literal<'static>> {
     let digits = text.and_then(|text| text.strip_prefix("sha256:"));
     match digits.filter(|digits| crate::lex::is_hash_digits(digits)) {

@@ -1,7 +1,7 @@
-//! What a recall asks for, without syntax: namespaces, types, time, predicates, visibility, order.
+//! A recall without syntax: namespaces, types, time, predicates, visibility, order.
 //!
 //! A memory picks its driving index from the accessors and then asks [`Query::matches`] about each
-//! candidate, so what a condition means is decided here alone.
+//! candidate, so the meaning of a condition is decided in this crate only.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::moment::{is_known_at, is_valid_at};
 use crate::predicate::Predicate;
 use crate::search::{self, Ask, Floor, Near, Rerank, Search};
 
-/// A recall, desugared.
+/// A recall in desugared form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     pub(crate) reach: Reach,
     pub(crate) types: TypeSet,
     pub(crate) address: Option<ContentAddress>,
-    /// Ascending.
+    /// In ascending order.
     pub(crate) among: Option<Arc<[ContentAddress]>>,
     pub(crate) time: TimeRange,
     pub(crate) valid_at: Option<EpochMs>,
@@ -60,42 +60,42 @@ impl Default for Query {
 }
 
 impl Query {
-    /// The same query within these namespaces.
+    /// Restricts the query to these namespaces.
     #[must_use]
     pub fn within(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// The same query for these types only.
+    /// Restricts the query to these types.
     #[must_use]
     pub fn of_types(mut self, types: TypeSet) -> Self {
         self.types = types;
         self
     }
 
-    /// The same query for opaque types as well, unless it names types: what a host asks without CAL, which
-    /// knows the ten alone (OMS 19.4).
+    /// Includes opaque types, unless the query names types. For host queries; CAL statements know only the
+    /// ten standard types (OMS 19.4).
     #[must_use]
     pub fn of_any_type(self) -> Self {
         if self.types == TypeSet::ALL { self.of_types(TypeSet::EVERYTHING) } else { self }
     }
 
-    /// The same query for times within this range too.
+    /// Restricts the query to times in this range as well.
     #[must_use]
     pub fn during(mut self, range: TimeRange) -> Self {
         self.time = self.time.and(range);
         self
     }
 
-    /// The same query for this grain only.
+    /// Restricts the query to this grain.
     #[must_use]
     pub fn at_address(mut self, address: ContentAddress) -> Self {
         self.require_address(address);
         self
     }
 
-    /// The same query for grains out of these only, in place of any set before.
+    /// Restricts the query to these grains, replacing any set given before.
     #[must_use]
     pub fn among(mut self, mut addresses: Vec<ContentAddress>) -> Self {
         addresses.sort_unstable();
@@ -104,85 +104,84 @@ impl Query {
         self
     }
 
-    /// The same query for what is said to be true at this time: `valid_from <= at <= valid_to` of
-    /// the payload, an absent end being open (OMS 15.2).
+    /// Restricts the query to grains valid at this time: `valid_from <= at <= valid_to` of the payload,
+    /// absent ends being open (OMS 15.2).
     #[must_use]
     pub fn valid_at(mut self, at: EpochMs) -> Self {
         self.valid_at = Some(at);
         self
     }
 
-    /// The same query for what was known at this time: in the store by then (`system_valid_from`,
-    /// else `created_at`) and current until later (`system_valid_to` of the state). What happened to
-    /// a grain after that time does not count: it is found although it was superseded since.
+    /// Restricts the query to grains known at this time: in the store by then (`system_valid_from`, else
+    /// `created_at`) and current until later (`system_valid_to` of the state). Later changes do not count:
+    /// a grain that was superseded since is found.
     #[must_use]
     pub fn known_at(mut self, at: EpochMs) -> Self {
         self.known_at = Some(at);
         self
     }
 
-    /// The same query with one more condition. One that asks for contradicted or retracted grains
-    /// lets them in (spec section 5).
+    /// Adds a condition. One that asks for contradicted or retracted grains makes them visible.
     #[must_use]
     pub fn when(mut self, predicate: Predicate) -> Self {
         self.require(predicate);
         self
     }
 
-    /// The same query for grains that answer this text as well, in the words of the memory's full
-    /// text; the best come first, whatever the order.
+    /// Restricts the query to grains that match this full-text search; the best come first, whatever the
+    /// order.
     #[must_use]
     pub fn searching(mut self, text: impl Into<String>) -> Self {
         self.require_search(Ask { text: text.into(), field: None });
         self
     }
 
-    /// The same query for the grains whose vectors are nearest to this one; beside a text for those
-    /// that answer either best.
+    /// Adds a nearest-neighbour search by this vector; with a text search, grains are ranked by both.
     #[must_use]
     pub fn nearing(mut self, near: Near) -> Self {
         self.near = Some(near);
         self
     }
 
-    /// The same query for what is linked to its best answers as well. Where nothing is searched for,
-    /// all that meets the conditions is an answer already, so that what is linked has to be free of
-    /// them ([`Expansion::freely`]); it comes behind the others then.
+    /// Adds grains linked to the best answers. Without a search, all grains that meet the conditions are
+    /// answers already, so linked grains must be free of the conditions
+    /// ([`Expansion::unconditional`]); they come after the others.
     #[must_use]
     pub fn expanding(mut self, expansion: Expansion) -> Self {
         self.expansion = Some(expansion);
         self
     }
 
-    /// The same query with its best answers in another order.
+    /// Reorders the best answers.
     #[must_use]
     pub fn reranked(mut self, rerank: Rerank) -> Self {
         self.rerank = Some(rerank);
         self
     }
 
-    /// The same query for grains whose score is enough.
+    /// Restricts the query to grains with at least this score.
     #[must_use]
     pub fn scoring(mut self, floor: Floor) -> Self {
         self.require_score(floor);
         self
     }
 
-    /// The same query letting these grains in too.
+    /// Makes these non-current grains visible as well.
     #[must_use]
     pub fn seeing(mut self, visibility: Visibility) -> Self {
         self.visibility = self.visibility.or(visibility);
         self
     }
 
-    /// The same query in this order.
+    /// Sets the order.
     #[must_use]
     pub fn ordered(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Whether a grain with this state is meant now. The session's own bounds are the memory's duty.
+    /// Returns `true` if a grain in this state matches at `now`. The memory checks the bounds of the
+    /// session.
     #[must_use]
     pub fn matches(
         &self,
@@ -194,14 +193,15 @@ impl Query {
         self.allows(address) && self.suits(grain, state, now)
     }
 
-    /// Whether an address is among those the query is about.
+    /// Returns `true` if the query does not exclude this address.
     #[must_use]
     pub fn allows(&self, address: &ContentAddress) -> bool {
         self.address.is_none_or(|wanted| wanted == *address)
             && self.among.as_ref().is_none_or(|set| set.binary_search(address).is_ok())
     }
 
-    /// As [`Query::matches`], whatever its address: what is asked before anybody hashes a grain.
+    /// Returns `true` if the grain matches apart from its address; cheaper than [`Query::matches`], since
+    /// the grain need not be hashed.
     #[must_use]
     pub fn suits(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
         self.sees(grain, state, now)
@@ -212,9 +212,9 @@ impl Query {
             && self.predicates.iter().all(|predicate| predicate.matches(grain, state))
     }
 
-    /// Whether a grain with this state may lie between an answer and what is linked to it: where the
-    /// query looks, of the user it asks about, visible, and said to be true when it asks. Its other
-    /// conditions are for what is shown. The session's own bounds are the memory's duty.
+    /// Returns `true` if a grain in this state may lie on the path between an answer and a linked grain: in
+    /// the namespaces, of the user, visible, and valid at the time the query asks about. The other
+    /// conditions apply to grains that are shown. The memory checks the bounds of the session.
     #[must_use]
     pub fn lets_through(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
         let of_user = |predicate: &&Predicate| predicate.field_name() == "user_id";
@@ -226,7 +226,7 @@ impl Query {
             && self.predicates.iter().filter(of_user).all(|user| user.matches(grain, state))
     }
 
-    /// Whether the grain is visible now, or was current at the time asked about.
+    /// Returns `true` if the grain is visible now, or was current at the time asked about.
     fn sees(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
         match self.known_at {
             None => self.visibility.admits(state, now),
@@ -234,7 +234,7 @@ impl Query {
         }
     }
 
-    /// Whether its bounds contradict each other, so that nothing can match.
+    /// Returns `true` if the bounds contradict each other, so that no grain can match.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
         self.types == TypeSet::NONE
@@ -251,17 +251,17 @@ impl Query {
         self.predicates.push(predicate);
     }
 
-    /// Adds a text every match answers.
+    /// Adds a text search that every match must satisfy.
     pub(crate) fn require_search(&mut self, ask: Ask) {
         search::also(&mut self.search, ask);
     }
 
-    /// Adds a bound every score reaches.
+    /// Adds a minimum score for every match.
     pub(crate) fn require_score(&mut self, floor: Floor) {
         search::raise(&mut self.floor, floor);
     }
 
-    /// The same query that searches for what it had as its subject.
+    /// Replaces the condition on this subject by a text search for it.
     pub(crate) fn searching_for_subject(mut self, subject: &str) -> Self {
         let exact = Predicate::own_text("subject", subject);
         if let Some(at) = self.predicates.iter().position(|predicate| *predicate == exact) {
@@ -270,7 +270,7 @@ impl Query {
         self.searching(subject)
     }
 
-    /// Adds an address every match has; two different ones match nothing.
+    /// Adds an address that every match must have; two different ones match no grain.
     pub(crate) fn require_address(&mut self, address: ContentAddress) {
         match self.address {
             Some(other) if other != address => self.types = TypeSet::NONE,
@@ -278,147 +278,147 @@ impl Query {
         }
     }
 
-    /// The namespaces it looks at.
+    /// Returns the namespaces it reads.
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// The grain types it looks for.
+    /// Returns the grain types it looks for.
     #[must_use]
     pub fn types(&self) -> TypeSet {
         self.types
     }
 
-    /// The one address it can match, if it names one.
+    /// Returns the one address it can match, if it names one.
     #[must_use]
     pub fn address(&self) -> Option<ContentAddress> {
         self.address
     }
 
-    /// The addresses its matches are among, ascending and distinct, if it lists them.
+    /// Returns the addresses it is restricted to, ascending and distinct, if it lists them.
     #[must_use]
     pub fn addresses(&self) -> Option<&[ContentAddress]> {
         self.among.as_deref()
     }
 
-    /// The time at which matches are said to be true, if it asks about one.
+    /// Returns the time at which matches are valid, if it asks about one.
     #[must_use]
     pub fn valid_time(&self) -> Option<EpochMs> {
         self.valid_at
     }
 
-    /// The time at which matches were known, if it asks about one.
+    /// Returns the time at which matches were known, if it asks about one.
     #[must_use]
     pub fn known_time(&self) -> Option<EpochMs> {
         self.known_at
     }
 
-    /// The times it looks at; [`TimeRange::ALWAYS`] unless restricted.
+    /// Returns the time range; [`TimeRange::ALWAYS`] unless restricted.
     #[must_use]
     pub fn time_range(&self) -> TimeRange {
         self.time
     }
 
-    /// The conditions on fields; all must hold.
+    /// Returns the conditions on fields; all must hold.
     #[must_use]
     pub fn predicates(&self) -> &[Predicate] {
         &self.predicates
     }
 
-    /// What is searched for, if something is. Grains come best first then, ties by ascending
-    /// address.
+    /// Returns the text search, if there is one. Grains then come best first, ties by ascending address.
     #[must_use]
     pub fn search(&self) -> Option<&Search> {
         self.search.as_ref()
     }
 
-    /// The vector whose neighbours are looked for, if there is one. Grains come best first then, as
-    /// for a search, and many more than are near have a score.
+    /// Returns the vector search, if there is one. Grains then come best first, as for a text search, and
+    /// more grains have a score than are near.
     #[must_use]
     pub fn near(&self) -> Option<&Near> {
         self.near.as_ref()
     }
 
-    /// How far what is linked to the best answers is an answer too, if it is.
+    /// Returns the options for following links, if links are followed.
     #[must_use]
     pub fn expansion(&self) -> Option<&Expansion> {
         self.expansion.as_ref()
     }
 
-    /// How the best answers are put in another order, if they are.
+    /// Returns the reordering of the best answers, if there is one.
     #[must_use]
     pub fn rerank(&self) -> Option<Rerank> {
         self.rerank
     }
 
-    /// The least score of a match, where one is asked for. It counts among the matches.
+    /// Returns the minimum score of a match, if there is one. Grains below it are no matches and are not
+    /// counted.
     #[must_use]
     pub fn floor(&self) -> Option<Floor> {
         self.floor
     }
 
-    /// Which grains that are not current it lets in.
+    /// Returns the kinds of non-current grains that are included.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
         self.visibility
     }
 
-    /// The order to visit in, unless something is searched for.
+    /// Returns the order of visiting, which applies unless something is searched for.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// How many grains will be taken at most, where that is known.
+    /// Returns the number of grains that will be taken at most, if known.
     #[must_use]
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// The subject every match has.
+    /// Returns the subject that every match has, if a condition fixes it.
     #[must_use]
     pub fn subject_eq(&self) -> Option<&str> {
         self.text_eq("subject")
     }
 
-    /// The relation every match has.
+    /// Returns the relation that every match has, if a condition fixes it.
     #[must_use]
     pub fn relation_eq(&self) -> Option<&str> {
         self.text_eq("relation")
     }
 
-    /// The object text every match has.
+    /// Returns the object text that every match has, if a condition fixes it.
     #[must_use]
     pub fn object_eq(&self) -> Option<&str> {
         self.text_eq("object")
     }
 
-    /// The user every match belongs to.
+    /// Returns the user that every match belongs to, if a condition fixes it.
     #[must_use]
     pub fn user_eq(&self) -> Option<&str> {
         self.text_eq("user_id")
     }
 
-    /// The session every match belongs to.
+    /// Returns the session that every match belongs to, if a condition fixes it.
     #[must_use]
     pub fn session_eq(&self) -> Option<&str> {
         self.text_eq("session_id")
     }
 
-    /// The value every match has in the payload field `name`, where a condition says so.
+    /// Returns the value that every match has in the payload field `name`, if a condition fixes it.
     #[must_use]
     pub fn text_eq(&self, name: &str) -> Option<&str> {
         self.predicates.iter().find_map(|predicate| predicate.text_eq(name))
     }
 
-    /// The values one of which every match has in the payload field `name` (from `IN`).
+    /// Returns the values of an `IN` condition on the payload field `name`, one of which every match has.
     #[must_use]
     pub fn text_in(&self, name: &str) -> Option<&[String]> {
         self.predicates.iter().find_map(|predicate| predicate.one_of(name))
     }
 
-    /// Tags every match carries, all of them.
+    /// Returns the tags that every match carries.
     pub fn tags_all(&self) -> impl Iterator<Item = &str> {
         self.predicates.iter().flat_map(Predicate::tags_all).map(String::as_str)
     }
@@ -430,7 +430,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a belief with these fields, in this state, is meant.
+    /// Returns `true` if a belief with these fields, in this state, matches.
     const NOW: EpochMs = EpochMs::new(5000);
 
     fn meant(query: &Query, fields: &str, state: &GrainState) -> bool {

@@ -1,6 +1,6 @@
-//! The quick reference: what a model needs to write CAL, in the few tokens it can spare.
+//! The quick reference of CAL for language models.
 
-/// CAL on one page, in Markdown, for the prompt of a model: at most 1,200 tokens.
+/// CAL on one page, in Markdown, for the prompt of a model (CAL 27): at most 1,200 tokens.
 pub const REFERENCE: &str = include_str!("reference.md");
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
             assert_eq!(again.statement().unwrap(), statement, "{example}");
             for form in [example, &*printed] {
                 let refused = execute(&memory, form, &options, &Writes::default()).err();
-                // The addresses in the reference lead nowhere.
+                // The addresses in the reference do not exist.
                 let nowhere = |error: &Error| error.kind() == ErrorKind::TargetNotFound;
                 assert!(refused.as_ref().is_none_or(nowhere), "{form}: {refused:?}");
             }

@@ -1,4 +1,4 @@
-//! The `mg:` relation vocabulary of OMS section 8 and the categories of spec section 4.
+//! The `mg:` relation vocabulary (OMS 8, CAL 7.1) and its categories (CAL 7.2).
 
 use crate::words::Keyword;
 
@@ -32,16 +32,16 @@ pub(crate) static CATEGORIES: [Category; 7] = [
     Category { keyword: Keyword::Observation, relations: &["mg:perceives", "mg:state_at"] },
 ];
 
-/// Relations of the vocabulary that no category lists.
+/// Relations of the vocabulary that are in no category.
 const UNCATEGORISED: [&str; 3] = ["mg:agrees_with", "mg:requires_steps", "mg:owned_by"];
 
-/// Every relation of the vocabulary.
+/// Returns every relation of the vocabulary.
 pub(crate) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let categorised = CATEGORIES.iter().flat_map(|category| category.relations);
     categorised.chain(&UNCATEGORISED).copied()
 }
 
-/// Whether `relation` claims the reserved `mg:` space without being in the vocabulary.
+/// Returns `true` if `relation` is in the reserved `mg:` space but not in the vocabulary.
 pub(crate) fn is_unknown_mg(relation: &str) -> bool {
     relation.starts_with("mg:")
         && !UNCATEGORISED.contains(&relation)

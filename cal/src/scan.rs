@@ -1,8 +1,8 @@
-//! A query as pieces that can be shown, whether it is a query yet or not: for highlighting, and for
-//! who wants to know where a cursor stands.
+//! Splits any text, valid CAL or not, into classified spans: for highlighting and for finding the context
+//! of a cursor.
 //!
-//! The parser's own lexer says what a piece is, so that colours and errors never disagree. What is no
-//! token is a piece as well: scanning never fails.
+//! It uses the parser's lexer, so colours and errors never disagree. Text that is no token is a span as
+//! well: scanning never fails.
 
 use std::ops::Range;
 
@@ -11,28 +11,28 @@ use crate::error::Error;
 use crate::lex::{Kind, Lexer, Mark};
 use crate::words::Word;
 
-/// A part of a query.
+/// A classified span of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes.
+    /// Its byte range.
     pub range: Range<usize>,
-    /// What it is.
+    /// Its class.
     pub kind: PieceKind,
 }
 
-/// What a piece is.
+/// The class of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PieceKind {
-    /// A word of the grammar.
+    /// A keyword of the grammar.
     Keyword,
     /// Any other word: a field, a type, a label, an option.
     Name,
-    /// A word that is no word of CAL.
+    /// A word that CAL excludes, such as DELETE.
     Forbidden,
-    /// A text in quotes.
+    /// A string literal.
     Text,
-    /// A text whose closing quote is missing.
+    /// A string literal without its closing quote.
     OpenText,
     /// A number.
     Number,
@@ -46,13 +46,13 @@ pub enum PieceKind {
     Semicolon,
     /// A comment.
     Comment,
-    /// The text of a section of a template, between its braces, closed or not.
+    /// The text of a template section, between its braces, closed or not.
     Template,
-    /// What is no token.
+    /// Text that is no token.
     Wrong,
 }
 
-/// The pieces of a text, in order; blanks between them are no pieces.
+/// Returns the spans of a text, in order; whitespace is left out.
 #[must_use]
 pub fn scan(source: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -64,7 +64,7 @@ pub fn scan(source: &str) -> Vec<Piece> {
             Ok(token) => (Some((token.span.start(), kind(token.kind))), token.span.end()),
             Err(error) => {
                 let (start, end) = match error.place() {
-                    // The place is the brace before the text.
+                    // The span is the brace before the text.
                     Some(at) if error.kind() == ErrorKind::TemplateSyntax => {
                         (at.end(), source.len())
                     }
@@ -91,7 +91,7 @@ pub fn scan(source: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What a piece is that is no token.
+/// Returns the class of text that the lexer rejects.
 fn kind_of_wrong(error: &Error, rest: Option<&str>) -> PieceKind {
     match error.kind() {
         ErrorKind::TemplateSyntax => PieceKind::Template,
@@ -100,7 +100,7 @@ fn kind_of_wrong(error: &Error, rest: Option<&str>) -> PieceKind {
     }
 }
 
-/// The comments between two tokens.
+/// Adds the comments between two tokens.
 fn comments(between: &str, at: usize, pieces: &mut Vec<Piece>) {
     let mut from = at;
     for line in between.split_inclusive('\n') {

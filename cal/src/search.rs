@@ -1,98 +1,98 @@
-//! What a recall searches for, and how well a grain answers it (spec sections 4 and 5).
+//! Searches of a recall, their scores, and the order of answers (CAL 6.3, 9.4).
 //!
-//! What the words of a search mean is the memory's business: its language, its index, its score.
+//! The memory interprets the words: language, index and score are its own.
 
 use std::sync::Arc;
 
-/// What a recall searches for. Every ask must be answered.
+/// A text search. A match must satisfy all of its text queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// Not empty.
+    /// Never empty.
     asks: Vec<Ask>,
 }
 
-/// One text that is looked for.
+/// One text to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// The words, as they were given.
+    /// The words, as given.
     pub text: String,
-    /// The payload field they are looked for in; none looks in all that carry language, and in the
-    /// turns around a turn of a conversation.
+    /// The payload field to search; `None` searches all fields that carry language, and for a turn of a
+    /// conversation the turns around it.
     pub field: Option<&'static str>,
 }
 
-/// A vector whose neighbours are looked for.
+/// A vector for nearest-neighbour search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
-    /// The model it was made by; none for the one that serves: that of the memory's embedder, or the only
-    /// one there is.
+    /// The model that made the vector; `None` for the model in use: that of the memory's embedder, or the
+    /// only one there is.
     pub model: Option<String>,
-    /// Its numbers.
+    /// The components of the vector.
     pub values: Arc<[f32]>,
 }
 
-/// How well a grain answers what was asked, from 0 to 1.
+/// The scores of a grain for a search, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// What grains are ranked by: 1 for all of a recall that searches for nothing.
+    /// The value grains are ranked by: 1 for all grains of a recall without a search.
     pub value: f64,
-    /// How well its words fit, if words were asked for.
+    /// The text score, if words were searched for.
     pub text: Option<f64>,
-    /// How near its meaning is, if vectors were asked for.
+    /// The vector similarity, if vectors were searched for.
     pub vector: Option<f64>,
-    /// What the score of a better answer is worth that it is linked to, if that raised its own.
+    /// The score received along a link from a better answer, if that raised the value.
     pub graph: Option<f64>,
 }
 
-/// How the best answers are put in another order before they are given. The best
-/// [`Rerank::POOL`] at most are looked at, and no others are given.
+/// Options for reordering the best answers. At most [`RerankOptions::POOL`] answers are considered, and
+/// only those are returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rerank {
-    /// How answers are kept from saying the same.
+    /// Diversity of the answers.
     pub diversity: Option<Diversity>,
-    /// Milliseconds of age after which an answer counts for half of what it would count for new:
-    /// its score goes down to a half, and no further.
+    /// Half-life in milliseconds of the half of a score that decays with age; the other half stays. Consent
+    /// grains do not decay (OMS 8.10).
     pub recency_ms: Option<i64>,
-    /// Whether answers that were given often, and lately, count more: one that never was goes down to
-    /// a half.
+    /// True if access counts: grains read often and recently keep their score, one that was never read
+    /// loses up to half of it.
     pub access: bool,
 }
 
-/// How answers are kept from saying the same.
+/// A method that keeps answers from repeating each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Diversity {
-    /// Maximal marginal relevance: what is given next has the best of `lambda` times its score, less
-    /// 1 - `lambda` times its likeness to what is most like it among those before it.
+    /// Maximal marginal relevance: the next answer has the best value of `lambda` times its score, less 1 -
+    /// `lambda` times its similarity to the most similar answer before it.
     Mmr {
-        /// From 0 (only unlike) to 1 (only good).
+        /// From 0 (diversity only) to 1 (score only).
         lambda: f64,
     },
-    /// What is more like one before it than this is left out.
+    /// Leaves out answers whose similarity to an earlier one is above this.
     Threshold(f64),
 }
 
 impl Rerank {
-    /// Answers that are looked at, at most.
+    /// Maximum answers considered.
     pub const POOL: usize = 512;
 }
 
-/// The least score an answer has: `score >= 0.3` and `score > 0.3`.
+/// A minimum score: `score >= 0.3` or `score > 0.3`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// The bound.
     pub least: f64,
-    /// Whether the bound itself is too little.
+    /// True if the bound itself is excluded.
     pub above: bool,
 }
 
 impl Search {
-    /// One text, looked for everywhere.
+    /// Returns a search for one text in all fields.
     #[must_use]
     pub fn of(text: impl Into<String>) -> Self {
         Self { asks: vec![Ask { text: text.into(), field: None }] }
     }
 
-    /// What is looked for, in the order it was asked.
+    /// Returns the text queries, in the order they were added.
     #[must_use]
     pub fn asks(&self) -> &[Ask] {
         &self.asks
@@ -100,11 +100,11 @@ impl Search {
 }
 
 impl Score {
-    /// Of a grain that meets conditions where nothing was searched for.
+    /// The score of a grain that meets conditions without a search.
     pub const STRUCTURAL: Self = Self { value: 1.0, text: None, vector: None, graph: None };
 
-    /// Whether a link is all that made it an answer: it meets no condition and was judged by nothing
-    /// else.
+    /// Returns `true` if a link alone made the grain an answer: it meets no condition and has no other
+    /// score.
     #[must_use]
     pub fn is_linked_only(&self) -> bool {
         self.graph.is_some() && self.text.is_none() && self.vector.is_none()
@@ -112,20 +112,20 @@ impl Score {
 }
 
 impl Floor {
-    /// Whether a score is enough.
+    /// Returns `true` if the score is high enough.
     #[must_use]
     pub fn admits(self, score: f64) -> bool {
         if self.above { score > self.least } else { score >= self.least }
     }
 
-    /// The stricter of both.
+    /// Returns the stricter of both.
     fn and(self, other: Self) -> Self {
         let stricter = (other.least, other.above) > (self.least, self.above);
         if stricter { other } else { self }
     }
 }
 
-/// Adds one more ask.
+/// Adds a text query to a search.
 pub(crate) fn also(search: &mut Option<Search>, ask: Ask) {
     match search {
         Some(search) => search.asks.push(ask),
@@ -133,7 +133,7 @@ pub(crate) fn also(search: &mut Option<Search>, ask: Ask) {
     }
 }
 
-/// Narrows a floor.
+/// Raises a minimum score.
 pub(crate) fn raise(floor: &mut Option<Floor>, to: Floor) {
     *floor = Some(floor.map_or(to, |floor| floor.and(to)));
 }

@@ -1,4 +1,4 @@
-//! A query as it was sent, in either wire form, and where its errors stand in it.
+//! A query as it was sent, in text or JSON, and the position of its errors in that form.
 
 use crate::ast::{Statement, StatementType};
 use crate::error::{Error, Result};
@@ -11,14 +11,13 @@ use crate::print;
 use crate::scan::{PieceKind, scan};
 use crate::span::Span;
 
-/// One query: CAL in text, or in JSON where it starts with a brace.
+/// One query: CAL in text, or in JSON if it starts with a brace.
 ///
-/// It keeps what a statement is read from, so that a [`Statement`] need own no text whichever form it
-/// came in.
+/// It owns the text that a statement is parsed from, so that a [`Statement`] can borrow it in either form.
 ///
 /// ```
 /// let json = r#"{"cal_version": 1, "statement": "recall", "grain_type": "beliefs", "recent": 5}"#;
-/// let source = grainstore_cal::Source::read(json)?;
+/// let source = grainstore_cal::QuerySource::read(json)?;
 /// let statement = source.statement()?;
 /// assert_eq!(statement.to_string(), "RECALL beliefs RECENT 5");
 /// assert_eq!(statement.to_json(), json.replace(": ", ":").replace(", ", ","));
@@ -27,14 +26,14 @@ use crate::span::Span;
 #[derive(Debug)]
 pub struct Source<'a> {
     given: &'a str,
-    /// The text a query in JSON stands for.
+    /// The text form of a query in JSON.
     spelled: Option<Spelled>,
 }
 
-/// A query without its text.
+/// Identification of a query without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Which statement it is.
+    /// The type of statement.
     pub statement_type: StatementType,
     /// The tier it runs in.
     pub tier: u8,
@@ -43,16 +42,16 @@ pub struct Identity {
 }
 
 impl<'a> Source<'a> {
-    /// Takes a query in.
+    /// Reads a query.
     ///
     /// # Errors
-    /// For text E001 over 8,192 bytes; for JSON what keeps it from being CAL: E002 for keys that are
-    /// unknown, missing or twice there, and the codes of its values.
+    /// For text, E001 over 8,192 bytes. For JSON, E002 for unknown, missing or duplicate keys, and the
+    /// codes of its values.
     pub fn read(given: &'a str) -> Result<Self> {
         Self::plain_read(given).map_err(|error| mend::mended(error, given))
     }
 
-    /// The same, whose errors suggest no other statement.
+    /// Reads a query without suggesting corrected statements in errors.
     pub(crate) fn plain_read(given: &'a str) -> Result<Self> {
         if json::is_json(given) {
             return Ok(Self { given, spelled: Some(json::spell(given)?) });
@@ -61,41 +60,41 @@ impl<'a> Source<'a> {
         Ok(Self { given, spelled: None })
     }
 
-    /// The same for a query given as bytes.
+    /// Reads a query given as bytes.
     ///
     /// # Errors
-    /// E070 when they are not UTF-8, else as [`Source::read`].
+    /// E070 if they are not UTF-8, else those of [`QuerySource::read`].
     pub fn read_bytes(given: &'a [u8]) -> Result<Self> {
         Self::plain_read(parse::utf8(given, limits::JSON_BYTES)?)
     }
 
-    /// The query in text: as given, or as its JSON is spelled.
+    /// Returns the query in text: as given, or as its JSON is written in text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.spelled.as_ref().map_or(self.given, |spelled| &spelled.text)
     }
 
-    /// Parses it.
+    /// Parses the query.
     ///
     /// # Errors
-    /// As [`parse`](crate::parse()), placed in the form that was given; a query in JSON is measured
-    /// as text.
+    /// Those of [`parse`](crate::parse()), positioned in the form that was given; the length limit of a
+    /// query in JSON applies to its text.
     pub fn statement(&self) -> Result<Statement<'_>> {
         self.plain_statement().map_err(|error| self.mended(error))
     }
 
-    /// The same, whose errors suggest no other statement.
+    /// Parses the query without suggesting corrected statements in errors.
     pub(crate) fn plain_statement(&self) -> Result<Statement<'_>> {
         parse::unplaced(self.text()).map_err(|error| self.locate(error))
     }
 
-    /// The same error with the statement that was probably meant.
+    /// Adds the statement that was probably meant to an error.
     pub(crate) fn mended(&self, error: Error) -> Error {
         mend::mended(error, self.given)
     }
 
-    /// The same error, of the value that the parameter `name` was to be bound to, at the first place where
-    /// the query names it; as it is where the query does not.
+    /// Positions an error about the value bound to the parameter `name` at the first use of that parameter
+    /// in the query; returns it unchanged if the query does not use it.
     #[must_use]
     pub fn at_parameter(&self, error: Error, name: &str) -> Error {
         let name = name.strip_prefix('$').unwrap_or(name);
@@ -110,11 +109,11 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What tells of it without its text, as an answer's `_cal` does: which statement it is, the tier it runs
-    /// in where it may go as far as `asked`, and its `query_hash`.
+    /// Returns its identification, as `_cal` of an answer has it: statement type, the tier it runs in if it
+    /// may go up to `asked`, and its `query_hash`.
     ///
     /// # Errors
-    /// As [`Source::statement`], but for what stays in a slot of a BATCH.
+    /// Those of [`QuerySource::statement`], except errors that stay in a slot of a BATCH.
     pub fn identity(&self, asked: Tier) -> Result<Identity> {
         let (statement, refused) = self.forgiving()?;
         Ok(Identity {
@@ -124,12 +123,12 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Parses it to be run; see [`parse::forgiving`].
+    /// Parses the query for execution; see [`parse::parse_for_execution`].
     pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
         parse::forgiving(self.text()).map_err(|error| self.locate(error))
     }
 
-    /// The same error with its place in the form that was given.
+    /// Positions an error in the form that was given.
     pub(crate) fn locate(&self, error: Error) -> Error {
         match &self.spelled {
             Some(spelled) => json::locate(error, spelled, self.given),

@@ -1,8 +1,8 @@
-//! Places in a query: byte ranges, and syntax that remembers where it stood.
+//! Byte ranges in a query, and syntax nodes with their range.
 
 use std::fmt;
 
-/// A byte range of the source, end exclusive. Queries are at most 8,192 bytes, so `u32` is ample.
+/// A byte range of the source, end exclusive. Queries are at most 8,192 bytes, so `u32` suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     start: u32,
@@ -10,28 +10,28 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The range `start..end`; offsets past `u32` saturate (no accepted query has them).
+    /// Returns the range `start..end`; offsets past `u32` saturate (no accepted query has them).
     pub(crate) fn new(start: usize, end: usize) -> Self {
         let cut = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Self { start: cut(start), end: cut(end) }
     }
 
-    /// First byte.
+    /// Returns the first byte.
     pub(crate) fn start(self) -> usize {
         self.start as usize
     }
 
-    /// Byte after the last.
+    /// Returns the byte after the last.
     pub(crate) fn end(self) -> usize {
         self.end as usize
     }
 
-    /// Whether all of `other` lies in this.
+    /// Returns `true` if all of `other` lies in this range.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// From the start of this to the end of `other`.
+    /// Returns the range from the start of this one to the end of `other`.
     pub(crate) fn to(self, other: Self) -> Self {
         Self { start: self.start, end: other.end }
     }
@@ -43,8 +43,8 @@ impl fmt::Debug for Span {
     }
 }
 
-/// A piece of syntax with its place. Equality looks at the syntax alone, so that a query equals its
-/// own printing parsed again.
+/// A syntax node with its span. Equality compares the node only, so that a query equals the result of
+/// printing and parsing it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spanned<T> {
     pub(crate) node: T,
@@ -52,7 +52,7 @@ pub(crate) struct Spanned<T> {
 }
 
 impl<T> Spanned<T> {
-    /// `node`, standing at `span`.
+    /// Returns `node` at `span`.
     pub(crate) fn new(node: T, span: Span) -> Self {
         Self { node, span }
     }

@@ -1,6 +1,6 @@
-//! "Did you mean": the word of a list that was probably meant.
+//! "Did you mean": the known word closest to a given one.
 
-/// Words of other query languages and what CAL calls them.
+/// Words of other query languages, with their CAL equivalents.
 const ELSEWHERE: [(&str, &str); 7] = [
     ("SELECT", "RECALL"),
     ("GET", "RECALL"),
@@ -14,11 +14,11 @@ const ELSEWHERE: [(&str, &str); 7] = [
 /// Words that say something else elsewhere, near as they are to some of ours.
 const STRANGERS: [&str; 3] = ["HTML", "XML", "JOIN"];
 
-/// The known word that is meant, with its distance: the one another language spells like `given`,
-/// else the closest one that is close enough.
+/// Returns the known word closest to `given` and its distance: an equivalent from another language
+/// (distance 0), else the closest one within the distance limit.
 ///
-/// Letter case is ignored. Long input has no near word and is not measured; of a short word any other is
-/// near, so that only one it is the beginning of is meant by it, and by a single letter nothing.
+/// Letter case is ignored. Input over 40 bytes is not measured. Words of up to three letters are near
+/// everything, so a three-letter word matches only a word it is a prefix of, and shorter ones match none.
 pub(crate) fn closest(
     given: &str,
     known: impl IntoIterator<Item = &'static str>,
@@ -38,9 +38,9 @@ pub(crate) fn closest(
     near.min_by_key(|(_, distance)| *distance)
 }
 
-/// How far two names are from each other, where the one could be meant by the other.
+/// Returns the edit distance between two names, or `None` if it is too large for a suggestion.
 fn distance(given: &str, name: &str) -> Option<usize> {
-    /// Letters of a word that is too short to tell what it is near.
+    /// Words of at most this length are too short to compare.
     const SHORT: usize = 3;
     let is_word = name.contains(char::is_alphabetic);
     let begins = given.len() == SHORT && name.starts_with(given);
@@ -51,7 +51,7 @@ fn distance(given: &str, name: &str) -> Option<usize> {
     (distance <= given.len().div_ceil(3)).then_some(distance)
 }
 
-/// The one of these names that is close enough, and closest.
+/// Returns the closest of these names, if one is close enough.
 pub(crate) fn closest_of<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
@@ -60,7 +60,7 @@ pub(crate) fn closest_of<'n>(
     near.min().map(|(_, name)| name)
 }
 
-/// `Did you mean "x"?` for the word that is meant, else `otherwise`.
+/// Returns `Did you mean "x"?` for the closest word, else `otherwise`.
 pub(crate) fn did_you_mean(
     given: &str,
     known: impl IntoIterator<Item = &'static str>,

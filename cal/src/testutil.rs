@@ -1,4 +1,4 @@
-//! A memory in memory, for the tests of this crate: encoded blobs in a list, every read a scan.
+//! An in-memory `Memory` for the tests of this crate: encoded blobs in a list, every read a scan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,32 +19,32 @@ use crate::predicate::Predicate;
 use crate::query::Query;
 use crate::search::{Score, Search};
 
-/// Grains in the order they came, under one session.
+/// Grains in insertion order, seen by one session.
 #[derive(Default)]
 pub(crate) struct Fake {
     pub(crate) scope: Scope,
     grains: Mutex<Vec<Kept>>,
-    /// What writes are refused with, where a test wants them refused.
+    /// The error that writes fail with, if set.
     pub(crate) refusal: Option<MemoryError>,
-    /// What recalls about this subject fail with.
+    /// The subject whose recalls fail, if set.
     pub(crate) broken_subject: Option<String>,
-    /// What they fail with in place of `ERR_BROKEN`.
+    /// The error they fail with in place of `ERR_BROKEN`.
     pub(crate) broken_with: Option<MemoryError>,
     pub(crate) reasons: Mutex<Vec<String>>,
-    /// What happens first in a recall.
+    /// A callback that runs first in every recall.
     pub(crate) begins: Option<Box<Begins>>,
-    /// How often a recall or a count ran.
+    /// Number of recalls and counts that ran.
     pub(crate) recalls: AtomicU64,
-    /// How often more than once a recall comes to each grain.
+    /// Number of additional times a recall visits each grain.
     pub(crate) again: AtomicUsize,
     pub(crate) templates: Mutex<Vec<NamedTemplate>>,
-    /// Makes every prefix stand for several grains.
+    /// Makes every prefix ambiguous.
     pub(crate) claim_ambiguous: AtomicBool,
-    /// Whether its searches wait for something outside.
+    /// True if its searches wait for an external service.
     pub(crate) asks_outside: bool,
 }
 
-/// Told what is recalled, and what stops it.
+/// A callback given the query and its cancellation handle.
 pub(crate) type Begins = dyn Fn(&Query, &Cancel) + Send + Sync;
 
 #[derive(Clone)]
@@ -55,7 +55,7 @@ struct Kept {
 }
 
 impl Fake {
-    /// A memory for a session of alice in the namespace `work`.
+    /// Returns a memory for a session of alice in the namespace `work`.
     pub(crate) fn at_work() -> Self {
         Self {
             scope: Scope {
@@ -68,8 +68,8 @@ impl Fake {
         }
     }
 
-    /// Keeps a grain given as JSON; `namespace` is `work` and `created_at` its number of the list
-    /// where it names none.
+    /// Stores a grain given as JSON; `namespace` defaults to `work`, and `created_at` to a base time plus
+    /// its index in the list, in milliseconds.
     pub(crate) fn keep(&self, json: &str) -> ContentAddress {
         let mut fields = serde_json::from_str::<serde_json::Map<_, _>>(json).unwrap();
         let created_ms =
@@ -131,7 +131,7 @@ impl Memory for Fake {
         kept.sort_by_cached_key(|kept| {
             let grain = GrainRef::new(&kept.blob).unwrap();
             let rank = match (query.search(), query.order()) {
-                // Shares of words are not negative, so their bits are in their order.
+                // Shares are not negative, so their bit patterns sort in the same order.
                 (Some(_), _) => -i128::from(scored(query, &grain).value.to_bits()),
                 (None, Order::Newest) => -i128::from(grain.time().get()),
                 (None, Order::Oldest) => i128::from(grain.time().get()),
@@ -334,21 +334,21 @@ impl Memory for Fake {
 /// The fields this memory searches.
 const SEARCHED: [&str; 4] = ["subject", "relation", "object", "content"];
 
-/// The words a query asks for.
+/// Returns the words a query searches for.
 fn words_of(query: &Query) -> Vec<String> {
     let texts = query.search().into_iter().flat_map(Search::asks);
     let lower = texts.map(|ask| ask.text.to_lowercase()).collect::<Vec<_>>().join(" ");
     lower.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The share of the words a text has.
+/// Returns the share of the words that the text contains.
 fn share(words: &[String], text: &str) -> f64 {
     let text = text.to_lowercase();
     let found = words.iter().filter(|word| text.split_whitespace().any(|own| own == *word));
     found.count() as f64 / words.len() as f64
 }
 
-/// The share of the words asked for that the fields asked about have.
+/// Returns the share of the words that the searched fields contain.
 fn scored(query: &Query, grain: &GrainRef<'_>) -> Score {
     let Some(search) = query.search() else { return Score::STRUCTURAL };
     let fields = match search.asks().iter().find_map(|ask| ask.field) {

@@ -1,6 +1,6 @@
-//! What a string literal says: escapes, Unicode normal form, and controls that hide text.
+//! Decoding of string literals: escapes, Unicode normal form, and rejection of bidi controls.
 //!
-//! Bound parameters and JSON forms pass the same gate (spec section 2).
+//! Bound parameters and strings in JSON pass the same checks (CAL 16.2, 16.3).
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 
-/// Decodes the inside of a string literal: escapes, then NFC, then the check for bidi controls.
+/// Decodes the inside of a string literal: escapes, then the check for bidi controls, then NFC.
 ///
 /// # Errors
 /// E005 for a lone surrogate, E071 for a bidi control.
@@ -20,7 +20,7 @@ pub(crate) fn decode(inside: &str) -> Result<Cow<'_, str>> {
     clean(Cow::Borrowed(inside))
 }
 
-/// NFC text without bidi controls.
+/// Returns the text in NFC, after checking it for bidi controls.
 ///
 /// # Errors
 /// E071 for a bidi control (U+202A..202E, U+2066..2069).
@@ -42,7 +42,7 @@ fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Replaces `\"`, `\\`, `\n`, `\t` and `\uXXXX`; any other pair stands for itself.
+/// Replaces `\"`, `\\`, `\n`, `\t` and `\uXXXX`; other backslash pairs are kept as they are.
 fn unescape(inside: &str) -> Result<String> {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -54,7 +54,7 @@ fn unescape(inside: &str) -> Result<String> {
     Ok(out)
 }
 
-/// Writes what the escape whose backslash stands before `after` means; returns what follows it.
+/// Appends the decoded escape to `out` and returns the rest; `after` follows the backslash.
 fn escape<'a>(after: &'a str, out: &mut String) -> Result<&'a str> {
     let mut chars = after.chars();
     let plain = match chars.next() {
@@ -73,7 +73,7 @@ fn escape<'a>(after: &'a str, out: &mut String) -> Result<&'a str> {
     Ok(chars.as_str())
 }
 
-/// `after` starts with the `u` of `\uXXXX`; a surrogate pair is one character.
+/// Appends a decoded `\uXXXX`, joining surrogate pairs; `after` starts with the `u`.
 fn unicode_escape<'a>(after: &'a str, out: &mut String) -> Result<&'a str> {
     let Some((first, rest)) = after.strip_prefix('u').and_then(four_hex) else {
         out.push_str("\\u");

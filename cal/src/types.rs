@@ -1,4 +1,5 @@
-//! The words for the ten grain types: plural after RECALL, singular after ADD, old names as aliases.
+//! The names of the ten grain types (CAL 5.1): plural after RECALL, singular after ADD, old names as
+//! aliases.
 
 use grainstore_format::GrainType;
 
@@ -6,13 +7,13 @@ use crate::codes::ErrorKind;
 use crate::error::Error;
 use crate::suggest;
 
-/// One way to name a grain type.
+/// One name of a grain type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TypeName {
     pub(crate) grain_type: GrainType,
     pub(crate) plural: &'static str,
     pub(crate) singular: &'static str,
-    /// An old name, accepted with warning W102.
+    /// True for an old name, which is accepted with warning W102.
     pub(crate) old: bool,
 }
 
@@ -24,7 +25,7 @@ const fn old(grain_type: GrainType, plural: &'static str, singular: &'static str
     TypeName { grain_type, plural, singular, old: true }
 }
 
-/// Every name; the ten canonical ones first, in the order of their type bytes.
+/// All names; the ten canonical ones first, in the order of their type bytes.
 pub(crate) static TYPE_NAMES: [TypeName; 12] = [
     name(GrainType::Belief, "beliefs", "belief"),
     name(GrainType::Event, "events", "event"),
@@ -40,27 +41,27 @@ pub(crate) static TYPE_NAMES: [TypeName; 12] = [
     old(GrainType::Action, "tools", "tool"),
 ];
 
-/// The type a plural names, in any case.
+/// Returns the type that a plural names, in any case.
 pub(crate) fn by_plural(word: &str) -> Option<&'static TypeName> {
     TYPE_NAMES.iter().find(|name| name.plural.eq_ignore_ascii_case(word))
 }
 
-/// The type a singular names, in any case.
+/// Returns the type that a singular names, in any case.
 pub(crate) fn by_singular(word: &str) -> Option<&'static TypeName> {
     TYPE_NAMES.iter().find(|name| name.singular.eq_ignore_ascii_case(word))
 }
 
-/// The ten canonical plurals.
+/// Returns the ten canonical plurals.
 pub(crate) fn plurals() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().filter(|name| !name.old).map(|name| name.plural)
 }
 
-/// The ten canonical singulars.
+/// Returns the ten canonical singulars.
 pub(crate) fn singulars() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().filter(|name| !name.old).map(|name| name.singular)
 }
 
-/// E003 for a word that is no plural.
+/// Returns E003 for a word that is not a plural.
 pub(crate) fn unknown_plural(word: &str) -> Error {
     let suggestion = match by_singular(word) {
         Some(name) => format!("Did you mean \"{}\"?", plural_of(name.grain_type)),
@@ -75,7 +76,7 @@ pub(crate) fn unknown_plural(word: &str) -> Error {
     unknown(word).suggest(suggestion).valid(plurals())
 }
 
-/// E003 for a word that is no singular.
+/// Returns E003 for a word that is not a singular.
 pub(crate) fn unknown_singular(word: &str) -> Error {
     let advice = suggest::did_you_mean(word, singulars(), ErrorKind::UnknownType.advice());
     unknown(word).suggest(advice).valid(singulars())
@@ -85,31 +86,31 @@ fn unknown(word: &str) -> Error {
     Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{word}\""))
 }
 
-/// The types ADD creates.
+/// Types that ADD can create (CAL 8.8).
 pub(crate) const ADDABLE: [GrainType; 3] =
     [GrainType::Belief, GrainType::Observation, GrainType::Goal];
 
-/// What ADD calls them, old names last.
+/// Returns the singulars that ADD accepts, old names last.
 pub(crate) fn addable_singulars() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().filter(|name| ADDABLE.contains(&name.grain_type)).map(|name| name.singular)
 }
 
-/// Every plural, old names last.
+/// Returns every plural, old names last.
 pub(crate) fn all_plurals() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().map(|name| name.plural)
 }
 
-/// Every singular, old names last.
+/// Returns every singular, old names last.
 pub(crate) fn all_singulars() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().map(|name| name.singular)
 }
 
-/// The canonical plural of a standard type.
+/// Returns the canonical plural of a standard type.
 pub(crate) fn plural_of(grain_type: GrainType) -> &'static str {
     TYPE_NAMES.iter().find(|name| name.grain_type == grain_type).map_or("", |name| name.plural)
 }
 
-/// The canonical singular of a standard type.
+/// Returns the canonical singular of a standard type.
 pub(crate) fn singular_of(grain_type: GrainType) -> &'static str {
     TYPE_NAMES.iter().find(|name| name.grain_type == grain_type).map_or("", |name| name.singular)
 }

@@ -1,7 +1,7 @@
-//! The words of the language for who helps somebody to write it: an editor, a prompt.
+//! The words of the language, for editors and prompts that help to write it.
 //!
-//! Everything is read from the tables the parser and the checker use themselves, so that what is
-//! offered is what is understood. It knows no memory.
+//! All lists come from the tables that parser and checker use, so every word offered is understood. This
+//! module knows no memory.
 
 use crate::ast::StreamOption;
 use crate::check::domain::DOMAINS;
@@ -12,28 +12,28 @@ use crate::suggest;
 use crate::types::{self, TYPE_NAMES, TypeName};
 use crate::words;
 
-/// The words of the grammar, in upper case.
+/// Returns the keywords of the grammar, in upper case.
 pub fn keywords() -> impl Iterator<Item = &'static str> {
     words::keywords()
 }
 
-/// The ten grain types as RECALL names them.
+/// Returns the names of the ten grain types after RECALL.
 pub fn plurals() -> impl Iterator<Item = &'static str> {
     types::plurals()
 }
 
-/// The ten grain types as ADD and DESCRIBE name them.
+/// Returns the names of the ten grain types after ADD and DESCRIBE.
 pub fn singulars() -> impl Iterator<Item = &'static str> {
     types::singulars()
 }
 
-/// The fields of the type of this name, singular or plural, common ones included; without a type that
-/// is known, the common ones.
+/// Returns the fields of the type of this name, singular or plural, with the common ones; the common ones
+/// if the type is missing or unknown.
 pub fn fields_of(type_name: Option<&str>) -> impl Iterator<Item = &'static str> {
     fields::names_for(type_name.and_then(type_named).map(|named| named.grain_type))
 }
 
-/// The values of a field that has a closed list of them; none for others.
+/// Returns the values of a field with a closed list; empty for others.
 #[must_use]
 pub fn values_of(field: &str) -> &'static [&'static str] {
     match fields::by_name(field).map(|field| field.shape) {
@@ -42,52 +42,52 @@ pub fn values_of(field: &str) -> &'static [&'static str] {
     }
 }
 
-/// The fields ORDER BY takes.
+/// Returns the fields that ORDER BY takes.
 pub fn sortable() -> impl Iterator<Item = &'static str> {
     fields::sortable_names()
 }
 
-/// The fields GROUP BY takes.
+/// Returns the fields that GROUP BY takes.
 pub fn groupable() -> impl Iterator<Item = &'static str> {
     fields::GROUPABLE.into_iter()
 }
 
-/// The options of WITH that this version acts on.
+/// Returns the options of WITH that this version supports.
 pub fn options() -> impl Iterator<Item = &'static str> {
     parse::option_names()
 }
 
-/// The options of STREAM.
+/// Returns the options of STREAM.
 pub fn streamed() -> impl Iterator<Item = &'static str> {
     StreamOption::NAMES.into_iter()
 }
 
-/// What DESCRIBE tells about.
+/// Returns the targets of DESCRIBE.
 pub fn described() -> impl Iterator<Item = &'static str> {
     parse::DESCRIBED.into_iter()
 }
 
-/// The categories of `relation IS`, in upper case.
+/// Returns the categories of `relation IS`, in upper case.
 pub fn categories() -> impl Iterator<Item = &'static str> {
     relations::CATEGORIES.iter().map(|category| category.keyword.text())
 }
 
-/// The relations of the `mg:` vocabulary.
+/// Returns the relations of the `mg:` vocabulary.
 pub fn relations() -> impl Iterator<Item = &'static str> {
     relations::vocabulary()
 }
 
-/// The prefixes of domain fields, without the colon.
+/// Returns the prefixes of domain fields, without the colon.
 pub fn domains() -> impl Iterator<Item = &'static str> {
     DOMAINS.into_iter().map(|(prefix, _)| prefix)
 }
 
-/// The known word that somebody probably meant; none where nothing is near.
+/// Returns the known word closest to `given`; `None` if none is near.
 pub fn meant(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     suggest::closest(given, known).map(|(word, _)| word)
 }
 
-/// Whether a word names a grain type, singular or plural, in any case.
+/// Returns `true` if a word names a grain type, singular or plural, in any case.
 #[must_use]
 pub fn is_type(word: &str) -> bool {
     type_named(word).is_some()

@@ -1,7 +1,7 @@
-//! Time phrases to spans of epoch milliseconds, in UTC, against one `now` (spec section 5).
+//! Resolution of time phrases to ranges of epoch milliseconds, in UTC, relative to one `now` (CAL 5.2).
 //!
-//! A date or calendar phrase is its whole span, "last N units" ends now, everything else is an
-//! instant. Unknown phrases are nobody's guess: they resolve to nothing.
+//! A date or calendar phrase is its whole range, "last N units" ends now, every other value is an instant.
+//! Unknown phrases are `None`, never a guess.
 
 use grainstore_format::{EpochMs, parse_datetime};
 use jiff::civil::{Date, DateTime, Weekday};
@@ -13,7 +13,7 @@ use crate::bounds::TimeRange;
 /// Numbers below this are epoch seconds, others milliseconds.
 const FIRST_MILLISECOND: f64 = 1e11;
 
-/// Shown where a phrase is not understood.
+/// Examples shown if a phrase is not understood.
 pub(crate) const EXAMPLES: [&str; 8] = [
     "2026-03-15",
     "2026-03-15T10:00:00Z",
@@ -25,7 +25,7 @@ pub(crate) const EXAMPLES: [&str; 8] = [
     "monday",
 ];
 
-/// The instant a number stands for: epoch seconds or milliseconds.
+/// Returns the instant of a number: epoch seconds or milliseconds.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by the check before the cast")]
 pub(crate) fn of_number(value: f64) -> Option<TimeRange> {
     let ms = if value.abs() < FIRST_MILLISECOND { value * 1000.0 } else { value };
@@ -33,7 +33,7 @@ pub(crate) fn of_number(value: f64) -> Option<TimeRange> {
     (rounded.abs() < 9e15).then(|| instant(rounded as i64))
 }
 
-/// The span a text stands for: ISO date or datetime, epoch digits, or a phrase.
+/// Returns the range of a text: ISO date or datetime, epoch digits, or a phrase.
 pub(crate) fn of_text(text: &str, now: EpochMs) -> Option<TimeRange> {
     let text = text.trim();
     if text.bytes().next()?.is_ascii_digit()
@@ -52,7 +52,7 @@ fn iso(text: &str) -> Option<TimeRange> {
         10 if !digits_only => calendar(Unit::Day, text.parse().ok()?, 0),
         9.. if digits_only => of_number(text.parse().ok()?),
         _ => {
-            // Without an offset it is in UTC.
+            // Without an offset the time is in UTC.
             let exact = parse_datetime(text).or_else(|_| parse_datetime(&format!("{text}Z")));
             if let Ok(at) = exact {
                 return Some(TimeRange { from: at, to: at });
@@ -66,7 +66,7 @@ fn iso(text: &str) -> Option<TimeRange> {
     }
 }
 
-/// Units of calendars and durations.
+/// Units of calendar ranges and durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Second,
@@ -110,7 +110,7 @@ fn phrase(text: &str, now: EpochMs) -> Option<TimeRange> {
     Some(if since { TimeRange { from: found.from, to: now } } else { found })
 }
 
-/// Names of days, weeks, months and years.
+/// Resolves names of days, weeks, months and years.
 fn named_span(words: &[&str], now: DateTime) -> Option<TimeRange> {
     let today = now.date();
     match words {
@@ -132,7 +132,7 @@ fn named_span(words: &[&str], now: DateTime) -> Option<TimeRange> {
     }
 }
 
-/// "last 7 days", "past hour", "3 hours ago".
+/// Resolves "last 7 days", "past hour", "3 hours ago".
 fn relative(words: &[&str], now: DateTime) -> Option<TimeRange> {
     let end = ms(now)?;
     match words {
@@ -161,7 +161,7 @@ fn unit(word: &str) -> Option<Unit> {
     UNITS.iter().find(|(name, _)| *name == singular).map(|(_, unit)| *unit)
 }
 
-/// The units whose "this" and "last" are calendar spans.
+/// Returns the units for which "this" and "last" mean calendar ranges.
 fn calendar_unit(word: &str) -> Option<Unit> {
     UNITS
         .iter()
@@ -174,19 +174,19 @@ fn weekday(word: &str) -> Option<Weekday> {
     WEEKDAYS.iter().find(|(name, _)| *name == word).map(|(_, day)| *day)
 }
 
-/// The latest such weekday, `date` included.
+/// Returns the latest such weekday on or before `date`.
 fn latest(date: Date, day: Weekday) -> Option<Date> {
     let back = date.weekday().since(day);
     date.checked_sub(i64::from(back).days()).ok()
 }
 
-/// The day in the week of `date`, which starts on Monday.
+/// Returns that day in the week of `date`, which starts on Monday.
 fn day_of_week(date: Date, day: Weekday) -> Option<Date> {
     let monday = latest(date, Weekday::Monday)?;
     monday.checked_add(i64::from(day.to_monday_zero_offset()).days()).ok()
 }
 
-/// The calendar span that holds `date`, moved by `offset` of its unit.
+/// Returns the calendar range that contains `date`, moved by `offset` units.
 fn calendar(unit: Unit, date: Date, offset: i64) -> Option<TimeRange> {
     let (start, step) = match unit {
         Unit::Week => (latest(date, Weekday::Monday)?, Span::new().weeks(1)),
@@ -201,7 +201,7 @@ fn calendar(unit: Unit, date: Date, offset: i64) -> Option<TimeRange> {
     Some(TimeRange { from: EpochMs::new(from), to: EpochMs::new(to) })
 }
 
-/// `count` units before `now`, epoch milliseconds.
+/// Returns the time `count` units before `now`, in epoch milliseconds.
 fn back(now: DateTime, count: i32, unit: Unit) -> Option<i64> {
     let span = Span::new();
     let span = match unit {

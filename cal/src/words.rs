@@ -1,27 +1,27 @@
-//! The words of CAL: active keywords, words kept for later, and words that are no tokens at all.
+//! Classification of words: active keywords, reserved words, and forbidden words (CAL 3.2, 3.6, 2.4).
 //!
-//! One sorted table decides what a word is (spec section 1 and 2). Where a word may stand, and what
-//! it means there, is the parser's business.
+//! One sorted table decides the class of a word. The parser decides where a word may stand, and its meaning
+//! there.
 
 use grainstore_sml::Section;
 
-/// The longest word of the table; longer identifiers are always plain names.
+/// Length of the longest word of the table; longer identifiers are always plain names.
 const LONGEST: usize = 16;
 
-/// What the lexer makes of an identifier-shaped word.
+/// The class of an identifier-shaped word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// An identifier: a field, label, type or name, as the place decides.
+    /// An identifier: a field, label, type or name, depending on its position.
     Name,
-    /// A word of the grammar.
+    /// A keyword of the grammar.
     Keyword(Keyword),
-    /// Kept for later versions: a name only where position allows it.
+    /// Reserved for later versions: a name only where the position allows it.
     Reserved,
-    /// Not a word of CAL: an error wherever it stands as keyword, label, name or field.
+    /// Excluded from CAL: an error as keyword, label, name or field.
     Forbidden,
 }
 
-/// The class of `word`, in any case.
+/// Returns the class of `word`, in any case.
 pub(crate) fn classify(word: &str) -> Word {
     let mut upper = [0_u8; LONGEST];
     let Some(buffer) = upper.get_mut(..word.len()) else { return Word::Name };
@@ -31,9 +31,9 @@ pub(crate) fn classify(word: &str) -> Word {
     found.ok().and_then(|at| WORDS.get(at)).map_or(Word::Name, |(_, class)| *class)
 }
 
-/// Names in the spelling of the specification, for messages and printing.
+/// Spellings as in CAL, for messages and printing.
 impl Keyword {
-    /// The keyword in upper case.
+    /// Returns the keyword in upper case.
     pub(crate) fn text(self) -> &'static str {
         let named = |(_, class): &&(&str, Word)| *class == Word::Keyword(self);
         WORDS.iter().find(named).map_or("", |(text, _)| text)
@@ -41,7 +41,7 @@ impl Keyword {
 }
 
 impl Keyword {
-    /// The section of a template that it starts.
+    /// Returns the template section that it starts.
     pub(crate) fn section(self) -> Option<Section> {
         Some(match self {
             Self::Header => Section::Header,
@@ -55,7 +55,7 @@ impl Keyword {
     }
 }
 
-/// The active keywords as they are spelled.
+/// Returns the active keywords in upper case.
 pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
     WORDS.iter().filter(|(_, class)| matches!(class, Word::Keyword(_))).map(|(word, _)| *word)
 }
@@ -144,7 +144,7 @@ pub(crate) enum Keyword {
     With,
 }
 
-/// Every word with a class of its own, sorted by bytes.
+/// Every keyword, reserved and forbidden word, sorted by bytes.
 #[rustfmt::skip]
 const WORDS: [(&str, Word); 146] = [
     ("ABOUT", Word::Keyword(Keyword::About)),

@@ -1,5 +1,5 @@
-//! What a host keeps between requests about writes: the quotas of a minute, and the last
-//! `created_at` handed out (spec sections 5 and 6).
+//! State that a host keeps between requests: write quotas per minute (CAL 17.3), and the last `created_at`
+//! assigned.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The most writes a minute.
+/// Maximum writes per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteLimits {
-    /// ADD.
+    /// Maximum ADDs.
     pub adds: usize,
-    /// SUPERSEDE.
+    /// Maximum SUPERSEDEs.
     pub supersedes: usize,
-    /// REVERT.
+    /// Maximum REVERTs.
     pub reverts: usize,
 }
 
@@ -29,7 +29,7 @@ impl Default for WriteLimits {
     }
 }
 
-/// Quotas and the clock of `created_at`, shared by the requests of one session.
+/// Write quotas and the clock for `created_at`, shared by the requests of one session.
 #[derive(Debug, Default)]
 pub struct Writes {
     limits: WriteLimits,
@@ -44,7 +44,7 @@ struct State {
     last_created_ms: Option<i64>,
 }
 
-/// The writes that have a quota.
+/// Kinds of writes that have a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Write {
     Add,
@@ -53,13 +53,13 @@ pub(crate) enum Write {
 }
 
 impl Writes {
-    /// Fresh quotas.
+    /// Returns full quotas.
     #[must_use]
     pub fn new(limits: WriteLimits) -> Self {
         Self { limits, state: Mutex::default() }
     }
 
-    /// The most writes a minute.
+    /// Returns the maximum writes per minute.
     #[must_use]
     pub fn limits(&self) -> WriteLimits {
         self.limits
@@ -68,7 +68,7 @@ impl Writes {
     /// Takes one write out of the quota of the minute that ends at `now`.
     ///
     /// # Errors
-    /// E052 for ADD and E043 for SUPERSEDE and REVERT when it is used up.
+    /// E052 for ADD and E043 for SUPERSEDE and REVERT if the quota is used up.
     pub(crate) fn take(&self, write: Write, now: Instant) -> Result<()> {
         let limit = match write {
             Write::Add => self.limits.adds,
@@ -92,14 +92,15 @@ impl Writes {
         Ok(())
     }
 
-    /// Gives back the last write taken: it was refused.
+    /// Returns the last write to its quota, because it was refused.
     pub(crate) fn give_back(&self, write: Write) {
         self.lock().times(write).pop_back();
     }
 
-    /// `now`, or a millisecond after the last answer where two writes would share it.
+    /// Returns `now`, or one millisecond after the last result if two writes would share a timestamp.
     ///
-    /// A `now` well before the last answer is a clock set back on purpose and is left alone.
+    /// A `now` a second or more before the last result is a clock that was set back on purpose, and is
+    /// returned unchanged.
     pub(crate) fn created_at(&self, now: EpochMs) -> EpochMs {
         const BURST_MS: i64 = 1_000;
         let mut state = self.lock();

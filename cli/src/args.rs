@@ -1,9 +1,9 @@
-//! The command line as data: options every command takes, and the list of commands.
+//! The command line as data: the options of every command, and the list of commands.
 
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
 use crate::repl::{self, Repl};
@@ -25,9 +25,10 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments, with the prompt for who says nothing on a terminal.
+    /// Parses the arguments. Without a command on a terminal, it is the prompt.
     pub(crate) fn read() -> Result<(Globals, Command), clap::Error> {
-        let Self { globals, command } = Self::try_parse()?;
+        let matches = grouped(Self::command()).try_get_matches()?;
+        let Self { globals, command } = Self::from_arg_matches(&matches)?;
         match command {
             Some(command) => Ok((globals, command)),
             None if repl::is_on_terminal() => Ok((globals, Command::Repl(Repl::default()))),
@@ -36,12 +37,34 @@ impl Arguments {
                 Err(Self::command().error(ErrorKind::MissingSubcommand, message))
             }
             None => {
-                let mut command = Self::command();
+                let mut command = grouped(Self::command());
                 let help = command.render_help();
                 Err(command.error(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, help))
             }
         }
     }
+}
+
+/// Returns the command line with a help text that lists the commands by group.
+fn grouped(line: clap::Command) -> clap::Command {
+    let commands: Vec<_> = line.get_subcommands().cloned().collect();
+    let width = commands.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
+    let mut rest = commands.iter();
+    let mut listing = String::new();
+    for (group, count) in Command::GROUPS {
+        listing += &format!("{group}:\n");
+        for command in rest.by_ref().take(*count) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            // The first clause; `grain help COMMAND` has the rest.
+            let about = about.split([':', ';']).next().unwrap_or_default();
+            listing += &format!("  {:width$}  {about}\n", command.get_name());
+        }
+        listing.push('\n');
+    }
+    listing += &format!("More:\n  {:width$}  Print the help of a command\n\n", "help");
+    line.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listing}Options:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// Options of every command.

@@ -1,5 +1,5 @@
-//! CAL: what a caller chose and the call. How an answer reads to people stands in `show`, with what
-//! DESCRIBE tells in `describe`, and what is told beside it in `beside`.
+//! CAL statements: their options and the call. `answer_text` prints answers for people, `describe` those of
+//! DESCRIBE, `notes` the notes on stderr.
 
 mod beside;
 mod describe;
@@ -16,7 +16,7 @@ use crate::error::{Code, Error, Result};
 pub(crate) use beside::{beside, unshown};
 pub(crate) use show::{UNREVIEWED, cut, failed, scores, show, show_answer};
 
-/// The formats of answers, as they are asked for.
+/// Names of answer formats, for the command line and rpc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FormatName {
@@ -50,31 +50,31 @@ impl From<FormatName> for Format {
     }
 }
 
-/// One question: a query in text or JSON, in UTF-8 or not, and the choices of its caller.
+/// A statement in text or JSON, which need not be UTF-8, with the options of its caller.
 #[derive(Debug, Default)]
 pub(crate) struct Question<'q> {
     pub(crate) query: &'q [u8],
     pub(crate) params: Vec<(String, Value)>,
     pub(crate) format: Option<FormatName>,
     pub(crate) evolve: bool,
-    /// Whether a tight budget may choose toon where no format was.
+    /// True if a tight budget may choose toon for a statement without a format.
     pub(crate) auto_toon: bool,
-    /// How far what is linked to the best answers of a RECALL is an answer too.
+    /// Expansion of a RECALL by links from its best answers.
     pub(crate) expansion: Option<Expansion>,
-    /// The present; the store's clock where it is not given.
+    /// The time taken as now; the store's clock if not given.
     pub(crate) now: Option<EpochMs>,
-    /// The caller's handle to stop it.
+    /// The caller's handle to cancel it.
     pub(crate) cancel: Cancel,
 }
 
 impl Question<'_> {
-    /// Asks it.
+    /// Runs the statement.
     pub(crate) fn ask(&self, session: &Session) -> Result<Response> {
         let answer = session.ask_with(self.query, &self.options(session)?);
         answer.map_err(|error| self.failed(&error))
     }
 
-    /// Asks it and hands the events of the answer to a listener.
+    /// Runs the statement and passes its events to a listener.
     pub(crate) fn ask_streaming(
         &self,
         session: &Session,
@@ -88,7 +88,7 @@ impl Question<'_> {
         Error::cal(error, &String::from_utf8_lossy(self.query))
     }
 
-    /// An error of a parameter, at its name in the query.
+    /// Returns the error of a parameter, with its position in the query.
     fn failed_binding(&self, error: grainstore::cal::Error, name: &str) -> Error {
         match Source::read_bytes(self.query) {
             Ok(source) => self.failed(&source.at_parameter(error, name)),
@@ -112,8 +112,8 @@ impl Question<'_> {
         })
     }
 
-    /// Asks it for a terminal, where a format that cannot act is refused rather than ignored: before
-    /// the statement runs where its kind never has a text, else once the answer turns out to have none.
+    /// Runs the statement for a terminal, where a format that has no effect is refused rather than ignored:
+    /// before the statement runs if its kind never gives text, else once the answer turns out to have none.
     pub(crate) fn ask_formatted(&self, session: &Session) -> Result<Response> {
         if self.format.is_some()
             && let Ok(source) = Source::read_bytes(self.query)

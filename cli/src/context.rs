@@ -1,4 +1,4 @@
-//! What every command works with: the common options, the two streams, and the store they name.
+//! The context of every command: the common options, the two output streams, and the store.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal};
@@ -12,21 +12,21 @@ use crate::args::Globals;
 use crate::error::{Code, Error, Result};
 use crate::output::Output;
 
-/// What to do where there is no store.
+/// Hint if there is no store.
 const NO_STORE: &str = "create one with `grain init`, or name another with --store";
 
-/// What to do where a store is too damaged to be opened.
+/// Hint if a store is too damaged to be opened.
 const NOT_OPENED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                           index to do so; then restore a backup";
 
-/// What to do where the key of a store is missing, or another one.
+/// Hint if the key of a store is missing or wrong.
 const NO_KEY: &str = "name the file of the key the store was created with: --key-file FILE, or \
                       GRAIN_KEY_FILE in the environment";
 
-/// What to do while another process has the store.
+/// Hint if another process has the store open.
 const BUSY: &str = "close the other process, or wait longer (--wait-ms)";
 
-/// What to do about what keeps a store from opening, where the command knows better.
+/// Returns a better hint for an error on opening a store, if the command line has one.
 pub(crate) fn way_out(code: &str) -> Option<&'static str> {
     match code {
         code if code == Code::NotFound.name() => Some(NO_STORE),
@@ -36,11 +36,11 @@ pub(crate) fn way_out(code: &str) -> Option<&'static str> {
     }
 }
 
-/// The surroundings of one command.
+/// The context of one command.
 pub(crate) struct Context<'w> {
     pub(crate) globals: Globals,
     pub(crate) output: Output<'w>,
-    /// The session of a prompt, whose store is open already.
+    /// The session of the prompt, whose store is open already.
     opened: Option<Session>,
     /// The store of this command, which is closed when it is done.
     own: RefCell<Option<Store>>,
@@ -51,12 +51,12 @@ impl<'w> Context<'w> {
         Self { globals, output, opened: None, own: RefCell::default() }
     }
 
-    /// The surroundings of a command within a prompt, which works with the prompt's session.
+    /// The context of a command in the prompt, which uses the prompt's session.
     pub(crate) fn within(session: &Session, globals: Globals, output: Output<'w>) -> Self {
         Self { globals, output, opened: Some(session.clone()), own: RefCell::default() }
     }
 
-    /// How the store is opened.
+    /// Returns the options for opening the store.
     pub(crate) fn options(&self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .wait(Duration::from_millis(self.globals.wait_ms))
@@ -74,14 +74,14 @@ impl<'w> Context<'w> {
         })
     }
 
-    /// Says on a terminal that something takes a while.
+    /// Notes on a terminal that a command takes a while.
     pub(crate) fn working(&mut self, what: &str) {
         if io::stderr().is_terminal() && !self.output.is_json() {
             self.output.note(&format!("{what} {} ...", self.globals.store.display()));
         }
     }
 
-    /// The store of the options, which must exist unless it is to be created.
+    /// Opens the store, which must exist unless `create` is set.
     pub(crate) fn open(&self, create: bool) -> Result<Store> {
         if let Some(opened) = &self.opened {
             return Ok(opened.store().clone());
@@ -111,7 +111,7 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// A session as the options say.
+    /// Returns a session with the common options.
     pub(crate) fn session(&self) -> Result<Session> {
         match &self.opened {
             Some(opened) => Ok(opened.clone()),
@@ -119,17 +119,17 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// The same, where this is for the operator of the whole store.
+    /// Returns a session, if it has a right of the operator.
     ///
     /// # Errors
-    /// `ERR_ACCESS`, with an entry in the audit log; those of opening.
+    /// `ERR_ACCESS`, with an audit entry; those of opening.
     pub(crate) fn session_with(&self, power: Power) -> Result<Session> {
         let session = self.session()?;
         session.check_power(power)?;
         Ok(session)
     }
 
-    /// A session of a store as the options say.
+    /// Returns a session of a store with the common options.
     pub(crate) fn session_of(&self, store: &Store) -> Session {
         store.session(self.session_options())
     }
@@ -153,7 +153,7 @@ impl<'w> Context<'w> {
     }
 }
 
-/// The key in a file, which is read when the store is opened.
+/// Refers to a key file, which is read when the store is opened.
 pub(crate) fn key_file(file: &Path) -> Result<KeyFile> {
     if file.is_dir() {
         let message = format!("{} is a directory, and no key file", file.display());
@@ -171,10 +171,10 @@ pub(crate) fn new_key_file(file: &Path) -> Result<KeyFile> {
     })
 }
 
-/// Why a store did not open, with what to do about it.
+/// Returns the error on opening a store, with a hint for the command line.
 pub(crate) fn not_opened(error: grainstore::Error) -> Error {
     let code = error.code();
-    // Of the hints about keys only the one for all of them is less than the command knows.
+    // Only the generic hint about keys is replaced: the specific ones say more.
     if code == Code::Key.name() && error.hint().starts_with("give the key or the passphrase") {
         return Error::from(error).with_hint_for(code, NO_KEY);
     }
@@ -184,7 +184,7 @@ pub(crate) fn not_opened(error: grainstore::Error) -> Error {
     }
 }
 
-/// The one grain whose address is, or begins with, these digits.
+/// Returns the only grain whose address is, or begins with, these digits.
 pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
     if digits.len() >= 2 * ContentAddress::LEN {
         return Ok(digits.parse()?);
@@ -202,7 +202,7 @@ pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
     }
 }
 
-/// Whether a namespace lies in another: is it, or is below it. Without one, everything does.
+/// Returns `true` if a namespace is `outer` or below it. Without `outer`, always.
 pub(crate) fn within(namespace: &str, outer: Option<&str>) -> bool {
     let named = |name| if str::is_empty(name) { SHARED } else { name };
     outer.is_none_or(|outer| {

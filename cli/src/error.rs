@@ -1,7 +1,6 @@
-//! The one error of the command: a stable code, a message, what to do, and the exit code it means.
+//! The one error type of the command line: a stable code, a message, a hint, and the exit code.
 //!
-//! It takes over errors of the store, the format and CAL unchanged and knows how they read; it does
-//! not know where they come from.
+//! Converts errors of the store, the format and CAL without changing their codes.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,58 +11,58 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::text::printable;
 
-/// What to do about damage to a store, where nothing below knows better.
+/// Hint for damage to a store, if there is no better one.
 const DAMAGED: &str =
     "copy the directory first; `grain verify` tells what is damaged; restore a backup";
 
 /// Results of this crate.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a command ended early.
+/// The reason a command ended early.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// Whoever read our output went away: nothing is wrong, and nobody is left to tell.
+    /// The reader of stdout has closed it: no error, and there is nowhere to report one.
     HungUp,
-    /// What failed was told when it did; the exit code is left.
+    /// The error was reported already; only the exit code remains.
     Told(u8),
     /// The operation was refused or failed.
     Refused(Box<Refusal>),
 }
 
-/// A refusal or failure, as it is told.
+/// A refusal or failure, as it is reported.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: Cow<'static, str>,
     pub(crate) message: String,
     pub(crate) hint: String,
-    /// The object of CAL's errors (spec/cal.md section 7), for machines.
+    /// The CAL error object (CAL 22), for JSON output.
     cal: Option<Value>,
-    /// The place in the query, drawn for people.
+    /// The position in the query, drawn for people.
     drawing: Option<String>,
-    /// What would have been accepted, for people; machines have it in the object of CAL.
+    /// The accepted values, for people; JSON output has them in the CAL error object.
     valid: Vec<Cow<'static, str>>,
-    /// Whether it is about what was given, and about nothing that is stored.
+    /// True if the error is about the input, not about stored data.
     of_input: bool,
-    /// Whether the command itself was given wrongly.
+    /// True if the command line itself was wrong.
     of_usage: bool,
 }
 
-/// The codes this crate raises itself; all others come from the crates below.
+/// The codes that this crate raises itself; all others come from the crates below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// Input that is not what it should be.
+    /// Malformed input.
     Corrupt,
-    /// More input than the limits allow.
+    /// Input over a size limit.
     TooLarge,
-    /// An option that is not available.
+    /// An invalid option or value.
     Schema,
-    /// A key where there is no encryption.
+    /// A missing, wrong or unexpected key.
     Key,
-    /// Something is there already.
+    /// The target exists already.
     Conflict,
-    /// No store, no grain.
+    /// No such store or grain.
     NotFound,
-    /// A prefix of several addresses.
+    /// An address prefix that is ambiguous.
     HashLength,
     /// A namespace outside the session.
     Access,
@@ -77,9 +76,9 @@ pub(crate) enum Code {
     Signature,
     /// A store that was found damaged.
     Integrity,
-    /// Work that was told to stop, as CAL says it.
+    /// Cancelled work, by its CAL code.
     Cancelled,
-    /// What is no capability token.
+    /// An invalid capability token.
     Token,
 }
 
@@ -112,7 +111,7 @@ impl Error {
         Self::refused(code.name(), message.into(), hint.into())
     }
 
-    /// A command that was given wrongly.
+    /// An error in the use of the command line.
     pub(crate) fn usage(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let mut error = Self::new(code, message, hint);
         if let Self::Refused(refusal) = &mut error {
@@ -121,7 +120,7 @@ impl Error {
         error
     }
 
-    /// What the parser of the command line says is wrong.
+    /// Converts an error of the command-line parser.
     pub(crate) fn of_arguments(wrong: &clap::Error) -> Self {
         let told = wrong.to_string();
         let told = told.strip_prefix("error: ").unwrap_or(&told);
@@ -135,7 +134,7 @@ impl Error {
         Self::usage(Code::Schema, what, hint)
     }
 
-    /// A CAL error, with its place drawn under the query.
+    /// Converts a CAL error, with its position drawn under the query.
     pub(crate) fn cal(error: &cal::Error, query: &str) -> Self {
         let hint = cal_hint(error);
         let mut object = serde_json::to_value(error).unwrap_or_default();
@@ -154,7 +153,7 @@ impl Error {
         }))
     }
 
-    /// The same error, saying where in the input it happened.
+    /// Adds where in the input it happened.
     pub(crate) fn within(mut self, place: &str) -> Self {
         if let Self::Refused(refusal) = &mut self {
             refusal.message = format!("{place}: {}", refusal.message);
@@ -162,7 +161,7 @@ impl Error {
         self
     }
 
-    /// The same error with a better hint, where it has this code.
+    /// Replaces the hint if the error has this code.
     pub(crate) fn with_hint_for(mut self, code: &str, hint: &str) -> Self {
         if let Self::Refused(refusal) = &mut self
             && refusal.code == code
@@ -175,18 +174,19 @@ impl Error {
         self
     }
 
-    /// What keeps a store from working.
+    /// Converts a bad finding of `grain doctor`.
     pub(crate) fn doctor(bad: Finding) -> Self {
         let code = bad.code.unwrap_or(Code::Io.name());
         Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
 
-    /// Whether it has this code.
+    /// Returns `true` if the error has this code.
     pub(crate) fn is(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == code.name())
     }
 
-    /// What the process answers with (design: 1 refused, 2 wrong usage, 3 busy, 4 damaged).
+    /// Returns the exit code: 1 refused or failed, 2 wrong usage, 3 store open elsewhere, 4 stored data
+    /// damaged.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::HungUp => 0,
@@ -200,7 +200,7 @@ impl Error {
         }
     }
 
-    /// Tells it: two or three lines for a person, or one JSON object.
+    /// Reports the error: two or three lines for people, or one JSON object.
     pub(crate) fn write(&self, to: &mut dyn Write, json: bool) -> io::Result<()> {
         let Self::Refused(refusal) = self else {
             return Ok(());
@@ -215,7 +215,7 @@ impl Error {
         if !refusal.hint.is_empty() {
             writeln!(to, "  hint: {}", printable(&refusal.hint))?;
         }
-        // A hint that names them all says it.
+        // The values are not repeated if the hint names them all.
         if !refusal.valid.iter().all(|valid| refusal.hint.contains(&**valid)) {
             writeln!(to, "  one of: {}", printable(&refusal.valid.join(", ")))?;
         }
@@ -236,7 +236,7 @@ impl Error {
         }))
     }
 
-    /// The same error, about what was given.
+    /// Marks the error as one about the input.
     fn of_input(mut self) -> Self {
         if let Self::Refused(refusal) = &mut self {
             refusal.of_input = true;
@@ -246,14 +246,14 @@ impl Error {
 }
 
 impl Refusal {
-    /// Code, message and hint, or CAL's own object with a hint.
+    /// Returns code, message and hint, or the CAL error object with a hint.
     pub(crate) fn object(&self) -> Value {
         self.cal.clone().unwrap_or_else(
             || json!({ "code": self.code, "message": self.message, "hint": self.hint }),
         )
     }
 
-    /// The same without the message where it stands elsewhere already.
+    /// Returns the error object without the message, for responses that have it elsewhere.
     pub(crate) fn data(&self) -> Value {
         self.cal.clone().unwrap_or_else(|| json!({ "code": self.code, "hint": self.hint }))
     }
@@ -270,14 +270,14 @@ impl From<grainstore::Error> for Error {
     }
 }
 
-/// The format sees bytes that were given, before the store has any part in them.
+/// Errors of the format concern input bytes, before the store is involved.
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {
         Self::refused(error.code(), error.to_string(), error.hint().to_owned()).of_input()
     }
 }
 
-/// For what is written; what is read says which file it was.
+/// For output errors; errors of reading name the file.
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -293,14 +293,14 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// The hint of an error of the store. What the format says of bytes that changed is meant for bytes
-/// that came from elsewhere and can be fetched again; those of a store cannot.
+/// Returns the hint for an error of the store. The format's hint for damaged bytes assumes that they can be
+/// fetched again from elsewhere, which those of a store cannot.
 fn store_hint<'h>(code: &str, hint: &'h str) -> &'h str {
     let of_format = format::ErrorKind::Integrity.hint();
     if code == Code::Integrity.name() && hint == of_format { DAMAGED } else { hint }
 }
 
-/// The hint of an error of CAL, which keeps what the store says where it is the store's.
+/// Returns the hint for a CAL error, that of the store if the error is the store's.
 fn cal_hint(error: &cal::Error) -> &str {
     match error.kind() {
         cal::ErrorKind::Memory => store_hint(error.code(), error.suggestion()),
@@ -308,10 +308,10 @@ fn cal_hint(error: &cal::Error) -> &str {
     }
 }
 
-/// Lines that are drawn of a place that takes more.
+/// Most lines drawn of a position that spans more.
 const DRAWN_LINES: usize = 6;
 
-/// The lines of the query an error points at, with a mark under the place in each.
+/// Draws the lines of the query that an error points at, with a mark under the position in each.
 fn draw(query: &str, place: cal::Position) -> Option<String> {
     let mut start = 0_usize;
     let lines = query.split('\n').map(|line| {
@@ -329,11 +329,11 @@ fn draw(query: &str, place: cal::Position) -> Option<String> {
     (!drawn.is_empty()).then(|| drawn.join("\n"))
 }
 
-/// Characters of a line that are drawn at most.
+/// Most characters drawn of a line.
 const WIDEST: usize = 120;
 
-/// A line, and a mark under these bytes of it: as wide as they are on a terminal. Of a long line what
-/// stands around the place.
+/// Draws a line and a mark under these bytes of it, by their width on a terminal. A long line is cut around
+/// the position.
 fn underlined(line: &str, place: std::ops::Range<usize>) -> String {
     let before = line.get(..place.start).unwrap_or_default().chars().count();
     let cut = if line.chars().count() > WIDEST { before.saturating_sub(WIDEST / 2) } else { 0 };
@@ -342,7 +342,7 @@ fn underlined(line: &str, place: std::ops::Range<usize>) -> String {
     let place = place.start.saturating_sub(first)..place.end.clamp(first, last) - first;
     let line = line.get(first..last).unwrap_or_default();
     let indent = line.len().saturating_sub(line.trim_start().len());
-    // A place that began on a line above is marked from where this line says something.
+    // A position that began on a line above is marked from the first non-blank character of this line.
     let from = if place.start == 0 { indent.min(place.end) } else { place.start };
     let width = |text: Option<&str>| text.map_or(0, |text| printable(text).width());
     let before = width(line.get(..from));

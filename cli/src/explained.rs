@@ -1,5 +1,5 @@
-//! What a policy demands and what it would say to a supersession, for `grain policy explain` and the
-//! method `policy_explain`.
+//! Explanation of a policy and preview of a supersession, for `grain policy explain` and the method
+//! `policy_explain`.
 
 use grainstore::format::Envelope;
 use grainstore::{ContentAddress, Explanation, Grain, Offer, Session, Stored, Trial, explain};
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 
-/// The grain that is asked about.
+/// The grain in question.
 pub(crate) enum Asked {
     Stored(Box<Stored>),
     Offered(Offer),
 }
 
-/// The supersession that is tried.
+/// The supersession to preview.
 pub(crate) struct Attempt<'a> {
     pub(crate) session: &'a Session,
     pub(crate) old: ContentAddress,
     pub(crate) justification: Option<&'a str>,
 }
 
-/// What is answered.
+/// The answer.
 pub(crate) struct Explained {
     pub(crate) policy: Explanation,
     pub(crate) tried: Option<Tried>,
 }
 
-/// The grain that would be replaced, what its own policy demands, and what would come of it.
+/// The grain that would be replaced, its policy, and the preview.
 pub(crate) struct Tried {
     pub(crate) old: ContentAddress,
     pub(crate) policy: Explanation,
@@ -34,8 +34,8 @@ pub(crate) struct Tried {
 }
 
 impl Explained {
-    /// Explains the policy of a grain and, for an attempt, tries to let it supersede another. Nothing
-    /// is written.
+    /// Explains the policy of a grain and previews its supersession of another, if one is given. Writes
+    /// nothing.
     pub(crate) fn of(asked: Asked, attempt: Option<&Attempt<'_>>) -> Result<Self> {
         let policy = match &asked {
             Asked::Stored(stored) => stored.policy()?,

@@ -1,4 +1,4 @@
-//! Where a command reads from: a file or stdin, never more of it than is allowed.
+//! Bounded input of a command, from a file or stdin.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::error::{Code, Error, Result};
 use crate::output::Output;
 use crate::shape::FORMAT_VERSION;
 
-/// The largest blob, in bytes (OMS section 18.1).
+/// Most bytes of a blob (OMS 18.1).
 pub(crate) const MAX_BLOB: usize = Profile::EXTENDED.max_blob_bytes;
-/// The largest signed grain, in bytes.
+/// Most bytes of a signed grain.
 pub(crate) const MAX_COSE: usize = Envelope::MAX_BYTES;
-/// The largest JSON text of one grain, in bytes: JSON may spend eight times what a blob does.
+/// Most bytes of the JSON text of one grain: eight times those of a blob.
 pub(crate) const MAX_TEXT: usize = 8 * MAX_BLOB;
 
-/// What to read, as it is written on the command line: a path, or `-`.
+/// The input named on the command line: a path, or `-`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Source {
     #[default]
@@ -47,7 +47,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// Opens it; says so where a person is expected to type.
+    /// Opens the input; notes it if a terminal is read.
     pub(crate) fn open(&self, output: &mut Output<'_>) -> Result<Box<dyn BufRead>> {
         match self {
             Self::Stdin => {
@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// All of it, up to `limit` bytes.
+    /// Reads all of it, up to `limit` bytes.
     pub(crate) fn read(&self, limit: usize, output: &mut Output<'_>) -> Result<Vec<u8>> {
         let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         let mut bytes = Vec::new();
@@ -76,12 +76,12 @@ impl Source {
         Ok(bytes)
     }
 
-    /// All of it as text, up to `limit` bytes.
+    /// Reads all of it as text, up to `limit` bytes.
     pub(crate) fn read_text(&self, limit: usize, output: &mut Output<'_>) -> Result<String> {
         text(self.read(limit, output)?).map_err(|error| error.within(&self.to_string()))
     }
 
-    /// What is given, where it is an address or the start of one and no such file is there.
+    /// Returns the argument if it is an address or the start of one, and no such file exists.
     pub(crate) fn address(&self) -> Option<&str> {
         let Self::File(path) = self else { return None };
         let digits = path.to_str()?;
@@ -90,7 +90,7 @@ impl Source {
         (fits && !path.exists()).then_some(digits)
     }
 
-    /// The error for input that could not be read.
+    /// Returns the error for input that could not be read.
     pub(crate) fn failed(&self, error: &io::Error) -> Error {
         Error::new(Code::Io, format!("cannot read {self}: {error}"), "check the path")
     }
@@ -101,8 +101,8 @@ impl Source {
     }
 }
 
-/// The blob of a grain that is given as a blob, or as JSON to be encoded. No JSON begins as a blob
-/// does.
+/// Returns the blob of a grain that is given as a blob, or as JSON to be encoded. No JSON begins with the
+/// version byte of a blob.
 pub(crate) fn blob(given: Vec<u8>) -> Result<Vec<u8>> {
     if given.first() == Some(&FORMAT_VERSION) {
         return Ok(given);
@@ -110,7 +110,7 @@ pub(crate) fn blob(given: Vec<u8>) -> Result<Vec<u8>> {
     Ok(Grain::from_json(&text(given)?)?.encode(Encoding::default())?.into_bytes())
 }
 
-/// Bytes as text, which no other form of a grain begins like.
+/// Converts bytes to text, with a hint for binary forms of a grain, which no JSON begins like.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
     let binary = match bytes.as_slice() {
         [0xd2 | 0x84, ..] => Some(("a COSE_Sign1", "looks like a COSE_Sign1: --format cose")),

@@ -1,19 +1,19 @@
-//! Lines of hostile length, and the JSON documents that stand on one or several of them.
+//! Bounded reading of lines, and of JSON documents that span one or several of them.
 
 use std::io::{self, BufRead, Read};
 
-/// What a bounded read of a line came to.
+/// The outcome of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A line is in the buffer, without its newline.
     Read,
-    /// The line is longer than the limit; its rest is still in the reader.
+    /// The line is longer than the limit; its rest is unread.
     TooLong,
-    /// There are no more lines.
+    /// End of input.
     End,
 }
 
-/// Reads the next line into `buffer`, which it clears first, unless it exceeds `limit` bytes.
+/// Clears `buffer` and reads the next line into it, unless that exceeds `limit` bytes.
 pub(crate) fn read_line(
     reader: &mut (impl BufRead + ?Sized),
     buffer: &mut Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) fn read_line(
     Ok(Line::Read)
 }
 
-/// Drops what is left of a line, without keeping it.
+/// Discards the rest of a line.
 pub(crate) fn skip_line(reader: &mut (impl BufRead + ?Sized)) -> io::Result<()> {
     loop {
         let available = reader.fill_buf()?;
@@ -53,7 +53,7 @@ pub(crate) fn skip_line(reader: &mut (impl BufRead + ?Sized)) -> io::Result<()> 
     }
 }
 
-/// JSON documents, one after the other: each begins on a line of its own and may span several.
+/// A sequence of JSON documents: each begins on a line of its own and may span several.
 #[derive(Debug)]
 pub(crate) struct Documents<R> {
     reader: R,
@@ -62,22 +62,22 @@ pub(crate) struct Documents<R> {
     buffer: Vec<u8>,
 }
 
-/// What the next document is.
+/// The next document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Document {
     /// The text of a document and the line it begins on.
     Text(u64, Vec<u8>),
-    /// A document beginning on this line does not end within the limit.
+    /// A document beginning on this line exceeds the limit.
     TooLong(u64),
 }
 
 impl<R: BufRead> Documents<R> {
-    /// Documents of at most `limit` bytes.
+    /// Reads documents of at most `limit` bytes.
     pub(crate) fn new(reader: R, limit: usize) -> Self {
         Self { reader, limit, line: 0, buffer: Vec::new() }
     }
 
-    /// The next document; none at the end. Empty lines are passed over.
+    /// Returns the next document, `None` at the end. Empty lines are skipped.
     pub(crate) fn next(&mut self) -> io::Result<Option<Document>> {
         let mut text = Vec::new();
         let mut first = 0;
@@ -86,7 +86,7 @@ impl<R: BufRead> Documents<R> {
             let room = self.limit.saturating_sub(text.len());
             match read_line(&mut self.reader, &mut self.buffer, room)? {
                 Line::End if text.is_empty() => return Ok(None),
-                // Whoever parses it says what is missing.
+                // The JSON parser will report what is missing.
                 Line::End => return Ok(Some(Document::Text(first, text))),
                 Line::TooLong => {
                     let line = if text.is_empty() { self.line.saturating_add(1) } else { first };
@@ -111,7 +111,7 @@ impl<R: BufRead> Documents<R> {
     }
 }
 
-/// How deep in brackets the text read so far ends.
+/// The bracket depth at the end of the text read so far.
 #[derive(Debug, Default)]
 struct Nesting {
     depth: usize,
@@ -119,7 +119,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// Reads one line. A string never goes on to the next one: JSON has no newline in strings.
+    /// Reads one line. A string never continues on the next line: JSON has no newline in strings.
     fn read(&mut self, line: &[u8]) {
         let mut escaped = false;
         for byte in line {
@@ -135,7 +135,7 @@ impl Nesting {
         }
     }
 
-    /// Whether a document can end here: closed, or past repair.
+    /// Returns `true` if a document can end here: all brackets are closed, or a string was not.
     fn is_closed(&self) -> bool {
         self.depth == 0 || self.in_string
     }

@@ -2,11 +2,11 @@
 //!
 //! Modules in the order a call goes through them:
 //!
-//! - `args`, `context`: what was asked for, and the store and session it is asked of.
+//! - `args`, `context`: the command and its options, and the store and session it works on.
 //! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
 //! - `repl`: the prompt.
-//! - `ask`: CAL. `input`, `lines`: what is read, bounded. `shape`, `output`: what is written.
-//! - `error`: the one error, its exit code and how it reads.
+//! - `statement`: CAL. `input`, `lines`: bounded input. `answers`, `output`: what is written.
+//! - `error`: the one error type, its exit code and its text.
 
 mod args;
 mod ask;
@@ -33,14 +33,14 @@ use context::Context;
 use error::Error;
 use output::Output;
 
-/// A file that may not grow any more is an error of the write, and not the end of the process.
+/// Makes a write beyond the file size limit fail with an error instead of ending the process.
 #[cfg(unix)]
 fn outlive_file_size_limits() {
-    // Where it cannot be registered the system does what it did before.
+    // If the handler cannot be registered, the default action stays.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// Elsewhere there is no such signal.
+/// Other systems have no such signal.
 #[cfg(not(unix))]
 fn outlive_file_size_limits() {}
 
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
             return ExitCode::from(error.exit_code());
         }
         Err(usage) => {
-            // Help and usage errors are clap's own text; when nobody reads it, nothing is lost.
+            // Help and usage errors are clap's own text; a failure to print them is ignored.
             let _ = usage.print();
             return u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
@@ -91,12 +91,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether errors are to be JSON, where the arguments could not be parsed.
+/// Returns `true` if errors should be JSON, when the arguments could not be parsed.
 fn asks_for_json() -> bool {
     std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Says on stderr what went wrong; when stderr is closed too, the exit code has to do.
+/// Reports an error on stderr; if that is closed, only the exit code tells.
 fn report(error: &Error, json: bool) {
     let _ = error.write(&mut io::stderr().lock(), json);
 }

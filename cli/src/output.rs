@@ -1,4 +1,4 @@
-//! Where answers go: data on stdout, notes on stderr, each in one of two ways, for people or as JSON.
+//! Output: data on stdout, notes on stderr, both either for people or as JSON.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::text::{harmless, printable, visible_json};
 
-/// The two streams of a command.
+/// The two output streams of a command.
 pub(crate) struct Output<'w> {
     out: &'w mut dyn Write,
     notes: &'w mut dyn Write,
     json: bool,
-    /// Whether data goes to a terminal.
+    /// True if data goes to a terminal.
     terminal: bool,
 }
 
@@ -22,49 +22,50 @@ impl<'w> Output<'w> {
         Self { out, notes, json, terminal: false }
     }
 
-    /// The same, whose data goes to a terminal, or does not.
+    /// Sets whether data goes to a terminal.
     pub(crate) fn on_terminal(self, terminal: bool) -> Self {
         Self { terminal, ..self }
     }
 
-    /// Whether the caller asked for JSON.
+    /// Returns `true` if the caller asked for JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether data goes to a terminal.
+    /// Returns `true` if data goes to a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Stdout itself, for what has a form of its own.
+    /// The raw stdout, for binary data and protocols.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         self.out
     }
 
-    /// Bytes as they are.
+    /// Writes bytes unchanged.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// A text of several lines: as it is, but on a terminal nothing in it moves the cursor.
+    /// Writes a text of several lines: unchanged, except that on a terminal control characters are made
+    /// visible.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         let shown = if self.terminal { harmless(text) } else { Cow::Borrowed(text) };
         self.bytes(shown.as_bytes())
     }
 
-    /// A line of data, control characters made visible.
+    /// Writes a line of data, with control characters made visible.
     pub(crate) fn line(&mut self, line: &str) -> Result<()> {
         Ok(writeln!(self.out, "{}", printable(line))?)
     }
 
-    /// One JSON document a line.
+    /// Writes one JSON document on a line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         let json = serde_json::to_string(value)?;
         Ok(writeln!(self.out, "{}", visible_json(&json))?)
     }
 
-    /// One JSON document: on one line for machines, indented for people.
+    /// Writes one JSON document: on one line with --json, else indented.
     pub(crate) fn document(&mut self, value: &impl Serialize) -> Result<()> {
         if self.json {
             return self.json_line(value);
@@ -73,18 +74,18 @@ impl<'w> Output<'w> {
         Ok(writeln!(self.out, "{}", visible_json(&json))?)
     }
 
-    /// A line beside the data. When nobody reads stderr, the work goes on.
+    /// Writes a note to stderr. If that is closed, the note is dropped.
     pub(crate) fn note(&mut self, note: &str) {
         let _ = writeln!(self.notes, "{}", printable(note));
     }
 
-    /// Hands everything written so far to its reader.
+    /// Flushes stdout.
     pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }
 }
 
-/// Lets work go on that must not stop when the reader of its answers does.
+/// Ignores a closed stdout, for work that must go on when the reader of its output is gone.
 pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
     match written {
         Err(Error::HungUp) => Ok(()),
@@ -92,7 +93,7 @@ pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
     }
 }
 
-/// A writer that refuses to go past a limit.
+/// A writer that fails beyond a limit.
 #[derive(Debug, Default)]
 pub(crate) struct Bounded {
     bytes: Vec<u8>,

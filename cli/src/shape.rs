@@ -1,4 +1,4 @@
-//! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
+//! The JSON forms of answers, shared by commands and rpc (docs/rpc.md).
 
 mod audit;
 
@@ -25,15 +25,15 @@ use crate::text::iso;
 /// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
 pub(crate) const FORMAT_VERSION: u8 = 1;
 
-/// What a put came to.
+/// The answer of a put.
 #[derive(Debug, Serialize)]
 pub(crate) struct PutAnswer {
     address: ContentAddress,
     duplicate: bool,
-    /// What said the same before, where it was replaced.
+    /// The grain that stated the same fact, if it was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     superseded: Option<ContentAddress>,
-    /// What is probably not meant so.
+    /// Warnings about probable mistakes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -48,7 +48,7 @@ impl PutAnswer {
     }
 }
 
-/// What a supersession came to.
+/// The answer of a supersession.
 #[derive(Debug, Serialize)]
 pub(crate) struct SupersedeAnswer {
     address: ContentAddress,
@@ -68,7 +68,7 @@ impl SupersedeAnswer {
     }
 }
 
-/// A blob that was just encoded.
+/// The answer of an encoding.
 #[derive(Debug, Serialize)]
 pub(crate) struct Encoded {
     address: ContentAddress,
@@ -81,7 +81,7 @@ impl From<&Blob> for Encoded {
     }
 }
 
-/// A grain that was just signed.
+/// The answer of a signing.
 #[derive(Debug, Serialize)]
 pub(crate) struct SignedAnswer {
     address: ContentAddress,
@@ -89,7 +89,7 @@ pub(crate) struct SignedAnswer {
     did: Did,
 }
 
-/// How a grain is signed, as it is asked for.
+/// Names of signature algorithms, for the command line and rpc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AlgorithmName {
@@ -101,7 +101,7 @@ pub(crate) enum AlgorithmName {
 }
 
 impl AlgorithmName {
-    /// The key of a secret of 32 bytes.
+    /// Returns the key of a secret of 32 bytes.
     pub(crate) fn key(self, secret: &[u8]) -> Result<SigningKey> {
         let no_key = |_| {
             let message = format!("a key has 32 bytes, and this has {}", secret.len());
@@ -115,7 +115,7 @@ impl AlgorithmName {
     }
 }
 
-/// Signs a blob. `iat` says when, in epoch seconds: now, unless it is given.
+/// Signs a blob. `iat` is the time of signing in epoch seconds, now by default.
 pub(crate) fn signed(
     blob: &[u8],
     key: &SigningKey,
@@ -132,7 +132,7 @@ impl SignedAnswer {
     }
 }
 
-/// What a proof without a successor is for.
+/// Operations for which a proof without a successor can be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProofOf {
     Contradict,
@@ -142,7 +142,7 @@ pub(crate) enum ProofOf {
 }
 
 impl ProofOf {
-    /// Signs it for one grain.
+    /// Signs the proof for one grain.
     pub(crate) fn prove(self, address: &ContentAddress, key: &SigningKey) -> Result<Vec<u8>> {
         let message = match self {
             Self::Contradict => proof::contradict(address),
@@ -154,17 +154,17 @@ impl ProofOf {
     }
 }
 
-/// What a signature is worth.
+/// The answer of a verification.
 #[derive(Debug, Serialize)]
 pub(crate) struct VerdictAnswer {
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
-    /// The address of the grain it is around.
+    /// The address of the grain in the envelope.
     address: ContentAddress,
 }
 
 impl VerdictAnswer {
-    /// Verifies an envelope without a store: keys that do not lie in their DID are not found.
+    /// Verifies an envelope without a store: only keys contained in their DID are found.
     pub(crate) fn of(cose: Vec<u8>) -> Result<Self> {
         let envelope = Envelope::parse(cose)?;
         envelope.blob()?;
@@ -173,14 +173,14 @@ impl VerdictAnswer {
     }
 }
 
-/// Those of these fields that a view does not hide, since what it was made of does not have them.
+/// Returns the names of fields that a view does not hide, because the original does not have them.
 pub(crate) fn not_hidden<'h>(view: &Grain, hide: &'h [String]) -> Vec<&'h str> {
     let elided = view.map("_elided");
     let is_hidden = |name: &str| elided.is_some_and(|elided| elided.contains_key(name));
     hide.iter().map(String::as_str).filter(|name| !is_hidden(name)).collect()
 }
 
-/// Everything a blob says.
+/// The answer of a decoding: all parts of a blob.
 #[derive(Debug, Serialize)]
 pub(crate) struct Decoded {
     address: ContentAddress,
@@ -220,14 +220,14 @@ impl Decoded {
     }
 }
 
-/// The index-layer state of a grain, with how often it was read before; CAL leaves that out.
+/// The index-layer state of a grain, with its access counts before this read; CAL answers have none.
 #[derive(Debug, Serialize)]
 pub(crate) struct StateAnswer {
     #[serde(flatten)]
     state: GrainState,
     #[serde(flatten)]
     access: Option<Access>,
-    /// The vectors that the store has of it.
+    /// The vectors that the store has for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embedding_refs: Vec<EmbeddingRef>,
 }
@@ -245,10 +245,10 @@ pub(crate) struct StoredAnswer {
     address: ContentAddress,
     grain: Grain,
     blob: String,
-    /// The envelope it came in.
+    /// The envelope of a signed grain.
     #[serde(skip_serializing_if = "Option::is_none")]
     cose: Option<String>,
-    /// What its signature is worth now.
+    /// The verdict on its signature, verified now.
     #[serde(skip_serializing_if = "Option::is_none")]
     signature: Option<Verdict>,
     state: StateAnswer,
@@ -295,7 +295,7 @@ impl From<grainstore::cal::Version> for Version {
 }
 
 impl Version {
-    /// The version on one line: address, standing, when it was created, what it says.
+    /// Formats the version on one line: address, status, creation time, content.
     pub(crate) fn line(self) -> String {
         let Self { address, grain, state } = self;
         let standing = standing(&state.state);
@@ -309,7 +309,7 @@ impl Version {
     }
 }
 
-/// Where a grain stands, in one word.
+/// Returns the status of a grain in one word.
 pub(crate) fn standing(state: &GrainState) -> &'static str {
     match state {
         GrainState { superseded_by: Some(_), .. } => "superseded",
@@ -320,7 +320,8 @@ pub(crate) fn standing(state: &GrainState) -> &'static str {
     }
 }
 
-/// What a grain of this status says on a line, behind its subject; that it waits for its review, where it does.
+/// Returns the content of a grain on one line, after its subject; for a grain that awaits its review, only
+/// that.
 pub(crate) fn says(grain: Grain, status: VerificationStatus) -> String {
     if grain.awaits_review(status) {
         return format!("({REVIEW_FLAG})");
@@ -331,7 +332,7 @@ pub(crate) fn says(grain: Grain, status: VerificationStatus) -> String {
     format!("{subject}{says}")
 }
 
-/// What a grain says, as its formatted text would.
+/// Returns the content of a grain, as its formatted text has it.
 fn text(grain: Grain, status: VerificationStatus) -> String {
     let clock = Clock { now: grain.time(), iso_timestamps: true };
     let verification = Some(status.name().to_owned());
@@ -339,7 +340,7 @@ fn text(grain: Grain, status: VerificationStatus) -> String {
     project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
 }
 
-/// The verification status of a name.
+/// Parses a verification status.
 pub(crate) fn verification_status(name: &str) -> Result<VerificationStatus> {
     VerificationStatus::from_name(name).ok_or_else(|| {
         let message = format!("{name:?} is no verification status");
@@ -348,7 +349,7 @@ pub(crate) fn verification_status(name: &str) -> Result<VerificationStatus> {
     })
 }
 
-/// The name of an encoding, as it is asked for.
+/// Names of encodings, for the command line and rpc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lowercase")]
@@ -369,7 +370,7 @@ impl From<EncodingName> for Encoding {
     }
 }
 
-/// How a container is packed, as it is asked for.
+/// Names of container compressions, for the command line and rpc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CompressionName {
@@ -392,7 +393,7 @@ impl From<CompressionName> for Compression {
     }
 }
 
-/// What a put does when a current grain says the same, as it is asked for.
+/// Choices for a put when a current grain states the same fact, for the command line and rpc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SameFact {

@@ -1,4 +1,4 @@
-//! Small matters of text: what a terminal may be shown, and times as they are typed.
+//! Text for terminals, and times as they are typed and shown.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use grainstore::EpochMs;
 use grainstore::format::parse_datetime;
 use grainstore_sml::{Clock, relative_time};
 
-/// Text on one line in which nothing steers the reader's terminal: newlines and tabs are spaces, other
-/// characters that move the cursor or the direction of a line are written as `\u{1b}`.
+/// Returns text on one line that cannot control the reader's terminal: newlines and tabs become spaces, other
+/// characters that move the cursor or change the direction of a line are written as `\u{1b}`.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t').then_some(' '))
 }
 
-/// Text of several lines that steers no terminal: newlines and tabs stay, what else moves the cursor is
-/// written as by [`printable`].
+/// Returns text of several lines that cannot control the terminal: newlines and tabs stay, other such
+/// characters are escaped like [`escape_line`] does.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
-/// The text with what steers a terminal written out, but for what `instead` gives something for.
+/// Escapes the characters that control a terminal, except those that `instead` replaces.
 fn escaped(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     if !text.chars().any(steers_terminal) {
         return Cow::Borrowed(text);
@@ -34,8 +34,8 @@ fn escaped(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON whose strings steer no terminal either: JSON escapes the lower control characters only, and
-/// outside strings it has none but line ends.
+/// Escapes JSON so that its strings cannot control the terminal: JSON escapes only the lower control
+/// characters, and outside strings it has none but newlines.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     if json.is_ascii() && !json.contains('\u{7f}') {
         return Cow::Borrowed(json);
@@ -51,14 +51,15 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters, those that turn the direction of a line or mark one, and separators of lines.
+/// Returns `true` for control characters, characters that change or mark the direction of a line, and line
+/// separators.
 fn steers_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A time as it is typed: epoch milliseconds, or RFC 3339 with its offset.
+/// Parses a time: epoch milliseconds, or RFC 3339 with an offset.
 pub(crate) fn parse_time(text: &str) -> Result<EpochMs, String> {
     if let Ok(ms) = text.parse() {
         return Ok(EpochMs::new(ms));
@@ -67,7 +68,7 @@ pub(crate) fn parse_time(text: &str) -> Result<EpochMs, String> {
         .map_err(|error| format!("{error}; write epoch milliseconds or 2026-03-15T14:00:00Z"))
 }
 
-/// A time as it is shown: ISO 8601 in UTC.
+/// Formats a time: ISO 8601 in UTC.
 pub(crate) fn iso(time: EpochMs) -> String {
     relative_time(time, &Clock { now: time, iso_timestamps: true })
 }
@@ -88,7 +89,7 @@ mod tests {
                 let kept = matches!(c, '\n' | '\t');
                 assert!(kept || shown == format!("\\u{{{:x}}}", u32::from(c)), "{shown:?}");
             }
-            // The lower ones JSON escapes by itself.
+            // JSON escapes the lower ones itself.
             assert!(c < '\u{7f}' || !visible_json(&format!("\"{c}\"")).contains(c), "{c:?}");
         }
         for joined in ["\u{200d}", "\u{200c}", "👩\u{200d}🚀"] {

@@ -5,7 +5,8 @@
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::BeliefBuilder;
-use grainstore::{AsOf, EpochMs, OpenOptions, Page, SessionOptions, Store, Walk};
+use grainstore::graph::Walk;
+use grainstore::{AsOf, EpochMs, OpenOptions, Page, SessionOptions, Store};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;

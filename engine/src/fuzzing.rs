@@ -3,10 +3,10 @@
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 
-use crate::audit::{AuditEntry, AuditRecord, Chain, ImportNote, Operation};
-use crate::error::Result;
-use crate::maintain::problems_of;
-use crate::policy::{Act, Attempt, Facts, Proofs, Protector, Rule, Tie, decide};
+use crate::base::error::Result;
+use crate::operate::maintain::problems_of;
+use crate::rules::policy::{Act, Attempt, Facts, Proofs, Protector, Rule, Tie, decide};
+use crate::state::audit::{AuditEntry, AuditRecord, Chain, ImportNote, Operation};
 
 /// How somebody wants to take a grain out of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl AuditChain {
     /// Never for what is in memory.
     pub fn problems(&self) -> Result<Vec<String>> {
         let genesis = Chain::genesis(&STORE, KEY).head();
-        let head = crate::keys::AuditHead { count: self.head.0, hash: self.head.1 };
+        let head = crate::disk::keys::AuditHead { count: self.head.0, hash: self.head.1 };
         let rows = self.rows.iter().map(|(key, entry)| (*key, entry.as_slice()));
         let problems = problems_of(genesis, rows, &head)?;
         Ok(problems.into_iter().map(|problem| problem.place).collect())

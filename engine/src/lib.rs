@@ -1,133 +1,201 @@
 //! Grainstore: an embedded, content-addressed store for AI-agent memory (OMS 1.3).
 //!
-//! A [`Store`] is a directory; all work goes through a [`Session`].
+//! What an agent knows is kept as **grains**: small immutable records (beliefs, events, goals and seven more types),
+//! each addressed by the SHA-256 of its bytes. A grain never changes; a newer one *supersedes* it.
 //!
-//! Modules in the order data flows through them:
+//! # Quick start
 //!
-//! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
-//! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
-//! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `consent`, `reach`: what a session sees of it.
-//! - `meta`, `store`: what a store says of itself; open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
-//!   thread.
-//! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
-//!   the rules of a store. `noting`: reads in the audit log. `reads`: the read log beside it.
-//! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `calls`: tokens, switches,
-//!   firewall and audit of CAL. `access`: how often.
-//! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
-//! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
+//! ```
+//! use grainstore::prelude::*;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+//! let session = store.session(SessionOptions::default());
+//! let fact = |drink: &str| BeliefBuilder::new(session.now(), "alice", "prefers", drink, 0.9).build();
+//! let tea = session.put(fact("tea")?)?.address();
+//! session.supersede(&tea, fact("coffee")?, Some("she said so"))?;
+//! let answer = session.ask(r#"ASSEMBLE FROM (RECALL beliefs ABOUT "alice") BUDGET 200 tokens"#)?;
+//! assert!(answer.text().unwrap_or_default().contains("prefers coffee"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Sessions
+//!
+//! A [`Store`] is a directory, open in one process. All work goes through a [`Session`]: [`SessionOptions`] name its
+//! namespace, user and actor. A session sees its namespace and those below it, its user's grains and those without a
+//! user, and nothing that rests on a withdrawn consent. A session with neither sees everything: it is the operator's.
+//!
+//! # Writing
+//!
+//! [`Session::put`] stores one grain, [`Session::put_batch`] all of several or none, [`Session::supersede`] replaces one.
+//! When a write returns it is synced to disk; [`Session::submit`] and its kin give a [`Pending`] to wait for or `.await`.
+//! The grain's invalidation policy may refuse: `ERR_INVALIDATION_DENIED`, with an entry in the audit log.
+//!
+//! ```
+//! # use grainstore::prelude::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+//! # let session = store.session(SessionOptions::default());
+//! let locked = Grain::from_json(
+//!     r#"{"type": "belief", "subject": "payments", "relation": "mg:requires", "object": "two signatures",
+//!         "confidence": 1, "created_at": "2026-03-02T09:00:00Z", "invalidation_policy": {"mode": "locked"}}"#,
+//! )?;
+//! let rule = session.put(locked)?.address();
+//! let other = BeliefBuilder::new(session.now(), "payments", "mg:requires", "nothing", 1.0).build()?;
+//! let refused = session.supersede(&rule, other, None).unwrap_err();
+//! assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Asking
+//!
+//! [`Session::get`] by address; [`Session::query`] by fields, words and vectors, a page at a time; [`Session::ask`] in
+//! CAL, the language that also assembles a context for a model within a token budget (`docs/cal.md`).
+//!
+//! ```
+//! # use grainstore::prelude::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+//! # let session = store.session(SessionOptions::default());
+//! # session.put(BeliefBuilder::new(session.now(), "alice", "prefers", "coffee", 0.9).build()?)?;
+//! let about_alice = Query::default().when(Predicate::text_is("subject", "alice")?);
+//! assert_eq!(session.query(&about_alice, &Page::first(16))?.results.len(), 1);
+//! let drinks = Query::default().searching("who likes coffee");
+//! assert_eq!(session.query(&drinks, &Page::first(3))?.results.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Erasing
+//!
+//! [`Session::erase_user`] erases a person, [`Session::erase`] one grain: at once for readers, off the disk when the
+//! scrub ends. An encrypted store ([`OpenOptions::key`]) destroys the person's key. Holds and retention refuse it.
+//!
+//! # Limits, errors, threads
+//!
+//! What one call takes and gives at most is in [`limits`]. Every [`Error`] has a stable [`code`](Error::code), says what
+//! is wrong, where, and what to do; `docs/errors.md` lists the codes. [`Store`] and [`Session`] are cheap to clone,
+//! `Send` and `Sync`; results are owned. One thread writes; any number read, each from a snapshot.
+//!
+//! # Where is the code?
+//!
+//! The modules lie on nine floors, and each uses its own and those below: `operate`, `read`, `handle`, `write`, `search`,
+//! `state`, `disk`, `rules`, `base`. `docs/architecture.md` walks a put, a recall and an ASSEMBLE through them.
 
-mod access;
-mod advice;
-mod anchor;
-mod ask;
-mod audit;
-mod basis;
-mod calls;
-mod clock;
-mod compression;
-mod consent;
-mod derived;
-mod directory;
-pub mod embed;
-mod erase;
-mod error;
-mod folder;
-mod follow;
+mod base;
+mod disk;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod graph;
-mod history;
-mod indexed;
-mod keyring;
-mod keys;
-mod latest;
-mod maintain;
-mod marks;
-mod memory;
-mod meta;
-mod noting;
-mod offer;
-mod options;
-mod overlay;
-mod pending;
-mod plan;
-mod policy;
-mod portable;
-mod powers;
-mod preset;
-mod query;
-mod reach;
-mod reads;
-mod reason;
-mod report;
-mod retrieval;
+mod handle;
+mod operate;
+mod read;
 mod rules;
-mod session;
-mod source;
-mod store;
-mod sync;
-mod templates;
+mod search;
+mod state;
 #[cfg(test)]
 mod tests;
-mod texts;
-mod truth;
-mod upgrade;
-mod vault;
-mod vectors;
-mod view;
-mod writer;
+mod write;
 
-pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::{AuditEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote};
-pub use calls::{
-    CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
-    StreamedEntry, Streaming, Terms,
-};
-pub use clock::{Clock, ManualClock, SystemClock};
-pub use directory::check_outside;
-pub use erase::{
-    Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, Returned, SubjectReport, Swept,
-};
-pub use error::{Error, ErrorKind, Result, is_guarded};
+pub use base::clock::{Clock, ManualClock, SystemClock};
+pub use base::error::{Error, ErrorKind, Result, is_guarded};
+pub use base::pending::{Pending, PendingFuture};
+pub use disk::directory::check_outside;
+pub use disk::keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
+pub use disk::keys::Access;
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
-pub use graph::{
-    Capability, Direction, Edge, Handoff, Lens, Listed, MAX_ANSWER_BYTES, MAX_CAPABILITIES,
-    MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
-    MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
+pub use handle::cal_switch::CalSwitch;
+pub use handle::capability_token::{CapabilityToken, Terms};
+pub use handle::firewall::Firewall;
+pub use handle::options::OpenOptions;
+pub use handle::session::{Session, Stored};
+pub use handle::store::Store;
+pub use operate::erase::{
+    Certificate, DueErasure, Erasing, Erasure, Returned, SubjectReport, Swept,
 };
-pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
-pub use keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub use latest::AsOf;
-pub use maintain::{
-    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
-    Problem, Verification, doctor, verify,
+pub use operate::maintain::{
+    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, Pages, Problem,
+    Verification, doctor, verify,
 };
-pub use marks::Trial;
-pub use memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
-pub use offer::Offer;
-pub use options::{OpenOptions, SessionOptions};
-pub use pending::{Pending, PendingFuture};
-pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
-pub use policy::{Explanation, Ruling, explain};
-pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
-pub use powers::Power;
-pub use preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
-pub use query::{
-    Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
-    QueryPlan,
+pub use operate::portable::{Exported, Exporting, Imported, Importing};
+pub use operate::report::Stats;
+pub use operate::rule_changes::RulesChanged;
+pub use read::calls::{EventStream, Prepared, Preparing, Streaming};
+pub use read::latest::AsOf;
+pub use read::marks::Trial;
+pub use read::memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
+pub use read::query::{
+    Answer, Cursor, Expanded, Match, Page, QueryExpansion, QueryList, QueryPlan,
 };
-pub use reads::ReadsRecorded;
-pub use reason::MAX_REASON_BYTES;
-pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
-pub use rules::RulesChanged;
-pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
-pub use store::Store;
-pub use texts::ObserverDomain;
-pub use vectors::VectorSpace;
+pub use read::read_log::ReadsRecorded;
+pub use rules::policy::{Explanation, Ruling, explain};
+pub use rules::preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
+pub use search::embed;
+pub use search::texts::ObserverDomain;
+pub use search::vectors::VectorSpace;
+pub use state::audit::{
+    AuditEntry, CalledEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote, StreamedEntry,
+};
+pub use state::powers::Power;
+pub use state::session_options::SessionOptions;
+pub use write::offer::Offer;
+pub use write::plan::{Conflict, Disputed, Put, SameFact};
+
+/// What one call takes and gives at most.
+pub mod limits {
+    pub use crate::handle::reason::MAX_REASON_BYTES;
+    pub use crate::handle::session::{MAX_BATCH, MAX_BATCH_BYTES, MAX_ENTRIES};
+    pub use crate::operate::erase::MAX_REPORTED;
+    pub use crate::operate::maintain::MAX_PROBLEMS;
+    pub use crate::operate::portable::MAX_IMPORT_CLAIMS;
+    pub use crate::operate::report::MAX_REASONS_BYTES;
+    pub use crate::read::graph::{
+        MAX_ANSWER_BYTES, MAX_CAPABILITIES, MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS,
+        MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS, MAX_RELATIVES,
+    };
+    pub use crate::read::history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
+    pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
+    pub use crate::write::access::ACCESS_AGE_MS;
+    pub use crate::write::plan::MAX_CONFLICTS;
+}
+
+/// What grains say of each other: edges, threads, owners, capabilities, handoffs.
+pub mod graph {
+    pub use crate::read::graph::{
+        Capability, Direction, Edge, Handoff, Lens, Listed, Message, Owner, Ownership, Related,
+        Relative, Thread, Walk,
+    };
+}
+
+/// The dozen names most programs begin with.
+///
+/// ```
+/// use grainstore::prelude::*;
+///
+/// let dir = tempfile::tempdir()?;
+/// let store = Store::open(dir.path(), &OpenOptions::new().create(true))?;
+/// let session = store.session(SessionOptions::default());
+/// session.put(BeliefBuilder::new(session.now(), "alice", "prefers", "tea", 0.9).build()?)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod prelude {
+    pub use crate::cal::{Predicate, Query};
+    pub use crate::format::{BeliefBuilder, EventBuilder, GoalBuilder};
+    pub use crate::{
+        ContentAddress, Error, ErrorKind, Grain, OpenOptions, Page, Result, Session,
+        SessionOptions, Store,
+    };
+}
+
+/// Handles and errors cross threads.
+const _: () = {
+    const fn crosses_threads<T: Send + Sync>() {}
+    crosses_threads::<Store>();
+    crosses_threads::<Session>();
+    crosses_threads::<Error>();
+    crosses_threads::<OpenOptions>();
+};
 
 /// The Rust example of the README, compiled and run.
 #[cfg(doctest)]

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use grainstore::format::BeliefBuilder;
+use grainstore::graph::{Lens, Walk};
+use grainstore::limits::ACCESS_AGE_MS;
 use grainstore::{
-    ACCESS_AGE_MS, Access, ContentAddress, EpochMs, Lens, ManualClock, OpenOptions, Session,
-    SessionOptions, Store, Walk,
+    Access, ContentAddress, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store,
 };
 use tempfile::TempDir;
 

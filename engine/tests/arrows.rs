@@ -74,3 +74,77 @@ fn the_lower_crates_touch_no_files_network_or_environment() {
         }
     }
 }
+
+/// Folders of `engine/src`, the lowest first: code uses its own floor and those below.
+const FLOORS: [&str; 9] =
+    ["base", "rules", "disk", "state", "search", "write", "handle", "read", "operate"];
+
+/// The Rust files below a folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+/// The code of a file that is no test: without comments, up to its first inline test module.
+fn code_of(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    if name == "tests" || name.ends_with("_tests") {
+        return String::new();
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What code names behind `crate::`.
+fn crate_paths(code: &str) -> impl Iterator<Item = &str> {
+    code.split("crate::").skip(1).map(|path| {
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+        path.get(..end).unwrap_or_default()
+    })
+}
+
+#[test]
+fn no_floor_of_the_engine_uses_a_floor_above_it() {
+    let source = root().join("engine/src");
+    let mut wrong = Vec::new();
+    for (height, floor) in FLOORS.iter().enumerate() {
+        let files = rust_files(&source.join(floor));
+        assert!(!files.is_empty(), "no floor is empty: {floor}");
+        for file in files {
+            let code = code_of(&file);
+            for used in crate_paths(&code) {
+                let at = FLOORS.iter().position(|floor| *floor == used);
+                // What the crate exports lies above all floors.
+                if at.is_none_or(|at| at > height) {
+                    let file = file.strip_prefix(&source).unwrap_or(&file).display();
+                    wrong.push(format!("{file} uses crate::{used}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "arrows between floors go down only: {wrong:#?}");
+}
+
+#[test]
+fn every_module_of_the_engine_lies_on_a_floor() {
+    let allowed = ["lib.rs", "fuzzing.rs", "tests"];
+    for entry in std::fs::read_dir(root().join("engine/src")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        let known = FLOORS.contains(&name.as_str()) || allowed.contains(&name.as_str());
+        assert!(known, "{name} lies on no floor");
+    }
+}

@@ -6,7 +6,8 @@
 use grainstore::cal::{Format, Query};
 use grainstore::format::VerificationStatus::{self, Contested, Unverified, Verified};
 use grainstore::format::{Encoding, Grain, SigningKey, sign};
-use grainstore::{ContentAddress, Lens, OpenOptions, Page, Session, SessionOptions, Store, Walk};
+use grainstore::graph::{Lens, Walk};
+use grainstore::{ContentAddress, OpenOptions, Page, Session, SessionOptions, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

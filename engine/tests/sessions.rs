@@ -2,10 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
-use grainstore::{
-    MAX_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES, OpenOptions, Put, SameFact, Session,
-    SessionOptions, Store, VerificationStatus,
-};
+use grainstore::limits::{MAX_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES};
+use grainstore::{OpenOptions, Put, SameFact, Session, SessionOptions, Store, VerificationStatus};
 use tempfile::TempDir;
 
 fn store() -> (TempDir, Store) {

@@ -1,4 +1,4 @@
-//! Content addresses: SHA-256 of a whole blob, 64 lowercase hex digits in text (OMS section 5).
+//! Content addresses: the SHA-256 of a whole blob, 64 lowercase hex digits in text (OMS section 5).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,29 +10,30 @@ use subtle::ConstantTimeEq;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The identity of a grain: SHA-256 over its complete blob.
+/// The identity of a grain: the SHA-256 of its complete blob.
 ///
-/// Equality is constant-time (OMS 20.4). Ordering is by bytes and serves sorting, not checking.
+/// Equality is constant-time (OMS 20.4). Ordering is by bytes; it is for sorting, not for checking
+/// secrets.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct ContentAddress([u8; 32]);
 
 impl ContentAddress {
-    /// Bytes of an address.
+    /// The length of an address in bytes.
     pub const LEN: usize = 32;
 
-    /// The address of these blob bytes.
+    /// Computes the address of a blob.
     #[must_use]
     pub fn of(blob: &[u8]) -> Self {
         Self(Sha256::digest(blob).into())
     }
 
-    /// An address from its raw bytes.
+    /// Builds an address from its raw bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The raw bytes.
+    /// Returns the raw bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -41,7 +42,7 @@ impl ContentAddress {
     /// Checks that `blob` hashes to this address.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` when it does not.
+    /// `ERR_INTEGRITY` if it does not.
     pub fn verify(&self, blob: &[u8]) -> Result<()> {
         if Self::of(blob) == *self {
             return Ok(());

@@ -1,23 +1,24 @@
-//! `cas:` URIs: content named by its hash, as references to media write it (OMS 7.1).
+//! `cas:` URIs: media content named by its hash (OMS 7.1).
 //!
-//! Nothing is fetched. A URI that is malformed is kept like any other text, and leads nowhere.
+//! Content is never fetched. A malformed URI is kept as ordinary text and names no content.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The SHA-256 of content that lies elsewhere.
+/// The SHA-256 of content stored outside the grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// The hash in a URI `cas://sha256:` and 64 lowercase hex digits; nothing in any other text.
+    /// Parses a URI `cas://sha256:` with 64 lowercase hex digits. `None` for any other text.
     #[must_use]
     pub fn of_uri(uri: &str) -> Option<Self> {
         Self::of_checksum(uri.strip_prefix("cas://")?)
     }
 
-    /// The hash in a `checksum` or `content_hash`: `sha256:` and 64 lowercase hex digits.
+    /// Parses a `checksum` or `content_hash`: `sha256:` with 64 lowercase hex digits. `None` for any
+    /// other text.
     #[must_use]
     pub fn of_checksum(checksum: &str) -> Option<Self> {
         let hex = checksum.strip_prefix("sha256:")?;
@@ -26,13 +27,13 @@ impl ContentHash {
         fits.then_some(Self(hash))
     }
 
-    /// The hash.
+    /// Returns the 32 bytes of the hash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether this is the content.
+    /// Returns `true` if the content has this hash. The comparison is constant-time.
     #[must_use]
     pub fn matches(&self, content: &[u8]) -> bool {
         let hash: [u8; 32] = Sha256::digest(content).into();

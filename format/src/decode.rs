@@ -1,4 +1,5 @@
-//! Payload bytes into fields under full names, refusing whatever is not canonical (OMS 4, 6.12).
+//! Decodes payload bytes into fields with full names, rejecting any form that is not canonical (OMS 4,
+//! 6.12).
 
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::fields::{self, FieldKind, NestedFields};
@@ -33,7 +34,7 @@ pub(crate) fn payload(
     expand(compact, grain_type)
 }
 
-/// Decodes one canonical value that stands alone, such as an audit entry.
+/// Decodes one canonical value that is not part of a grain, such as an audit entry.
 ///
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`.
@@ -103,7 +104,7 @@ impl Tree<'_, '_> {
     }
 }
 
-/// Short keys into full names, at the top and in the three nested maps.
+/// Expands short keys into full names, at the top level and in the three nested maps.
 fn expand(compact: Map, grain_type: GrainType) -> Result<Map> {
     let mut fields = Map::new();
     for (key, mut value) in compact {
@@ -145,7 +146,7 @@ fn expand_nested(compact: Map, nested: &'static NestedFields) -> Result<Map> {
     Ok(map)
 }
 
-/// A float64 field holds a float64, whatever its value.
+/// Checks that a float64 field holds a float64, not an integer.
 fn check_float(def: &fields::FieldDef, value: &Value) -> Result<()> {
     if def.kind == FieldKind::Float && matches!(value, Value::Int(_)) {
         return Err(corrupt("an integer in a float64 field").at(def.name));

@@ -1,9 +1,9 @@
 //! Selective disclosure: a view of a grain in which hashes stand for some of its fields (OMS 10).
 //!
-//! A view is made for somebody and is no grain of its own. The hashes are not salted, as the standard
-//! has them: whoever can guess a value can test the guess. That a view tells the truth shows only
-//! beside the original, or when every value it hides is revealed: then the original is built again
-//! and its address, and with it a signature, can be checked.
+//! A view is made for one recipient and is not a grain of its own. As the standard prescribes, the
+//! hashes are not salted: a recipient who can guess a value can confirm the guess. A view can be
+//! checked against the original, or once every hidden value is revealed: then the original is rebuilt,
+//! and its address, and with it its signature, can be verified.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -21,11 +21,11 @@ const ELIDED: &str = "_elided";
 const ORIGIN: &str = "_disclosure_of";
 const PREFIX: &str = "sha256:";
 
-/// A view of the grain in a blob, signed or not, without these fields. Fields it does not have need
-/// no hiding. A view of a view hides more of the same original.
+/// Makes a view of the grain in a blob, signed or not, without the given fields. Fields the grain does
+/// not have are ignored. A view of a view hides more of the same original.
 ///
 /// # Errors
-/// `ERR_SCHEMA` for a field that may not be elided (OMS 10.2); what [`Grain::decode`] says of the
+/// `ERR_SCHEMA` for a field that may not be elided (OMS 10.2); the errors of [`Grain::decode`] for the
 /// blob.
 pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
     let hide = hide.iter().map(AsRef::as_ref);
@@ -52,26 +52,26 @@ pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
     Ok(Grain::trusted(Header { flags, ..header }, fields))
 }
 
-/// Whether a grain is a view of another.
+/// Returns `true` if a grain is a disclosed view of another grain.
 #[must_use]
 pub fn is_disclosed_view(grain: &Grain) -> bool {
     grain.get(ELIDED).is_some() || grain.get(ORIGIN).is_some()
 }
 
-/// The address of the grain a view was made of.
+/// Returns the address of the grain a view was made of.
 ///
 /// # Errors
-/// `ERR_SCHEMA` for a grain that names none; `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT`.
+/// `ERR_SCHEMA` for a grain that names no original; `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT`.
 pub fn disclosure_of(view: &Grain) -> Result<ContentAddress> {
     let text = view.text(ORIGIN).ok_or_else(|| schema(ORIGIN, "this is no disclosed view"))?;
     text.strip_prefix(PREFIX).unwrap_or(text).parse().map_err(|error: Error| error.at(ORIGIN))
 }
 
-/// Checks a view against the blob it is said to be made of: its address, every field it shows, and
-/// the hash of every field it hides.
+/// Checks a view against the blob of its original: the address, every field the view shows, and the
+/// hash of every field it hides.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for whatever differs; what [`Grain::decode`] says of the blob.
+/// `ERR_INTEGRITY` for any difference; the errors of [`Grain::decode`] for the blob.
 pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
     disclosure_of(view)?.verify(original)?;
     let (_, original) = decode(original)?;
@@ -97,7 +97,7 @@ pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
 /// Checks one revealed value against the hash that stands for it in a view.
 ///
 /// # Errors
-/// `ERR_SCHEMA` for a field the view does not hide; `ERR_INTEGRITY` for another value.
+/// `ERR_SCHEMA` for a field the view does not hide; `ERR_INTEGRITY` for any other value.
 pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
     let hidden = view.map(ELIDED).and_then(|elided| elided.get(name)).and_then(Value::as_str);
     let hidden = hidden.ok_or_else(|| schema(name, "the view does not hide this field"))?;
@@ -107,12 +107,12 @@ pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
     Err(differs(name, "this is not the value that was hidden"))
 }
 
-/// Builds the original again from a view and all the values it hides. Its address is the one the
-/// view names, so a signature of the original can be verified over it.
+/// Rebuilds the original from a view and all the values it hides. The blob has the address the view
+/// names, so a signature of the original can be verified over it.
 ///
 /// # Errors
-/// As [`check_revealed`]; `ERR_SCHEMA` for a hidden field that is not revealed; `ERR_INTEGRITY`
-/// where what comes out is not the original.
+/// As [`check_revealed`]; `ERR_SCHEMA` for a hidden field that is not revealed; `ERR_INTEGRITY` if the
+/// result is not the original.
 pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
     let origin = disclosure_of(view)?;
     let mut fields = view.fields().clone();
@@ -140,7 +140,8 @@ pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
             header
         }
     };
-    // A view does not say whether the original was signed; one in JSON, not how it was encoded.
+    // A view does not tell whether the original was signed, and a view from JSON not which encoding it
+    // had: all four combinations are tried.
     let unsaid = [Flags::default(), Flags::SIGNED, Flags::CBOR, Flags::SIGNED.with(Flags::CBOR)];
     for unsaid in unsaid {
         let header = Header { flags: header.flags.with(unsaid), ..header };
@@ -152,7 +153,7 @@ pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
     Err(differs(ORIGIN, "the values do not make the grain the view names"))
 }
 
-/// The header and the grain of a blob, bare or from within an envelope.
+/// Decodes the header and the grain of a blob, bare or taken from an envelope.
 fn decode(blob: &[u8]) -> Result<(Header, Grain)> {
     let (header, _) = Header::read(blob)?;
     let enveloped = header.flags.contains(Flags::SIGNED);
@@ -160,7 +161,8 @@ fn decode(blob: &[u8]) -> Result<(Header, Grain)> {
     Ok((header, grain))
 }
 
-/// What stands for a field in a view: the hash of its MessagePack, whatever the blob's encoding.
+/// Returns the hash that stands for a field in a view: that of its MessagePack, whatever the encoding
+/// of the blob.
 fn hash(grain: &Grain, name: &str) -> Option<String> {
     Some(hash_of(&Grain::field_bytes(name, grain.get(name)?)))
 }

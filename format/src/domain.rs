@@ -1,10 +1,11 @@
-//! Names of domain profiles (OMS appendix A) and the short keys of one of them (appendix C).
+//! Field names of the domain profiles (OMS appendix A), and the short keys of the integration profile
+//! (appendix C).
 
-/// What the names of fields of domain profiles start with: healthcare, legal, finance, robotics,
-/// science, consumer, integration.
+/// The prefixes of domain field names: healthcare, legal, finance, robotics, science, consumer,
+/// integration.
 pub const DOMAIN_PREFIXES: [&str; 7] = ["hc:", "legal:", "fin:", "rob:", "sci:", "con:", "int:"];
 
-/// The short keys that may stand for `int:` fields inside `context`, by whole name.
+/// The short keys of `int:` fields inside `context`, with the full names they stand for.
 #[rustfmt::skip]
 const INT_KEYS: [(&str, &str); 25] = [
     ("int:base_url", "ib"), ("int:http_method", "ihm"), ("int:http_path", "ihp"),
@@ -18,19 +19,19 @@ const INT_KEYS: [(&str, &str); 25] = [
     ("int:event_schema", "ievt"),
 ];
 
-/// Whether a name is that of a domain field.
+/// Returns `true` if the name is that of a domain field.
 #[must_use]
 pub fn is_domain_field(name: &str) -> bool {
     DOMAIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The short key of an `int:` field.
+/// Returns the short key of an `int:` field.
 #[must_use]
 pub fn int_key(name: &str) -> Option<&'static str> {
     INT_KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key)
 }
 
-/// The `int:` field a short key stands for inside `context`.
+/// Returns the `int:` field of a short key inside `context`.
 #[must_use]
 pub fn int_name(key: &str) -> Option<&'static str> {
     INT_KEYS.iter().find(|(_, known)| *known == key).map(|(name, _)| *name)

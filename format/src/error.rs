@@ -1,11 +1,11 @@
-//! The one error type of the crate: a kind with its stable code, where it happened, and what to do.
+//! The one error type of the crate: a kind with a stable code, a place, a message and a hint.
 //!
-//! Codes are the strings of OMS section 19 verbatim, plus the project's own where the standard has
-//! none. This module knows nothing of what raises them.
+//! Codes are the strings of OMS section 19 verbatim, and the project's own where the standard has none.
+//! This module knows no other module of the crate.
 
 use std::fmt;
 
-/// What went wrong, one variant a stable code.
+/// The kind of an error, one variant per stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -48,7 +48,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Every kind, for tables and checks of the documentation.
+    /// Every kind, for tables and for checks of the documentation.
     pub const ALL: [Self; 18] = [
         Self::TooShort,
         Self::Version,
@@ -70,7 +70,7 @@ impl ErrorKind {
         Self::Io,
     ];
 
-    /// The stable code, e.g. `ERR_CORRUPT`.
+    /// Returns the stable code, e.g. `ERR_CORRUPT`.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl ErrorKind {
         }
     }
 
-    /// What a person can do about it, in one sentence.
+    /// Returns one sentence on what the user can do about it.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of the format: its kind, the place in the grain, and a message for a person.
+/// An error of the format: its kind, the place in the grain, a message and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -133,23 +133,23 @@ pub struct Error {
     hint: Option<&'static str>,
 }
 
-/// Results of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error without a place.
+    /// Creates an error without a place.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, place: String::new(), message: message.into(), hint: None }
     }
 
-    /// The same error with the field or byte it concerns.
+    /// Sets the field or byte the error concerns.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = place.into();
         self
     }
 
-    /// The same error, saying what around its place it was found in.
+    /// Prefixes the place with an outer one, such as the grain or file the error was found in.
     #[must_use]
     pub(crate) fn within(mut self, outer: &str) -> Self {
         self.place = match self.place.is_empty() {
@@ -159,32 +159,33 @@ impl Error {
         self
     }
 
-    /// The same error with a hint that fits the place better than that of its kind.
+    /// Replaces the hint of the kind with a more specific one.
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The stable code, e.g. `ERR_SCHEMA`.
+    /// Returns the stable code, e.g. `ERR_SCHEMA`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// The field name or byte position it concerns; empty where it is the whole grain.
+    /// Returns the field name or byte position it concerns, or an empty string for the grain as a
+    /// whole.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// What to do about it.
+    /// Returns one sentence on what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.hint.unwrap_or(self.kind.hint())
@@ -203,12 +204,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Shorthand for the most frequent kind.
+/// Creates an `ERR_CORRUPT` error, the most frequent kind.
 pub(crate) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// A schema error about one field.
+/// Creates an `ERR_SCHEMA` error about one field.
 pub(crate) fn schema(field: &str, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Schema, message).at(field)
 }

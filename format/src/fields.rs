@@ -1,7 +1,8 @@
-//! The OMS field registry: the one table of every field of sections 6.1 to 6.11, with the nested maps
-//! of 7.1, 7.2 and 14.2.
+//! The OMS field registry: one table of every field of sections 6.1 to 6.11, and the nested maps of
+//! 7.1, 7.2 and 14.2.
 //!
-//! Compaction, validation, JSON names and the documentation read it; it knows none of them.
+//! Compaction, validation, JSON names and the documentation are driven by it; it depends on none of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -17,16 +18,16 @@ use Section::{
     Workflow,
 };
 
-/// What a field may hold.
+/// The type of value a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text.
     Text,
-    /// A float64; integers become one on input.
+    /// A float64. Integers are converted on input.
     Float,
     /// An integer that fits 64 signed bits.
     Int,
-    /// Epoch milliseconds as int64; JSON may give RFC 3339.
+    /// Milliseconds since the epoch, as int64. JSON may give RFC 3339 text.
     Datetime,
     /// A boolean.
     Bool,
@@ -51,7 +52,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// The kind in words, for messages and tables.
+    /// Returns the kind in words, for messages and tables.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -73,10 +74,10 @@ impl FieldKind {
     }
 }
 
-/// The part of OMS section 6 a field comes from: who it is typed for.
+/// The part of OMS section 6 that defines a field. It decides on which grain types the field is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// 6.1: every type, opaque ones included.
+    /// 6.1: all types, opaque ones included.
     Common,
     /// 6.2.
     Event,
@@ -101,7 +102,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Whether fields of this section are typed on grains of `grain_type`.
+    /// Returns `true` if fields of this section are typed on grains of `grain_type`.
     #[must_use]
     pub fn covers(self, grain_type: GrainType) -> bool {
         match self {
@@ -119,7 +120,7 @@ impl Section {
         }
     }
 
-    /// The number of the section in OMS, e.g. `6.7`.
+    /// Returns the number of the section in OMS, e.g. `6.7`.
     #[must_use]
     pub const fn number(self) -> &'static str {
         match self {
@@ -145,11 +146,11 @@ pub struct FieldDef {
     pub name: &'static str,
     /// The short key, as in payloads.
     pub key: &'static str,
-    /// What it may hold.
+    /// The type of value it holds.
     pub kind: FieldKind,
-    /// Where it is defined.
+    /// The section that defines it.
     pub section: Section,
-    /// Kept by the store, never in a blob (OMS 5.6, 28.3).
+    /// `true` if the store keeps it and it never occurs in a blob (OMS 5.6, 28.3).
     pub index_layer: bool,
 }
 
@@ -327,7 +328,7 @@ pub static FIELDS: [FieldDef; 151] = [
     field("return_to", "retdid", Text, Delegation),
 ];
 
-/// Fields that may be elided from a disclosed view (OMS 10.2); no other may.
+/// The fields that may be elided from a disclosed view (OMS 10.2). No other field may be.
 pub static ELIDABLE: [&str; 20] = [
     "subject",
     "object",
@@ -351,16 +352,16 @@ pub static ELIDABLE: [&str; 20] = [
     "sync_group",
 ];
 
-/// A map whose entries are compacted one level down (OMS 4.7).
+/// The fields of a nested map, which are compacted one level down (OMS 4.7).
 #[derive(Debug, PartialEq, Eq)]
 pub struct NestedFields {
     /// The top-level field that lists such maps.
     pub parent: &'static str,
-    /// Its fields.
+    /// The fields of each map.
     pub fields: &'static [FieldDef],
 }
 
-/// The three nested maps: 7.1, 7.2 and 14.2.
+/// The three nested maps, of OMS 7.1, 7.2 and 14.2.
 #[rustfmt::skip]
 pub static NESTED: [NestedFields; 3] = [
     NestedFields {
@@ -398,7 +399,7 @@ pub static NESTED: [NestedFields; 3] = [
     },
 ];
 
-/// The fields of an external citation that have a type (OMS 27.5); never compacted.
+/// The typed fields of an external citation (OMS 27.5). They are never compacted.
 pub(crate) static CITATION: [FieldDef; 5] = [
     field("citation_type", "citation_type", Text, Common),
     field("identifier", "identifier", Text, Common),
@@ -408,34 +409,34 @@ pub(crate) static CITATION: [FieldDef; 5] = [
 ];
 
 impl NestedFields {
-    /// The nested map under a top-level field, by the field's full name.
+    /// Returns the nested map of a top-level field, by the field's full name.
     #[must_use]
     pub fn under(parent: &str) -> Option<&'static Self> {
         NESTED.iter().find(|nested| nested.parent == parent)
     }
 
-    /// The field with this full name.
+    /// Returns the field with this full name.
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&'static FieldDef> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The field with this short key.
+    /// Returns the field with this short key.
     #[must_use]
     pub fn by_key(&self, key: &str) -> Option<&'static FieldDef> {
         self.fields.iter().find(|field| field.key == key)
     }
 }
 
-/// The field with this full name on a grain of `grain_type`, whatever section it is from.
+/// Returns the field with this full name on a grain of `grain_type`, of whichever section.
 #[must_use]
 pub fn by_name(name: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     BY_NAME.get(name).map(|both| both.on(grain_type))
 }
 
-/// The field with this short key on a grain of `grain_type`.
+/// Returns the field with this short key on a grain of `grain_type`.
 ///
-/// `cnt` is a field of actions alone and unknown elsewhere; `content` the other way round.
+/// `cnt` is a short key on actions only, `content` on all other types only.
 #[must_use]
 pub fn by_key(key: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     let def = *BY_KEY.get(key)?;
@@ -443,10 +444,10 @@ pub fn by_key(key: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     fits.then_some(def)
 }
 
-/// The one name with two keys.
+/// The one name with two short keys, defined in 6.2 and again in 6.5.
 const HOMONYM: &str = "content";
 
-/// `content` is the one name with two keys: 6.2 and 6.5.
+/// The definition of one field name, and a second one for actions if they differ.
 struct Homonyms {
     def: &'static FieldDef,
     on_actions: Option<&'static FieldDef>,

@@ -1,4 +1,4 @@
-//! Grains: validated fields, and the way to and from blobs (OMS 4.9).
+//! Grains: validated fields, and their encoding to and from blobs (OMS 4.9).
 
 use std::sync::Arc;
 
@@ -22,18 +22,18 @@ use crate::wire::{Encoding, Writer};
 
 /// A grain: an immutable, valid set of fields of one type.
 ///
-/// Fields stand under their full names, `type` included. Every grain there is has passed
-/// validation, so encoding it cannot find a schema error any more.
+/// Fields have their full names, `type` included. Every `Grain` has passed validation, so encoding one
+/// cannot fail on its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grain {
     grain_type: GrainType,
-    /// Shared by clones.
+    /// Shared between clones.
     fields: Arc<Map>,
-    /// The header it was decoded from, whose flags re-encoding repeats.
+    /// The header this grain was decoded from. Re-encoding repeats its flags.
     origin: Option<Header>,
 }
 
-/// The canonical bytes of a grain with their address.
+/// The canonical bytes of a grain, with their address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
     bytes: Vec<u8>,
@@ -41,61 +41,62 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Addresses bytes that are a blob already; does not check them.
+    /// Wraps bytes that are already a blob and computes their address. The bytes are not checked.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         let address = ContentAddress::of(&bytes);
         Self { bytes, address }
     }
 
-    /// Header and payload.
+    /// Returns the header and the payload.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Header and payload, owned.
+    /// Returns the header and the payload, owned.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// SHA-256 of the bytes.
+    /// Returns the SHA-256 of the bytes.
     #[must_use]
     pub fn address(&self) -> ContentAddress {
         self.address
     }
 }
 
-/// What encoding may be asked for beyond the default.
+/// Options of [`Grain::encode_with`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EncodeOptions<'a> {
-    /// MessagePack or CBOR.
+    /// The encoding: MessagePack or CBOR.
     pub encoding: Encoding,
-    /// The limits to hold.
+    /// The size and depth limits to enforce.
     pub profile: Profile,
-    /// Compress the payload inside the blob (flag bit 2).
+    /// Compresses the payload inside the blob with zstd (flag bit 2).
     pub compress: bool,
-    /// Encrypt the payload inside the blob (flag bit 1) with this key and fresh 12-byte nonce.
+    /// Encrypts the payload inside the blob with this AES-256-GCM key and this fresh 12-byte nonce
+    /// (flag bit 1).
     pub encrypt: Option<(&'a PayloadKey, [u8; 12])>,
 }
 
-/// What decoding may be given beyond the bytes.
+/// Options of [`Grain::decode_with`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecodeOptions<'a> {
-    /// The limits to hold.
+    /// The size and depth limits to enforce.
     pub profile: Profile,
-    /// The key of payloads encrypted inside the blob.
+    /// The key of payloads that are encrypted inside the blob.
     pub key: Option<&'a PayloadKey>,
-    /// Whether a COSE_Sign1 wraps the blob: its signed flag must say the same (OMS 9.2).
+    /// `true` if a COSE_Sign1 wraps the blob. The blob's signed flag must agree (OMS 9.2).
     pub enveloped: bool,
 }
 
 impl Grain {
-    /// A grain from JSON text with full field names.
+    /// Builds a grain from JSON text with full field names.
     ///
     /// # Errors
-    /// Every code of OMS section 19 a grain can earn; see [`Grain::from_fields`] and
+    /// Any code of OMS section 19 that a grain can cause; see [`Grain::from_fields`] and
     /// [`crate::parse_json`].
     pub fn from_json(text: &str) -> Result<Self> {
         match parse_json(text, &Profile::EXTENDED)? {
@@ -107,7 +108,7 @@ impl Grain {
         }
     }
 
-    /// A grain from fields under full names, brought into canonical form: NFC text, no null
+    /// Builds a grain from fields with full names. Brings them into canonical form: NFC text, no null
     /// entries, numbers by the field table, RFC 3339 dates as milliseconds.
     ///
     /// # Errors
@@ -117,29 +118,30 @@ impl Grain {
         Self::from_fields_for(fields, &Profile::EXTENDED)
     }
 
-    /// As [`Grain::from_fields`] within the limits of a device profile.
+    /// Like [`Grain::from_fields`], within the limits of a device profile.
     ///
     /// # Errors
     /// As [`Grain::from_fields`].
     pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
         let (grain_type, mut fields) = normalise::fields(fields, profile.max_depth)?;
         if grain_type == GrainType::Belief && validate::is_ownership(&fields) {
-            // Readers take it so where it is missing (OMS 12.5.3); who writes puts it.
+            // Readers assume 1.0 where it is missing (OMS 12.5.3); a writer stores it.
             fields.entry("confidence".to_owned()).or_insert_with(|| Value::from(1.0));
         }
         validate::check_written(grain_type, &fields, profile)?;
         Ok(Self { grain_type, fields: Arc::new(fields), origin: None })
     }
 
-    /// Decodes and validates a bare blob of the extended profile.
+    /// Decodes and validates a bare blob within the limits of the extended profile.
     ///
     /// # Errors
-    /// Every code of OMS section 19; the order of checks is that of the standard's rulings.
+    /// Any code of OMS section 19, for the first check that fails: size, header, payload bytes, header
+    /// against payload, then the checks of `validate`.
     pub fn decode(blob: &[u8]) -> Result<Self> {
         Self::decode_with(blob, &DecodeOptions::default())
     }
 
-    /// As [`Grain::decode`] with another profile, the key of an encrypted payload, or for the blob
+    /// Like [`Grain::decode`], with another profile, the key of an encrypted payload, or for the blob
     /// inside an envelope.
     ///
     /// # Errors
@@ -156,20 +158,21 @@ impl Grain {
         Ok(Self { grain_type, fields: Arc::new(fields), origin: Some(header) })
     }
 
-    /// A grain whose fields were checked when it was stored.
+    /// Builds a grain from fields that were checked when they were stored. They are not validated
+    /// again.
     pub(crate) fn trusted(header: Header, fields: Map) -> Self {
         Self { grain_type: header.grain_type, fields: Arc::new(fields), origin: Some(header) }
     }
 
-    /// The same grain without a field that no type requires.
+    /// Returns a copy without one field, which must be a field that no type requires.
     pub(crate) fn without(&self, name: &str) -> Self {
         let mut other = self.clone();
         Arc::make_mut(&mut other.fields).remove(name);
         other
     }
 
-    /// The blob of this grain. A decoded grain repeats the flag byte it came with, but for the bit
-    /// of the encoding asked for.
+    /// Encodes this grain as a blob. A decoded grain repeats the flag byte it was decoded with, except
+    /// for the bit of the encoding asked for.
     ///
     /// # Errors
     /// `ERR_TOO_LARGE`; `ERR_KEY` for a grain decoded from an encrypted payload.
@@ -177,7 +180,7 @@ impl Grain {
         self.encode_with(&EncodeOptions { encoding, ..EncodeOptions::default() })
     }
 
-    /// As [`Grain::encode`] with a profile, payload compression or payload encryption.
+    /// Like [`Grain::encode`], with a profile, payload compression or payload encryption.
     ///
     /// # Errors
     /// As [`Grain::encode`].
@@ -193,44 +196,44 @@ impl Grain {
         Ok(Blob::from_bytes(bytes))
     }
 
-    /// The type its header byte says.
+    /// Returns the type, as encoded in the header byte.
     #[must_use]
     pub fn grain_type(&self) -> GrainType {
         self.grain_type
     }
 
-    /// The header this grain was decoded from, if it was.
+    /// Returns the header this grain was decoded from, or `None` if it was not decoded.
     #[must_use]
     pub fn decoded_header(&self) -> Option<&Header> {
         self.origin.as_ref()
     }
 
-    /// All fields under their full names.
+    /// Returns all fields, by full name.
     #[must_use]
     pub fn fields(&self) -> &Map {
         &self.fields
     }
 
-    /// All fields, to build another grain from.
+    /// Returns all fields, owned, to build another grain from.
     #[must_use]
     pub fn into_fields(self) -> Map {
         Arc::unwrap_or_clone(self.fields)
     }
 
-    /// One field by its full name.
+    /// Returns one field by its full name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name)
     }
 
-    /// A text field.
+    /// Returns a text field.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Value::as_str)
     }
 
-    /// A numeric field, integer or float. The confidence of an ownership belief that lacks it is 1.0
-    /// (OMS 12.5.3).
+    /// Returns a numeric field, integer or float. An ownership belief without `confidence` has 1.0 (OMS
+    /// 12.5.3).
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         let assumed = || {
@@ -242,61 +245,61 @@ impl Grain {
         self.get(name).map_or_else(assumed, Value::as_f64)
     }
 
-    /// An integer field.
+    /// Returns an integer field.
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
         self.get(name).and_then(Value::as_i64)
     }
 
-    /// A boolean field.
+    /// Returns a boolean field.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).and_then(Value::as_bool)
     }
 
-    /// Whether it asks for the review of a person.
+    /// Returns `true` if the grain asks for human review (`requires_human_review`, OMS 6.1).
     #[must_use]
     pub fn asks_review(&self) -> bool {
         self.flag(REVIEW_FLAG) == Some(true)
     }
 
-    /// Whether it is a reasoning that asks for a review and, with this status, has had none: it must drive
-    /// no decision of a machine (OMS 6.1).
+    /// Returns `true` for a reasoning that asks for human review and has not been verified, given its
+    /// status. Such a grain must not drive an automated decision (OMS 6.1).
     #[must_use]
     pub fn awaits_review(&self, status: VerificationStatus) -> bool {
         status.leaves_open(self.grain_type(), self.asks_review())
     }
 
-    /// A list field.
+    /// Returns the items of a list field.
     #[must_use]
     pub fn list(&self, name: &str) -> Option<&[Value]> {
         self.get(name).and_then(Value::as_array)
     }
 
-    /// A map field.
+    /// Returns the entries of a map field.
     #[must_use]
     pub fn map(&self, name: &str) -> Option<&Map> {
         self.get(name).and_then(Value::as_map)
     }
 
-    /// The texts of a list field; other items are left out.
+    /// Iterates over the texts of a list field. Other items are left out.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         self.list(name).unwrap_or_default().iter().filter_map(Value::as_str)
     }
 
-    /// When it was created; the epoch for opaque grains that do not say.
+    /// Returns the creation time, or the epoch for an opaque grain without one.
     #[must_use]
     pub fn created_at(&self) -> EpochMs {
         EpochMs::new(self.int("created_at").unwrap_or_default())
     }
 
-    /// The grain's time: `timestamp_ms`, else `created_at` (OMS 3.1.1).
+    /// Returns the grain's time: `timestamp_ms`, else `created_at` (OMS 3.1.1).
     #[must_use]
     pub fn time(&self) -> EpochMs {
         self.int("timestamp_ms").map_or_else(|| self.created_at(), EpochMs::new)
     }
 
-    /// The partition it belongs to: its namespace, or `shared` without one (OMS 28.2).
+    /// Returns the partition: the namespace, or `shared` without one (OMS 28.2).
     #[must_use]
     pub fn partition(&self) -> &str {
         match self.text("namespace") {
@@ -327,7 +330,7 @@ impl Grain {
         }
     }
 
-    /// Flags a writer sets: references (OMS 3.1.1) and sensitivity (13.4).
+    /// Returns the flags a writer sets: references (OMS 3.1.1) and sensitivity (13.4).
     fn fresh_flags(&self) -> Flags {
         let mut flags = Flags::default().with_sensitivity(sensitivity(&self.fields));
         for (name, flag) in
@@ -358,20 +361,20 @@ impl Grain {
         }
     }
 
-    /// The MessagePack of one field's value as it lies in a payload.
+    /// Encodes the value of one field in MessagePack, as it is in a payload.
     pub(crate) fn field_bytes(name: &str, value: &Value) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), Encoding::MessagePack);
         write_field(&mut writer, name, value);
         writer.into_bytes()
     }
 
-    /// The header this grain is written with first.
+    /// Returns the header this grain would have if it were encoded for the first time.
     pub(crate) fn fresh_header(&self) -> Header {
         Self { origin: None, ..self.clone() }.header(&EncodeOptions::default())
     }
 }
 
-/// Values of the three nested fields are compacted one level down.
+/// Writes one value. The maps of the three nested fields are compacted one level down (OMS 4.7).
 fn write_field(writer: &mut Writer, name: &str, value: &Value) {
     match (NestedFields::under(name), value) {
         (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
@@ -383,7 +386,7 @@ fn write_field(writer: &mut Writer, name: &str, value: &Value) {
 pub const SHARED: &str = "shared";
 
 impl Serialize for Grain {
-    /// A JSON object under full names; bytes are base64.
+    /// Serializes to a JSON object with full field names. Bytes are base64.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.fields())
     }
@@ -404,14 +407,14 @@ fn write_nested(writer: &mut Writer, nested: &'static NestedFields, items: &[Val
     }
 }
 
-/// The highest classification any tag asks for (OMS 13.4).
+/// Returns the highest sensitivity any tag requires (OMS 13.4).
 fn sensitivity(fields: &Map) -> Sensitivity {
     let tags = fields.get("structural_tags").and_then(Value::as_array).unwrap_or_default();
     let tags = tags.iter().filter_map(Value::as_str);
     tags.map(Sensitivity::of_tag).max().unwrap_or(Sensitivity::Public)
 }
 
-/// What header and payload both say must agree (OMS 3.1.1, 13.4).
+/// Checks that header and payload agree on type, namespace, second and sensitivity (OMS 3.1.1, 13.4).
 fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
     check_type(header.grain_type, fields)?;
     let namespace = fields.get("namespace");
@@ -436,7 +439,8 @@ fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
     Ok(())
 }
 
-/// The payload's type must be a name of the header's byte; opaque bytes keep any other name.
+/// Checks that the payload names the type of the header byte. An opaque type byte allows any
+/// non-standard name.
 fn check_type(header: GrainType, fields: &Map) -> Result<()> {
     let named = fields.get("type").and_then(Value::as_str).and_then(GrainType::from_name);
     match (header, named) {

@@ -1,8 +1,8 @@
-//! Reading single fields straight from blob bytes, without allocation and without a tree.
+//! Reads single fields straight from blob bytes, without allocation and without building a tree.
 //!
-//! A [`GrainRef`] checks the header and looks at payload bytes only as far as a field needs, so it
-//! serves scans over blobs that were validated when they were stored. Damaged bytes read as absent
-//! fields; they never panic.
+//! A [`GrainRef`] checks the header and reads payload bytes only as far as a field needs. It serves
+//! scans over blobs that were validated when they were stored. Fields in damaged bytes read as absent;
+//! they never cause a panic.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::time::EpochMs;
 use crate::value::{Int, Map, Value};
 use crate::wire::{Reader, Token};
 
-/// A blob whose payload lies open: inflated and decrypted where it was not.
+/// A blob whose payload is plain: decrypted and inflated if it was stored otherwise.
 #[derive(Debug, Clone)]
 pub struct OpenBlob<'a> {
     header: Header,
@@ -25,7 +25,7 @@ pub struct OpenBlob<'a> {
 }
 
 impl<'a> OpenBlob<'a> {
-    /// Opens the payload of a blob, bare or from within an envelope.
+    /// Opens the payload of a blob, bare or taken from an envelope.
     ///
     /// # Errors
     /// As [`Header::read`]; `ERR_KEY`, `ERR_CORRUPT` and `ERR_TOO_LARGE` for payloads that are
@@ -37,14 +37,14 @@ impl<'a> OpenBlob<'a> {
         Ok(Self { header, payload })
     }
 
-    /// A view of its fields.
+    /// Returns a view of its fields.
     #[must_use]
     pub fn view(&self) -> GrainRef<'_> {
         GrainRef { header: self.header, payload: &self.payload }
     }
 }
 
-/// A view of a blob's header and fields.
+/// A borrowed view of the header and the fields of a blob.
 #[derive(Debug, Clone, Copy)]
 pub struct GrainRef<'a> {
     header: Header,
@@ -52,11 +52,11 @@ pub struct GrainRef<'a> {
 }
 
 impl<'a> GrainRef<'a> {
-    /// A view over a blob with a plain payload, bare or from within an envelope.
+    /// Creates a view over a blob with a plain payload, bare or taken from an envelope.
     ///
     /// # Errors
     /// As [`Header::read`]; `ERR_NOT_MAP`; `ERR_KEY` for an encrypted payload and `ERR_CORRUPT` for
-    /// a compressed one, which [`OpenBlob`] reads.
+    /// a compressed one, which [`PlainBlob`] reads.
     pub fn new(blob: &'a [u8]) -> Result<Self> {
         let (header, payload) = Header::read(blob)?;
         if header.flags.contains(Flags::ENCRYPTED) {
@@ -71,25 +71,25 @@ impl<'a> GrainRef<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The fixed header.
+    /// Returns the fixed header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Bytes of the encoded payload, as it lies open.
+    /// Returns the length in bytes of the encoded payload, decrypted and inflated.
     #[must_use]
     pub fn payload_len(&self) -> usize {
         self.payload.len()
     }
 
-    /// The type of the header byte.
+    /// Returns the type of the header byte.
     #[must_use]
     pub fn grain_type(&self) -> GrainType {
         self.header.grain_type
     }
 
-    /// One field by its full name.
+    /// Returns one field by its full name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
         let def = fields::by_name(name, self.header.grain_type);
@@ -97,13 +97,13 @@ impl<'a> GrainRef<'a> {
         fields.find(def.map_or(name, |def| def.key), NestedFields::under(name))
     }
 
-    /// A text field.
+    /// Returns a text field.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.get(name)?.as_str()
     }
 
-    /// As [`Grain::number`].
+    /// Returns a numeric field; see [`Grain::number`].
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         let Some(value) = self.get(name) else {
@@ -116,19 +116,19 @@ impl<'a> GrainRef<'a> {
         value.as_f64()
     }
 
-    /// An integer field.
+    /// Returns an integer field.
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
         self.get(name)?.as_i64()
     }
 
-    /// As [`Grain::asks_review`].
+    /// Returns `true` if the grain asks for human review; see [`Grain::requires_review`].
     #[must_use]
     pub fn asks_review(&self) -> bool {
         self.get(REVIEW_FLAG).and_then(|flag| flag.as_bool()) == Some(true)
     }
 
-    /// As [`Grain::awaits_review`].
+    /// Returns `true` if the grain still waits for human review; see [`Grain::awaits_review`].
     #[must_use]
     pub fn awaits_review(&self, status: VerificationStatus) -> bool {
         status != VerificationStatus::Verified
@@ -136,14 +136,14 @@ impl<'a> GrainRef<'a> {
             && status.leaves_open(self.grain_type(), self.asks_review())
     }
 
-    /// The grain's time: `timestamp_ms`, else `created_at`, else the header's second.
+    /// Returns the grain's time: `timestamp_ms`, else `created_at`, else the second of the header.
     #[must_use]
     pub fn time(&self) -> EpochMs {
         let ms = self.int("timestamp_ms").or_else(|| self.int("created_at"));
         EpochMs::new(ms.unwrap_or_else(|| i64::from(self.header.created_at_sec) * 1000))
     }
 
-    /// The partition it belongs to: its namespace, or `shared` without one (OMS 28.2).
+    /// Returns the partition: the namespace, or `shared` without one (OMS 28.2).
     #[must_use]
     pub fn partition(&self) -> &'a str {
         match self.text("namespace") {
@@ -152,11 +152,11 @@ impl<'a> GrainRef<'a> {
         }
     }
 
-    /// The whole grain without the checks of [`Grain::decode`]: for a blob that has passed them
-    /// before and whose bytes are known to be the same. A third of the time.
+    /// Decodes the whole grain without the checks of [`Grain::decode`], for a blob that passed them
+    /// before and whose bytes are known to be unchanged. Takes a third of the time.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where the bytes end before the fields do.
+    /// `ERR_CORRUPT` if the bytes end before the fields do.
     pub fn to_grain(&self) -> Result<Grain> {
         let fields: Map =
             self.iter().map(|(name, value)| (name.to_owned(), value.to_value())).collect();
@@ -167,7 +167,7 @@ impl<'a> GrainRef<'a> {
         Ok(Grain::trusted(self.header, fields))
     }
 
-    /// The fields in the order of their bytes, under their full names.
+    /// Iterates over the fields in the order of their bytes, with their full names.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
         let (mut reader, len) = match self.fields() {
             Some(MapRef { reader, len, .. }) => (reader, len),
@@ -190,7 +190,7 @@ impl<'a> GrainRef<'a> {
     }
 }
 
-/// One value inside a blob.
+/// One value inside a blob, borrowed.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueRef<'a> {
     /// Null, inside a list.
@@ -212,7 +212,7 @@ pub enum ValueRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
-    /// The text, if it is text.
+    /// Returns the text, if it is text.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match self {
@@ -221,7 +221,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The number, integer or float.
+    /// Returns the number, integer or float.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -231,7 +231,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The integer, if it is one that fits.
+    /// Returns the integer, if it is one that fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -240,7 +240,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The boolean, if it is one.
+    /// Returns the boolean, if it is one.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -249,7 +249,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The list, if it is one.
+    /// Returns the list, if it is one.
     #[must_use]
     pub fn as_array(&self) -> Option<ArrayRef<'a>> {
         match self {
@@ -258,7 +258,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The map, if it is one.
+    /// Returns the map, if it is one.
     #[must_use]
     pub fn as_map(&self) -> Option<MapRef<'a>> {
         match self {
@@ -267,7 +267,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// An owned copy.
+    /// Returns an owned copy.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match self {
@@ -284,7 +284,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The value at the reader, which is left behind it.
+    /// Reads the next value and moves the reader past it.
     fn read(reader: &mut Reader<'a>, names: Option<&'static NestedFields>) -> Result<Self> {
         let start = *reader;
         let token = reader.token()?;
@@ -314,24 +314,24 @@ impl<'a> ValueRef<'a> {
 pub struct ArrayRef<'a> {
     reader: Reader<'a>,
     len: usize,
-    /// The names of the maps listed here, where they are compacted.
+    /// The field table of the maps listed here, if their keys are compacted.
     names: Option<&'static NestedFields>,
 }
 
 impl<'a> ArrayRef<'a> {
-    /// Number of items.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none.
+    /// Returns `true` if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The items in order.
+    /// Iterates over the items in order.
     pub fn iter(&self) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
         let Self { mut reader, len, names } = *self;
         (0..len).map_while(move |_| ValueRef::read(&mut reader, names).ok())
@@ -347,26 +347,26 @@ pub struct MapRef<'a> {
 }
 
 impl<'a> MapRef<'a> {
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none.
+    /// Returns `true` if the map is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// One entry by its full name.
+    /// Returns one entry by its full name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
         let key = self.names.and_then(|names| names.by_name(name)).map_or(name, |def| def.key);
         self.find(key, None)
     }
 
-    /// The entries under their full names.
+    /// Iterates over the entries, with their full names.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
         let Self { mut reader, len, names } = *self;
         (0..len).map_while(move |_| {
@@ -376,8 +376,8 @@ impl<'a> MapRef<'a> {
         })
     }
 
-    /// The value under a key as it is spelled in the bytes. Keys are sorted, so the search stops
-    /// early.
+    /// Returns the value of a key as spelled in the bytes. Keys are sorted, so the search stops at the
+    /// first greater one.
     fn find(&self, wanted: &str, names: Option<&'static NestedFields>) -> Option<ValueRef<'a>> {
         let mut reader = self.reader;
         let encoding = reader.encoding();

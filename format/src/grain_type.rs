@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The type of a grain, as its header byte says it.
+/// The type of a grain, as encoded in its header byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GrainType {
     /// 0x01: a subject-relation-object triple with confidence.
@@ -25,7 +25,8 @@ pub enum GrainType {
     Consensus,
     /// 0x0A: a permission granted or withdrawn.
     Consent,
-    /// 0x0B..=0xFF: kept and addressed, not checked against a schema (OMS 19.4).
+    /// 0x0B..=0xFF: a type outside the standard. Stored and addressed, not checked against a schema
+    /// (OMS 19.4).
     Opaque(OpaqueType),
 }
 
@@ -34,14 +35,14 @@ pub enum GrainType {
 pub struct OpaqueType(u8);
 
 impl OpaqueType {
-    /// The byte as an opaque type, or nothing for 0x00..=0x0A.
+    /// Returns the byte as an opaque type, or `None` for 0x00..=0x0A.
     #[must_use]
     pub fn new(byte: u8) -> Option<Self> {
         (byte > 0x0A).then_some(Self(byte))
     }
 }
 
-/// Every payload name a reader accepts, with its type; canonical names stand first.
+/// Every payload name a reader accepts, with its type. Canonical names come first, aliases after them.
 const NAMES: [(&str, GrainType); 15] = [
     ("belief", GrainType::Belief),
     ("event", GrainType::Event),
@@ -61,7 +62,7 @@ const NAMES: [(&str, GrainType); 15] = [
 ];
 
 impl GrainType {
-    /// The ten standard types in the order of their bytes.
+    /// The ten standard types, in the order of their bytes.
     pub const STANDARD: [Self; 10] = [
         Self::Belief,
         Self::Event,
@@ -75,7 +76,7 @@ impl GrainType {
         Self::Consent,
     ];
 
-    /// The type of a header byte; byte 0 is no type.
+    /// Returns the type of a header byte, or `None` for byte 0, which names no type.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
@@ -85,13 +86,13 @@ impl GrainType {
         }
     }
 
-    /// The standard type a payload name stands for, aliases included (`fact`, `episode` ...).
+    /// Returns the standard type of a payload name, aliases included (`fact`, `episode`, ...).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, t)| *t)
     }
 
-    /// The header byte.
+    /// Returns the header byte.
     #[must_use]
     pub fn byte(self) -> u8 {
         match self {
@@ -109,7 +110,7 @@ impl GrainType {
         }
     }
 
-    /// The canonical payload name; `opaque` for types without one.
+    /// Returns the canonical payload name, or `opaque` for a type without one.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -118,7 +119,7 @@ impl GrainType {
         }
     }
 
-    /// Whether it is one of the ten types with a schema.
+    /// Returns `true` if this is one of the ten types with a schema.
     #[must_use]
     pub fn is_standard(self) -> bool {
         !matches!(self, Self::Opaque(_))

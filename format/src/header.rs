@@ -1,4 +1,4 @@
-//! The 9-byte fixed header of a blob (OMS 3.1): version, flags, type, namespace hash, second.
+//! The 9-byte fixed header of a blob (OMS 3.1): version, flags, type, namespace hash, creation second.
 
 use sha2::{Digest, Sha256};
 
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grain_type::GrainType;
 use crate::wire::Encoding;
 
-/// The only format version.
+/// The only format version so far.
 pub(crate) const VERSION: u8 = 0x01;
 
 /// The flag byte (OMS 3.1.1).
@@ -27,37 +27,37 @@ impl Flags {
     /// Bit 5: the payload is CBOR.
     pub const CBOR: Self = Self(1 << 5);
 
-    /// Flags from their byte.
+    /// Builds flags from their byte.
     #[must_use]
     pub const fn from_byte(byte: u8) -> Self {
         Self(byte)
     }
 
-    /// The byte.
+    /// Returns the byte.
     #[must_use]
     pub const fn byte(self) -> u8 {
         self.0
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns `true` if all bits of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These bits and those of `other`.
+    /// Returns these flags with the bits of `other` set.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These bits without those of `other`.
+    /// Returns these flags with the bits of `other` cleared.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The sensitivity in bits 6-7.
+    /// Returns the sensitivity in bits 6-7.
     #[must_use]
     pub const fn sensitivity(self) -> Sensitivity {
         match self.0 >> 6 {
@@ -68,28 +68,28 @@ impl Flags {
         }
     }
 
-    /// These bits with another sensitivity.
+    /// Returns these flags with another sensitivity.
     #[must_use]
     pub const fn with_sensitivity(self, sensitivity: Sensitivity) -> Self {
         Self((self.0 & 0x3f) | ((sensitivity as u8) << 6))
     }
 }
 
-/// The classification in the header, a routing hint (OMS 13.1, 13.3).
+/// The sensitivity classification in the header, a routing hint (OMS 13.1, 13.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sensitivity {
-    /// 00
+    /// Bits 00.
     Public = 0,
-    /// 01
+    /// Bits 01.
     Internal = 1,
-    /// 10
+    /// Bits 10: personally identifiable information.
     Pii = 2,
-    /// 11
+    /// Bits 11: protected health information.
     Phi = 3,
 }
 
 impl Sensitivity {
-    /// The least sensitivity a tag asks for, by its prefix as written (OMS 13.4).
+    /// Returns the least sensitivity a tag requires, by its prefix, case-sensitively (OMS 13.4).
     #[must_use]
     pub fn of_tag(tag: &str) -> Self {
         const PREFIXES: [(&str, Sensitivity); 5] = [
@@ -111,16 +111,16 @@ pub struct Header {
     pub flags: Flags,
     /// The type byte, never 0.
     pub grain_type: GrainType,
-    /// First two bytes of SHA-256(namespace), 0 without one: a routing hint.
+    /// The first two bytes of SHA-256(namespace), or 0 without a namespace. A routing hint.
     pub ns_hash: u16,
-    /// Seconds since the epoch: a routing hint.
+    /// The creation time in seconds since the epoch. A routing hint.
     pub created_at_sec: u32,
 }
 
 impl Header {
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub const LEN: usize = 9;
-    /// The shortest blob: a header and an empty map.
+    /// The length in bytes of the shortest blob: a header and an empty map.
     pub const MIN_BLOB: usize = Self::LEN + 1;
 
     /// Splits a bare blob into its header and its payload as stored.
@@ -132,14 +132,14 @@ impl Header {
         Self::split_wrapped(blob, false)
     }
 
-    /// As [`Header::split`], for a blob that came in a wrapper or did not.
+    /// Like [`Header::split`], for a blob that was taken from an envelope (`enveloped`) or was not.
     pub(crate) fn split_wrapped(blob: &[u8], enveloped: bool) -> Result<(Self, &[u8])> {
         let (flags, ..) = leading(blob)?;
         check_wrapper(flags, enveloped)?;
         Self::read(blob)
     }
 
-    /// Splits a blob, bare or from within a wrapper: whether one belongs to it is not asked.
+    /// Splits a blob, bare or taken from an envelope. The signed flag is not checked.
     ///
     /// # Errors
     /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE` (byte 0).
@@ -157,13 +157,13 @@ impl Header {
         Ok((header, payload))
     }
 
-    /// The encoding flag bit 5 says.
+    /// Returns the encoding, from flag bit 5.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
         if self.flags.contains(Flags::CBOR) { Encoding::Cbor } else { Encoding::MessagePack }
     }
 
-    /// The nine bytes.
+    /// Returns the nine bytes of the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let [n0, n1] = self.ns_hash.to_be_bytes();
@@ -172,7 +172,7 @@ impl Header {
     }
 }
 
-/// The namespace hash of the header; an absent or empty namespace has 0.
+/// Returns the namespace hash of the header: 0 for an absent or empty namespace.
 #[must_use]
 pub fn namespace_hash(namespace: Option<&str>) -> u16 {
     match namespace {
@@ -184,7 +184,7 @@ pub fn namespace_hash(namespace: Option<&str>) -> u16 {
     }
 }
 
-/// The flags, the other bytes of the header, and the payload of a blob of this version.
+/// Splits a blob of the known version into its flag byte, the other seven header bytes and the payload.
 fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
     let too_short = || too_short(blob.len());
     let ([version, flags], rest) = blob.split_first_chunk().ok_or_else(too_short)?;
@@ -203,7 +203,7 @@ fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
     Ok((Flags::from_byte(*flags), others, payload))
 }
 
-/// What to do with bytes that begin as something else than a blob does.
+/// Returns a hint for bytes that look like another format, judged by the first byte.
 fn looks_like(first: u8) -> Option<&'static str> {
     match first {
         b'{' | b'[' | b'"' | b' ' | b'\n' | b'\r' | b'\t' => {
@@ -218,7 +218,7 @@ fn looks_like(first: u8) -> Option<&'static str> {
     }
 }
 
-/// The signed flag and a wrapper come together or not at all (OMS 9.2).
+/// Checks that the signed flag is set exactly if a COSE_Sign1 wraps the blob (OMS 9.2).
 fn check_wrapper(flags: Flags, enveloped: bool) -> Result<()> {
     let message = match (flags.contains(Flags::SIGNED), enveloped) {
         (true, false) => "the signed flag is set, but no COSE_Sign1 wraps the blob",

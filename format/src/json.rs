@@ -1,6 +1,7 @@
-//! JSON text into values: strict where OMS is (duplicate keys, number ranges), bounded in depth.
+//! Parses JSON text into values: strict where OMS is (duplicate keys, number ranges), and bounded in
+//! depth.
 //!
-//! It knows no field names; [`crate::normalise`] gives values their canonical form afterwards.
+//! It knows no field names; [`crate::normalise`] brings the values into canonical form afterwards.
 
 use std::collections::btree_map::Entry;
 
@@ -11,7 +12,8 @@ use crate::profile::Profile;
 use crate::text::excerpt;
 use crate::value::{Int, Map, Value};
 
-/// JSON may spell one byte of a blob as `\u00XX`, and spends more on names.
+/// Bytes of JSON allowed per byte of blob: JSON may spell one byte as `\u00XX`, and its names are
+/// longer.
 const TEXT_PER_BLOB_BYTE: usize = 8;
 
 const NO_JSON: &str = "give a grain as one JSON object";
@@ -20,13 +22,13 @@ const MENDED: &str = "mend the JSON at that line and column: names and texts sta
 
 /// Parses one JSON document.
 ///
-/// Nulls are kept, text is taken as it is. An integer literal stays an integer, one with a point or
-/// exponent becomes a float.
+/// Nulls are kept and text is not normalised. An integer literal stays an integer; one with a point or
+/// an exponent becomes a float.
 ///
 /// # Errors
-/// `ERR_TOO_LARGE` beyond eight times the profile's blob size, `ERR_CORRUPT` for malformed JSON,
-/// duplicate keys and nesting beyond the profile, `ERR_RANGE` for integers past 64 bits,
-/// `ERR_FLOAT_INVALID` for floats past float64.
+/// `ERR_TOO_LARGE` beyond eight times the blob size of the profile, `ERR_CORRUPT` for malformed JSON,
+/// duplicate keys and nesting beyond the profile, `ERR_RANGE` for integers beyond 64 bits,
+/// `ERR_FLOAT_INVALID` for floats beyond float64.
 pub fn parse_json(text: &str, profile: &Profile) -> Result<Value> {
     let limit = profile.max_blob_bytes.saturating_mul(TEXT_PER_BLOB_BYTE);
     if text.len() > limit {
@@ -117,7 +119,7 @@ impl Parser<'_> {
             }
             return Ok(Value::Float(x));
         }
-        // i128 holds 38 digits; anything it cannot hold is past 64 bits too.
+        // i128 holds 38 digits; a literal that does not fit is beyond 64 bits as well.
         let n = literal.parse::<i128>().ok().and_then(Int::new);
         n.map(Value::Int).ok_or_else(|| {
             Error::new(ErrorKind::Range, format!("{} does not fit 64 bits", excerpt(literal)))

@@ -1,14 +1,17 @@
-//! The `.mg` world of OMS 1.3: grains, their canonical bytes and their addresses. No I/O.
+//! The `.mg` grain format of OMS 1.3: fields, canonical bytes, content addresses, signatures and
+//! containers. No I/O.
 //!
-//! Modules in the order data flows through them:
+//! Modules, in the order data flows through them:
 //!
-//! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
-//! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
-//! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
-//! - `cose`: signatures around a [`Blob`] and beside it.
-//! - `disclose`: views that hide fields. `cas`: content named by its hash.
-//! - `container`: many grains in one `.mg` file, or in a stream.
-//! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
+//! - `fields`, `grain_type`, `header`, `profile`, `domain`: the tables of the standard.
+//! - `json`, `typed` -> `normalise` -> `validate`: turn fields into a [`Grain`].
+//! - `wire`, `payload`, `decode`, `grain`: encode a [`Grain`] as a [`Blob`] and decode it again.
+//! - `cose`: COSE signatures around a [`Blob`], and detached ones.
+//! - `disclose`: selective disclosure, views that hide fields. `content_hash`: `cas:` URIs, content
+//!   named by its hash.
+//! - `container`: many grains in one `.mg` file, or in a stream of frames.
+//! - `grain_ref`: reads single fields straight from the bytes. `state`: the mutable state a store keeps
+//!   beside a grain.
 //!
 //! ```
 //! use grainstore_format::{Encoding, Grain};

@@ -1,8 +1,8 @@
-//! Values as people and programs give them into their canonical form (OMS 4.4, 4.5, 4.8).
+//! Brings values from users and programs into canonical form (OMS 4.4, 4.5, 4.8).
 //!
-//! Text becomes NFC, null map entries go, numbers take the form of the field table, RFC 3339 becomes
-//! milliseconds, base64 becomes bytes. Whether the result makes a valid grain is decided in
-//! [`crate::validate`].
+//! Text becomes NFC, null map entries are dropped, numbers take the form of the field table, RFC 3339
+//! text becomes milliseconds, base64 becomes bytes. [`crate::validate`] decides whether the result is a
+//! valid grain.
 
 use std::collections::btree_map::Entry;
 
@@ -15,7 +15,7 @@ use crate::text;
 use crate::time::parse_datetime;
 use crate::value::{Int, Map, Value};
 
-/// The canonical form of all fields, by their full names.
+/// Returns the type and the canonical form of all fields, by full name.
 ///
 /// # Errors
 /// `ERR_CORRUPT` (BOM, keys equal after NFC, too deep), `ERR_FLOAT_INVALID`, `ERR_NO_TYPE`,
@@ -41,7 +41,7 @@ pub(crate) fn fields(given: Map, max_depth: usize) -> Result<(GrainType, Map)> {
     Ok((grain_type, fields))
 }
 
-/// The type named by `type` (OMS section 8 and its aliases).
+/// Returns the type named by `type` (OMS section 8 and its aliases).
 pub(crate) fn grain_type(fields: &Map) -> Result<GrainType> {
     match fields.get("type") {
         None => Err(Error::new(ErrorKind::NoType, "missing required field: type")),
@@ -74,7 +74,8 @@ fn canonical_map(map: Map, depth: usize, max_depth: usize) -> Result<Map> {
     let mut out = Map::new();
     for (key, value) in map {
         let key = canonical_text(key)?;
-        // Null entries go, but a key given twice is refused whatever it holds.
+        // Null entries are dropped at the end, so a duplicate key is rejected even if one of its values
+        // is null.
         let value = canonical(value, depth + 1, max_depth).map_err(|e| within(e, &key))?;
         match out.entry(key) {
             Entry::Vacant(slot) => slot.insert(value),
@@ -101,12 +102,12 @@ fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
     Err(corrupt(format!("nested deeper than the profile's {max_depth} levels")))
 }
 
-/// Keeps the innermost place an error was found at.
+/// Adds the key as place, unless a more deeply nested place is set already.
 fn within(error: Error, key: &str) -> Error {
     if error.place().is_empty() { error.at(key) } else { error }
 }
 
-/// A short key used as a name would smuggle its field past the schema.
+/// Rejects short keys used as names, which would bypass the schema of their field.
 fn check_names(map: &Map, meant: impl Fn(&str) -> Option<&'static FieldDef>) -> Result<()> {
     match map.keys().find_map(|key| Some((key, meant(key)?))) {
         None => Ok(()),
@@ -117,7 +118,7 @@ fn check_names(map: &Map, meant: impl Fn(&str) -> Option<&'static FieldDef>) -> 
     }
 }
 
-/// What to do about a short key.
+/// The hint for a short key used as a name.
 const FULL_NAMES: &str = "write fields by their full names, such as structural_tags for tags (docs/fields.md lists them)";
 
 fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
@@ -148,7 +149,8 @@ fn type_map(defs: &[FieldDef], map: &mut Map) -> Result<()> {
     Ok(())
 }
 
-/// Gives a value the form its field asks for, where it has one; validation refuses the rest.
+/// Converts a value to the type of its field where a conversion is defined. Validation rejects the
+/// rest.
 fn type_field(def: &FieldDef, value: &mut Value) -> Result<()> {
     match (def.kind, &mut *value) {
         (FieldKind::Float, Value::Int(n)) => *value = Value::Float(n.to_f64()),
@@ -201,7 +203,7 @@ fn base64(value: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// A float without a fraction, as an integer of the shared range.
+/// Returns a float without a fraction as an integer, if it is in the range of [`Int`].
 #[expect(clippy::cast_possible_truncation, reason = "a float to i128 saturates; Int checks")]
 fn whole(x: f64) -> Option<Int> {
     (x.fract() == 0.0).then(|| Int::new(x as i128)).flatten()

@@ -1,7 +1,7 @@
-//! Payloads that are compressed or encrypted inside the blob (OMS 3.1.1, flags 1 and 2).
+//! Payloads compressed or encrypted inside the blob (OMS 3.1.1, flag bits 2 and 1).
 //!
-//! The store keeps its own encryption and compression outside the blob; these forms come from
-//! elsewhere, or are written on request.
+//! The store does its own encryption and compression outside the blob. The forms here occur in grains
+//! from elsewhere, or are written on request.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,10 +13,10 @@ use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::header::{Flags, Header};
 use crate::profile::Profile;
 
-/// Bytes of the nonce before the ciphertext.
+/// Bytes of the nonce, which precedes the ciphertext.
 const NONCE: usize = 12;
 
-/// The level payloads are compressed at.
+/// The zstd level of compressed payloads.
 const ZSTD_LEVEL: i32 = 3;
 
 /// An AES-256-GCM key for payloads.
@@ -24,7 +24,7 @@ const ZSTD_LEVEL: i32 = 3;
 pub struct PayloadKey([u8; 32]);
 
 impl PayloadKey {
-    /// A key from its bytes.
+    /// Creates a key from its 32 bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -41,10 +41,10 @@ impl std::fmt::Debug for PayloadKey {
     }
 }
 
-/// The encoded payload behind what is stored: decrypted first, then inflated.
+/// Returns the encoded payload of a stored one: decrypts first, then inflates, as the flags say.
 ///
 /// # Errors
-/// `ERR_KEY` without the right key, `ERR_CORRUPT` for a broken zstd frame, `ERR_TOO_LARGE` when it
+/// `ERR_KEY` without the right key, `ERR_CORRUPT` for a broken zstd frame, `ERR_TOO_LARGE` if it
 /// inflates beyond the profile.
 pub(crate) fn open<'a>(
     header: &Header,
@@ -62,10 +62,11 @@ pub(crate) fn open<'a>(
     Ok(payload)
 }
 
-/// The reverse of [`open`]: what is stored for an encoded payload under these flags and nonce.
+/// The reverse of [`open`]: compresses and encrypts an encoded payload, as the flags say. `sealing` is
+/// the key and the nonce. The header bytes are authenticated with the ciphertext.
 ///
 /// # Errors
-/// `ERR_KEY` when the flags ask for encryption and there is no key.
+/// `ERR_KEY` if the flags ask for encryption and no key is given.
 pub(crate) fn seal(
     header: &Header,
     payload: Vec<u8>,

@@ -2,14 +2,14 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Limits of a class of devices, checked before anything is allocated.
+/// Limits of a class of devices, checked before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// The largest blob in bytes, header included.
+    /// The size of the largest blob in bytes, header included.
     pub max_blob_bytes: usize,
-    /// The deepest nesting; the payload map is depth 1.
+    /// The deepest nesting allowed. The payload map is depth 1.
     pub max_depth: usize,
-    /// Whether only the fields of [`Profile::LIGHTWEIGHT_FIELDS`] may occur.
+    /// `true` if only the fields of [`DeviceProfile::LIGHTWEIGHT_FIELDS`] may occur.
     pub required_fields_only: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The index layer of one grain (OMS 5.6, 28.3): what a store keeps beside the immutable blob, and
-//! what travels in the manifest of a container (11.7).
+//! The index-layer state of one grain (OMS 5.6, 28.3): kept by a store beside the immutable blob, and
+//! carried by the manifest of a container (11.7).
 
 use serde::{Serialize, Serializer};
 
@@ -7,10 +7,10 @@ use crate::address::ContentAddress;
 use crate::grain_type::GrainType;
 use crate::time::EpochMs;
 
-/// The field by which a grain asks for the review of a person (OMS 6.1).
+/// The field with which a grain asks for human review (OMS 6.1).
 pub const REVIEW_FLAG: &str = "requires_human_review";
 
-/// What review made of a grain (OMS 6.1).
+/// The result of reviewing a grain (OMS 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum VerificationStatus {
     /// Not reviewed.
@@ -20,7 +20,7 @@ pub enum VerificationStatus {
     Verified,
     /// Disputed.
     Contested,
-    /// Withdrawn from use, for good.
+    /// Withdrawn from use; final.
     Retracted,
 }
 
@@ -28,7 +28,7 @@ impl VerificationStatus {
     /// Every status.
     pub const ALL: [Self; 4] = [Self::Unverified, Self::Verified, Self::Contested, Self::Retracted];
 
-    /// The word of the standard.
+    /// Returns the word the standard uses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,13 +39,13 @@ impl VerificationStatus {
         }
     }
 
-    /// Whether a grain of this status still waits for the review that its flag asks for. Of reasonings alone
-    /// that is binding (OMS 6.1).
+    /// Returns `true` if a grain of this type and status still waits for the human review it asks for.
+    /// The request is binding for reasonings only (OMS 6.1).
     pub(crate) fn leaves_open(self, grain_type: GrainType, asks_review: bool) -> bool {
         asks_review && grain_type == GrainType::Reasoning && self != Self::Verified
     }
 
-    /// The status a word stands for.
+    /// Returns the status of a word, or `None` for any other word.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
@@ -58,39 +58,39 @@ impl Serialize for VerificationStatus {
     }
 }
 
-/// The index-layer state of a grain. The default is that of a grain nothing has happened to.
+/// The index-layer state of a grain. The default is the state of a grain that was just stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct GrainState {
-    /// The grain that took its place.
+    /// The grain that superseded it.
     pub superseded_by: Option<ContentAddress>,
-    /// When it stopped being current.
+    /// The time it stopped being current.
     pub system_valid_to: Option<EpochMs>,
-    /// What review made of it.
+    /// The result of its review.
     pub verification_status: VerificationStatus,
-    /// Whether another grain contradicts it.
+    /// `true` if another grain contradicts it.
     pub contradicted: bool,
-    /// Whether a person should look at it.
+    /// `true` if the store marked it for human review.
     pub needs_review: bool,
-    /// Whether a litigation hold is on it.
+    /// `true` if a litigation hold is on it.
     pub held: bool,
 }
 
 impl GrainState {
-    /// Whether the grain is current now: not superseded, contradicted or retracted, and not known to
-    /// have ended, as one from an exporter that states the end alone (OMS 11.7).
+    /// Returns `true` if the grain is current at `now`: neither superseded, contradicted nor retracted,
+    /// and its `system_valid_to` has not passed. Some exporters state only that end (OMS 11.7).
     #[must_use]
     pub fn is_current_at(&self, now: EpochMs) -> bool {
         self.is_current() && !self.has_ended(now)
     }
 
-    /// Whether its end in system time has come.
+    /// Returns `true` if its `system_valid_to` has passed at `now`.
     #[must_use]
     pub fn has_ended(&self, now: EpochMs) -> bool {
         self.system_valid_to.is_some_and(|end| end <= now)
     }
 
-    /// Whether nothing was said against the grain: it is not superseded, contradicted or retracted,
-    /// whatever its end in time.
+    /// Returns `true` if the grain is neither superseded, contradicted nor retracted. Its
+    /// `system_valid_to` is not considered.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.superseded_by.is_none()

@@ -1,4 +1,4 @@
-//! Canonical text: NFC and no byte-order mark (OMS 4.4). ASCII takes the fast path.
+//! Canonical text: NFC, and no byte-order mark (OMS 4.4). ASCII text takes a fast path.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::error::{Result, corrupt};
 
 const BOM: char = '\u{FEFF}';
 
-/// The NFC form, borrowed where the text already is.
+/// Returns the NFC form, borrowed if the text is already in NFC.
 ///
 /// # Errors
 /// `ERR_CORRUPT` for text with U+FEFF anywhere.
@@ -45,7 +45,7 @@ fn check_bom(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The beginning of a text, short enough for a message.
+/// Returns the first 40 characters, for error messages.
 pub(crate) fn excerpt(text: &str) -> &str {
     match text.char_indices().nth(40) {
         Some((cut, _)) => text.get(..cut).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Instants: epoch milliseconds, and RFC 3339 text on the way in (OMS 4.8).
+//! Instants: milliseconds since the epoch, and parsing of RFC 3339 text (OMS 4.8).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,28 +9,28 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Milliseconds since 1970-01-01T00:00:00Z; negative before.
+/// Milliseconds since 1970-01-01T00:00:00Z; negative before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EpochMs(i64);
 
 impl EpochMs {
-    /// The latest `created_at` a header can carry: the end of second 2^32-1.
+    /// The latest `created_at` a header can carry: the last millisecond of second 2^32-1.
     pub const MAX_CREATED: Self = Self(u32::MAX as i64 * 1000 + 999);
 
-    /// An instant from milliseconds since the epoch.
+    /// Builds an instant from milliseconds since the epoch.
     #[must_use]
     pub const fn new(ms: i64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     #[must_use]
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// The same instant so many calendar years later, in UTC; on the 28th of February where it was the
-    /// 29th and that year has none. Nothing beyond what a calendar reaches.
+    /// Returns the instant this many calendar years later, in UTC. February 29 becomes February 28 in a
+    /// year without it. `None` outside the range of the calendar.
     #[must_use]
     pub fn years_later(self, years: u64) -> Option<Self> {
         let from = Timestamp::from_millisecond(self.0).ok()?.to_zoned_datetime(TimeZone::UTC);
@@ -38,14 +38,15 @@ impl EpochMs {
         Some(Self(from.checked_add(span).ok()?.timestamp().as_millisecond()))
     }
 
-    /// The header's second, floored; nothing outside 0 ..= 2^32-1.
+    /// Returns the second for the header, rounded down, or `None` outside 0 ..= 2^32-1.
     #[must_use]
     pub fn header_second(self) -> Option<u32> {
         u32::try_from(self.0.div_euclid(1000)).ok()
     }
 }
 
-/// RFC 3339 in UTC with milliseconds, or the bare number where no calendar reaches.
+/// Formats as RFC 3339 in UTC with milliseconds, or as the bare number outside the range of the
+/// calendar.
 impl fmt::Display for EpochMs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match Timestamp::from_millisecond(self.0) {
@@ -61,10 +62,10 @@ impl Serialize for EpochMs {
     }
 }
 
-/// Reads RFC 3339 text with an offset, floored to the millisecond.
+/// Parses RFC 3339 text with an offset, rounding down to the millisecond.
 ///
 /// # Errors
-/// `ERR_SCHEMA` for anything else, a date without time or offset included.
+/// `ERR_SCHEMA` for any other text, including a date without time or offset.
 pub fn parse_datetime(text: &str) -> Result<EpochMs> {
     let refused = || {
         let message = format!("{text:?} is no RFC 3339 date-time such as 2026-01-15T10:00:00Z");
@@ -78,7 +79,8 @@ pub fn parse_datetime(text: &str) -> Result<EpochMs> {
     i64::try_from(ms).map(EpochMs).map_err(|_| refused())
 }
 
-/// `YYYY-MM-DDThh:mm:ss[.fraction](Z|±hh:mm)`: the parser behind takes more than RFC 3339 does.
+/// Checks the shape `YYYY-MM-DDThh:mm:ss[.fraction](Z|±hh:mm)`. The parser of `jiff` accepts more than
+/// RFC 3339.
 fn has_rfc3339_shape(text: &[u8]) -> bool {
     const DATE_TIME: &[u8] = b"dddd-dd-ddTdd:dd:dd";
     let Some((head, mut rest)) = text.split_at_checked(DATE_TIME.len()) else {
@@ -111,8 +113,8 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
     }
 }
 
-/// The text with at most nine digits of fraction, all the parser behind takes: what goes is below
-/// a nanosecond, and flooring to milliseconds never sees it.
+/// Cuts the fraction to nine digits, the most `jiff` parses. The digits cut are below a nanosecond, so
+/// they do not change the millisecond.
 fn without_excess(text: &str) -> Cow<'_, str> {
     const DIGITS: usize = 9;
     let Some((seconds, rest)) = text.split_once('.') else { return Cow::Borrowed(text) };

@@ -1,8 +1,8 @@
 //! Typed builders and typed views for the ten grain types, over the same fields as [`Grain`].
 //!
-//! One macro row a type lists its fields with their kinds; builders and views come from it, and a
-//! test holds the rows against the field registry. Nothing is validated here: [`Grain::from_fields`]
-//! does that when a builder is finished.
+//! One macro invocation per type lists its fields with their kinds and generates builder and view. A
+//! test checks the lists against the field registry. Fields are not validated here:
+//! [`Grain::from_fields`] does that when a builder is finished.
 
 use crate::error::Result;
 use crate::grain::Grain;
@@ -10,7 +10,7 @@ use crate::grain_type::GrainType;
 use crate::time::EpochMs;
 use crate::value::{Map, Value};
 
-/// The Rust type a setter takes for a kind of field.
+/// The Rust type a setter takes, by kind of field.
 macro_rules! given {
     (text) => { impl Into<String> };
     (float) => { f64 };
@@ -24,7 +24,7 @@ macro_rules! given {
     (value) => { impl Into<Value> };
 }
 
-/// The value a setter stores.
+/// The [`Value`] a setter stores, by kind of field.
 macro_rules! stored {
     (text, $x:ident) => {
         Value::Str($x.into())
@@ -40,7 +40,7 @@ macro_rules! stored {
     };
 }
 
-/// What a view answers with for a kind of field.
+/// The Rust type a getter returns, by kind of field.
 macro_rules! seen {
     (text) => { Option<&'a str> };
     (float) => { Option<f64> };
@@ -54,7 +54,7 @@ macro_rules! seen {
     (value) => { Option<&'a Value> };
 }
 
-/// How a view reads a kind of field.
+/// The expression a getter reads with, by kind of field.
 macro_rules! read {
     (text, $grain:expr, $name:expr) => {
         $grain.text($name)
@@ -82,7 +82,7 @@ macro_rules! read {
     };
 }
 
-/// Setters of a builder.
+/// Generates the setters of a builder.
 macro_rules! setters {
     ($($field:ident: $kind:ident),+ $(,)?) => {$(
         #[doc = concat!("Sets `", stringify!($field), "`.")]
@@ -93,7 +93,7 @@ macro_rules! setters {
     )+};
 }
 
-/// Getters of a view.
+/// Generates the getters of a view.
 macro_rules! getters {
     ($($field:ident: $kind:ident),+ $(,)?) => {$(
         #[doc = concat!("The field `", stringify!($field), "`.")]
@@ -163,7 +163,7 @@ macro_rules! common {
     };
 }
 
-/// A view and a builder for one grain type.
+/// Generates the view and the builder of one grain type.
 macro_rules! typed {
     (
         $(#[$doc:meta])*
@@ -176,7 +176,7 @@ macro_rules! typed {
         pub struct $view<'a>(&'a Grain);
 
         impl<'a> $view<'a> {
-            /// The typed view, where the grain is of this type.
+            /// Returns the typed view, or `None` if the grain is of another type.
             #[must_use]
             pub fn of(grain: &'a Grain) -> Option<Self> {
                 (grain.grain_type() == GrainType::$view).then_some(Self(grain))
@@ -188,13 +188,13 @@ macro_rules! typed {
 
         $(#[$doc])*
         ///
-        /// Setters take one field each; [`build`](Self::build) validates.
+        /// Each setter takes one field; [`build`](Self::build) validates.
         #[derive(Debug, Clone)]
         pub struct $builder(Map);
 
         impl $builder {
-            /// A builder with the fields every grain of the type has. `created_at` is never filled
-            /// in.
+            /// Creates a builder with the fields that every grain of the type must have. `created_at`
+            /// is never filled in automatically.
             #[must_use]
             pub fn new(created_at: EpochMs, $($arg: given!($kind)),*) -> Self {
                 let builder = Self(Map::new()).set("type", $name);
@@ -203,14 +203,14 @@ macro_rules! typed {
                 builder
             }
 
-            /// Sets any field by its full name, unknown ones included.
+            /// Sets any field by its full name, fields outside the registry included.
             #[must_use]
             pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
                 self.0.insert(name.to_owned(), value.into());
                 self
             }
 
-            /// The finished grain.
+            /// Validates the fields and returns the grain.
             ///
             /// # Errors
             /// As [`Grain::from_fields`].

@@ -1,8 +1,7 @@
-//! All validation of a grain's fields (OMS 8, 19, 24-27), in the order of the standard's rulings:
-//! index fields, value types, required, empty, ranges, closed vocabularies. The first failure is
-//! the answer.
+//! Validation of the fields of a grain (OMS 8, 19, 24-27), in a fixed order: index-layer fields, value
+//! types, required fields, empty fields, ranges, closed vocabularies. The first failure is returned.
 //!
-//! Input is canonical values under full names. Nothing here reads or writes bytes.
+//! The input is canonical values by full name. No bytes are read or written here.
 
 mod ranges;
 mod required;
@@ -52,7 +51,7 @@ pub(crate) fn check_written(grain_type: GrainType, fields: &Map, profile: &Profi
     check(grain_type, fields, profile)
 }
 
-/// Byte strings occur in two places only.
+/// Checks that byte strings occur only in the two places that allow them.
 fn bytes_in_place(fields: &Map) -> Result<()> {
     for (name, value) in fields {
         let misplaced = match (name.as_str(), value) {
@@ -73,7 +72,7 @@ fn bytes_in_place(fields: &Map) -> Result<()> {
     Ok(())
 }
 
-/// Depth is bounded by the profile before this is asked.
+/// Recursion is bounded: the profile has limited the depth before this is called.
 fn has_bytes(value: &Value) -> bool {
     match value {
         Value::Bytes(_) => true,
@@ -106,7 +105,7 @@ fn profile_fields(fields: &Map, profile: &Profile) -> Result<()> {
     }
 }
 
-/// The maps listed under a field; other items were refused before.
+/// Iterates over the maps of a list field. Other items were rejected before.
 fn maps<'a>(fields: &'a Map, name: &str) -> impl Iterator<Item = &'a Map> {
     let items = fields.get(name).and_then(Value::as_array).unwrap_or_default();
     items.iter().filter_map(Value::as_map)

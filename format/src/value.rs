@@ -1,6 +1,6 @@
-//! Owned values of a grain: what MessagePack, CBOR and JSON have in common.
+//! Owned values of a grain: the data model MessagePack, CBOR and JSON have in common.
 //!
-//! A [`Value`] is data only. Canonical form, field names and limits are the business of the codecs.
+//! A [`Value`] is data only. Canonical form, field names and limits are left to the codecs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,36 +10,36 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 /// A map of a grain: text keys in UTF-8 byte order.
 pub type Map = BTreeMap<String, Value>;
 
-/// An integer of the range both encodings share: -2^63 ..= 2^64-1.
+/// An integer in the range both encodings share: -2^63 ..= 2^64-1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Int(i128);
 
 impl Int {
-    /// The integer, or nothing outside -2^63 ..= 2^64-1.
+    /// Returns the integer, or `None` outside -2^63 ..= 2^64-1.
     #[must_use]
     pub fn new(n: i128) -> Option<Self> {
         (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&n).then_some(Self(n))
     }
 
-    /// The integer as `i64`, where it fits.
+    /// Returns the integer as `i64`, if it fits.
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
         i64::try_from(self.0).ok()
     }
 
-    /// The integer as `u64`, where it fits.
+    /// Returns the integer as `u64`, if it fits.
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         u64::try_from(self.0).ok()
     }
 
-    /// The integer in a type that always holds it.
+    /// Returns the integer as `i128`, which holds every value of the range.
     #[must_use]
     pub fn get(self) -> i128 {
         self.0
     }
 
-    /// The nearest float64; exact up to 2^53.
+    /// Returns the nearest float64; exact up to 2^53.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "nearest float is what is asked for")]
     pub fn to_f64(self) -> f64 {
@@ -73,10 +73,10 @@ impl fmt::Display for Int {
 
 /// One value of a grain.
 ///
-/// Equality is that of the canonical bytes: `1` differs from `1.0`, and `0.0` from `-0.0`.
+/// Equality is equality of the canonical bytes: `1` differs from `1.0`, and `0.0` from `-0.0`.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// Null: inside arrays only; a map entry that is null is dropped (OMS 4.5).
+    /// Null, inside arrays only. A null map entry is dropped (OMS 4.5).
     Null,
     /// A boolean.
     Bool(bool),
@@ -84,9 +84,9 @@ pub enum Value {
     Int(Int),
     /// A finite float64.
     Float(f64),
-    /// NFC text.
+    /// NFC-normalised text.
     Str(String),
-    /// Bytes: `trusted_timestamp.tsp_response` and `supersession_auth` only; base64 in JSON.
+    /// Bytes, in `trusted_timestamp.tsp_response` and `supersession_auth` only. Base64 in JSON.
     Bytes(Vec<u8>),
     /// An ordered list.
     Array(Vec<Value>),
@@ -95,7 +95,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text, if it is text.
+    /// Returns the text, if it is text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -104,7 +104,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is one that fits.
+    /// Returns the integer, if it is one that fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -113,7 +113,7 @@ impl Value {
         }
     }
 
-    /// The number, integer or float.
+    /// Returns the number, integer or float.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -123,7 +123,7 @@ impl Value {
         }
     }
 
-    /// The boolean, if it is one.
+    /// Returns the boolean, if it is one.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// The items, if it is a list.
+    /// Returns the items, if it is a list.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
@@ -141,7 +141,7 @@ impl Value {
         }
     }
 
-    /// The map, if it is one.
+    /// Returns the entries, if it is a map.
     #[must_use]
     pub fn as_map(&self) -> Option<&Map> {
         match self {
@@ -150,7 +150,8 @@ impl Value {
         }
     }
 
-    /// What it is, for messages: `null`, `bool`, `int`, `float`, `string`, `bytes`, `array`, `map`.
+    /// Returns the type, for messages: `null`, `bool`, `int`, `float`, `string`, `bytes`, `array` or
+    /// `map`.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -212,7 +213,7 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// JSON as OMS writes it: floats keep their point (`1.0`), bytes are base64.
+/// Serializes as OMS writes JSON: floats keep their point (`1.0`), bytes are base64.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -1,7 +1,8 @@
-//! Canonical bytes of single values in both encodings: tokens in, primitives out (OMS 4, 16).
+//! Canonical bytes of single values in both encodings: tokens are read, primitives are written (OMS 4,
+//! 16).
 //!
-//! A [`Reader`] walks bytes token by token and refuses every form that is not canonical; it never
-//! trusts a declared length. It knows no field names and builds no trees.
+//! A [`TokenReader`] reads token by token, rejects every form that is not canonical and never trusts a
+//! declared length. It knows no field names and builds no trees.
 
 mod cbor;
 mod msgpack;
@@ -11,7 +12,7 @@ use std::cmp::Ordering;
 use crate::error::{Result, corrupt};
 use crate::value::{Int, Value};
 
-/// How a payload is encoded (header flag bit 5).
+/// The encoding of a payload (header flag bit 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Encoding {
     /// Canonical MessagePack, the default (OMS 16.1).
@@ -22,7 +23,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// `msgpack` or `cbor`.
+    /// Returns `msgpack` or `cbor`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +32,8 @@ impl Encoding {
         }
     }
 
-    /// The order of two map keys. CBOR sorts by encoded bytes, so shorter keys come first.
+    /// Compares two map keys in canonical order. CBOR sorts by encoded bytes, so shorter keys come
+    /// first.
     pub(crate) fn compare_keys(self, a: &str, b: &str) -> Ordering {
         match self {
             Self::MessagePack => a.cmp(b),
@@ -40,7 +42,7 @@ impl Encoding {
     }
 }
 
-/// One step through encoded bytes: a scalar, or the head of a container with its length.
+/// A scalar, or the head of a container with its length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Token<'a> {
     Null,
@@ -49,9 +51,9 @@ pub(crate) enum Token<'a> {
     Float(f64),
     Str(&'a str),
     Bytes(&'a [u8]),
-    /// Items that follow.
+    /// Number of items that follow.
     Array(usize),
-    /// Entries (key and value) that follow.
+    /// Number of entries (key and value) that follow.
     Map(usize),
 }
 
@@ -75,7 +77,8 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// The encoding of a map that begins with this byte; the two share none.
+    /// Returns the encoding of a map that begins with this byte. No byte begins a map in both
+    /// encodings.
     pub(crate) fn encoding_of_map(byte: u8) -> Option<Encoding> {
         match byte {
             _ if msgpack::is_map(byte) => Some(Encoding::MessagePack),
@@ -84,7 +87,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the next value is a map, by its first byte alone.
+    /// Returns `true` if the next value is a map, judged by its first byte alone.
     pub(crate) fn at_map(&self) -> bool {
         self.rest.first().is_some_and(|byte| match self.encoding {
             Encoding::MessagePack => msgpack::is_map(*byte),
@@ -92,14 +95,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next token.
+    /// Reads the next token.
     ///
     /// # Errors
     /// `ERR_CORRUPT` for malformed, cut or non-canonical bytes, `ERR_FLOAT_INVALID` for NaN and
     /// infinities.
     pub(crate) fn token(&mut self) -> Result<Token<'a>> {
         let token = self.unchecked()?;
-        // Every item takes a byte at least, so a longer declared length is a lie.
+        // Every item takes at least one byte, so a longer declared length is wrong.
         let declared = match token {
             Token::Array(items) => items,
             Token::Map(entries) => entries.saturating_mul(2),
@@ -111,8 +114,8 @@ impl<'a> Reader<'a> {
         Ok(token)
     }
 
-    /// The entries of a map that goes on behind what lies here: nobody has compared them with the
-    /// bytes there are.
+    /// Reads the head of a map whose entries may continue past this buffer. The declared length is not
+    /// compared with the bytes present.
     pub(crate) fn map_head(&mut self) -> Result<usize> {
         match self.unchecked()? {
             Token::Map(entries) => Ok(entries),
@@ -127,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next token as a map key.
+    /// Reads the next token as a map key.
     pub(crate) fn key(&mut self) -> Result<&'a str> {
         match self.token()? {
             Token::Str(key) => Ok(key),
@@ -135,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps over one whole value, however deep, without recursion.
+    /// Skips one whole value of any depth, without recursion.
     pub(crate) fn skip(&mut self) -> Result<()> {
         let mut pending = 1_usize;
         while pending > 0 {
@@ -149,7 +152,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next `len` bytes.
+    /// Takes the next `len` bytes.
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let (taken, rest) =
             self.rest.split_at_checked(len).ok_or_else(|| corrupt("the bytes end too early"))?;
@@ -157,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The next `N` bytes as an array.
+    /// Takes the next `N` bytes as an array.
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) =
             self.rest.split_first_chunk().ok_or_else(|| corrupt("the bytes end too early"))?;
@@ -171,7 +174,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The canonical bytes of one value that stands alone: an audit entry, an elided field (OMS 10.1.1).
+/// Encodes one value that is not part of a grain, such as an audit entry or an elided field (OMS
+/// 10.1.1).
 #[must_use]
 pub fn encode_value(value: &Value, encoding: Encoding) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), encoding);
@@ -195,7 +199,7 @@ impl Writer {
         &self.out
     }
 
-    /// Forgets what was written, keeping its room.
+    /// Discards the bytes written so far and keeps the allocation.
     pub(crate) fn clear(&mut self) {
         self.out.clear();
     }
@@ -229,7 +233,7 @@ impl Writer {
         }
     }
 
-    /// A whole value; nested maps in canonical order.
+    /// Writes a whole value, with nested maps in canonical order.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::Array(items) => {
@@ -249,7 +253,7 @@ impl Writer {
         }
     }
 
-    /// A map of these entries, sorted here into canonical order.
+    /// Writes a map, after sorting the entries into canonical order.
     pub(crate) fn entries(&mut self, entries: &mut [(&str, &Value)]) {
         let encoding = self.encoding;
         entries.sort_unstable_by(|(a, _), (b, _)| encoding.compare_keys(a, b));

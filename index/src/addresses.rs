@@ -1,4 +1,4 @@
-//! The addresses of the log in ascending order: tables and tail as one.
+//! The addresses of the log in ascending order, tables and tail merged.
 
 use crate::error::Result;
 use crate::merge::{Merge, Source};
@@ -6,16 +6,16 @@ use crate::part::Addressed;
 use crate::posting::Sequence;
 use crate::reader::Reader;
 
-/// Addresses with their places in the log, in ascending order, each once, read lazily.
+/// Addresses with their sequences, ascending, without duplicates, read lazily.
 pub struct Addresses<'v> {
     merged: Merge<'v, Addressed>,
 }
 
 impl<'v> Reader<'v> {
-    /// The addresses from this one on.
+    /// Iterates over the addresses from `start` on.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn addresses_from(&self, start: [u8; 32]) -> Result<Addresses<'v>> {
         let folded = self.names.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
             let (address, sequence) = entry?;

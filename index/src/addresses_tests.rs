@@ -1,4 +1,4 @@
-//! Addresses are found, and listed in order, wherever their grains are.
+//! Tests that addresses are found, and listed in order, in every part of a view.
 
 use super::*;
 use crate::test_kit::{Note, Store, address};

@@ -1,5 +1,5 @@
-//! The seam where words become tokens: in an encrypted store the index holds nothing that can be read,
-//! or tested without a key. Knows no keys; the engine has them.
+//! Translation of values to blind tokens. The index of an encrypted store holds nothing that can be read, or
+//! tested for a guess, without a key. This module holds no keys; the engine does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use crate::field::{BLIND_MAP, BLIND_OBJECT, BLIND_RELATION, BLIND_SUBJECT, Field
 use crate::shape::{Object, Shape};
 use crate::term::Word;
 
-/// Who makes tokens for one keyholder. A token says nothing without the key, and differs from key to
-/// key and from kind to kind.
+/// Computes the blind tokens of one key holder. A token reveals nothing without the key, and differs between
+/// keys and between kinds.
 pub trait Blind: fmt::Debug + Send + Sync {
-    /// The token of a text of this keyholder.
+    /// The token of a text under this holder's own key.
     fn own(&self, kind: u8, text: &[u8]) -> [u8; 32];
-    /// The token of what is found whoever it belongs to: addresses and user ids.
+    /// The token of a value that is found for any owner (addresses and user ids), under the shared key.
     fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32];
     /// The token of a term of the full text.
     fn word(&self, term: &str) -> [u8; 32];
 }
 
-/// Whose tokens a reader looks for.
+/// The key holders whose tokens a reader looks up.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Eyes<'v> {
-    /// Nobody's: the index holds words.
+    /// No tokens: the index is plaintext.
     #[default]
     Plain,
-    /// Those of these keyholders.
+    /// The tokens of these key holders, who are all there are.
     Of(&'v [Arc<dyn Blind>]),
-    /// Those of these keyholders, and there are others whose keys nobody named: what only tells by
-    /// those is refused.
+    /// The tokens of these key holders, while others exist whose users were not named. A lookup that needs
+    /// the others' own tokens is refused.
     Some(&'v [Arc<dyn Blind>]),
 }
 
 impl<'v> Eyes<'v> {
-    /// A shape in the tokens of everyone who is looked for; itself where the index holds words.
+    /// Translates a lookup to one lookup for each key holder; returns it unchanged for a plaintext index.
     ///
     /// # Errors
-    /// `ERR_KEY` where there are others, and the shape has tokens of their own.
+    /// `ERR_KEY` if other key holders exist and the lookup needs their own tokens.
     pub(crate) fn shapes<'a>(&self, shape: &Shape<'a>) -> Result<Vec<Shape<'a>>> {
         let blinds = match self {
             Self::Plain => return Ok(vec![*shape]),
@@ -59,10 +59,10 @@ impl<'v> Eyes<'v> {
         Ok(shapes)
     }
 
-    /// A subject in the tokens of everyone who is looked for.
+    /// Translates a subject to its tokens, one for each key holder.
     ///
     /// # Errors
-    /// As [`Eyes::shapes`].
+    /// Those of [`TokenScope::lookups`].
     pub(crate) fn subjects<'a>(&self, subject: Word<'a>) -> Result<Vec<Word<'a>>> {
         let shapes = self.shapes(&Shape::subject(subject))?;
         let subjects = shapes.into_iter().filter_map(|shape| match shape {
@@ -73,7 +73,7 @@ impl<'v> Eyes<'v> {
     }
 }
 
-/// Whether a shape tells by tokens that differ from keyholder to keyholder.
+/// Returns `true` if a lookup uses tokens that differ between key holders.
 fn is_own(shape: &Shape<'_>) -> bool {
     match shape {
         Shape::All | Shape::Type(_) => false,

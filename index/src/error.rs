@@ -1,9 +1,9 @@
-//! The one error type of the crate. It knows nothing of which table or key was being read.
+//! The error type of the crate. It does not record which table or key was being read.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What went wrong, one variant a stable code.
+/// The kind of an error; each variant has a stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -11,20 +11,20 @@ pub enum ErrorKind {
     Io,
     /// `ERR_INTEGRITY`: the derived tables contradict themselves; they have to be rebuilt.
     Integrity,
-    /// `ERR_LIMIT`: a question asks for more than is looked for at once.
+    /// `ERR_LIMIT`: a query asks for more than one search may look for.
     Limit,
-    /// `ERR_DIMENSION`: a vector of another length, or of more numbers than a space can have.
+    /// `ERR_DIMENSION`: a vector whose length differs from its space's, or exceeds what a space can have.
     Dimension,
-    /// `ERR_SCHEMA`: a vector with numbers that mean nothing, or a space without a model.
+    /// `ERR_SCHEMA`: a vector with unusable numbers (not finite, or all zero), or a space without a model.
     Vector,
-    /// `ERR_TIMEOUT`: who asked does not want to wait any longer.
+    /// `ERR_TIMEOUT`: the caller's deadline passed, or the caller cancelled.
     Stopped,
-    /// `ERR_KEY`: what is asked for lies under keys of people whom nobody named.
+    /// `ERR_KEY`: the lookup concerns encrypted grains, and their users were not named.
     Key,
 }
 
 impl ErrorKind {
-    /// Every kind, for tables and checks of the documentation.
+    /// All kinds, for tables and for checks of the documentation.
     pub const ALL: [Self; 7] = [
         Self::Io,
         Self::Integrity,
@@ -49,7 +49,7 @@ impl ErrorKind {
         }
     }
 
-    /// What a person can do about it, in one sentence.
+    /// A sentence on how to fix it, for people.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl ErrorKind {
     }
 }
 
-/// An error of the index: its kind, a message for a person, and the failure behind it.
+/// An error of the index: its kind, a message for people, and the underlying error.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -76,54 +76,54 @@ pub struct Error {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// Results of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of stored bytes that no writer of this crate leaves behind.
+    /// An error for stored bytes that no version of this crate writes.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
     }
 
-    /// The refusal to look among grains of people whom nobody named.
+    /// The error for a lookup in encrypted grains that names no user.
     pub(crate) fn key() -> Self {
         let message = "this question is about encrypted grains, and names nobody they are of";
         Self { kind: ErrorKind::Key, message: message.to_owned(), source: None }
     }
 
-    /// An error of a question that is too long.
+    /// An error for a query that is too large.
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Limit, message: message.into(), source: None }
     }
 
-    /// An error of work that was given up.
+    /// The error for work that timed out or was cancelled.
     pub(crate) fn stopped() -> Self {
         let message = "the search took too long, or was cancelled".to_owned();
         Self { kind: ErrorKind::Stopped, message, source: None }
     }
 
-    /// An error of an index that has no room for another sequence, namespace or term.
+    /// The error for an index that has no room for another sequence, namespace or term.
     pub(crate) fn full() -> Self {
         Self::integrity("the index is full")
     }
 
-    /// An error of a part of the full text that cannot be read as what it should be.
+    /// An error for a segment of the full text that cannot be read.
     pub(crate) fn text(source: impl StdError + Send + Sync + 'static) -> Self {
         let message = "a segment of the full text cannot be read".to_owned();
         Self { kind: ErrorKind::Integrity, message, source: Some(Box::new(source)) }
     }
 
-    /// An error of a vector or a query that does not have the length of its space.
+    /// An error for a vector or query whose length differs from its space's.
     pub(crate) fn dimension(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Dimension, message: message.into(), source: None }
     }
 
-    /// An error of a vector or a space that no store can use.
+    /// An error for a vector or a space that cannot be used.
     pub(crate) fn vector(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Vector, message: message.into(), source: None }
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -135,7 +135,7 @@ impl Error {
         self.kind.code()
     }
 
-    /// What to do about it.
+    /// A sentence on how to fix it, for people.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.kind.hint()

@@ -1,4 +1,4 @@
-//! What a grain says that the indexes answer. Knows fields, not bytes or ids.
+//! The fields of a grain that the indexes answer. This module knows fields, not bytes or ids.
 
 use grainstore_format::{
     ArrayRef, Encoding, EpochMs, GrainRef, GrainType, MapRef, Profile, SHARED, Value, ValueRef,
@@ -11,15 +11,14 @@ use crate::field::{Digest, Field, FieldValue, number_word};
 use crate::shape::Object;
 use crate::term::Word;
 
-/// The indexed facts of one grain. The engine of an encrypted store puts tokens for words.
+/// The indexed fields of one grain. In an encrypted store they are blind tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts<'a> {
     /// The partition it belongs to; never empty.
     pub namespace: Word<'a>,
     /// Its type, by header byte.
     pub grain_type: GrainType,
-    /// The subject of its triple. Each part of a triple is indexed whether or not the others are
-    /// there.
+    /// The subject of its triple. Each part of a triple is indexed even if the others are absent.
     pub subject: Option<Word<'a>>,
     /// The relation of its triple.
     pub relation: Option<Word<'a>>,
@@ -27,22 +26,22 @@ pub struct Facts<'a> {
     pub object: Option<Digest>,
     /// Its `timestamp_ms`, else its `created_at`.
     pub time: EpochMs,
-    /// The fields it is found by, as they stand in keys; repeated values count once.
+    /// The values of indexed fields, as stored in keys; repeated values count once.
     pub(crate) values: Vec<FieldValue>,
-    /// Whether they are tokens. Then its address is no help in putting grains of one time in order:
-    /// not a byte of it is shown.
+    /// True if the values are blind tokens. The tie-breaker of its postings is then zero, because it would
+    /// reveal two bytes of the address.
     pub(crate) blinded: bool,
 }
 
-/// The facts of a grain while they are gathered.
+/// Collects the indexed fields of a grain.
 struct Gathering<'a, 'b> {
     facts: Facts<'a>,
-    /// Who makes tokens of them; nobody where they stay words.
+    /// Computes the tokens; `None` in a plaintext store.
     blind: Option<&'b dyn Blind>,
 }
 
 impl<'a> Facts<'a> {
-    /// Facts of a grain that says nothing but where, what and when.
+    /// The fields of a grain with a namespace, a type and a time alone.
     #[must_use]
     pub fn new(namespace: Word<'a>, grain_type: GrainType, time: EpochMs) -> Self {
         let (subject, relation, object) = (None, None, None);
@@ -50,13 +49,13 @@ impl<'a> Facts<'a> {
         Self { namespace, grain_type, subject, relation, object, time, values, blinded }
     }
 
-    /// The facts of a plaintext grain, read in one pass over its fields.
+    /// Reads the fields of a plaintext grain in one pass.
     #[must_use]
     pub fn of(grain: &GrainRef<'a>) -> Self {
         Self::blinded(grain, None)
     }
 
-    /// The facts of a grain in the tokens of its keyholder, but for its namespace, type and time.
+    /// Reads the fields of a grain as tokens of its key holder. Namespace, type and time stay plain.
     #[must_use]
     pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blind>) -> Self {
         let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
@@ -79,8 +78,8 @@ impl<'a> Facts<'a> {
                 ("timestamp_ms", _) => stamped = value.as_i64(),
                 ("related_to", ValueRef::Array(links)) => gathering.add_related(*links),
                 ("context", ValueRef::Map(context)) => gathering.add_context(*context),
-                // A text or a list of texts: off the type it belongs to, a field holds either.
-                // Citations in `derived_from` are maps and no address.
+                // A text or a list of texts: a field outside the grain type it belongs to may hold either.
+                // Citations in `derived_from` are maps and not addresses.
                 _ => match Field::of_payload(name) {
                     Some(field) => {
                         if field == Field::User {
@@ -100,7 +99,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Adds a value it is found by.
+    /// Adds a value of an indexed field.
     pub fn add(&mut self, field: Field<'_>, word: Word<'_>) {
         self.values.push(FieldValue::of(field, word));
     }
@@ -153,7 +152,7 @@ impl<'a> Gathering<'a, '_> {
         }
     }
 
-    /// Every string in a value, at most so deep: no grain the codecs accept goes deeper.
+    /// Adds every string in a value, down to `depth` levels: the codecs accept no deeper grain.
     fn add_leaves(&mut self, value: &ValueRef<'a>, depth: usize) {
         let Some(below) = depth.checked_sub(1) else { return };
         match value {
@@ -184,7 +183,7 @@ impl<'a> Gathering<'a, '_> {
         }
     }
 
-    /// Fields of domain profiles in `context`, where `int:` fields may have their short keys.
+    /// Adds the domain fields in `context`, where `int:` fields may have their short keys.
     fn add_context(&mut self, context: MapRef<'a>) {
         for (name, value) in context.iter() {
             self.add_domain_field(int_name(name).unwrap_or(name), &value);
@@ -213,12 +212,12 @@ impl<'a> Gathering<'a, '_> {
     }
 }
 
-/// The field that says how long a grain has to be kept.
+/// The OMS field with the retention period of a grain.
 const RETENTION_POLICY: &str = "retention_policy";
-/// That of the finance profile.
+/// The retention field of the finance profile.
 const RETENTION_YEARS: &str = "fin:retention_years";
 
-/// Whether a field, or one in `context`, says how long its grain has to be kept, or that it will be held.
+/// Returns `true` if a field, or one inside `context`, sets a retention period or a fallback to a hold.
 fn retains(name: &str, value: &ValueRef<'_>) -> bool {
     match (name, value) {
         (RETENTION_POLICY | RETENTION_YEARS, _) => true,
@@ -230,7 +229,7 @@ fn retains(name: &str, value: &ValueRef<'_>) -> bool {
     }
 }
 
-/// What stands for an object that is a map: the SHA-256 of its canonical MessagePack.
+/// The SHA-256 of the canonical MessagePack of an object that is a map.
 #[must_use]
 pub fn object_hash(object: &Value) -> [u8; 32] {
     Sha256::digest(encode_value(object, Encoding::MessagePack)).into()

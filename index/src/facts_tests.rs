@@ -1,10 +1,10 @@
-//! What is read from a grain, in both encodings.
+//! Tests of the indexed fields of a grain, in both encodings.
 
 use grainstore_format::Grain;
 
 use super::*;
 
-/// The facts of a grain must be these, whatever it is encoded in.
+/// Checks the fields of a grain in both encodings.
 fn check(json: &str, expected: &Facts<'_>) {
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
         let blob = Grain::from_json(json).unwrap().encode(encoding).unwrap();
@@ -21,12 +21,12 @@ fn belief(time: i64) -> Facts<'static> {
     Facts::new(Word::Plain("shared"), GrainType::Belief, EpochMs::new(time))
 }
 
-/// A belief in JSON with more fields.
+/// A belief in JSON with these fields.
 fn json(fields: &str) -> String {
     format!(r#"{{"type": "belief", "confidence": 0.9, "created_at": 1, {fields}}}"#)
 }
 
-/// A triple no belief can do without.
+/// A triple, which every belief must have.
 const TRIPLE: &str = r#""subject": "s", "relation": "r", "object": "o""#;
 
 fn triple() -> Facts<'static> {

@@ -1,14 +1,14 @@
-//! What is found by value: the closed set of fields, and the eight-byte digests of their values.
+//! Fields that grains are found by: the closed set of them, and the 8-byte digests of their values.
 //!
-//! A digest stands for a value in a key, so that every value, however long, has the same short
-//! place. Two values may share a digest: a lookup then gives one candidate more, and whoever reads
-//! the grain sees that it says something else. Knows no tables.
+//! A digest stands for a value in a key, so that values of any length take the same few bytes. Two values may
+//! share a digest: a lookup then returns one candidate more, and the recheck of the grain drops it. This
+//! module knows no tables.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::term::Word;
 
-/// A field that grains are found by.
+/// An indexed field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field<'a> {
     /// One of `structural_tags`.
@@ -19,9 +19,9 @@ pub enum Field<'a> {
     Session,
     /// `run_id`.
     Run,
-    /// `parent_message_id`: replies to a message.
+    /// `parent_message_id`: finds the replies to a message.
     Parent,
-    /// An address in `derived_from`: what was derived from a grain.
+    /// An address in `derived_from`: finds the grains derived from a grain.
     Derived,
     /// The `hash` of one of `related_to`.
     Related,
@@ -33,30 +33,29 @@ pub enum Field<'a> {
     Depends,
     /// One of `premises`.
     Premise,
-    /// `prior_consent`: the grant that a consent renews or withdraws.
+    /// `prior_consent`: the grant a consent renews or withdraws.
     PriorConsent,
-    /// The `user_id` of a grain that says how long it has to be kept, or an empty one: in
-    /// `retention_policy`, in `fin:retention_years` wherever that stands, or by an invalidation policy
-    /// that becomes a hold.
+    /// The `user_id`, possibly empty, of a grain that states how long it must be kept: by `retention_policy`,
+    /// by `fin:retention_years` at the top or in `context`, or by an invalidation policy that falls back to a
+    /// hold.
     Retained,
-    /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
-    /// payload or in `context` (OMS Appendix A). Numbers are written as
-    /// [`number_word`] writes them, booleans as `true` and `false`.
+    /// A field of a domain profile by its full name, e.g. `hc:patient_id`, at the top of the payload or in
+    /// `context` (OMS Appendix A). Numbers are written as by [`number_word`], booleans as `true` and `false`.
     Domain(&'a str),
 }
 
-/// Before the token of a blinded value, added to what leads its plaintext.
+/// Added to the leading byte of a digest whose value is a blind token.
 const BLIND: u8 = 0x80;
-/// Leads what is digested for an object that is text, and for one that is a map.
+/// Leading bytes of the digests of objects: text, and a map.
 const OBJECT: u8 = 0x40;
 const OBJECT_MAP: u8 = 0x41;
-/// What tokens stand for, beside the fields: no field has one of these bytes.
+/// Kinds of blind tokens beside the fields; no field has one of these bytes.
 pub(crate) const BLIND_SUBJECT: u8 = 0x20;
 pub(crate) const BLIND_RELATION: u8 = 0x21;
 pub(crate) const BLIND_OBJECT: u8 = OBJECT;
 pub(crate) const BLIND_MAP: u8 = OBJECT_MAP;
 
-/// The fields that have one payload field each.
+/// The fields that are read from exactly one payload field each.
 const OF_PAYLOAD: [Field<'static>; 11] = [
     Field::Tag,
     Field::User,
@@ -72,8 +71,8 @@ const OF_PAYLOAD: [Field<'static>; 11] = [
 ];
 
 impl Field<'static> {
-    /// The field that is read from this payload field; none where its values are not looked up.
-    /// The parts of a triple and domain fields are looked up in other ways.
+    /// Returns the field read from a payload field; `None` if its values are not indexed by this table. The
+    /// parts of a triple and domain fields are looked up in other ways.
     #[must_use]
     pub fn of_payload(name: &str) -> Option<Self> {
         OF_PAYLOAD.into_iter().find(|field| field.name() == name)
@@ -81,7 +80,7 @@ impl Field<'static> {
 }
 
 impl Field<'_> {
-    /// Its byte in keys and at the start of what is digested.
+    /// The byte that stands for it in keys and leads its digests. Stored on disk.
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::Tag => 1,
@@ -101,7 +100,7 @@ impl Field<'_> {
         }
     }
 
-    /// The payload field it reads, for explanations; the name itself for a domain field.
+    /// The payload field it reads, for explanations; for a domain field its name.
     #[must_use]
     pub const fn name(&self) -> &str {
         match self {
@@ -122,12 +121,13 @@ impl Field<'_> {
         }
     }
 
-    /// Whether its tokens are the same whoever a grain belongs to: what is found before that is known.
+    /// Returns `true` if its tokens do not depend on the owner of a grain. Such values are looked up before
+    /// the owner is known.
     pub(crate) const fn is_shared(self) -> bool {
         matches!(self, Self::User | Self::Retained) || self.holds_addresses()
     }
 
-    /// A value as it is compared: addresses count with and without their prefix.
+    /// Normalises a value: the prefix `sha256:` of an address is dropped.
     pub(crate) fn normal(self, text: &str) -> &str {
         match self.holds_addresses() {
             true => text.strip_prefix("sha256:").unwrap_or(text),
@@ -135,7 +135,7 @@ impl Field<'_> {
         }
     }
 
-    /// Whether its values are addresses, which count with and without `sha256:`.
+    /// Returns `true` if its values are addresses, which are equal with and without `sha256:`.
     const fn holds_addresses(self) -> bool {
         matches!(
             self,
@@ -150,7 +150,7 @@ impl Field<'_> {
     }
 }
 
-/// A value of a field as it stands in keys.
+/// A field and the digest of its value, as stored in keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FieldValue {
     pub(crate) field: u8,
@@ -158,7 +158,7 @@ pub(crate) struct FieldValue {
 }
 
 impl FieldValue {
-    /// The place of a value of a field.
+    /// Computes the stored form of a value.
     pub(crate) fn of(field: Field<'_>, word: Word<'_>) -> Self {
         let word = match word {
             Word::Plain(text) => Word::Plain(field.normal(text)),
@@ -169,13 +169,13 @@ impl FieldValue {
     }
 }
 
-/// The first bytes of a SHA-256: the place of a value in a key.
+/// The first 8 bytes of a SHA-256, which stand for a value in a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub(crate) [u8; 8]);
 
 impl Digest {
-    /// Its first bytes: beside a subject or a relation they are enough to keep values apart, but for
-    /// a candidate more in some thousands.
+    /// Its first 4 bytes, used beside a subject or relation: there they give one false candidate in some
+    /// thousands.
     pub(crate) fn start(self) -> [u8; 4] {
         let [a, b, c, d, ..] = self.0;
         [a, b, c, d]
@@ -187,13 +187,13 @@ impl Digest {
         Self::under(OBJECT, None, object)
     }
 
-    /// The digest of an object that is a map, by the SHA-256 of its canonical MessagePack.
+    /// The digest of an object that is a map, from the SHA-256 of its canonical MessagePack.
     #[must_use]
     pub fn of_map(hash: &[u8; 32]) -> Self {
         Self::first(Sha256::new().chain_update([OBJECT_MAP]).chain_update(hash))
     }
 
-    /// `lead:1 (length:8 name)? value`, a token with another leading byte than a text.
+    /// Hashes `lead:1 (length:8 name)? value`. A token has another leading byte than a text.
     fn under(lead: u8, name: Option<&str>, word: Word<'_>) -> Self {
         let (lead, value) = match &word {
             Word::Plain(text) => (lead, text.as_bytes()),
@@ -213,10 +213,10 @@ impl Digest {
     }
 }
 
-/// A number as the text it is found by: integers and floats of one value are the same text.
+/// Writes a number as the text it is indexed under: equal integers and floats give equal text.
 #[must_use]
 pub fn number_word(number: f64) -> String {
-    // Adding zero makes one zero of both.
+    // Adding zero turns -0.0 into 0.0.
     format!("{}", number + 0.0)
 }
 

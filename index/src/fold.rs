@@ -1,4 +1,4 @@
-//! Folding: the way of a frozen part into the tables, in sorted batches. Knows nothing of reading.
+//! Folding: writes a frozen part into the tables, in sorted batches. Knows nothing of reading.
 
 use redb::WriteTransaction;
 
@@ -12,17 +12,16 @@ use crate::tables::{ADDRESS, META, TERMS};
 use crate::tail::Frozen;
 use crate::words;
 
-/// Writes a frozen part into the tables and moves the watermark. Folding it again changes
-/// nothing.
+/// Writes a frozen part into the tables and advances the watermark. Folding it again changes nothing.
 ///
-/// Gives the watermark of the tables afterwards. Once the transaction is committed, readers go on
-/// with new [`Tables`](crate::Tables) and a tail that was [thawed](crate::Tail::thaw); if it
-/// fails, with what they had.
+/// Returns the watermark of the tables afterwards. After the commit, readers switch to new
+/// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::drop_frozen); if it
+/// fails, they keep what they had.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that
-/// does not continue them: grains between them would be lost, or a term have two ids. `ERR_IO`.
-/// The transaction has to be aborted then.
+/// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that does not
+/// continue them (grains in between would be lost, or a term would have two ids). `ERR_IO`. The transaction
+/// must then be aborted.
 pub fn fold(txn: &WriteTransaction, frozen: &Frozen) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
     let mut meta = txn.open_table(META)?;
@@ -45,7 +44,7 @@ pub fn fold(txn: &WriteTransaction, frozen: &Frozen) -> Result<Option<Watermark>
     Ok(after)
 }
 
-/// Writes new terms, and the way back from the ids of relations.
+/// Writes new terms, and the rows from relation ids to term keys.
 fn fold_terms(txn: &WriteTransaction, part: &Part) -> Result<()> {
     let mut terms = txn.open_table(TERMS)?;
     for (key, term) in &part.terms {
@@ -62,8 +61,7 @@ fn fold_terms(txn: &WriteTransaction, part: &Part) -> Result<()> {
     Ok(())
 }
 
-/// Writes the postings. Keys order by list first, so each table gets its rows in one ascending
-/// stretch.
+/// Writes the postings. Keys sort by list first, so each table gets its rows in one ascending batch.
 fn fold_postings(txn: &WriteTransaction, part: &Part) -> Result<()> {
     let keys = part.postings.sorted();
     for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {

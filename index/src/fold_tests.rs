@@ -1,4 +1,4 @@
-//! What folding leaves in the tables, byte for byte, and what it refuses.
+//! Tests of folding: the resulting tables byte for byte, and refusals.
 
 use grainstore_format::GrainType;
 
@@ -36,7 +36,7 @@ fn one_grain_leaves_exactly_these_rows() {
     store.push(1, &rich_note().facts()).unwrap();
     store.fold().unwrap();
     let expected = [
-        // the next ids; stamp: layout 3; watermark: sequence 1 and its address
+        // the next ids; stamp: layout 5; watermark: sequence 1 and its address
         format!("index.meta 6e6578745f696473 = {}", "0000000000000002".repeat(3)),
         "index.meta 7374616d70 = 00000005".to_owned(),
         format!(

@@ -1,4 +1,4 @@
-//! The postings several lists have in common, by leaping from list to list. Knows only scans.
+//! The intersection of scans, by leapfrogging from list to list. Knows only scans.
 
 use std::fmt;
 
@@ -6,26 +6,25 @@ use crate::error::Result;
 use crate::posting::{Order, Posting};
 use crate::scan::Scan;
 
-/// The postings that all of several scans have, in their order, read lazily.
+/// The postings common to several scans, in their order, read lazily.
 ///
-/// The lists take turns: each skips to where the others stand, so the work is of the order of the
-/// shortest list, not of the longest.
+/// Each list in turn skips to the position of the others, so the work is proportional to the shortest list.
 pub struct Intersection<'v> {
     legs: Vec<Leg<'v>>,
     order: Order,
     scanned: u64,
-    /// Where the search for the next common posting was interrupted.
+    /// The candidate at which the search for the next common posting was paused.
     paused_at: Option<Posting>,
 }
 
-/// How far a search for the next posting came.
+/// The result of one search for the next posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The next posting.
     Found(Posting),
-    /// There is none.
+    /// There are no more postings.
     End,
-    /// Nothing yet; ask again to go on.
+    /// Not found yet; call again to continue.
     Paused,
 }
 
@@ -36,13 +35,13 @@ struct Leg<'v> {
 }
 
 impl<'v> Intersection<'v> {
-    /// The intersection of scans that run in this order; of none, nothing.
+    /// The intersection of scans, all in this order; of no scans, the empty set.
     pub(crate) fn of(scans: Vec<Scan<'v>>, order: Order) -> Self {
         let legs = scans.into_iter().map(|scan| Leg { scan, at: None }).collect();
         Self { legs, order, scanned: 0, paused_at: None }
     }
 
-    /// Postings read from the lists so far: the work that was done.
+    /// The number of postings read from the lists so far, which measures the work done.
     #[must_use]
     pub fn scanned(&self) -> u64 {
         self.scanned
@@ -57,8 +56,8 @@ impl<'v> Intersection<'v> {
         self.legs.iter_mut().try_for_each(|leg| leg.scan.seek(posting))
     }
 
-    /// The next posting, or a pause after reading about so many: lists that share nothing can be
-    /// long.
+    /// Searches for the next common posting, and pauses after reading about `postings` of them: lists that
+    /// share nothing can be long.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the intersection is then at its end.
@@ -70,7 +69,7 @@ impl<'v> Intersection<'v> {
         step
     }
 
-    /// Takes every list to one posting, reading until so many were read in all.
+    /// Advances all lists to a common posting, until `most` postings were read in all.
     fn advance(&mut self, most: u64) -> Result<Step> {
         let order = self.order;
         let Some((first, others)) = self.legs.split_first_mut() else { return Ok(Step::End) };
@@ -107,7 +106,7 @@ impl Leg<'_> {
         Ok(self.at)
     }
 
-    /// The first posting at or after this one.
+    /// Advances to the first posting at or after this one.
     fn reach(
         &mut self,
         target: Posting,

@@ -1,8 +1,6 @@
-//! Byte layouts of postings: ranks, prefixes and rows. Big-endian and of fixed width throughout,
-//! which redb stores without a byte beside them.
+//! Byte layouts of posting keys. Big-endian and of fixed width, which redb stores without overhead.
 //!
-//! Knows no tables and no transactions. A change of any layout, here or in `words`, raises
-//! [`LAYOUT`].
+//! Knows no tables and no transactions. A change of any layout, here or in `layout`, raises [`LAYOUT`].
 
 use grainstore_format::{EpochMs, GrainType};
 
@@ -12,31 +10,31 @@ use crate::lists::{LISTS, List, NAMESPACE_BYTES, RANK_BYTES, TERM_BYTES};
 use crate::posting::{Posting, Sequence, Tie, TimeRange};
 use crate::term::TermId;
 
-/// The version of all layouts, kept in the stamp.
+/// The version of all layouts, stored in the stamp.
 pub(crate) const LAYOUT: u32 = 5;
 
-/// Bytes of a posting key in memory: its list and room for the widest row.
+/// Bytes of a posting key in memory: the list number and room for the widest row.
 pub(crate) const KEY_BYTES: usize = 33;
 
-/// A posting key in memory: the number of its list, its row, and zeros to the end. Keys order as
-/// their rows do in their tables, list by list.
+/// A posting key in memory: the number of its list, its row, and zeros to the end. Keys sort list by list,
+/// and within a list like its rows.
 pub(crate) type Key = [u8; KEY_BYTES];
 
-/// Flipped into a time so that unsigned order is time order.
+/// XORed into a time so that unsigned order is time order.
 const SIGN: u64 = 1 << 63;
 const SEQUENCE_BITS: u32 = 32;
 const TIE_BITS: u32 = 16;
 
-/// Inverted time, start of the address, inverted sequence: in a scan from the newest, the first
-/// posting has the smallest rank. 112 bits.
+/// The order key of a posting: inverted time (64 bits), first bytes of the address (16), inverted sequence
+/// (32). The newest posting has the smallest key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u128);
 
 impl Rank {
-    /// The rank of a posting.
+    /// The order key of a posting.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a sequence the index has no room for.
+    /// `ERR_INTEGRITY` for a sequence beyond [`Sequence::MAX`].
     pub(crate) fn of(posting: Posting) -> Result<Self> {
         if posting.sequence > Sequence::MAX {
             return Err(Error::full());
@@ -44,7 +42,7 @@ impl Rank {
         Ok(Self::at(posting))
     }
 
-    /// The rank at a place a scan may start from: beyond the last sequence is the last.
+    /// The order key of a position a scan may start from: sequences beyond the last are clamped to it.
     pub(crate) fn at(Posting { time, tie, sequence }: Posting) -> Self {
         let time = !(time.get().cast_unsigned() ^ SIGN);
         let Tie(tie) = tie;
@@ -54,7 +52,7 @@ impl Rank {
         Self(placed << SEQUENCE_BITS | u128::from(sequence))
     }
 
-    /// The ranks of a time range, first and last; nothing for a range that ends before it starts.
+    /// The first and last order key of a time range; `None` for a range that ends before it starts.
     pub(crate) fn bounds(times: TimeRange) -> Option<(Self, Self)> {
         let from = times.from.unwrap_or(EpochMs::new(i64::MIN));
         let to = times.to.unwrap_or(EpochMs::new(i64::MAX));
@@ -66,7 +64,7 @@ impl Rank {
         Some((Self::at(first), Self::at(last)))
     }
 
-    /// The rank at the end of a row; nothing for bytes too few to hold one.
+    /// The order key at the end of a row; `None` if the row is too short.
     pub(crate) fn of_row(row: &[u8]) -> Option<Self> {
         let tail: &[u8; RANK_BYTES] = row.last_chunk()?;
         let mut bytes = [0; 16];
@@ -75,7 +73,7 @@ impl Rank {
         Some(Self(u128::from_be_bytes(bytes)))
     }
 
-    /// The posting of this rank.
+    /// Decodes the posting.
     pub(crate) fn posting(self) -> Posting {
         let bytes = self.0.to_be_bytes();
         let [_, _, t0, t1, t2, t3, t4, t5, t6, t7, a, b, s0, s1, s2, s3] = bytes;
@@ -88,12 +86,12 @@ impl Rank {
         }
     }
 
-    /// The number ranks order by.
+    /// The key as a number of the same order.
     pub(crate) fn number(self) -> u128 {
         self.0
     }
 
-    /// The rank of a number that ranks order by.
+    /// The key of such a number.
     pub(crate) fn of_number(number: u128) -> Self {
         Self(number)
     }
@@ -104,7 +102,7 @@ impl Rank {
     }
 }
 
-/// The part of a posting key that a lookup binds: all postings below one prefix are one range.
+/// The part of a posting key that a lookup binds: all postings with one prefix form one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
     list: List,
@@ -113,17 +111,17 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// The start of a list: its number alone.
+    /// The prefix of a whole list: its number alone.
     fn of(list: List) -> Self {
         Self { list, key: [0; KEY_BYTES], len: 0 }.and(&[list as u8])
     }
 
-    /// The list it is in.
+    /// The list of the prefix.
     pub(crate) fn list(&self) -> List {
         self.list
     }
 
-    /// All postings of a list in a namespace that has no more to bind.
+    /// The prefix of a namespace in a list.
     fn within(list: List, namespace: TermId) -> Self {
         let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
         let bytes: [u8; NAMESPACE_BYTES] = bytes;
@@ -185,17 +183,17 @@ impl Prefix {
         Self::within(List::Value, namespace).and(&[value.field]).and(&value.digest.0)
     }
 
-    /// The key of a posting below this prefix: `prefix !time:6 !sequence:5`.
+    /// The key of a posting with this prefix: `prefix !time:8 tie:2 !sequence:4`.
     pub(crate) fn key(&self, rank: Rank) -> Key {
         self.and(&rank.bytes()).key
     }
 
-    /// The rank of a key below this prefix; nothing for a key of a longer prefix.
+    /// The order key in a key with this prefix; `None` if the key is too short.
     pub(crate) fn rank(&self, key: &Key) -> Option<Rank> {
         Rank::of_row(key.get(..self.len.checked_add(RANK_BYTES)?)?)
     }
 
-    /// The namespace of a key in the list of this prefix; nothing for a key of another list.
+    /// The namespace in a key of this prefix's list; `None` for a key of another list.
     pub(crate) fn namespace_of(&self, key: &Key) -> Option<TermId> {
         let (list, row) = key.split_first()?;
         let [a, b, c, d]: [u8; NAMESPACE_BYTES] = *row.first_chunk()?;
@@ -203,7 +201,7 @@ impl Prefix {
         (*list == self.list as u8).then_some(id)
     }
 
-    /// The prefix again with another namespace.
+    /// Replaces the namespace of the prefix.
     pub(crate) fn in_namespace(&self, namespace: TermId) -> Self {
         let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
         let mut moved = *self;
@@ -219,7 +217,7 @@ impl Prefix {
         self.and(&bytes)
     }
 
-    /// The prefix with more bytes; prefixes are shorter than keys by construction.
+    /// Appends bytes; prefixes are shorter than keys by construction.
     fn and(mut self, bytes: &[u8]) -> Self {
         let end = self.len.saturating_add(bytes.len());
         if let Some(slot) = self.key.get_mut(self.len..end) {
@@ -230,7 +228,7 @@ impl Prefix {
     }
 }
 
-/// The row of a key in the table of its list.
+/// The row of a key, as stored in the table of its list.
 pub(crate) fn row<const N: usize>(key: &Key) -> Result<&[u8; N]> {
     let row = key.split_first().and_then(|(_, row)| row.first_chunk());
     row.ok_or_else(|| Error::integrity("a posting row is wider than its key"))
@@ -241,13 +239,13 @@ pub(crate) fn key_of<const N: usize>(list: List, row: &[u8; N]) -> Key {
     Prefix::of(list).and(row).key
 }
 
-/// The rank of a key of any list; nothing for bytes that are no key.
+/// The order key in a key of any list; `None` for bytes that are not a key.
 pub(crate) fn rank_of(key: &Key) -> Option<Rank> {
     let (list, row) = key.split_first()?;
     Rank::of_row(row.get(..LISTS.get(usize::from(*list))?.access.width)?)
 }
 
-/// The relation in a key of the list of subjects and relations.
+/// The relation in a key of the list `sp`.
 pub(crate) fn relation_of(key: &Key) -> Option<TermId> {
     const AT: usize = 1 + NAMESPACE_BYTES + TERM_BYTES;
     let bytes: &[u8; TERM_BYTES] = key.get(AT..)?.first_chunk()?;

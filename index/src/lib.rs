@@ -1,24 +1,24 @@
-//! The derived indexes of a store: the hexastore, and everything else grains are found by.
+//! The derived indexes of a store: a hexastore of posting lists, full text and vectors.
 //!
-//! All of it can be deleted and rebuilt from the log. The engine owns the database, its
-//! transactions and the writer; this crate owns the tables named `index.*`, their bytes, and the
-//! merged view over what is folded into them and what is not yet. It does no I/O of its own, and
-//! it never decides what is visible: whoever reads a posting rechecks the grain behind it.
+//! Everything here can be deleted and rebuilt from the log. The engine owns the database, its transactions
+//! and the writer thread; this crate owns the tables named `index.*`, their byte layouts, and the merged view
+//! over the sorted tables and the tail. It does no I/O of its own, and it never decides what is visible:
+//! every reader of a posting rechecks the grain behind it.
 //!
-//! In the order data flows:
-//! - `error`, `posting`, `term`, `field`: the words of the crate: sequences, times, terms with
-//!   their ids, and values with their digests
-//! - `shape`: what a lookup asks for; `blind`: in whose tokens
-//! - `facts`: what a grain says that is indexed
-//! - `keys`, `words`: every byte layout
-//! - `rows`, `lists`, `sample`, `tables`: the redb tables
-//! - `runs`, `part`, `tail`: grains not yet in the tables
-//! - `fold`: the way into them
+//! Modules, in the order data flows:
+//! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
+//!   their digests
+//! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
+//! - `indexed_fields`: the fields of a grain that are indexed
+//! - `keys`, `layout`: every byte layout
+//! - `posting_tables`, `posting_lists`, `sample`, `tables`: the redb tables
+//! - `runs`, `part`, `tail`: grains that are not yet in the tables
+//! - `fold`: writes the tail into the tables
 //! - `stamp`: whether the tables fit this code and this log
-//! - `merge`, `names`, `scan`, `intersect`: tables and tail as one ordered sequence
-//! - `reader`, `addresses`, `size`, `stats`: what a view answers
-//! - [`text`]: the full text, beside the tables
-//! - [`vectors`]: what is near in meaning, beside the tables
+//! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
+//! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
+//! - [`text`]: the full text, kept beside the tables
+//! - [`vectors`]: nearest-neighbour search, kept beside the tables
 
 mod error;
 mod field;

@@ -1,6 +1,6 @@
-//! Ordered sources as one ordered sequence without duplicates: terms and addresses are read so.
+//! Merges sorted inputs into one sorted sequence without duplicates; used for terms and addresses.
 //!
-//! Pulls an entry from a source only when the one before it was taken. Knows no tables.
+//! Reads an entry of an input only after the one before it was taken. Knows no tables.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,22 +9,22 @@ use std::mem;
 
 use crate::error::Result;
 
-/// Items in ascending order, read as they are asked for.
+/// Items in ascending order, read lazily.
 pub(crate) type Source<'v, T> = Box<dyn Iterator<Item = Result<T>> + 'v>;
 
-/// The ascending union of ascending sources. The first error ends it.
+/// The ascending union of ascending inputs. The first error ends it.
 pub(crate) struct Merge<'v, T> {
     heads: BinaryHeap<Head<'v, T>>,
 }
 
-/// The next item of a source, with what follows it.
+/// The next item of an input, and the input behind it.
 struct Head<'v, T> {
     item: T,
     rest: Source<'v, T>,
 }
 
 impl<'v, T: Ord> Merge<'v, T> {
-    /// Reads the first item of every source.
+    /// Reads the first item of every input.
     pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, T>>) -> Result<Self> {
         let mut heads = BinaryHeap::new();
         for mut rest in sources {
@@ -35,7 +35,7 @@ impl<'v, T: Ord> Merge<'v, T> {
         Ok(Self { heads })
     }
 
-    /// Takes the least item and lets the item behind it move up.
+    /// Takes the least item and replaces it by the next one of its input.
     fn take_least(&mut self) -> Option<Result<T>> {
         let mut head = self.heads.peek_mut()?;
         match head.rest.next() {
@@ -67,7 +67,7 @@ impl<T: Ord> Iterator for Merge<'_, T> {
     }
 }
 
-/// Heads order by their items, the least on top of the heap.
+/// Heads compare in reverse, so that the max-heap has the least item on top.
 impl<T: Ord> Ord for Head<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.cmp(&self.item)

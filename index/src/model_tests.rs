@@ -1,4 +1,4 @@
-//! Every lookup against a naive model, over random grains in random states of folding.
+//! Compares every lookup with a naive model, over random grains in random states of folding.
 
 use grainstore_format::{EpochMs, GrainType};
 use proptest::prelude::*;
@@ -7,25 +7,25 @@ use proptest::sample::{Index, select, subsequence};
 use crate::test_kit::{Note, NoteObject, Store, tie};
 use crate::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange, Word};
 
-/// What happens to the index after a grain.
+/// An operation on the index after a grain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Nothing,
     /// Freeze what is active, if nothing is frozen.
     Freeze,
-    /// Fold what is frozen; readers do not know yet.
+    /// Fold the frozen part; readers keep their snapshot.
     FoldFrozen,
-    /// Readers get the tables as they are, and keep the frozen part.
+    /// Give readers the tables as they are; the frozen part stays.
     Reopen,
-    /// Fold what is frozen; readers get the new tables and forget it.
+    /// Fold the frozen part; readers get the new tables, and it is dropped.
     Thaw,
     /// Fold everything.
     Fold,
-    /// Throw the derived tables away and replay the log.
+    /// Delete the derived tables and replay the log.
     Rebuild,
 }
 
-/// Words that share starts, and one that is keyed by its digest.
+/// Words with common prefixes, and one that is keyed by its digest.
 fn words() -> Vec<String> {
     ["", "a", "ab", "b"].map(str::to_owned).into_iter().chain(["c".repeat(300)]).collect()
 }
@@ -77,7 +77,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Sequences have gaps: the log of a store does.
+/// Sequences with gaps, as in the log of a store.
 fn sequence_of(index: usize) -> u64 {
     index as u64 * 3 + 1
 }
@@ -147,7 +147,7 @@ fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
     }
 }
 
-/// What a lookup must give, newest first.
+/// The expected postings of a lookup, newest first.
 fn expected(
     log: &[(Note, Step)],
     scope: &Scope<'_>,
@@ -184,7 +184,7 @@ fn triple<'a>(
     }
 }
 
-/// Every kind of shape; all eight of triples with every word.
+/// Every kind of lookup; all eight of triples with every word.
 fn shapes<'a>(words: &'a [String], objects: &'a [NoteObject]) -> Vec<Shape<'a>> {
     let mut shapes = vec![Shape::All, Shape::Type(GrainType::Event), Shape::Type(GrainType::Goal)];
     for word in words {
@@ -213,7 +213,7 @@ fn scopes(namespaces: &[String]) -> Vec<Scope<'_>> {
     scopes
 }
 
-/// Compares one lookup in both orders, a seek in it, and its sizes, with the model.
+/// Compares one lookup in both orders, a seek in it, and its estimates, with the model.
 fn check(
     store: &Store,
     log: &[(Note, Step)],

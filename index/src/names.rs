@@ -1,6 +1,6 @@
-//! Terms of a whole view, tables and tail: ids, the namespaces of a scope, words by their start.
+//! The term dictionary of a view, tables and tail: term ids, the namespaces of a scope, terms by prefix.
 //!
-//! Knows the dictionary only; whether anything is posted under a term is the reader's question.
+//! Knows terms only; whether a term has postings is the reader's concern.
 
 use std::ops::Bound;
 
@@ -12,7 +12,7 @@ use crate::tail::Tail;
 use crate::term::{Name, Term, TermId, TermKind, Word, partition};
 use crate::words::{self, Form};
 
-/// The terms of one view.
+/// The term dictionary of one view.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names<'v> {
     pub(crate) tables: &'v Tables,
@@ -33,7 +33,7 @@ impl Named {
         id.ok_or_else(|| Error::integrity("a term row is too short"))
     }
 
-    /// What the term says.
+    /// The text or token of the term.
     pub(crate) fn name(&self) -> Result<Name> {
         let name = match words::form_and_bytes(&self.key) {
             Some((Form::Plain, text)) => plain(text),
@@ -57,7 +57,7 @@ impl<'v> Names<'v> {
         (self.tables, self.tail)
     }
 
-    /// The id of a term.
+    /// The id of a term; `None` if the view does not have it.
     pub(crate) fn id(&self, kind: TermKind, word: Word<'_>) -> Result<Option<TermId>> {
         let key = words::term_key(&Term { kind, word });
         match self.tail.parts().find_map(|part| part.terms.get(key.as_slice())) {
@@ -66,7 +66,7 @@ impl<'v> Names<'v> {
         }
     }
 
-    /// The name of a relation.
+    /// The text or token of a relation.
     pub(crate) fn relation(&self, id: TermId) -> Result<Name> {
         let missing = || Error::integrity("a relation has no term");
         let new = self.tail.parts().find_map(|part| part.relations.get(&id));
@@ -88,7 +88,7 @@ impl<'v> Names<'v> {
         Named { key, row }.name()
     }
 
-    /// The ids of all namespaces in a scope, each once, ascending.
+    /// The ids of all namespaces in a scope, ascending, without duplicates.
     pub(crate) fn namespaces(&self, scope: &Scope<'_>) -> Result<Vec<TermId>> {
         if let Scope::All = scope {
             let next = self.tables.next_ids()?.namespace.max(self.tail.next_namespace());
@@ -100,7 +100,7 @@ impl<'v> Names<'v> {
         Ok(ids)
     }
 
-    /// The namespaces in a scope with what they are called.
+    /// The dictionary entries of the namespaces in a scope.
     pub(crate) fn named_namespaces(
         &self,
         scope: &Scope<'_>,
@@ -116,7 +116,7 @@ impl<'v> Names<'v> {
         };
         let below = format!("{root}:");
         let short = self.starting_with(TermKind::Namespace, &below)?;
-        // Names beyond the key length are compared whole.
+        // Names too long for a plain key are compared in full.
         let long = words::form_key(TermKind::Namespace, Form::Digest, &[]);
         let long = self.between(&long, &words::key_after(&long))?.filter_map(move |named| {
             let below = named.and_then(|named| {
@@ -129,14 +129,13 @@ impl<'v> Names<'v> {
         Ok(Box::new(self.exactly(Word::Plain(root))?.chain(short).chain(long)))
     }
 
-    /// Terms in plaintext of a kind whose text starts so, in the order of their bytes. Terms that
-    /// are keyed by a digest are not among them.
+    /// The plaintext terms of a kind with a prefix, in byte order. Terms keyed by a digest are not included.
     pub(crate) fn starting_with(&self, kind: TermKind, start: &str) -> Result<Merge<'v, Named>> {
         let lower = words::form_key(kind, Form::Plain, start.as_bytes());
         self.between(&lower, &words::key_after(&lower))
     }
 
-    /// The one namespace of this name, if there is one.
+    /// The namespace of this name, if there is one.
     fn exactly(&self, word: Word<'_>) -> Result<Box<dyn Iterator<Item = Result<Named>> + 'v>> {
         let word = match word {
             Word::Plain(name) => Word::Plain(partition(name)),
@@ -149,7 +148,7 @@ impl<'v> Names<'v> {
         Ok(Box::new(named.map(Ok).into_iter()))
     }
 
-    /// Terms with keys from `lower` to before `upper`, of tables and tail as one.
+    /// The terms with keys from `lower` (included) to `upper` (excluded), tables and tail merged.
     fn between(&self, lower: &[u8], upper: &[u8]) -> Result<Merge<'v, Named>> {
         let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
             let (key, row) = entry?;

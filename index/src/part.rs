@@ -1,6 +1,6 @@
 //! One part of the tail: the postings, addresses and terms of consecutive grains of the log.
 //!
-//! Knows what a grain is found by. Writes nothing and merges nothing with the tables.
+//! It writes nothing, and does not merge with the tables.
 
 use std::sync::Arc;
 
@@ -15,37 +15,37 @@ use crate::stamp::Watermark;
 use crate::term::{NextIds, Term, TermId, TermKind};
 use crate::words;
 
-/// An address of the log with its sequence.
+/// An address of the log and its sequence.
 pub(crate) type Addressed = ([u8; 32], u64);
 
-/// A term a part knows: its id, and for a new one the row that folding will write.
+/// A term in a part: its id, and for a new term the row that folding will write.
 #[derive(Debug, Clone)]
 pub(crate) struct PartTerm {
     pub(crate) id: TermId,
-    /// Nothing for a term the tables have; it is kept here to be found faster.
+    /// `None` for a term that is in the tables already and only cached here.
     pub(crate) row: Option<Arc<[u8]>>,
 }
 
 /// Terms by their keys.
 pub(crate) type PartTerms = OrdMap<Arc<[u8]>, PartTerm>;
 
-/// Grains between two watermarks, as an immutable snapshot once it is shared.
+/// The grains between two watermarks. Immutable once it is shared.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) postings: Runs<Key>,
     pub(crate) addresses: Runs<Addressed>,
     pub(crate) terms: PartTerms,
-    /// The keys of new relations by their ids.
+    /// The term keys of new relations, by id.
     pub(crate) relations: OrdMap<TermId, Arc<[u8]>>,
     pub(crate) next_ids: NextIds,
-    /// Where the part before it, or the tables, end.
+    /// The end of the part or tables it continues.
     pub(crate) base: Option<Watermark>,
     pub(crate) watermark: Option<Watermark>,
     pub(crate) grains: usize,
     pub(crate) bytes: usize,
 }
 
-/// The terms of one grain by id.
+/// The term ids of one grain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrainTerms {
     pub(crate) namespace: TermId,
@@ -54,10 +54,10 @@ pub(crate) struct GrainTerms {
 }
 
 impl Part {
-    /// What a new term takes beside its bytes: two counted pointers and its share of the tree.
+    /// Memory a new term takes beside its bytes: two counted pointers and its share of the tree.
     const TERM_BYTES: usize = 128;
 
-    /// An empty part that continues what ends here.
+    /// An empty part that continues `base`.
     pub(crate) fn after(next_ids: NextIds, base: Option<Watermark>) -> Self {
         Self {
             postings: Runs::new(),
@@ -72,7 +72,7 @@ impl Part {
         }
     }
 
-    /// Gives a term the next id.
+    /// Adds a new term with the next id.
     pub(crate) fn add_term(&mut self, key: Vec<u8>, term: &Term<'_>) -> Result<TermId> {
         let next = self.next_ids.of(term.kind);
         let id = *next;
@@ -88,7 +88,7 @@ impl Part {
         Ok(id)
     }
 
-    /// Keeps a term that the tables have.
+    /// Caches a term that is in the tables.
     pub(crate) fn remember(&mut self, key: Vec<u8>, id: TermId) {
         self.know(key.into(), id, None);
     }
@@ -109,7 +109,7 @@ impl Part {
         Ok(())
     }
 
-    /// Adds a place of the log by its address.
+    /// Adds a position of the log with its address alone.
     pub(crate) fn add_place(&mut self, mark: Watermark) {
         self.bytes = self.bytes.saturating_add(size_of::<Addressed>());
         self.addresses.add(vec![(mark.address, mark.sequence.get())]);
@@ -117,7 +117,7 @@ impl Part {
         self.watermark = Some(mark);
     }
 
-    /// Where an address lies in the log.
+    /// The sequence of an address; `None` if it is not in this part.
     pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Option<Sequence> {
         self.addresses.iter().find_map(|run| {
             let at = run.binary_search_by(|(known, _)| known.cmp(address)).ok()?;
@@ -133,7 +133,7 @@ impl Part {
     }
 }
 
-/// Every posting of a grain. Lists that serve the whole store get theirs twice.
+/// All posting keys of a grain. Lists that serve the whole store get two.
 fn keys_of(terms: GrainTerms, facts: &Facts<'_>, rank: Rank) -> Vec<Key> {
     let GrainTerms { namespace: ns, subject, relation } = terms;
     let object = facts.object;

@@ -1,4 +1,4 @@
-//! Where a grain stands: its sequence in the log, its time, and the orders a scan can run in.
+//! Postings: the sequence of a grain in the log, its time, and the orders of a scan.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -12,7 +12,7 @@ impl Sequence {
     /// The last sequence a posting has room for: 2^32 - 1.
     pub const MAX: Self = Self((1 << 32) - 1);
 
-    /// A sequence from its number.
+    /// Wraps a number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
@@ -25,40 +25,40 @@ impl Sequence {
     }
 }
 
-/// The start of an address: what orders grains of one time.
+/// The first bytes of an address, which order grains of equal time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tie(pub(crate) [u8; Tie::BYTES]);
 
 impl Tie {
-    /// Bytes of an address that are kept. Grains of one time whose addresses start alike beyond
-    /// them are put in order by whoever reads them.
+    /// The number of leading address bytes kept. Where grains of equal time also share these bytes, the
+    /// reader orders them by their full addresses.
     pub(crate) const BYTES: usize = 2;
-    /// That of the smallest address.
+    /// The value of the smallest address.
     pub const FIRST: Self = Self([0; Self::BYTES]);
-    /// That of the greatest address.
+    /// The value of the greatest address.
     pub const LAST: Self = Self([u8::MAX; Self::BYTES]);
 
-    /// That of an address.
+    /// The value of an address.
     #[must_use]
     pub const fn of([a, b, ..]: &[u8; 32]) -> Self {
         Self([*a, *b])
     }
 }
 
-/// One entry of an index: the time of a grain (`timestamp_ms`, else `created_at`), the start of its
-/// address, and where its bytes are. Newest first is by descending time, then by ascending address.
+/// One entry of a posting list: the time of a grain (`timestamp_ms`, else `created_at`), the first bytes of
+/// its address, and its sequence. Newest first means descending time, then ascending address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Posting {
     /// The time of the grain.
     pub time: EpochMs,
-    /// How its address starts.
+    /// The first bytes of its address.
     pub tie: Tie,
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: Sequence,
 }
 
 impl Ord for Posting {
-    /// The newest posting is the greatest; of one time, that with the smallest address.
+    /// The newest posting is the greatest; at equal time, the one with the smallest address.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |posting: &Self| (posting.time, Reverse(posting.tie), posting.sequence);
         key(self).cmp(&key(other))
@@ -71,20 +71,20 @@ impl PartialOrd for Posting {
     }
 }
 
-/// A range of times, both ends inclusive; an absent end is open. The default is all of time.
+/// A range of times, both ends inclusive; `None` is an open end. The default is all of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TimeRange {
-    /// The earliest time wanted.
+    /// The earliest time in the range.
     pub from: Option<EpochMs>,
-    /// The latest time wanted.
+    /// The latest time in the range.
     pub to: Option<EpochMs>,
 }
 
-/// The order of a scan.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Later times first, then later sequences.
+    /// Descending time; at equal time, ascending address.
     Newest,
-    /// The exact reverse.
+    /// The exact reverse of [`TimeOrder::Newest`].
     Oldest,
 }

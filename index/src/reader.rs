@@ -1,8 +1,7 @@
-//! Lookups over a whole view: which postings a scope and a shape have, in which order.
+//! Index lookups on a view: the postings of a scope and a condition, in the requested order.
 //!
-//! Knows prefixes, not bytes. What it gives are candidates: the grain behind a posting may be
-//! superseded, erased or of another session, or share a digest with what was asked for, and the
-//! engine rechecks each.
+//! Knows prefixes, not bytes. The results are candidates: the grain of a posting may be superseded, erased,
+//! or of another session, or share a digest with the value looked up. The engine rechecks each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,34 +27,34 @@ pub struct Reader<'v> {
     pub(crate) eyes: Eyes<'v>,
 }
 
-/// A relation a subject has, and its newest posting.
+/// A relation a subject has, with its newest posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// What the relation is called.
+    /// The relation.
     pub name: Name,
-    /// The newest grain about the subject in this relation.
+    /// The newest grain with this subject and relation.
     pub newest: Posting,
 }
 
 impl<'v> Reader<'v> {
-    /// A reader of this view.
+    /// A reader of a plaintext index.
     #[must_use]
     pub fn new(tables: &'v Tables, tail: &'v Tail) -> Self {
         Self { names: Names { tables, tail }, eyes: Eyes::Plain }
     }
 
-    /// The same, looking for tokens of these keyholders.
+    /// Makes the reader look up the blind tokens of these key holders.
     #[must_use]
     pub fn with_eyes(self, eyes: Eyes<'v>) -> Self {
         Self { eyes, ..self }
     }
 
-    /// The postings of a shape within a scope and a time range, each once, read lazily: seeks to
-    /// the range of each namespace in the scope, then one entry an item. Lists that keep rows for
-    /// the whole store have one range for [`Scope::All`].
+    /// The postings of a lookup within a scope and a time range, without duplicates, read lazily: one seek
+    /// for each namespace in the scope, then one entry for each item. Lists with rows for the whole store
+    /// need one seek for [`Scope::All`].
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn scan(
         &self,
         scope: &Scope<'_>,
@@ -66,11 +65,11 @@ impl<'v> Reader<'v> {
         self.scan_any(&Spaces::of(*scope), std::slice::from_ref(shape), times, order)
     }
 
-    /// The postings that all of these shapes have; without shapes, those of the scope. Put the
-    /// shape with the fewest postings first.
+    /// The postings that all of these lookups have; without lookups, all of the scope. The lookup with the
+    /// fewest postings should come first.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn intersect(
         &self,
         scope: &Scope<'_>,
@@ -83,11 +82,11 @@ impl<'v> Reader<'v> {
         self.find(&Spaces::of(*scope), &lists, times, order)
     }
 
-    /// The postings that every one of these lists has, each list being the union of its shapes. Put
-    /// the shortest list first.
+    /// The intersection of lists, each of which is the union of its lookups. The shortest list should come
+    /// first.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn find(
         &self,
         spaces: &Spaces<'_>,
@@ -99,7 +98,7 @@ impl<'v> Reader<'v> {
         Ok(Intersection::of(scans.collect::<Result<_>>()?, order))
     }
 
-    /// The postings that any of these shapes has.
+    /// The union of the postings of these lookups.
     fn scan_any(
         &self,
         spaces: &Spaces<'_>,
@@ -114,7 +113,7 @@ impl<'v> Reader<'v> {
         Scan::over(self.names.view(), ranges, times, order)
     }
 
-    /// How many postings [`scan`](Self::scan) would give, counted no further than `cap`.
+    /// Counts the postings [`scan`](Self::scan) would return, up to `cap`.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -141,8 +140,8 @@ impl<'v> Reader<'v> {
         Ok(count)
     }
 
-    /// At most `limit` subjects that start so and have a posting in scope, in the order of their
-    /// bytes; for completion. Blinded subjects and those beyond 256 bytes are left out.
+    /// Returns at most `limit` subjects that begin with `start` and have a posting in scope, in byte order;
+    /// for completion. Blinded subjects and those longer than 256 bytes are left out.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -170,7 +169,7 @@ impl<'v> Reader<'v> {
         Ok(found)
     }
 
-    /// At most `limit` namespaces of a scope, short names first, in the order of their bytes.
+    /// Returns at most `limit` namespaces of a scope in byte order, names above 256 bytes last.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -178,8 +177,8 @@ impl<'v> Reader<'v> {
         self.names.named_namespaces(scope)?.take(limit).map(|named| named?.name()).collect()
     }
 
-    /// At most `limit` relations that a subject has in a scope, in the order in which the store
-    /// first met them. Skips from relation to relation, however many grains each has.
+    /// Returns at most `limit` relations a subject has in a scope, in the order the store first saw them.
+    /// Skips from relation to relation, whatever the number of grains of each.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -205,7 +204,7 @@ impl<'v> Reader<'v> {
         relations.collect()
     }
 
-    /// The first `limit` relations of a subject in a namespace, by id, with their newest ranks.
+    /// Collects the first `limit` relations of a subject in a namespace, by id, with their newest order keys.
     fn gather_relations(
         &self,
         (namespace, subject): (TermId, TermId),
@@ -228,7 +227,7 @@ impl<'v> Reader<'v> {
         Ok(())
     }
 
-    /// The first key of the view from a key to another in the list of subjects and relations.
+    /// The first key of the view from `from` to `end` in the list of subjects and relations.
     fn first(&self, from: &Key, end: &Key) -> Result<Option<Key>> {
         let Names { tables, tail } = self.names;
         let folded = tables.list(crate::lists::List::SubjectRelation)?.first(from, end)?;
@@ -237,8 +236,8 @@ impl<'v> Reader<'v> {
         Ok(new.chain(folded).min())
     }
 
-    /// How many ranges it takes to read these shapes in a scope: one a shape and namespace, but one
-    /// alone where the list keeps rows for the whole store and all of it is asked for.
+    /// The number of ranges needed to read these lookups in a scope: one for each lookup, namespace and key
+    /// holder, but a single one if the list has rows for the whole store and the scope is all of it.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -250,8 +249,8 @@ impl<'v> Reader<'v> {
         })
     }
 
-    /// The ranges of a shape in a scope, one for everyone who is looked for; none where the shape names
-    /// a term nobody ever used.
+    /// The ranges of a lookup in a scope, one for each key holder; none if the lookup has a term the store
+    /// never saw.
     pub(crate) fn ranges_of(&self, spaces: &Spaces<'_>, shape: &Shape<'_>) -> Result<Vec<Range>> {
         let mut ranges = Vec::new();
         for shape in self.eyes.shapes(shape)? {
@@ -262,12 +261,12 @@ impl<'v> Reader<'v> {
         Ok(ranges)
     }
 
-    /// The namespaces to read of a list that keeps rows for the whole store.
+    /// The namespaces to read of a list that has rows for the whole store.
     fn everywhere(&self, scope: &Scope<'_>) -> Result<Arc<[TermId]>> {
         Spaces::of(*scope).ids(&self.names, true)
     }
 
-    /// What a shape binds, as yet in no namespace.
+    /// The prefix of a lookup, under the namespace 0; `None` if it has a term the store never saw.
     fn bound(&self, shape: &Shape<'_>) -> Result<Option<Prefix>> {
         let none = TermId::NONE;
         let (subject, relation, object) = match *shape {
@@ -297,7 +296,7 @@ impl<'v> Reader<'v> {
         }))
     }
 
-    /// Where an address lies in the log.
+    /// The sequence of an address.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.

@@ -1,4 +1,4 @@
-//! Lookups with a point of their own; `model_tests` compares all of them with a naive model.
+//! Tests of single lookups; `model_tests` compares all lookups with a naive model.
 
 use grainstore_format::{EpochMs, GrainType};
 
@@ -236,6 +236,6 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     let posting = Posting { time: EpochMs::new(0), tie: tie(1), sequence: Sequence::new(1) };
     assert_eq!(scan.next().unwrap().unwrap(), posting);
     assert!(scan.next().is_none());
-    // a table that nobody opened yet is that of the snapshot too
+    // a table that was not opened yet is still that of the snapshot
     assert_eq!(tables.list(crate::lists::List::Subject).unwrap().count().unwrap(), 2);
 }

@@ -1,7 +1,7 @@
-//! Tables of fixed-width rows, whatever their width, behind one face.
+//! Tables of fixed-width rows behind one trait.
 //!
-//! redb keeps rows of fixed width without a byte of overhead, and asks for the width as a type.
-//! Here that type ends. Knows keys as bytes, not what they mean.
+//! redb stores rows of fixed width without overhead, and wants the width as a type; this module erases that
+//! type. It treats keys as bytes and does not interpret them.
 
 use std::fmt::Debug;
 
@@ -14,25 +14,25 @@ use crate::keys::{self, Key, Rank};
 use crate::lists::List;
 use crate::posting::Order;
 
-/// A table of rows of `N` bytes; all is in the key.
+/// A table of rows of `N` bytes; the values are empty.
 type RowTable<const N: usize> = TableDefinition<'static, &'static [u8; N], ()>;
 
-/// Ranks in the order they were asked for, read as they are taken.
+/// Sort keys in the requested order, read lazily.
 pub(crate) type Ranks = Box<dyn Iterator<Item = Result<Rank>>>;
 
 /// The rows of one posting list in a read snapshot.
 pub(crate) trait Rows: Debug + Send + Sync {
-    /// How many there are.
+    /// The number of rows.
     fn count(&self) -> Result<u64>;
 
-    /// The ranks of the rows from a key to another, both included.
+    /// The order keys of the rows from `first` to `last`, both included.
     fn ranks(&self, first: &Key, last: &Key, order: Order) -> Result<Ranks>;
 
-    /// The first row from a key to another, both included, as a key.
+    /// The first row from `first` to `last`, both included, as a key.
     fn first(&self, first: &Key, last: &Key) -> Result<Option<Key>>;
 }
 
-/// How the rows of a list are reached: the functions of its width.
+/// The table operations for one row width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     pub(crate) width: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The functions for rows of `N` bytes.
+    /// The operations for rows of `N` bytes.
     pub(crate) const fn of<const N: usize>() -> Self {
         Self { width: N, open: open::<N>, create: create::<N>, insert: insert::<N> }
     }

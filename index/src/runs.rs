@@ -1,13 +1,12 @@
-//! Sorted runs: an ordered set that is cheap to add to and cheap to keep an older state of.
+//! Sorted runs: an ordered set with cheap insertion and cheap snapshots.
 //!
-//! A set is a few sorted arrays, each at least twice as long as the next. What is added becomes a
-//! new array and takes in the shorter ones before it, so an item is moved some ten times until a
-//! tail is full, against a tree that copies a path of nodes for every item while a reader holds
-//! the state before. Knows nothing of what the items are.
+//! A set is a few sorted arrays, each at least twice as long as the next. An insertion becomes a new array
+//! and absorbs the shorter ones before it, so an item is moved some ten times until a tail is full. A
+//! persistent tree would copy a path of nodes for every item while a reader holds the state before.
 
 use std::sync::Arc;
 
-/// An ordered set in sorted runs, the longest first. An item may be in several.
+/// An ordered set in sorted runs, the longest first. An item may be in several runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Runs<T> {
     runs: Vec<Arc<Vec<T>>>,
@@ -45,7 +44,7 @@ impl<T: Ord + Copy> Runs<T> {
         self.runs.iter().map(|run| run.as_slice())
     }
 
-    /// All items in order, each once.
+    /// All items in order, without duplicates.
     pub(crate) fn sorted(&self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.iter().map(<[T]>::len).sum());
         self.iter().for_each(|run| items.extend_from_slice(run));
@@ -54,7 +53,7 @@ impl<T: Ord + Copy> Runs<T> {
     }
 }
 
-/// Orders items and drops repeated ones. A stable sort takes sorted stretches as they are.
+/// Sorts and removes duplicates. The stable sort is fast on inputs made of sorted stretches.
 fn sort<T: Ord>(items: &mut Vec<T>) {
     items.sort();
     items.dedup();

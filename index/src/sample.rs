@@ -1,9 +1,9 @@
-//! A sample of all postings, by which long ranges are measured without being counted.
+//! A sample of all postings, from which the length of a long range is estimated without counting it.
 //!
-//! One grain in 64 has its postings a second time here, one in 512 a third, and so on, drawn by
-//! its sequence. Counting some dozens of rows at one of these levels tells how long a range is,
-//! whatever its prefix, namespace and times. What is drawn depends on the log alone: folding
-//! again, or in other portions, changes nothing. Exact counts are the reader's.
+//! One grain in 64 has its postings copied here at the first level, one in 512 also at the second, and so on,
+//! selected by a hash of its sequence. Counting some dozens of rows at one level tells the length of a range,
+//! for any prefix, namespace and time range. The selection depends on the log alone: folding again, or in
+//! other batches, changes nothing. Exact counts are the reader's.
 
 use redb::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
@@ -12,7 +12,7 @@ use crate::keys::{self, KEY_BYTES, Key};
 
 const SAMPLE_BYTES: usize = KEY_BYTES + 1;
 
-/// `level:1 list:1 row:32`, shorter rows with zeros to the end.
+/// `level:1 list:1 row:32`; shorter rows are padded with zeros.
 pub(crate) const SAMPLE: TableDefinition<'static, &'static [u8; SAMPLE_BYTES], ()> =
     TableDefinition::new("index.sample");
 
@@ -22,11 +22,11 @@ pub(crate) type SampleRows = ReadOnlyTable<&'static [u8; SAMPLE_BYTES], ()>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Level {
     byte: u8,
-    /// One grain is drawn of two to the power of this.
+    /// One grain in 2^bits is selected.
     bits: u32,
 }
 
-/// Every level, the fullest first.
+/// All levels, the largest first.
 pub(crate) const LEVELS: [Level; 5] = [
     Level { byte: 1, bits: 6 },
     Level { byte: 2, bits: 9 },
@@ -36,25 +36,25 @@ pub(crate) const LEVELS: [Level; 5] = [
 ];
 
 impl Level {
-    /// Grains of the log for each one drawn.
+    /// The number of grains of the log for each one selected.
     pub(crate) const fn rate(self) -> u64 {
         1 << self.bits
     }
 
-    /// Whether a grain is drawn.
+    /// Returns `true` if a grain with this hash is in the level.
     fn draws(self, mixed: u64) -> bool {
         mixed.trailing_zeros() >= self.bits
     }
 }
 
-/// Spreads consecutive numbers over all bits.
+/// Hashes a sequence: spreads consecutive numbers over all bits.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
 }
 
-/// Adds the keys of drawn grains to the sample.
+/// Adds the keys of the selected grains to the sample.
 pub(crate) fn fold(txn: &WriteTransaction, sorted: &[Key]) -> Result<()> {
     let with_number = |key| Some((key, mixed(keys::rank_of(key)?.posting().sequence.get())));
     let mut drawn: Vec<(&Key, u64)> = sorted.iter().filter_map(with_number).collect();
@@ -68,7 +68,7 @@ pub(crate) fn fold(txn: &WriteTransaction, sorted: &[Key]) -> Result<()> {
     Ok(())
 }
 
-/// Rows of a level from a key to another, both included.
+/// Counts the rows of a level from one key to another, both included.
 pub(crate) fn count(rows: &SampleRows, level: Level, (first, last): (&Key, &Key)) -> Result<u64> {
     let (first, last) = (sample_key(level, first), sample_key(level, last));
     let mut rows = rows.range::<&[u8; SAMPLE_BYTES]>(&first..=&last)?;

@@ -1,7 +1,7 @@
-//! Postings of a view in the order that was asked for: rows of the tables and runs of the tail as
-//! one sequence, each posting once.
+//! Scans of a view: rows of the tables and runs of the tail as one sequence in the requested order, without
+//! duplicates.
 //!
-//! Reads an entry only when the one before it was taken. Knows prefixes, not what they stand for.
+//! Reads an entry only after the one before it was taken. Knows prefixes, not their meaning.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,41 +16,41 @@ use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::TermId;
 
-/// Postings in the order that was asked for, each once, read lazily.
+/// Postings in the requested order, without duplicates, read lazily.
 ///
-/// Lives as long as the view it reads. After an error it is at its end.
+/// Borrows the view it reads. After an error it is at its end.
 pub struct Scan<'v> {
     sources: Vec<Source<'v>>,
-    /// The next place of each source that has one, with the source: the first on top.
+    /// The next position of each source that has one, and the index of the source; the first on top.
     heads: BinaryHeap<Reverse<(u128, usize)>>,
     taken: Option<u128>,
     order: Order,
 }
 
-/// A range of postings below one prefix, in a table or in a run.
+/// A range of postings with one prefix, in a table or in a run.
 struct Source<'v> {
     prefix: Prefix,
     from: Held<'v>,
 }
 
 enum Held<'v> {
-    /// What is left of a run.
+    /// The rest of a run.
     Run(&'v [Key]),
-    /// What is left of a range of rows, and where it ends in the order of the scan.
+    /// The rest of a range of rows, and its last order key in scan order.
     Rows { rows: &'v dyn Rows, ranks: Ranks, last: Rank },
 }
 
-/// What a lookup binds, in some namespaces.
+/// The postings with one prefix, in several namespaces.
 #[derive(Debug, Clone)]
 pub(crate) struct Range {
-    /// What is bound, in whatever namespace.
+    /// The prefix, in any namespace.
     pub(crate) prefix: Prefix,
     /// The namespaces, ascending.
     pub(crate) namespaces: Arc<[TermId]>,
 }
 
 impl<'v> Scan<'v> {
-    /// Rows to step over before a seek reads a new range: a step costs a fraction of a descent.
+    /// Rows to step over before a seek reads a new range: a step costs a fraction of a B-tree descent.
     const STEPS: usize = 4;
 
     /// The postings of any of these ranges within a time range.
@@ -70,8 +70,8 @@ impl<'v> Scan<'v> {
         Ok(scan)
     }
 
-    /// Skips forward to the first posting at or after this one in the order of the scan. A new
-    /// range is read; what lies between is not. A scan that is past it stays where it is.
+    /// Skips forward to the first posting at or after this one in scan order. A new range is read; the
+    /// postings in between are not. A scan that is past the posting stays where it is.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the scan is then at its end.
@@ -112,7 +112,7 @@ impl<'v> Scan<'v> {
         Ok(())
     }
 
-    /// Adds a source, where it has anything.
+    /// Adds a source, unless it is empty.
     fn add(&mut self, mut source: Source<'v>) -> Result<()> {
         if let Some(rank) = source.next(self.order)? {
             self.heads.push(Reverse((self.turn(rank), self.sources.len())));
@@ -121,7 +121,7 @@ impl<'v> Scan<'v> {
         Ok(())
     }
 
-    /// The next place, without those that were given before.
+    /// The next position, skipping duplicates of the last one.
     fn step(&mut self) -> Result<Option<u128>> {
         while let Some(Reverse((turn, at))) = self.heads.peek().copied() {
             let order = self.order;
@@ -135,7 +135,7 @@ impl<'v> Scan<'v> {
         Ok(None)
     }
 
-    /// Puts what a source has next where its first place was. A failure ends the scan.
+    /// Replaces the first head by the next position of its source. An error ends the scan.
     fn replace_first(&mut self, at: usize, next: Result<Option<Rank>>) -> Result<()> {
         match next {
             Ok(Some(rank)) => {
@@ -153,7 +153,7 @@ impl<'v> Scan<'v> {
         Ok(())
     }
 
-    /// The place of a rank: ascending is the order of the scan.
+    /// The position of a order key in the scan; positions ascend in scan order.
     fn turn(&self, rank: Rank) -> u128 {
         match self.order {
             Order::Newest => rank.number(),
@@ -200,7 +200,7 @@ impl Source<'_> {
         }
     }
 
-    /// The first rank at or after this one; what is before it is left out.
+    /// Skips to the first order key at or after this one, and returns it.
     fn seek(&mut self, rank: Rank, order: Order) -> Result<Option<Rank>> {
         let key = self.prefix.key(rank);
         match &mut self.from {
@@ -234,13 +234,13 @@ impl Source<'_> {
 }
 
 impl Range {
-    /// One prefix a namespace.
+    /// One prefix for each namespace.
     pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = Prefix> {
         self.namespaces.iter().map(|namespace| self.prefix.in_namespace(*namespace))
     }
 
-    /// What a run has in this range, namespace by namespace. Leaps over the namespaces that the
-    /// run has nothing of in this list.
+    /// The slices of a run that are in this range, by namespace. Skips the namespaces the run does not have
+    /// in this list.
     fn stretches<'r>(
         &self,
         mut run: &'r [Key],
@@ -267,7 +267,7 @@ impl Range {
     }
 }
 
-/// The keys of a run from one to another, both included.
+/// The keys of a run from `first` to `last`, both included.
 pub(crate) fn between<'v>(run: &'v [Key], first: &Key, last: &Key) -> &'v [Key] {
     let (_, from) = run.split_at(run.partition_point(|key| key < first));
     from.split_at(from.partition_point(|key| key <= last)).0

@@ -1,4 +1,4 @@
-//! Seeking; `model_tests` compares whole scans with a naive model.
+//! Tests of seeking; `model_tests` compares whole scans with a naive model.
 
 use grainstore_format::EpochMs;
 

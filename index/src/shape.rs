@@ -1,4 +1,4 @@
-//! What a lookup asks for: namespaces, and what its grains have in common. Plain data.
+//! The conditions of an index lookup: namespaces, and a value its grains share. Plain data.
 
 use grainstore_format::GrainType;
 
@@ -6,29 +6,29 @@ use crate::field::{Digest, Field};
 use crate::lists::List;
 use crate::term::Word;
 
-/// The namespaces a lookup covers. An empty name is the partition of grains without one.
+/// The namespaces a lookup covers. The empty name is the partition of grains without a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope<'a> {
-    /// All of them.
+    /// All namespaces.
     All,
-    /// This one.
+    /// This namespace only.
     Exact(Word<'a>),
-    /// This one and those below it: `a` covers `a`, `a:b` and `a:b:c`, but not `ab`. Namespaces
-    /// that are blinded are not found this way.
+    /// This namespace and those below it: `a` covers `a`, `a:b` and `a:b:c`, but not `ab`. Blinded namespaces
+    /// are not found this way.
     Subtree(&'a str),
 }
 
-/// The object of a triple. A map equals no text.
+/// The object of a triple. A map never equals a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object<'a> {
     /// Text.
     Text(Word<'a>),
-    /// A map, by the SHA-256 of its canonical MessagePack, whatever its grain is encoded in.
+    /// A map, by the SHA-256 of its canonical MessagePack, independent of the grain's own encoding.
     Map([u8; 32]),
 }
 
 impl Object<'_> {
-    /// The digest it is found by.
+    /// The digest it is indexed under.
     #[must_use]
     pub fn digest(&self) -> Digest {
         match self {
@@ -38,14 +38,14 @@ impl Object<'_> {
     }
 }
 
-/// What the grains of a lookup have in common.
+/// The condition of an index lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape<'a> {
-    /// Nothing: every grain.
+    /// No condition: every grain.
     All,
-    /// Their type, by header byte.
+    /// A grain type, by header byte.
     Type(GrainType),
-    /// The bound parts of their triple; with nothing bound, nothing.
+    /// The bound parts of a triple. With no part bound, every grain.
     Triple {
         /// The subject, if it is bound.
         subject: Option<Word<'a>>,
@@ -71,8 +71,7 @@ impl<'a> Shape<'a> {
         Self::Triple { subject: Some(subject), relation: Some(relation), object: None }
     }
 
-    /// The name of the index that answers it: an order of the hexastore, `time`, `type`, or the
-    /// field.
+    /// The name of the index that answers it: a permutation of the hexastore, `time`, `type`, or the field.
     #[must_use]
     pub fn index_name(&self) -> &str {
         match self {
@@ -81,7 +80,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The fields it binds, by their payload names.
+    /// The payload names of the fields it binds.
     #[must_use]
     pub fn bound_fields(&self) -> Vec<&str> {
         match self {
@@ -97,7 +96,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The list that answers it.
+    /// The posting list that answers it.
     pub(crate) fn list(&self) -> List {
         match self {
             Self::All => List::All,

@@ -1,6 +1,6 @@
-//! How many postings a lookup has, roughly and in a time that does not grow with them.
+//! Estimates the number of postings of a lookup, in time that does not grow with it.
 //!
-//! For choosing between indexes: short ranges are counted, long ones are judged by the sample.
+//! For the choice between indexes: short ranges are counted, long ones are estimated from the sample.
 
 use crate::error::Result;
 use crate::keys::{Prefix, Rank};
@@ -11,25 +11,25 @@ use crate::scan::{Range, between};
 use crate::shape::Shape;
 use crate::spaces::Spaces;
 
-/// How many postings a lookup has.
+/// The number of postings of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Their number, or what it is taken to be.
+    /// The number, counted or estimated.
     pub postings: u64,
-    /// Whether they were counted one by one; else they were judged by a sample.
+    /// True if they were counted; else they were estimated from the sample.
     pub exact: bool,
 }
 
-/// Rows that are counted one by one.
+/// Rows up to which a range is counted.
 const COUNTED: usize = 32;
-/// Rows of a sample that are enough to judge by.
+/// Sampled rows that are enough for an estimate.
 const ENOUGH: u64 = 16;
-/// Namespaces that are looked at; the others are taken to be like them.
+/// Namespaces that are probed; the others are assumed to be like them.
 const NAMESPACES: usize = 32;
 
 impl Reader<'_> {
-    /// How many postings [`scan`](Self::scan) would give, as a planner needs it: exact below some
-    /// dozens, else within about a quarter, in a time of the order of a look-up.
+    /// Estimates the number of postings [`scan`](Self::scan) would return, for a planner: exact below some
+    /// dozens, else within about a quarter, for the cost of about a look-up.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -77,7 +77,7 @@ impl Reader<'_> {
             return Ok(Size { postings: counted.saturating_add(new), exact: true });
         }
         let mut folded = counted;
-        // The sparsest level that has enough: the fuller ones would be read far longer.
+        // The sparsest level with enough rows: denser ones would take much longer to read.
         for level in LEVELS.into_iter().rev() {
             let drawn = sample::count(tables.sample()?, level, (&first, &last))?;
             folded = counted.max(level.rate().saturating_mul(drawn));

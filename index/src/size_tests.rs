@@ -1,4 +1,4 @@
-//! A planner's figures: exact where there is little, near where there is much.
+//! Tests of estimates: exact for short ranges, near for long ones.
 
 use super::*;
 use crate::shape::Scope;

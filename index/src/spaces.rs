@@ -1,4 +1,4 @@
-//! The namespaces of a scope, looked up once for all the lists of a query.
+//! The namespaces of a scope, looked up once for all lists of a query.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ pub struct Spaces<'s> {
 }
 
 impl<'s> Spaces<'s> {
-    /// Those of this scope; they are looked up when they are first needed.
+    /// Wraps a scope; its namespaces are looked up when they are first needed.
     #[must_use]
     pub fn of(scope: Scope<'s>) -> Self {
         Self { scope, ids: OnceCell::new() }
     }
 
-    /// Their ids, ascending: of a list that keeps rows for the whole store, the one place for all.
+    /// The ids of the namespaces, ascending. For a list with rows for the whole store, and the scope of all
+    /// namespaces, it is the id 0 alone.
     pub(crate) fn ids(&self, names: &Names<'_>, everywhere: bool) -> Result<Arc<[TermId]>> {
         if everywhere && matches!(self.scope, Scope::All) {
             return Ok(Arc::new([TermId::NONE]));

@@ -1,6 +1,6 @@
-//! Whether the tables fit this code and this log: layout stamp, watermark, and starting over.
+//! Checks that the tables fit this code and this log (layout stamp and watermark), and resets them.
 //!
-//! Knows nothing of postings; a stale index is only named here, the engine rebuilds it.
+//! Knows no postings. It only reports a stale index; the engine rebuilds it.
 
 use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
 
@@ -15,45 +15,45 @@ const STAMP: &str = "stamp";
 const WATERMARK: &str = "watermark";
 const NEXT_IDS: &str = "next_ids";
 
-/// The last grain an index contains: where the log goes on from.
+/// The last grain an index contains; the log continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watermark {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: Sequence,
-    /// Its address as the log keeps it (blinded in an encrypted store): this tells one log from
-    /// another with the same sequences.
+    /// Its address as the log stores it (blinded in an encrypted store). It tells one log from another with
+    /// the same sequences.
     pub address: [u8; 32],
 }
 
-/// Whether the tables can be used.
+/// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexState {
-    /// Everything up to the watermark is folded; nothing is, where there is none.
+    /// Everything up to the watermark is folded; `None` if nothing is.
     Ready(Option<Watermark>),
-    /// Rebuild: [`reset`], then push and fold the whole log.
+    /// The index must be rebuilt: call [`reset`], then push and fold the whole log.
     Stale(StaleReason),
 }
 
-/// Why an index has to be rebuilt.
+/// The reason an index must be rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StaleReason {
-    /// There is no index, or it lacks its stamp.
+    /// There is no index, or it has no stamp.
     Missing,
     /// The tables have another layout, of this version.
     Layout(u32),
-    /// A table or a row of the index is not what it should be.
+    /// A table or row of the index is malformed.
     Damaged,
-    /// The index was folded from another log or a later state of this one.
+    /// The index was folded from another log, or from a later state of this one.
     OtherLog,
 }
 
 /// Compares the index with the code and with the log.
 ///
-/// `address_at` gives the address the log has at a sequence; nothing beyond its end.
+/// `address_at` returns the address the log has at a sequence, `None` beyond its end.
 ///
 /// # Errors
-/// `ERR_IO`, and whatever `address_at` fails with. Damage is an answer, not an error.
+/// `ERR_IO`, and the errors of `address_at`. Damage is a result, not an error.
 pub fn state<E: From<Error>>(
     txn: &ReadTransaction,
     address_at: impl FnOnce(Sequence) -> Result<Option<[u8; 32]>, E>,
@@ -70,7 +70,7 @@ pub fn state<E: From<Error>>(
     Ok(stored)
 }
 
-/// The state as far as the tables alone tell it.
+/// The state as far as the tables alone show it.
 fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
     let stale = |reason| Ok(IndexState::Stale(reason));
     let meta = match txn.open_table(META) {
@@ -87,12 +87,12 @@ fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 
-/// Deletes every derived table, of this layout version and all others. Truth tables stay.
+/// Deletes every derived table of any layout version. The truth tables stay.
 ///
 /// No table of the index may be open in this transaction.
 ///
 /// # Errors
-/// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
+/// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.
 pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
     let derived: Vec<_> =
         txn.list_tables()?.filter(|table| table.name().starts_with(NAME_PREFIX)).collect();
@@ -102,10 +102,10 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Drops the index and sets up an empty one: the start of a new store and of every rebuild.
+/// Drops the index and creates an empty one: for a new store, and at the start of a rebuild.
 ///
 /// # Errors
-/// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
+/// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.
 pub fn reset(txn: &WriteTransaction) -> Result<()> {
     drop_all(txn)?;
     tables::create(txn)?;
@@ -114,7 +114,7 @@ pub fn reset(txn: &WriteTransaction) -> Result<()> {
     set_next_ids(&mut meta, &NextIds::FIRST)
 }
 
-/// The layout version the tables were set up with.
+/// The layout version of the tables.
 pub(crate) fn stamp(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Option<u32>> {
     let Some(row) = meta.get(STAMP)? else {
         return Ok(None);
@@ -138,7 +138,7 @@ pub(crate) fn watermark(
     }
 }
 
-/// Records how far the tables are folded.
+/// Stores the watermark of the tables.
 pub(crate) fn set_watermark(
     meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
     mark: &Watermark,
@@ -147,14 +147,14 @@ pub(crate) fn set_watermark(
     Ok(())
 }
 
-/// The counters of the dictionary.
+/// The id counters of the dictionary.
 pub(crate) fn next_ids(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<NextIds> {
     let row = meta.get(NEXT_IDS)?;
     let ids = row.and_then(|row| words::next_ids_of(row.value()));
     ids.ok_or_else(|| Error::integrity("the index has no readable counters"))
 }
 
-/// Records the counters of the dictionary.
+/// Stores the id counters of the dictionary.
 pub(crate) fn set_next_ids(
     meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
     ids: &NextIds,

@@ -1,4 +1,4 @@
-//! The states an index is found in when a store opens.
+//! Tests of the states of an index when a store opens.
 
 use redb::{ReadableDatabase, TableDefinition};
 
@@ -7,7 +7,7 @@ use crate::lists::List;
 use crate::tables::{ADDRESS, TERMS};
 use crate::test_kit::{Note, Store, address, code};
 
-/// The state against a log whose last sequence is `end`.
+/// The state of the index against a log that ends at `end`.
 fn state_with_log(store: &Store, end: u64) -> IndexState {
     let txn = store.db.begin_read().unwrap();
     state::<Error>(&txn, |at| Ok((at.get() <= end).then(|| address(at.get())))).unwrap()
@@ -23,7 +23,7 @@ fn store_of_three() -> Store {
     store
 }
 
-/// Deletes a table whatever its type.
+/// Deletes a table of any type.
 fn delete(txn: &WriteTransaction, name: &str) {
     let table = txn.list_tables().unwrap().find(|table| table.name() == name).unwrap();
     assert!(txn.delete_table(table).unwrap());

@@ -1,4 +1,4 @@
-//! What the index holds, in figures that cost nothing to have.
+//! Figures about the index that are cheap to read.
 
 use redb::ReadableTableMetadata;
 
@@ -6,25 +6,25 @@ use crate::error::Result;
 use crate::lists::LISTS;
 use crate::reader::Reader;
 
-/// The rows of one table.
+/// The size of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableStats {
     /// The name of the table.
     pub table: &'static str,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
-    /// The bytes of its rows, where all are of one width; pages take some more.
+    /// The bytes of its rows if all have one width; pages take somewhat more.
     pub row_bytes: Option<u64>,
 }
 
-/// What an index holds.
+/// The size of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// The tables: every list, then sample, addresses and terms.
+    /// The tables: every posting list, then sample, addresses and terms.
     pub tables: Vec<TableStats>,
     /// Grains in the tail.
     pub tail_grains: usize,
-    /// Roughly the memory the tail takes.
+    /// Approximate memory of the tail, in bytes.
     pub tail_bytes: usize,
 }
 

@@ -1,6 +1,6 @@
-//! The redb tables of the index and the handles a view reads them through.
+//! The redb tables of the index, and the handles a view reads them through.
 //!
-//! Knows names and shapes; what stands in a row is the business of `keys` and `words`.
+//! Knows table names and types; the bytes of a row belong to `keys` and `layout`.
 
 use std::sync::OnceLock;
 
@@ -21,11 +21,11 @@ pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8]> =
 /// Address -> sequence.
 pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
     TableDefinition::new("index.address");
-/// The stamp, the counters of the dictionary and the watermark.
+/// The layout stamp, the id counters and the watermark.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("index.meta");
 
-/// What the names of all derived tables start with, in every layout version.
+/// The prefix of all derived tables' names, in every layout version.
 pub(crate) const NAME_PREFIX: &str = "index.";
 
 pub(crate) type TermRows = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -34,8 +34,8 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 
 /// The derived tables of one read snapshot.
 ///
-/// Each table is opened when it is first read: a view is made at every commit, and most are never
-/// asked for most lists. Handles keep the snapshot alive; all is readable from several threads.
+/// A table is opened when it is first read: a view is made at every commit, and most views never read most
+/// lists. The handles keep the snapshot alive and can be used from several threads.
 pub struct Tables {
     txn: ReadTransaction,
     lists: [OnceLock<Box<dyn Rows>>; List::COUNT],
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// The tables of this snapshot. Reads nothing yet.
+    /// Wraps a snapshot. Reads nothing yet.
     #[must_use]
     pub fn open(txn: ReadTransaction) -> Self {
         Self {
@@ -66,15 +66,15 @@ impl Tables {
         }
     }
 
-    /// How far these tables are folded.
+    /// The last grain folded into these tables.
     ///
     /// # Errors
-    /// `ERR_IO`; `ERR_INTEGRITY` where there is no index.
+    /// `ERR_IO`; `ERR_INTEGRITY` if there is no index.
     pub fn watermark(&self) -> Result<Option<Watermark>> {
         stamp::watermark(self.meta()?)
     }
 
-    /// The rows of a list.
+    /// The rows of a posting list.
     pub(crate) fn list(&self, list: List) -> Result<&dyn Rows> {
         let def = list.def();
         let open = || (def.access.open)(&self.txn, list, def.table);
@@ -84,29 +84,29 @@ impl Tables {
         }
     }
 
-    /// The sampled rows of all lists.
+    /// The sample of all lists.
     pub(crate) fn sample(&self) -> Result<&SampleRows> {
         once(&self.sample, || Ok(self.txn.open_table(SAMPLE)?))
     }
 
-    /// The dictionary.
+    /// The term dictionary.
     pub(crate) fn terms(&self) -> Result<&TermRows> {
         once(&self.terms, || Ok(self.txn.open_table(TERMS)?))
     }
 
-    /// The addresses of the log.
+    /// The table of addresses.
     pub(crate) fn addresses(&self) -> Result<&AddressRows> {
         once(&self.addresses, || Ok(self.txn.open_table(ADDRESS)?))
     }
 
-    /// The id of the term with this key.
+    /// The id of the term with this key; `None` if it is not in the tables.
     pub(crate) fn id(&self, key: &[u8]) -> Result<Option<TermId>> {
         let Some(row) = self.terms()?.get(key)? else { return Ok(None) };
         let id = words::id_and_text(row.value()).map(|(id, _)| id);
         id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
     }
 
-    /// Where an address lies in the log.
+    /// The sequence of an address.
     pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
         let row = self.addresses()?.get(address)?;
         Ok(row.map(|row| Sequence::new(row.value())))
@@ -122,7 +122,7 @@ impl Tables {
     }
 }
 
-/// Whether every table is there and of the right shape.
+/// Checks that every table exists with the right type.
 pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
     for def in &LISTS {
         (def.access.open)(txn, def.list, def.table)?;
@@ -133,7 +133,7 @@ pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Sets up every table, empty.
+/// Creates every table, empty.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
     for def in &LISTS {
         (def.access.create)(txn, def.table)?;
@@ -145,7 +145,7 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
     Ok(())
 }
 
-/// The value of a cell, made if it is not there.
+/// Returns the value of a cell, initialising it if it is empty.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(made) = cell.get() {
         return Ok(made);

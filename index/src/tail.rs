@@ -1,8 +1,8 @@
 //! The tail: grains that are in the log and not yet in the tables, in two parts.
 //!
-//! New grains go into the active part. To fold, it is frozen: it can be written into the tables
-//! on another thread while a new active part goes on after it. A tail is cheap to clone and never
-//! changes under a reader. It writes nothing: `fold` does.
+//! New grains go into the active part. To fold, it is frozen: another thread writes it into the tables while
+//! a new active part continues it. A tail is cheap to clone and never changes under a reader. It writes
+//! nothing; `fold` does.
 
 use std::sync::Arc;
 
@@ -15,11 +15,10 @@ use crate::tables::Tables;
 use crate::term::{Term, TermId, TermKind};
 use crate::words;
 
-/// Postings, addresses and terms of the grains after the tables' watermark, with the ids folding
-/// will write.
+/// Postings, addresses and terms of the grains after the tables' watermark, with the ids folding will write.
 ///
-/// What a reader sees is a snapshot of the tables and a tail that continues them; publish both
-/// at once. Tails and tables may overlap (a frozen part that is folded and not yet forgotten):
+/// A reader's state is a snapshot of the tables and the tail that continues it; both must be published
+/// together. Tables and tail may overlap (a frozen part that is folded and not yet dropped): duplicate
 /// entries count once.
 #[derive(Debug, Clone)]
 pub struct Tail {
@@ -27,18 +26,18 @@ pub struct Tail {
     active: Arc<Part>,
 }
 
-/// The part of a tail that is being folded. Cheap to clone and shared between threads.
+/// The part of a tail that is being folded. Cheap to clone, shared between threads.
 #[derive(Debug, Clone)]
 pub struct Frozen(pub(crate) Arc<Part>);
 
 impl Frozen {
-    /// Grains in it.
+    /// The number of grains in it.
     #[must_use]
     pub fn grains(&self) -> usize {
         self.0.grains
     }
 
-    /// The last grain in it: where the tables stand once it is folded.
+    /// The last grain in it, which is the watermark of the tables once it is folded.
     #[must_use]
     pub fn watermark(&self) -> Option<Watermark> {
         self.0.watermark
@@ -46,9 +45,9 @@ impl Frozen {
 }
 
 impl Tail {
-    /// Grains after which the active part is to be frozen and folded.
+    /// The number of grains at which the active part is to be frozen and folded.
     pub const MAX_GRAINS: usize = 4_096;
-    /// Bytes of memory after which the active part is to be frozen and folded.
+    /// The bytes of memory at which the active part is to be frozen and folded.
     pub const MAX_BYTES: usize = 8 << 20;
 
     /// An empty tail that continues these tables.
@@ -60,15 +59,14 @@ impl Tail {
         Ok(Self { frozen: None, active: Arc::new(active) })
     }
 
-    /// Adds the next grain of the log. `tables` are those this tail continues, `address` is what
-    /// the log has at `sequence` (see [`Watermark::address`]).
+    /// Adds the next grain of the log. `tables` are those this tail continues; `address` is what the log
+    /// stores at `sequence` (see [`Watermark::address`]).
     ///
-    /// After a failure the tail holds no posting of the grain, but may know new terms of it.
+    /// After an error the tail has no posting of the grain, but may have its new terms.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a sequence that is not after the watermark, and where the index is
-    /// full: of sequences at 2^32, of namespaces at 2^32, of subjects or relations at 2^40.
-    /// `ERR_IO`.
+    /// `ERR_INTEGRITY` for a sequence not after the watermark, and if the index is full: 2^32 sequences, 2^32
+    /// namespaces, 2^40 subjects or relations. `ERR_IO`.
     pub fn push(
         &mut self,
         tables: &Tables,
@@ -86,8 +84,8 @@ impl Tail {
         Arc::make_mut(&mut self.active).add_grain(Watermark { sequence, address }, terms, facts)
     }
 
-    /// Adds the next place of the log where nothing is left of its grain but the address: it is found by
-    /// that alone.
+    /// Adds the next position of the log for a grain of which only the address is left (a stub of an erased
+    /// grain). It is found by the address alone.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a sequence that is not after the watermark, or is 2^32 or more.
@@ -107,10 +105,10 @@ impl Tail {
         Ok(())
     }
 
-    /// Freezes what the active part holds, to be folded; nothing happens where it holds nothing.
+    /// Freezes the active part, to be folded; does nothing if it is empty.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` while there is a frozen part already.
+    /// `ERR_INTEGRITY` if there is a frozen part already.
     pub fn freeze(&mut self) -> Result<()> {
         if self.active.grains == 0 {
             return Ok(());
@@ -123,36 +121,36 @@ impl Tail {
         Ok(())
     }
 
-    /// The frozen part, to be folded.
+    /// The frozen part, if there is one.
     #[must_use]
     pub fn frozen(&self) -> Option<Frozen> {
         self.frozen.clone()
     }
 
-    /// Forgets the frozen part: it is folded, and readers get the tables it is in.
+    /// Drops the frozen part, once it is folded and readers get the tables that contain it.
     pub fn thaw(&mut self) {
         self.frozen = None;
     }
 
-    /// Grains in both parts.
+    /// The number of grains in both parts.
     #[must_use]
     pub fn grains(&self) -> usize {
         self.parts().map(|part| part.grains).sum()
     }
 
-    /// Roughly the memory both parts take.
+    /// The approximate memory of both parts, in bytes.
     #[must_use]
     pub fn approx_bytes(&self) -> usize {
         self.parts().map(|part| part.bytes).sum()
     }
 
-    /// Whether it is time to freeze the active part.
+    /// Returns `true` if the active part should be frozen.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.active.grains >= Self::MAX_GRAINS || self.active.bytes >= Self::MAX_BYTES
     }
 
-    /// The last grain pushed, or folded before: the state of log this tail is complete for.
+    /// The last grain pushed, or folded before: the log is indexed up to here.
     #[must_use]
     pub fn watermark(&self) -> Option<Watermark> {
         self.active.watermark
@@ -164,12 +162,12 @@ impl Tail {
         std::iter::once(&*self.active).chain(frozen)
     }
 
-    /// The next namespace id: all namespaces there are have smaller ones.
+    /// The next namespace id; all namespaces have smaller ones.
     pub(crate) fn next_namespace(&self) -> TermId {
         self.active.next_ids.namespace
     }
 
-    /// The id of a term: from the tail, from the tables, or the next one.
+    /// The id of a term: from the tail, from the tables, or a new one.
     fn id_of(&mut self, tables: &Tables, term: Term<'_>) -> Result<TermId> {
         let key = words::term_key(&term);
         let known = self.parts().find_map(|part| part.terms.get(key.as_slice()));

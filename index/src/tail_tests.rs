@@ -1,11 +1,11 @@
-//! What a tail counts, refuses and keeps apart.
+//! Tests of the tail: counts, refusals and snapshots.
 
 use super::*;
 use crate::field::Field;
 use crate::term::Word;
 use crate::test_kit::{Note, Store, address, code};
 
-/// Postings of the active part.
+/// The number of postings in the active part.
 fn postings(tail: &Tail) -> usize {
     tail.active.postings.sorted().len()
 }

@@ -1,17 +1,17 @@
-//! Terms: the words the dictionary numbers, each of a kind, in plaintext or blinded.
+//! Terms: the texts the dictionary gives ids to, each of a kind, in plaintext or as blind tokens.
 //!
-//! This module knows no bytes on disk; `keys` does.
+//! It knows no byte layouts; `layout` does.
 
 use grainstore_format::SHARED;
 
-/// The partition a namespace names: itself, or the shared one where it is empty (OMS 28.2).
+/// Returns the partition of a namespace: the namespace itself, or the shared one if it is empty (OMS 28.2).
 pub(crate) fn partition(namespace: &str) -> &str {
     if namespace.is_empty() { SHARED } else { namespace }
 }
 
-/// What a term names. The same text is a different term in each kind.
+/// The kind of a term. The same text is a different term in each kind.
 ///
-/// Only what is enumerated, or gains from lying close together, has numbers. Everything else is
+/// Only kinds that are enumerated, or gain from rows lying close together, have ids. All other values are
 /// found by a digest, see `field`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TermKind {
@@ -23,12 +23,12 @@ pub(crate) enum TermKind {
     Relation,
 }
 
-/// What a term says: its plaintext, or a blind token where the store is encrypted.
+/// The value of a term or field: plaintext, or a blind token in an encrypted store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Word<'a> {
-    /// The text itself, in NFC.
+    /// The text, in NFC.
     Plain(&'a str),
-    /// A keyed hash of the text. Equal texts have equal tokens; prefixes cannot be seen.
+    /// A keyed hash of the text. Equal texts have equal tokens; prefixes are not preserved.
     Token([u8; 32]),
 }
 
@@ -38,17 +38,17 @@ impl<'a> From<&'a str> for Word<'a> {
     }
 }
 
-/// A word that came out of an index.
+/// An owned value that was read from an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Name {
-    /// The text itself.
+    /// The text.
     Plain(String),
     /// A blind token.
     Token([u8; 32]),
 }
 
 impl Name {
-    /// The word to look it up by.
+    /// Borrows the value for a lookup.
     #[must_use]
     pub fn word(&self) -> Word<'_> {
         match self {
@@ -58,25 +58,24 @@ impl Name {
     }
 }
 
-/// A word of a kind: what the dictionary gives an id to.
+/// A value of a kind: an entry of the dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Term<'a> {
     pub(crate) kind: TermKind,
     pub(crate) word: Word<'a>,
 }
 
-/// The number the dictionary gave a term: dense from 1 within its kind, in order of first
-/// appearance in the log. 0 is no term.
+/// The id of a term: dense from 1 within its kind, in order of first appearance in the log. 0 is no term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TermId(u64);
 
 impl TermId {
-    /// No term; of namespaces, all of them.
+    /// No term. As a namespace: all of them.
     pub(crate) const NONE: Self = Self(0);
     /// The id of the first term.
     pub(crate) const FIRST: Self = Self(1);
 
-    /// An id from its number.
+    /// Wraps a number.
     pub(crate) const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -86,7 +85,7 @@ impl TermId {
         self.0
     }
 
-    /// The id after this one. Ids end far below the end of the numbers, see [`TermKind::last`].
+    /// The id after this one. Ids end far below `u64::MAX`, see [`TermKind::last`].
     pub(crate) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -124,7 +123,7 @@ impl NextIds {
         }
     }
 
-    /// The greater of both counters, kind by kind.
+    /// The greater of both counters for each kind.
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             namespace: self.namespace.max(other.namespace),

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: notes to index, and a small store that plays the engine.
+//! Helpers of the tests: notes to index, and a small store in place of the engine.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ impl NoteObject {
 }
 
 impl Note {
-    /// A belief about a subject, and nothing else.
+    /// A belief about a subject, without other fields.
     pub(crate) fn about(subject: &str, namespace: &str, time: i64) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -74,7 +74,7 @@ impl Note {
     }
 }
 
-/// The address the log of the tests has at a sequence: ascending and descending by turns.
+/// The address of a sequence in the test log: alternately ascending and descending.
 pub(crate) fn address(sequence: u64) -> [u8; 32] {
     let mut address = [0xAD; 32];
     let number = if sequence.is_multiple_of(2) { sequence } else { !sequence };
@@ -82,7 +82,7 @@ pub(crate) fn address(sequence: u64) -> [u8; 32] {
     address
 }
 
-/// How that address starts.
+/// The tie-breaker of that address.
 pub(crate) fn tie(sequence: u64) -> Tie {
     Tie::of(&address(sequence))
 }
@@ -115,14 +115,14 @@ impl Store {
         self.tail.push(&self.tables, at, address(sequence), facts)
     }
 
-    /// Freezes the tail, where nothing is frozen.
+    /// Freezes the tail, if no part is frozen.
     pub(crate) fn freeze(&mut self) {
         if self.tail.frozen().is_none() {
             self.tail.freeze().unwrap();
         }
     }
 
-    /// Folds the frozen part, if there is one; readers go on with what they had.
+    /// Folds the frozen part, if there is one; readers keep their snapshot.
     pub(crate) fn fold_frozen(&self) -> Result<()> {
         if let Some(frozen) = self.tail.frozen() {
             let txn = self.db.begin_write().unwrap();
@@ -137,7 +137,7 @@ impl Store {
         self.tables = Tables::open(self.db.begin_read().unwrap());
     }
 
-    /// Folds everything there is.
+    /// Folds the whole tail.
     pub(crate) fn fold(&mut self) -> Result<()> {
         for _ in 0..2 {
             self.freeze();
@@ -202,7 +202,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The code of a failure; panics on success, which is the failure of the test.
+/// The code of an error; panics on success, which fails the test.
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     result.unwrap_err().code()
 }

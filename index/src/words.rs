@@ -1,5 +1,5 @@
-//! Byte layouts of everything that is not a posting: terms, counters and the watermark.
-//! Big-endian throughout.
+//! Byte layouts of the rows that are not postings: terms, id counters and the watermark. Big-endian
+//! throughout.
 //!
 //! Knows no tables. A change of any layout raises [`LAYOUT`](crate::keys::LAYOUT).
 
@@ -9,23 +9,23 @@ use crate::posting::Sequence;
 use crate::stamp::Watermark;
 use crate::term::{NextIds, Term, TermId, TermKind, Word};
 
-/// Plaintext beyond this many bytes is keyed by its digest, so that keys stay short.
+/// Longer plaintext is keyed by its digest, which keeps keys short.
 pub(crate) const MAX_KEY_TEXT_BYTES: usize = 256;
 
-/// How the bytes of a term stand for its text.
+/// The encoding of a term's text in its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The text itself, at most [`MAX_KEY_TEXT_BYTES`].
     Plain = 0,
     /// A blind token of 32 bytes.
     Token = 1,
-    /// SHA-256 of a longer text.
+    /// The SHA-256 of a longer text.
     Digest = 2,
-    /// Not a term: the way back from an id, for relations.
+    /// Not a term: an id, in the rows that lead from relation ids to term keys.
     Id = 3,
 }
 
-/// The byte of a kind. It is never the last byte there is, so each kind has a key after it.
+/// The byte of a kind. It is never 0xFF, so a key exists after each kind.
 const fn kind_byte(kind: TermKind) -> u8 {
     match kind {
         TermKind::Namespace => 1,
@@ -46,7 +46,7 @@ pub(crate) fn term_key(term: &Term<'_>) -> Vec<u8> {
     form_key(term.kind, Form::Plain, text)
 }
 
-/// What a term key leads to: `id:5`, and the whole text where the key is a digest.
+/// The value of a term row: `id:5`, and the full text if the key is a digest.
 pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
     let text = match term.word {
         Word::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => text,
@@ -55,23 +55,24 @@ pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
     [&id_bytes(id), text.as_bytes()].concat()
 }
 
-/// The id in a term row, and the text behind it.
+/// Splits a term row into its id and its text.
 pub(crate) fn id_and_text(row: &[u8]) -> Option<(TermId, &[u8])> {
     let ([a, b, c, d, e], text) = row.split_first_chunk()?;
     Some((TermId::new(u64::from_be_bytes([0, 0, 0, *a, *b, *c, *d, *e])), text))
 }
 
-/// The key that leads from a relation's id back to its term key.
+/// The key of the row that leads from a relation's id to its term key.
 pub(crate) fn relation_key(id: TermId) -> Vec<u8> {
     form_key(TermKind::Relation, Form::Id, &id_bytes(id))
 }
 
-/// `kind:1 form:1 bytes`, which is also the start of every key whose bytes start so.
+/// Builds `kind:1 form:1 bytes`, which is also the common prefix of all keys whose bytes start so.
 pub(crate) fn form_key(kind: TermKind, form: Form, bytes: &[u8]) -> Vec<u8> {
     [&[kind_byte(kind), form as u8], bytes].concat()
 }
 
-/// The first key after all keys that start so: the last byte that can grow does.
+/// The first key after all keys with this prefix: the last byte below 0xFF is incremented, what follows is
+/// cut.
 pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
     let mut after = start.to_vec();
     while let Some(last) = after.pop() {
@@ -83,7 +84,7 @@ pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
     after
 }
 
-/// A term key taken apart: how its bytes stand for the text, and the bytes.
+/// Splits a term key into its form and its bytes.
 pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(Form, &[u8])> {
     let (form, bytes) = key.split_first()?.1.split_first()?;
     let forms = [Form::Plain, Form::Token, Form::Digest, Form::Id];
@@ -91,13 +92,13 @@ pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(Form, &[u8])> {
     Some((form, bytes))
 }
 
-/// The counters row: the next id of each kind in eight bytes.
+/// The counters row: the next id of each kind, 8 bytes each.
 pub(crate) fn next_ids_row(ids: &NextIds) -> [u8; 24] {
     let numbers = [ids.namespace, ids.subject, ids.relation].map(|id| id.get().to_be_bytes());
     join(&[numbers.as_flattened()])
 }
 
-/// The counters of a row; nothing for a row of another length.
+/// Decodes the counters row; `None` for a row of another length.
 pub(crate) fn next_ids_of(row: &[u8]) -> Option<NextIds> {
     let (numbers, []) = row.as_chunks::<8>() else {
         return None;
@@ -114,7 +115,7 @@ pub(crate) fn watermark_row(mark: &Watermark) -> [u8; 40] {
     join(&[&mark.sequence.get().to_be_bytes(), &mark.address])
 }
 
-/// The watermark of a row; nothing for a row of another length.
+/// Decodes the watermark row; `None` for a row of another length.
 pub(crate) fn watermark_of(row: &[u8]) -> Option<Watermark> {
     let (sequence, address) = row.split_first_chunk()?;
     let sequence = Sequence::new(u64::from_be_bytes(*sequence));
@@ -126,7 +127,7 @@ fn id_bytes(id: TermId) -> [u8; 5] {
     bytes
 }
 
-/// The parts one after another; callers give parts that fill exactly `N` bytes.
+/// Concatenates parts; callers pass parts that fill exactly `N` bytes.
 fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut joined = [0; N];
     for (slot, byte) in joined.iter_mut().zip(parts.iter().copied().flatten()) {

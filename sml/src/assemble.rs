@@ -1,8 +1,8 @@
-//! Several sources into one text that never exceeds its budget (`cal.md` section 5, ASSEMBLE).
+//! Assembles several sources into one text that never exceeds its budget (CAL 8.2, ASSEMBLE).
 //!
-//! Ties selection to the format, and answers for the budget: whatever the selection counted, the
-//! finished text is counted as a whole, and grains that do not fit are left out of it. Resolving sources and
-//! removing duplicates is the caller's duty.
+//! Connects selection and format, and enforces the budget: whatever selection estimated, the finished
+//! text is counted as a whole, and grains that do not fit are left out. The caller resolves sources and
+//! removes duplicates.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -19,50 +19,50 @@ use crate::time::Clock;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
 
-/// One source of an assembly, resolved.
+/// One resolved source of an assembly.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// Its label, for the report; labels never appear in the text.
+    /// The label, for the report. Labels never appear in the text.
     pub label: &'a str,
-    /// What it found, best first.
+    /// The grains it found, best first.
     pub items: &'a [Item],
-    /// How many grains it asked for: its limit, not what it found.
+    /// The limit of the source: the number of grains it asked for, not the number it found.
     pub asked: usize,
-    /// Whether it failed: then its items are ignored and its share goes to the others.
+    /// `true` if it failed: its items are ignored, and its share goes to the other sources.
     pub failed: bool,
 }
 
-/// How the level of a grain is chosen.
+/// The rule by which the level of a grain is chosen (CAL 8.2, progressive disclosure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disclosure {
-    /// This level for every grain; one that does not fit is omitted.
+    /// This level for every grain. A grain that does not fit is omitted.
     Fixed(Level),
-    /// Summary below 1000 tokens; full where a source asks for at most 5 grains and they fit; else
-    /// standard, and a grain that does not fit is tried in summary form before it is omitted.
+    /// Summary below 1000 tokens; full if a source asks for at most 5 grains and they fit; else
+    /// standard. A grain that does not fit is tried at lower levels before it is omitted.
     Auto,
 }
 
-/// What an assembly is to be like.
+/// Options of [`assemble`].
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyOptions<'a> {
-    /// How the text is written.
+    /// The output format.
     pub format: Format,
-    /// A template that it is written by, in place of the format.
+    /// A template to use instead of the format.
     pub template: Option<&'a Template>,
-    /// The name of the context, shown by the formats that are data.
+    /// The name of the context, shown by the data formats.
     pub name: Option<&'a str>,
-    /// What the context is for, shown in the envelope.
+    /// The purpose of the context, shown in the envelope.
     pub intent: Option<&'a str>,
-    /// How much the text may hold.
+    /// The budget of the text.
     pub budget: Budget,
-    /// Indexes into the sources, highest priority first. Sources that are not listed follow in
-    /// their own order; indexes that name no source, or one again, are ignored.
+    /// Indexes into the sources, highest priority first. Sources not listed follow in their own order;
+    /// indexes out of range and repeated ones are ignored.
     pub priority: &'a [usize],
-    /// How much is shown of each grain.
+    /// The rule by which levels are chosen.
     pub disclosure: Disclosure,
-    /// What times are written against.
+    /// The reference for relative times.
     pub clock: Clock,
-    /// What may stop it.
+    /// The check that may cancel the assembly.
     pub watch: Watch<'a>,
 }
 
@@ -72,22 +72,22 @@ impl<'a> AssemblyOptions<'a> {
     }
 }
 
-/// A text within its budget, and what went into it.
+/// A text within its budget, with a report on each source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assembly {
     /// The text.
     pub text: String,
-    /// Tokens of the whole text, by the counter in use.
+    /// The tokens of the whole text, by the counter in use.
     pub tokens: usize,
-    /// One report a source, in the order the sources were given.
+    /// One report per source, in the order the sources were given.
     pub sources: Vec<SourceReport>,
-    /// The bytes behind each element or row, ascending.
+    /// The byte offsets at which an element or row ends, ascending.
     cuts: Vec<usize>,
 }
 
 impl Assembly {
-    /// The text in pieces of at most so many tokens, each of whole elements or rows; one that is larger
-    /// is a piece of its own.
+    /// Splits the text into chunks of at most `tokens` tokens. A chunk consists of whole elements or
+    /// rows; one that is larger than the limit forms a chunk of its own.
     pub fn chunks<'a>(
         &'a self,
         tokens: usize,
@@ -97,7 +97,7 @@ impl Assembly {
     }
 }
 
-/// What became of one source. Items that must not be shown at all are counted nowhere.
+/// The outcome of one source. Items that must not be shown are not counted anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceReport {
     /// The label of the source.
@@ -108,29 +108,27 @@ pub struct SourceReport {
     pub standard: usize,
     /// Grains shown in summary form.
     pub summary: usize,
-    /// Grains left out for the budget.
+    /// Grains omitted because of the budget.
     pub omitted: usize,
-    /// What the source was given of the budget, in its unit.
+    /// The share of the budget the source was allocated, in the unit of the budget.
     pub allocated: usize,
-    /// What it took, in the same unit; more than `allocated` where others left some over.
+    /// The amount it used, in the same unit. More than `allocated` if other sources left some over.
     pub used: usize,
 }
 
-/// How a budget is shared out, in its unit and in the order of the sources.
+/// The division of a budget, in its unit and in the order of the sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shares {
-    /// What each source is given.
+    /// The amount each source is allocated.
     pub given: Vec<usize>,
-    /// What each was meant to get before the shares of sources that failed went to the others; nothing
-    /// where none failed.
+    /// The amount each would have been allocated if no source had failed, or `None` if none failed.
     pub meant: Option<Vec<usize>>,
 }
 
-/// Puts the sources together into one text within the budget.
+/// Assembles the sources into one text within the budget.
 ///
 /// # Errors
-/// `CAL-E030` when the budget is below what the empty envelope takes; `CAL-E082` where the watch
-/// stopped it.
+/// `CAL-E030` if the empty envelope does not fit the budget; `CAL-E082` if cancelled.
 pub fn assemble(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
@@ -139,10 +137,10 @@ pub fn assemble(
     assemble_telling(sources, options, counter, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`assemble`], and tells how the budget is shared out before anything is written.
+/// Like [`assemble`], and passes the division of the budget to a callback before anything is written.
 ///
 /// # Errors
-/// As [`assemble`]; `CAL-E082` where what is told breaks it off, too.
+/// As [`assemble`]; `CAL-E082` also if the callback breaks.
 pub fn assemble_telling(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
@@ -191,10 +189,10 @@ fn shares(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Shares {
     Shares { given, meant: meant(drafts, meter).map(by_source) }
 }
 
-/// What the text would take, in the unit of the budget, if nothing were left out for it.
+/// Returns the budget the text would need, in the unit of the budget, for no grain to be omitted.
 ///
 /// # Errors
-/// `CAL-E082` where the watch stopped it.
+/// `CAL-E082` if cancelled.
 pub fn demand(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
@@ -208,7 +206,7 @@ pub fn demand(
     Ok(drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand())))
 }
 
-/// The template as a format of these sources, where there is one.
+/// Returns the template as a layout for these sources, if there is a template.
 fn templated<'t>(
     sources: (&'t [Source<'t>], &[usize]),
     options: &'t AssemblyOptions<'t>,
@@ -217,7 +215,7 @@ fn templated<'t>(
     options.template.map(|template| Templated::new(template, options, counter, sources))
 }
 
-/// How the text is written.
+/// Returns the layout of the template, or of the format.
 fn layout<'l>(
     templated: Option<&'l Templated<'_>>,
     options: &AssemblyOptions<'_>,
@@ -225,7 +223,7 @@ fn layout<'l>(
     templated.map_or_else(|| options.format.layout(), |templated| templated as &dyn Layout)
 }
 
-/// The sources in the order of priority.
+/// Returns the sources in order of priority.
 fn drafts<'a>(sources: &[Source<'a>], order: &[usize]) -> Vec<Draft<'a>> {
     let ranked = order.iter().enumerate();
     ranked
@@ -233,7 +231,7 @@ fn drafts<'a>(sources: &[Source<'a>], order: &[usize]) -> Vec<Draft<'a>> {
         .collect()
 }
 
-/// Every source once: the listed ones, then the others.
+/// Returns each source index once: the listed ones, then the others.
 fn priority_order(listed: &[usize], sources: usize) -> Vec<usize> {
     let mut order = Vec::with_capacity(sources);
     for index in listed.iter().copied().chain(0..sources) {
@@ -244,7 +242,7 @@ fn priority_order(listed: &[usize], sources: usize) -> Vec<usize> {
     order
 }
 
-/// What is left out, in the order it would be placed in.
+/// Returns the grains left out, in source order.
 fn omitted<'a>(drafts: &[Draft<'a>], placed: &[Placed<'_>]) -> Vec<Placed<'a>> {
     let shown: BTreeSet<_> = placed.iter().map(|of| (of.source, of.position)).collect();
     let all = drafts.iter().flat_map(Draft::all);
@@ -268,18 +266,18 @@ fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
     report
 }
 
-/// A text that tells its own tokens is written again until the number is right; this often, as a
-/// counter might never agree with itself.
+/// Maximum number of times a text that states its own token count is rewritten. Rewriting stops once the
+/// count is right, which may never happen with some counters.
 const ROUNDS: usize = 5;
 
-/// A finished text and its tokens.
+/// A finished text and its token count.
 struct Text {
     text: String,
     tokens: usize,
     cuts: Vec<usize>,
 }
 
-/// Writes the text of grains, and holds it to its budget.
+/// Writes the text of grains and holds it to the budget.
 struct Composer<'c> {
     layout: &'c dyn Layout,
     options: &'c AssemblyOptions<'c>,
@@ -287,8 +285,8 @@ struct Composer<'c> {
 }
 
 impl Composer<'_> {
-    /// The text of what was placed, and what of it that shows: all, or as many as fit, those placed
-    /// earlier before others.
+    /// Returns the text of the placed grains, and the grains in it: all, or as many as fit, earlier
+    /// placed ones first.
     fn fit<'p>(
         &self,
         placed: &[Placed<'p>],
@@ -297,7 +295,7 @@ impl Composer<'_> {
         most(placed, empty, |some| Ok(self.fitting(self.text(some, &[])?)))
     }
 
-    /// The same text with what stands for grains that are left out, of as many as fit.
+    /// Returns the text with as many of the notes for omitted grains added as fit.
     fn fit_omitted(
         &self,
         placed: &[Placed<'_>],
@@ -312,7 +310,7 @@ impl Composer<'_> {
         self.fits(&text).then_some(text)
     }
 
-    /// Grains in the order of the sources and, within a source, in its own order.
+    /// Writes the grains in the order of the sources and, within a source, in its own order.
     fn text(&self, placed: &[Placed<'_>], omitted: &[Placed<'_>]) -> Result<Text, Error> {
         let Self { layout, options, counter } = *self;
         let shown = placed.iter().map(|placed| (placed, false));
@@ -357,7 +355,7 @@ impl Composer<'_> {
                 .is_none_or(|most| text.text.chars().take(most + 1).count() <= most)
     }
 
-    /// The error where not even the text of no grains fits.
+    /// Returns the error for a text without grains that exceeds the budget.
     fn too_small(&self, empty: &Text) -> Error {
         let (Budget::Tokens(budget) | Budget::Grains(budget)) = self.options.budget;
         match self.layout.longest() {

@@ -1,4 +1,4 @@
-//! Assembly by behaviour, with counters simple enough to do the sums by hand.
+//! Behaviour of assembly, with token counters simple enough to compute the expected sums by hand.
 
 use grainstore_format::{EpochMs, Grain};
 
@@ -7,7 +7,8 @@ use crate::tokens::Estimator;
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
-/// One token a line: every element of these tests is one, so is every gap; the envelope is three.
+/// Counts one token per line. In these tests every element and every gap is one line; the envelope has
+/// three.
 struct Lines;
 
 impl TokenCounter for Lines {
@@ -82,7 +83,7 @@ fn run(sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Assembly {
     assemble(sources, options, &Lines).expect("a budget above the envelope")
 }
 
-/// The texts of the elements, in order.
+/// Returns the texts of the elements, in order.
 fn texts(assembly: &Assembly) -> Vec<&str> {
     let elements = assembly.text.lines().filter(|line| line.starts_with("  <"));
     elements.filter_map(|line| line.split(['>', '<']).nth(2)).collect()
@@ -200,7 +201,7 @@ fn a_fixed_level_is_kept_and_auto_steps_down_before_omitting() {
     let empty = "<context>\n\n</context>\n".len();
     let summary = "  <belief subject=\"a\">is 1</belief>\n".len();
     let standard = "  <belief subject=\"a\" confidence=\"0.5\">is 1</belief>\n".len();
-    // A long intent lifts the budget over the thousand below which all is summary anyway.
+    // A long intent raises the budget above 1000 tokens, below which everything is shown as summary.
     let intent = "i".repeat(1000);
     let budget = Budget::Tokens(empty + " intent=\"\"".len() + 1000 + 1 + standard + summary);
     let run = |disclosure| {
@@ -268,7 +269,7 @@ fn no_source_gives_an_empty_envelope() {
     assert!(assembly.sources.is_empty());
 }
 
-/// Elements alone are free; together they cost the square of their number.
+/// Single elements are free; together they cost the square of their number.
 struct Square;
 
 impl TokenCounter for Square {
@@ -292,7 +293,8 @@ fn a_counter_that_does_not_add_up_costs_grains_and_not_the_budget() {
     assert_eq!(assembly.tokens, 41 * 41);
 }
 
-/// As [`Lines`]; what a text says of `heavy` weighs more the more it says besides.
+/// Counts like [`Lines`], with a surcharge for a text that contains `heavy` and more than one other
+/// element.
 struct Crowded;
 
 impl TokenCounter for Crowded {
@@ -313,7 +315,7 @@ fn what_does_not_fit_the_finished_text_is_left_out_alone() {
     let assembly = assembly.unwrap();
     assert_eq!(texts(&assembly), ["is 1", "is 2", "is 3"]);
     let report = &assembly.sources[0];
-    // The opening of the group is taken by those that are left in it.
+    // The opening of the group is paid by the grains of it that are left.
     assert_eq!((report.standard, report.omitted, report.used), (3, 1, 4));
     assert_eq!(assembly.tokens, 3 + 4);
 }

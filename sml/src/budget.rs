@@ -1,24 +1,26 @@
-//! Splitting a budget over sources by priority, and handing on what a source does not need.
+//! Splits a budget over sources by priority, and redistributes the shares that are not needed (CAL
+//! 8.2).
 //!
-//! Knows amounts, not grains or tokens: an amount is whatever the budget counts.
+//! It works on amounts in the unit of the budget, and knows neither grains nor tokens.
 
-/// How much a text may hold (`cal.md` section 5).
+/// The limit of a text (CAL 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// Tokens of the whole text, envelope included, by the counter in use.
+    /// A number of tokens for the whole text, envelope included, by the counter in use.
     Tokens(usize),
-    /// Grains, whatever their length.
+    /// A number of grains, of any length.
     Grains(usize),
 }
 
-/// Weights in thousandths for one to four sources, highest priority first.
+/// Weights in thousandths for one to four sources, highest priority first (CAL 8.2).
 const WEIGHTS: [&[u64]; 4] = [&[1000], &[650, 350], &[500, 300, 200], &[400, 280, 200, 120]];
 
-/// What each source gets of `total`, given what each would use: `demands` and the answer are in
-/// priority order.
+/// Divides `total` among sources, given the demand of each. `demands` and the result are in priority
+/// order.
 ///
-/// No source gets more than its demand, and all together no more than `total`. What is left of a
-/// share, a failed source's whole share included, flows to the others, highest priority first.
+/// No source gets more than its demand, and together they get at most `total`. The unused part of a
+/// share, the whole share of a failed source included, goes to the other sources, highest priority
+/// first.
 pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
     let shares = shares(total, demands.len());
     let mut given: Vec<usize> = shares.zip(demands).map(|(share, want)| share.min(*want)).collect();
@@ -31,7 +33,7 @@ pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
     given
 }
 
-/// The share of each source, rounded down.
+/// Returns the share of each source by weight, rounded down.
 pub(crate) fn shares(total: usize, sources: usize) -> impl Iterator<Item = usize> {
     let weights = weights(sources);
     let sum: u128 = weights.iter().copied().map(u128::from).sum();
@@ -41,7 +43,8 @@ pub(crate) fn shares(total: usize, sources: usize) -> impl Iterator<Item = usize
     })
 }
 
-/// From five sources on each weight is seven tenths of the one before; few of very many get any.
+/// Returns the weights of so many sources. From five on, each weight is 0.7 times the previous one,
+/// rounded down to 0 in the end.
 fn weights(sources: usize) -> Vec<u64> {
     let fixed = WEIGHTS.iter().find(|weights| weights.len() == sources);
     fixed.map_or_else(

@@ -1,4 +1,4 @@
-//! One value as a reader sees it: a text, a number or a flag, for formats that tell them apart.
+//! One value as shown to a reader: a text, a number or a flag, which data formats distinguish.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use crate::words;
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell<'a> {
-    /// A text, as it is stored.
+    /// A text, as stored.
     Text(Cow<'a, str>),
-    /// A finite number as its shortest decimal, without an exponent.
+    /// A finite number, as its shortest decimal without an exponent.
     Number(String),
-    /// True or false.
+    /// A boolean.
     Flag(bool),
 }
 
 impl<'a> Cell<'a> {
-    /// The cell of a payload value; lists and maps are compact JSON.
+    /// Converts a payload value. Lists and maps become compact JSON.
     #[must_use]
     pub fn of(value: &'a Value) -> Self {
         match value {
@@ -29,7 +29,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The same, borrowed.
+    /// Returns a borrowed copy.
     #[must_use]
     pub fn borrowed(&self) -> Cell<'_> {
         match self {
@@ -39,7 +39,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The same, of its own.
+    /// Returns an owned copy.
     #[must_use]
     pub fn into_owned(self) -> Cell<'static> {
         match self {
@@ -49,7 +49,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The value as text, whatever it is.
+    /// Returns the value as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

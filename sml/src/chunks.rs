@@ -1,21 +1,21 @@
-//! A finished text in pieces of about one size, none of which ends within an element or a row.
+//! Splits a finished text into chunks of similar size that never end inside an element or a row.
 
 use crate::tokens::TokenCounter;
 
-/// A piece of a text.
+/// A chunk of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// The piece.
+    /// The text of the chunk.
     pub text: &'a str,
     /// Its tokens, by the counter in use.
     pub tokens: usize,
-    /// How many elements or rows end in it.
+    /// The number of elements or rows that end in it.
     pub grains: usize,
 }
 
-/// Cuts a text at some of the places where it may be cut, `cuts` ascending. A chunk has no more than
-/// `most` tokens, unless what cannot be cut has; all of them joined are the text. What is written as
-/// nothing goes with its neighbour, so no chunk is empty.
+/// Splits a text at some of the offsets in `cuts`, which are ascending. A chunk has at most `most`
+/// tokens, unless a single element has more. The chunks joined give the text. Elements of no length go
+/// with their neighbour, so no chunk is empty.
 pub(crate) fn chunks<'a>(
     text: &'a str,
     cuts: &'a [usize],

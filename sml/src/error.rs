@@ -1,38 +1,38 @@
-//! The one error of the crate: a kind with its stable code, a message, and what to do.
+//! The one error type of the crate: a kind with a stable code, a message and a hint.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What went wrong, one variant a stable code.
+/// The kind of an error, one variant per stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// `CAL-E030`: a budget below what the empty envelope takes (`cal.md` section 5).
+    /// `CAL-E030`: the empty envelope does not fit the budget (CAL 8.2).
     Budget,
-    /// `CAL-E082`: the caller's [`Watch`](crate::Watch) stopped it.
+    /// `CAL-E082`: the caller's [`CancelCheck`](crate::CancelCheck) cancelled the work.
     Stopped,
-    /// `CAL-E086`: a template of the preset that is data.
+    /// `CAL-E086`: a template extends `data`, the preset that is not text.
     ExtendsData,
-    /// `CAL-E087`: a template of what is no preset.
+    /// `CAL-E087`: a template extends a name that is not a preset.
     ExtendsTemplate,
-    /// `CAL-E090`: a variable that templates do not have.
+    /// `CAL-E090`: a variable that does not exist.
     UnknownVariable,
-    /// `CAL-E091`: a section of a template that is not closed, or not open.
+    /// `CAL-E091`: a section tag that is not closed, or a closing tag without its section.
     Unbalanced,
-    /// `CAL-E092`: a template that is too long.
+    /// `CAL-E092`: a template over the size limit.
     TooLarge,
-    /// `CAL-E093`: sections of a template too deep within each other.
+    /// `CAL-E093`: section tags nested too deeply.
     TooDeep,
-    /// `CAL-E094`: a tag that is none of a template's.
+    /// `CAL-E094`: a tag that is not part of the template syntax.
     Syntax,
-    /// `CAL-E095`: a part of a template that stands twice.
+    /// `CAL-E095`: a section of a template that occurs twice.
     DuplicateSection,
-    /// `CAL-E096`: ELEMENT and ELEMENT_SUMMARY that contradict each other.
+    /// `CAL-E096`: an ELEMENT that contradicts ELEMENT_SUMMARY.
     Conflict,
 }
 
 impl ErrorKind {
-    /// Every kind, for tables and checks of the documentation.
+    /// Every kind, for tables and for checks of the documentation.
     pub const ALL: [Self; 11] = [
         Self::Budget,
         Self::Stopped,
@@ -47,7 +47,7 @@ impl ErrorKind {
         Self::Conflict,
     ];
 
-    /// The stable code, such as `CAL-E030`.
+    /// Returns the stable code, such as `CAL-E030`.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl ErrorKind {
         }
     }
 
-    /// What to do about it.
+    /// Returns one sentence on what the user can do about it.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -98,17 +98,17 @@ pub struct Error {
     name: Option<String>,
 }
 
-/// Where in a template something is wrong.
+/// The location of an error in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Which of the sections it was made of, from 0.
+    /// The index of the section, in the order given.
     pub section: usize,
-    /// The bytes in the text of that section; none where it is the section as a whole.
+    /// The range of bytes in the text of that section, or `None` for the section as a whole.
     pub range: Option<Range<usize>>,
 }
 
 impl Error {
-    /// The budget does not hold the empty envelope, which takes this many `tokens`.
+    /// Creates the error for an empty envelope of `tokens` tokens, which is over the budget.
     pub(crate) fn budget(budget: usize, tokens: usize) -> Self {
         let message = format!(
             "a budget of {budget} tokens is below the empty envelope, which takes {tokens}"
@@ -116,7 +116,8 @@ impl Error {
         Self::new(ErrorKind::Budget, message)
     }
 
-    /// The empty envelope of a template has more characters than its budget lets a text have.
+    /// Creates the error for an empty envelope of a template with more characters than its budget
+    /// allows.
     pub(crate) fn too_long(chars: usize, most: usize) -> Self {
         let message = format!(
             "the template has {chars} characters without any grain, and its budget allows {most}"
@@ -128,7 +129,7 @@ impl Error {
         Self { kind, message: message.into(), advice: None, place: None, name: None }
     }
 
-    /// Of the text of a section.
+    /// Creates an error at a range of a section's text.
     pub(crate) fn template(
         kind: ErrorKind,
         message: impl Into<String>,
@@ -138,52 +139,52 @@ impl Error {
         Self { place, ..Self::new(kind, message) }
     }
 
-    /// The same, of the section at this place.
+    /// Sets the index of the section.
     pub(crate) fn in_section(self, section: usize) -> Self {
         let range = self.place.and_then(|place| place.range);
         Self { place: Some(Place { section, range }), ..self }
     }
 
-    /// The same, with what to do in this very case.
+    /// Replaces the hint of the kind with a more specific one.
     pub(crate) fn advising(self, advice: impl Into<String>) -> Self {
         Self { advice: Some(advice.into()), ..self }
     }
 
-    /// The same, about this name, which nobody knows.
+    /// Sets the unknown name.
     pub(crate) fn naming(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 
-    /// The caller did not want it any longer.
+    /// Creates the error of cancelled work.
     pub(crate) fn stopped() -> Self {
         Self::new(ErrorKind::Stopped, "the text was stopped by its caller")
     }
 
-    /// What went wrong.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The stable code, such as `CAL-E030`.
+    /// Returns the stable code, such as `CAL-E030`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// What to do about it.
+    /// Returns one sentence on what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> &str {
         self.advice.as_deref().unwrap_or(self.kind.hint())
     }
 
-    /// Where in a template it is; none for what is about none.
+    /// Returns the location in a template, or `None` for an error that is not about a template.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }
 
-    /// The name nobody knows: of a variable, or of what a template extends.
+    /// Returns the unknown name: of a variable, or of what a template extends.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()

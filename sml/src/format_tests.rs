@@ -1,4 +1,4 @@
-//! Every format by example: the shapes of `cal.md` section 8.
+//! Examples of every format (CAL 10.1, 10.4, 10.9).
 
 use grainstore_format::{EpochMs, Grain};
 
@@ -26,7 +26,7 @@ fn belief(subject: &str, relation: &str, object: &str, rest: &str) -> Item {
     ))
 }
 
-/// The beliefs and goals of the examples of the specification.
+/// The beliefs and goals of the examples of the standard.
 fn known() -> Vec<Item> {
     vec![
         belief("alice", "mg:prefers", "dark mode", r#", "confidence": 0.92"#),

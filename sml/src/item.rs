@@ -1,25 +1,25 @@
-//! What is shown: a grain with its index state, and the level of detail.
+//! The input: a grain with its index state, and the level of detail.
 //!
-//! Knows the rules about what must not be shown; nothing of how anything looks.
+//! It has the rules on which grains must not be shown, and knows no output format.
 
 use grainstore_format::{ContentAddress, Grain, GrainType, Value, VerificationStatus};
 
 use crate::cell::Cell;
 use crate::project::text_of;
 
-/// How much of a grain is shown (`cal.md` section 8).
+/// The level of detail of a grain (CAL 10.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The text and the attributes no reader can do without.
+    /// The text and the essential attributes.
     Summary,
-    /// The default, also called `headlines`: every attribute of the type.
+    /// Every attribute of the type. The default, also called `headlines`.
     Standard,
-    /// Also where it came from, when, how important, its tags and its verification.
+    /// Also source, time, importance, tags and verification status.
     Full,
 }
 
 impl Level {
-    /// Its name in `progressive_disclosure`.
+    /// Returns the name used in `progressive_disclosure`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Level {
         }
     }
 
-    /// The next level with less detail.
+    /// Returns the next level with less detail, or `None` for the lowest.
     #[must_use]
     pub fn lower(self) -> Option<Self> {
         match self {
@@ -40,36 +40,36 @@ impl Level {
     }
 }
 
-/// A grain to be shown, with what the index layer says about it.
+/// A grain to show, with its state in the index layer.
 #[derive(Debug, Clone)]
 pub struct Item {
     /// The grain.
     pub grain: Grain,
-    /// `verification_status` of the index layer; none stands for `unverified`.
+    /// The `verification_status` in the index layer; `None` means `unverified`.
     pub verification: Option<String>,
-    /// What to show in place of what its type shows.
+    /// The fields to show instead of those of the type.
     pub chosen: Option<Chosen>,
-    /// How well it answers what was asked, from 0 to 1, where that is known; templates alone show it.
+    /// The relevance to the query, from 0 to 1, if known. Shown by templates only.
     pub score: Option<f64>,
 }
 
-/// What a query chose to show of a grain, at every level (PROJECT).
+/// The fields of a grain that a query selected, shown at every level (PROJECT, CAL 10.3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chosen {
-    /// The text; none keeps that of the type.
+    /// The text; `None` keeps the text of the type.
     pub text: Option<String>,
-    /// The attributes, and no others.
+    /// The attributes. No others are shown.
     pub attributes: Vec<(String, Cell<'static>)>,
 }
 
 impl Item {
-    /// The status as a word, where there is more to say than `unverified`.
+    /// Returns the status, unless it is `unverified`.
     pub(crate) fn verification(&self) -> Option<&str> {
         self.verification.as_deref().filter(|status| *status != "unverified")
     }
 
-    /// Whether formatted text may show it: one of the ten standard types, and no reasoning that
-    /// still waits for the review it asks for (OMS ruling 46).
+    /// Returns `true` if formatted text may show the grain: it is of a standard type, and not a
+    /// reasoning that still waits for human review (ruling 46).
     #[must_use]
     pub fn may_be_shown(&self) -> bool {
         match self.grain.grain_type() {
@@ -81,9 +81,10 @@ impl Item {
         }
     }
 
-    /// The grain a consensus agreed on, where `agreed_content` is an address and not the claim.
+    /// Returns the address of the grain a consensus agreed on, if `agreed_content` is an address and
+    /// the consensus has no claim of its own.
     ///
-    /// Addresses never appear in formatted text: look the grain up and hand it to
+    /// Addresses never appear in formatted text: look the grain up and pass it to
     /// [`Item::resolve_agreed`], or the consensus is shown without its claim.
     #[must_use]
     pub fn agreed_address(&self) -> Option<ContentAddress> {
@@ -92,11 +93,11 @@ impl Item {
         (self.grain.grain_type() == GrainType::Consensus).then(|| address(agreed)).flatten()
     }
 
-    /// Puts the text of the `agreed` grain in the place of its address, for display only: the
-    /// grain held afterwards is no longer the stored one.
+    /// Replaces the address by the text of the `agreed` grain, for display only: the grain held
+    /// afterwards is no longer the stored one.
     ///
     /// # Errors
-    /// Those of [`Grain::from_fields`], should the grain not take the text.
+    /// The errors of [`Grain::from_fields`], if the grain is not valid with the text.
     pub fn resolve_agreed(&mut self, agreed: &Self) -> grainstore_format::Result<()> {
         let shown = self.agreed_address().is_some() && agreed.may_be_shown();
         let Some(text) = text_of(&agreed.grain).filter(|_| shown) else {
@@ -111,7 +112,7 @@ impl Item {
     }
 }
 
-/// The content address a text is, with or without `sha256:` before it.
+/// Parses a content address, with or without the prefix `sha256:`.
 pub(crate) fn address(text: &str) -> Option<ContentAddress> {
     text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
 }

@@ -1,25 +1,28 @@
-//! Grains as text for a model's window: projection, output formats, token counting, budgeted assembly.
+//! Grains as text for the context window of a model: projection, output formats, token counting,
+//! budgeted assembly.
 //!
-//! The modules, in the order data flows through them:
+//! Modules, in the order data flows through them:
 //!
-//! - `item`: what comes in, a grain with what the index knows about it, and the level it is shown at
-//! - `words`: pieces of text, from relations, numbers and values
-//! - `time`: times as people write them, against a given `now`
-//! - `table`: what each grain type shows, as data
-//! - `cell`: one value, a text, a number or a flag
-//! - `project`: the table applied to an item; every output format starts from here
-//! - `watch`, `page`: stopping, and a text while it is written
-//! - `format`: the projection in each output format, escaped so that stored text stays in its place
-//! - `tokens`: counting tokens
-//! - `budget`: splitting a budget over sources
-//! - `select`: which grains are shown, and at which level
-//! - `template`: formats that whoever asks writes down
-//! - `most`: as many of several things as fit together
-//! - `assemble`, `chunks`: several sources into one text that never exceeds its budget, and that text in pieces
-//! - `summarize`: the sentences that say most of what several grains say
-//! - `error`: the one error of the crate
+//! - `item`: the input: a grain with its index state, and the level it is shown at
+//! - `words`: relations, numbers and values as text
+//! - `time`: relative and absolute times, against a given `now`
+//! - `table`: the projection of each grain type, as data
+//! - `display_value`: one value as shown: a text, a number or a flag
+//! - `project`: applies the table to an item; every output format starts from its result
+//! - `cancel`, `text_builder`: cancellation, and the text under construction
+//! - `format`: writes the projection in each output format, escaped so that stored text cannot forge
+//!   markup
+//! - `tokens`: token counting
+//! - `budget`: splits a budget over sources
+//! - `select`: chooses the grains to show, and their levels
+//! - `template`: output formats written by the user
+//! - `best_fit`: finds as many items as fit together
+//! - `assemble`, `chunks`: several sources in one text that never exceeds its budget, and that text in
+//!   pieces
+//! - `summarize`: extracts the sentences that cover most of several grains
+//! - `error`: the one error type of the crate
 //!
-//! Nothing here reads a clock, a store or a network: the same input gives the same bytes.
+//! The crate reads no clock, no store and no network: the same input gives the same bytes.
 //!
 //! ```
 //! use grainstore_format::{EpochMs, Grain};

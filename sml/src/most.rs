@@ -1,22 +1,22 @@
-//! The most of several things that fit together, earlier ones before later ones.
+//! Finds as many of several items as fit together, earlier ones first.
 //!
-//! Knows neither what the things are nor what they have to fit: trying some of them tells.
+//! It knows neither the items nor the limit: the caller's function tries a subset.
 
 use crate::error::Error;
 
-/// Tries for each binary digit of the number of things. One finds the longest beginning that fits; the
-/// others are for smaller things behind one that is too large.
+/// Tries for each binary digit of the number of items. One try per digit finds the longest prefix that
+/// fits; the others are for smaller items after one that is too large.
 const TRIES_A_DIGIT: u32 = 4;
 
-/// As many of `all` as fit, in their order, and what they come to; `none` is what nothing comes to.
-/// `fitting` answers what some of them come to, or nothing where they do not fit.
+/// Returns as many of `all` as fit, in their order, with the result of trying them; `none` is the
+/// result for no items. `fitting` returns the result of a subset, or `None` if it does not fit.
 ///
-/// A thing that does not fit with those before it is left out alone. All are tried at once, then halves of
-/// what did not fit; after four tries for each binary digit of their number, those not yet decided are left
-/// out too. That is never less than the longest beginning that fits.
+/// An item that does not fit together with those before it is left out alone. All items are tried at
+/// once, then halves of those that did not fit. After four tries for each binary digit of their number,
+/// the undecided ones are left out. The result always contains the longest prefix that fits.
 ///
 /// # Errors
-/// Those of `fitting`.
+/// The errors of `fitting`.
 pub(crate) fn most<T: Copy, X>(
     all: &[T],
     none: X,
@@ -31,15 +31,16 @@ pub(crate) fn most<T: Copy, X>(
 
 struct Search<T, X, F> {
     kept: Vec<T>,
-    /// What those come to.
+    /// The result of trying those.
     best: X,
-    /// How many are left.
+    /// The number of tries left.
     tries: u32,
     fitting: F,
 }
 
 impl<T: Copy, X, F: FnMut(&[T]) -> Result<Option<X>, Error>> Search<T, X, F> {
-    /// Adds what fits of `more`, and says whether all of it did; `too_many` where it is known not to.
+    /// Adds the items of `more` that fit, and returns `true` if all did. `too_many` is set if they are
+    /// known not to fit together.
     fn add(&mut self, more: &[T], too_many: bool) -> Result<bool, Error> {
         if more.is_empty() {
             return Ok(true);
@@ -49,14 +50,14 @@ impl<T: Copy, X, F: FnMut(&[T]) -> Result<Option<X>, Error>> Search<T, X, F> {
         }
         if more.len() > 1 && self.tries > 0 {
             let (first, second) = more.split_at(more.len() / 2);
-            // Where all of the first half fits, the second is what was too much.
+            // If all of the first half fits, the second half is known not to fit as a whole.
             let whole = self.add(first, false)?;
             self.add(second, whole)?;
         }
         Ok(false)
     }
 
-    /// Adds all of `more` if that fits.
+    /// Adds all of `more` if they fit.
     fn added(&mut self, more: &[T]) -> Result<bool, Error> {
         let Some(tries) = self.tries.checked_sub(1) else {
             return Ok(false);
@@ -78,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// What is kept of numbers whose sum is bounded, that sum, and how often it was asked for.
+    /// Returns the numbers kept under a bounded sum, that sum, and the number of tries.
     fn kept(all: &[usize], bound: usize) -> (Vec<usize>, usize, usize) {
         let mut tries = 0;
         let sum = |some: &[usize]| {

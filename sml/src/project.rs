@@ -1,6 +1,6 @@
-//! The table applied to an item: what a reader gets to see of a grain, before any format.
+//! Applies the table to an item: the text and the attributes of a grain, before any format.
 //!
-//! Text comes out as it is stored. Escaping, and what a format cannot hold, is the format's duty.
+//! Text is returned as stored. Each format escapes it, and drops what it cannot represent.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use crate::table::{self, Attribute, Source, Text};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
 
-/// What a reader gets to see of one grain.
+/// The text and the attributes that are shown of one grain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection<'a> {
-    /// One of the ten standard types; its canonical name is the SML element.
+    /// The type, one of the ten standard ones. Its canonical name is the SML element.
     pub grain_type: GrainType,
-    /// Names and values in the order they are written; absent and empty ones left out.
+    /// Names and values in output order. Absent and empty ones are left out.
     pub attributes: Vec<(Cow<'a, str>, Cell<'a>)>,
-    /// The text; empty where the grain has none.
+    /// The text; empty if the grain has none.
     pub text: Cow<'a, str>,
-    /// Whether the attributes were chosen by a query, and so have no place of their own.
+    /// `true` if a query chose the attributes, so that they are not those of the type.
     pub(crate) chosen: bool,
 }
 
-/// The projection of an item at a level, or nothing where it must not be shown: opaque types, and
-/// a reasoning that waits for human review (`cal.md` section 8, OMS ruling 46).
+/// Projects an item at a level. `None` for an item that must not be shown: an opaque type, or a
+/// reasoning that waits for human review (CAL 10.3.2, ruling 46).
 #[must_use]
 pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
     let grain_type = item.grain.grain_type();
@@ -48,7 +48,7 @@ pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projec
     Some(Projection { grain_type, attributes, text, chosen: false })
 }
 
-/// What a query chose, and nothing else.
+/// Projects exactly the fields a query chose.
 fn of_chosen<'a>(chosen: &'a Chosen, grain: &'a Grain) -> Projection<'a> {
     let there = chosen.attributes.iter().filter(|(_, cell)| !cell.as_str().is_empty());
     let text = chosen.text.as_deref().map(Cow::Borrowed);
@@ -60,12 +60,12 @@ fn of_chosen<'a>(chosen: &'a Chosen, grain: &'a Grain) -> Projection<'a> {
     }
 }
 
-/// The names of all attributes that types show, each once.
+/// Iterates over the names of all attributes of all types, each once.
 pub fn attribute_names() -> impl Iterator<Item = &'static str> {
     table::names()
 }
 
-/// The attribute of this name, if the type of the grain shows it at any level.
+/// Returns the attribute of this name, if the type of the grain shows it at any level.
 #[must_use]
 pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Cell<'a>> {
     let row = table::row(item.grain.grain_type())?;
@@ -74,7 +74,7 @@ pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Cell<'
     value_of(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
 }
 
-/// The text of a grain, the same at every level.
+/// Returns the text of a grain, which is the same at every level.
 pub(crate) fn text_of(grain: &Grain) -> Option<Cow<'_, str>> {
     let row = table::row(grain.grain_type())?;
     row.text.iter().find_map(|rule| text(*rule, grain).filter(|text| !text.is_empty()))
@@ -99,7 +99,7 @@ fn text(rule: Text, grain: &Grain) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `prefers dark mode`; the part there is, should the other be elided.
+/// Returns relation and object, such as `prefers dark mode`, or one of them if the other is elided.
 fn claim(grain: &Grain) -> Option<Cow<'_, str>> {
     let relation = grain.text("relation").map(words::humanize);
     let object = grain.get("object").map(words::value);
@@ -117,7 +117,7 @@ fn triple(grain: &Grain) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(format!("{subject} {relation} {object}")))
 }
 
-/// The text of the text blocks, one below the other. Thinking and the use of tools stay out.
+/// Joins the text blocks with newlines. Thinking and tool blocks are left out.
 fn blocks(blocks: &[Value]) -> Option<Cow<'_, str>> {
     let texts: Vec<_> = blocks
         .iter()

@@ -1,4 +1,4 @@
-//! The projection of every grain type, written as SML elements because they read best.
+//! The projection of every grain type, written as SML elements for readability.
 
 use grainstore_format::{Grain, parse_datetime};
 
@@ -27,7 +27,7 @@ fn shown(item: &Item, level: Level) -> String {
     out.trim().to_owned()
 }
 
-/// One grain and its elements at summary and standard level.
+/// A grain with its elements at summary and standard level.
 fn check(json: &str, summary: &str, standard: &str) {
     let item = item(json);
     assert_eq!(shown(&item, Level::Summary), summary, "summary of {json}");

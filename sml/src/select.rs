@@ -1,8 +1,7 @@
-//! Which grains an assembly shows and at which level, by prices added up (`cal.md` section 5).
+//! Chooses the grains of an assembly and their levels, by adding up costs (CAL 8.2).
 //!
-//! Knows what an element costs, not what is done with it. Each element is rendered and counted on
-//! its own, so the work grows with the number of grains, not with its square; nothing rendered here
-//! is kept.
+//! It knows the cost of an element, not its use. Each element is rendered and counted on its own, so
+//! the work is linear in the number of grains; nothing rendered here is kept.
 
 use std::iter;
 
@@ -20,22 +19,22 @@ use crate::watch::Watch;
 
 /// Below this budget in tokens, [`Disclosure::Auto`] shows summaries.
 const SMALL_BUDGET: usize = 1000;
-/// A source that asks for no more grains than this is shown in full where it fits.
+/// A source that asks for at most this many grains is shown in full if it fits.
 const FEW_GRAINS: usize = 5;
 
-/// Prices in the unit of the budget.
+/// Computes costs in the unit of the budget.
 pub(crate) struct Meter<'a> {
     counter: &'a dyn TokenCounter,
     layout: &'a dyn Layout,
     clock: Clock,
     unit: Unit,
-    /// What the text takes without any grain.
+    /// The cost of the text without any grain.
     pub(crate) envelope: usize,
-    /// What the budget leaves for elements and their groups.
+    /// The part of the budget left for elements and groups.
     available: usize,
-    /// Asked before each element.
+    /// Checked before each element.
     watch: Watch<'a>,
-    /// Reused for one element after the other.
+    /// A buffer reused for each element.
     scratch: String,
 }
 
@@ -66,7 +65,7 @@ impl<'a> Meter<'a> {
         Self { counter, layout, clock, unit, envelope, available, watch, scratch }
     }
 
-    /// What it takes to show the item at this level.
+    /// Returns the cost of the item at this level.
     fn price(&mut self, item: &Item, level: Level) -> usize {
         match self.unit {
             Unit::Grains => 1,
@@ -80,7 +79,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// What it takes to open the group the item is the first of.
+    /// Returns the cost of opening the group whose first item this is.
     fn group_price(&self, item: &Item, level: Level) -> usize {
         match (&self.unit, Element::of(item, level, self.layout, &self.clock)) {
             (Unit::Tokens, Some(first)) => {
@@ -91,8 +90,8 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What a piece of the text takes of a budget in tokens: where its characters are bounded too, whichever
-/// is more, so that what fits by its price fits both ways.
+/// Returns the cost of a piece of text in tokens. If the characters are limited too, the greater of
+/// tokens and characters / 2 counts, so that text within the cost is within both limits.
 fn cost(piece: &str, layout: &dyn Layout, counter: &dyn TokenCounter) -> usize {
     let tokens = counter.count(piece);
     match layout.longest() {
@@ -101,14 +100,14 @@ fn cost(piece: &str, layout: &dyn Layout, counter: &dyn TokenCounter) -> usize {
     }
 }
 
-/// One source while its grains are chosen.
+/// One source during selection.
 pub(crate) struct Draft<'a> {
-    /// Its index among the sources.
+    /// The index among the sources.
     pub(crate) source: usize,
-    /// Its place in the order of priority.
+    /// The rank by priority.
     pub(crate) rank: usize,
     pub(crate) label: &'a str,
-    /// What it was given of the budget.
+    /// The share of the budget allocated to it.
     pub(crate) allocated: usize,
     asked: usize,
     failed: bool,
@@ -117,7 +116,7 @@ pub(crate) struct Draft<'a> {
     groups: Vec<Opening>,
 }
 
-/// What stands before the first element of a group.
+/// The text before the first element of a group.
 #[derive(Default)]
 struct Opening {
     price: usize,
@@ -126,26 +125,26 @@ struct Opening {
 
 struct Entry<'a> {
     item: &'a Item,
-    /// Which group of the source it is in.
+    /// The index of its group within the source.
     group: usize,
-    /// What it takes at the level of the source.
+    /// The cost at the level of the source.
     price: usize,
     placed: bool,
 }
 
-/// A grain that is shown.
+/// A grain that will be shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<'a> {
     pub(crate) source: usize,
-    /// The place of its source in the order of priority.
+    /// The rank of its source by priority.
     pub(crate) rank: usize,
-    /// Its place within the source.
+    /// The position within the source.
     pub(crate) position: usize,
     pub(crate) item: &'a Item,
-    /// Which group of its source it is in.
+    /// The index of its group within the source.
     pub(crate) group: usize,
     pub(crate) level: Level,
-    /// What it takes by itself, without the opening of its group.
+    /// The cost of the element, without the opening of its group.
     pub(crate) price: usize,
 }
 
@@ -175,12 +174,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// How many grains there are to show.
+    /// Returns the number of grains that may be shown.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Its grains, placed or not, at the level of the source.
+    /// Iterates over all its grains, placed or not, at the level of the source.
     pub(crate) fn all(&self) -> impl Iterator<Item = Placed<'a>> {
         self.entries.iter().enumerate().map(|(position, entry)| Placed {
             source: self.source,
@@ -193,7 +192,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// What it takes to open the group.
+    /// Returns the cost of opening a group.
     pub(crate) fn opening(&self, group: usize) -> usize {
         self.groups.get(group).map_or(0, |opening| opening.price)
     }
@@ -213,15 +212,16 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// What it takes to show every grain at the level of the source.
+    /// Returns the cost of all its grains at the level of the source.
     pub(crate) fn demand(&self) -> usize {
         let openings = self.groups.iter().map(|opening| opening.price);
         let prices = self.entries.iter().map(|entry| entry.price);
         openings.chain(prices).fold(0, usize::saturating_add)
     }
 
-    /// Places what fits of the grains not placed yet, in order: one too large leaves room for
-    /// smaller ones after it. Answers what is left of the allowance.
+    /// Places the grains that fit the allowance, in order. One that does not fit is skipped, so that
+    /// smaller ones after it can be placed. With `step_down`, lower levels are tried too. Returns the
+    /// rest of the allowance.
     fn fill(
         &mut self,
         allowance: usize,
@@ -261,7 +261,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Chooses the level of each source and gives it its part of the budget.
+/// Chooses the level of each source and allocates its share of the budget.
 pub(crate) fn disclose(
     drafts: &mut [Draft<'_>],
     options: &AssemblyOptions<'_>,
@@ -276,13 +276,13 @@ pub(crate) fn disclose(
                 draft.set_level(Level::Standard, meter)?;
             }
         }
-        // Asking for less takes nothing from the others, so what fitted in full still does.
+        // A lower demand takes nothing from other sources, so those that fit at full level still do.
         share_out(drafts, meter);
     }
     Ok(())
 }
 
-/// Gives each source the level it is shown at if it fits.
+/// Sets the initial level of each source, before it is known to fit.
 pub(crate) fn choose_levels(
     drafts: &mut [Draft<'_>],
     options: &AssemblyOptions<'_>,
@@ -300,7 +300,7 @@ pub(crate) fn choose_levels(
     Ok(())
 }
 
-/// What each source was to get, had those that failed used up their shares; nothing where none failed.
+/// Returns what each source would have been allocated if none had failed, or `None` if none failed.
 pub(crate) fn meant(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Option<Vec<usize>> {
     if !drafts.iter().any(|draft| draft.failed) {
         return None;
@@ -320,8 +320,8 @@ fn share_out(drafts: &mut [Draft<'_>], meter: &Meter<'_>) {
     }
 }
 
-/// Places the grains, `drafts` in priority order. Room that whole grains cannot use up flows to
-/// the sources after, and what is left at the end once more to all of them.
+/// Places the grains of all sources; `drafts` is in priority order. The rest of an allowance is passed
+/// on to the next source, and what is left at the end is offered to all sources once more.
 pub(crate) fn place<'a>(
     drafts: &mut [Draft<'a>],
     disclosure: Disclosure,

@@ -1,5 +1,5 @@
-//! WITH summarize: the sentences that say most of what several grains say, taken from them as they
-//! are (`cal.md` section 3). No sentence is made up, and the same grains give the same sentences.
+//! WITH summarize: extracts the sentences that cover most of several grains (see `docs/cal.md`).
+//! Sentences are quoted unchanged, and the same grains always give the same sentences.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,27 +12,28 @@ use crate::project::project;
 use crate::time::Clock;
 use crate::watch::Watch;
 
-/// How many sentences stand for the grains.
+/// Maximum number of sentences in a summary.
 const SENTENCES: usize = 3;
-/// A longer sentence, in characters, is no summary of anything.
+/// The length in characters above which a sentence is not used.
 const LONGEST: usize = 300;
-/// Shorter words, in characters, tell little of what a text is about.
+/// Words shorter than this, in characters, are ignored because they say little about the topic.
 const SHORTEST_WORD: usize = 4;
 
-/// A sentence, and the words it is chosen by.
+/// A sentence, and the words it is scored by.
 struct Sentence {
     text: String,
     words: BTreeSet<String>,
 }
 
-/// At most three sentences of the grains, in the order of the grains.
+/// Returns at most three sentences of the grains, in the order of the grains.
 ///
-/// A word counts for the grains it is in, and half once it has been said; the sentence that adds
-/// most for its length is next, the first of equals. Sentences end at `.`, `!` or `?` before a space,
-/// at their ideographic forms, and with a line; a belief without one begins with its subject.
+/// A word is weighted by the number of grains it occurs in, and by half of that once a chosen sentence
+/// contains it. The sentence with the highest gain is chosen next, the first one on a tie. Sentences
+/// end at `.`, `!` or `?` before a space, at their ideographic forms, and at a newline. A belief is
+/// preceded by its subject.
 ///
 /// # Errors
-/// `CAL-E082` where the watch stopped it.
+/// `CAL-E082` if cancelled.
 pub fn summarize(items: &[Item], clock: &Clock, watch: Watch<'_>) -> Result<Vec<String>, Error> {
     let mut spread: BTreeMap<String, u64> = BTreeMap::new();
     let mut sentences = Vec::new();
@@ -58,8 +59,9 @@ pub fn summarize(items: &[Item], clock: &Clock, watch: Watch<'_>) -> Result<Vec<
     Ok(chosen.into_iter().filter_map(|at| Some(sentences.get(at)?.text.clone())).collect())
 }
 
-/// What a sentence adds to those chosen, in thousandths; nothing where it has no new word. The square
-/// keeps short sentences from winning by being short.
+/// Returns the gain of adding a sentence, in thousandths, or 0 if it has no new word: the squared sum
+/// of the word weights over the number of words. The square keeps short sentences from winning by being
+/// short.
 fn gain(sentence: &Sentence, spread: &BTreeMap<String, u64>, said: &BTreeSet<&String>) -> u64 {
     if sentence.words.iter().all(|word| said.contains(word)) {
         return 0;
@@ -90,7 +92,7 @@ fn sentences_of(item: &Item, clock: &Clock) -> Vec<Sentence> {
         .collect()
 }
 
-/// The sentences of a text, without outer space; none is empty.
+/// Splits a text into sentences, trimmed and not empty.
 fn cut(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -112,8 +114,7 @@ fn cut(text: &str) -> Vec<&str> {
     sentences.into_iter().map(str::trim).filter(|sentence| !sentence.is_empty()).collect()
 }
 
-/// The words that tell what a sentence is about, in lower case; all of them where none is long
-/// enough.
+/// Returns the lower-case words long enough to say something about the topic, or all words if none is.
 fn words(text: &str) -> BTreeSet<String> {
     let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let all: BTreeSet<String> = all.map(str::to_lowercase).collect();

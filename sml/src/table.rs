@@ -1,81 +1,81 @@
-//! What each grain type shows: one table, read by every output format (`cal.md` section 8).
+//! The projection of each grain type: one table, read by every output format (CAL 10.3.2).
 //!
-//! Data only. How a row is applied to a grain is in `project`, how it looks in the formats.
+//! Data only. `project` applies a rule to a grain; the formats write the result.
 
 use grainstore_format::GrainType;
 
 use crate::item::Level;
 
-/// What one grain type shows.
+/// The projection of one grain type.
 pub(crate) struct Row {
     pub(crate) grain_type: GrainType,
-    /// Its plural, as RECALL names it.
+    /// The plural, as used in RECALL.
     pub(crate) plural: &'static str,
-    /// The columns of a TOON array, [`CONTENT`] standing for the text.
+    /// The columns of a TOON array; [`CONTENT`] is the text.
     pub(crate) columns: &'static [&'static str],
-    /// Where the text comes from: the first rule that yields any.
+    /// The rules for the text. The first one that yields a text is used.
     pub(crate) text: &'static [Text],
-    /// The attributes, in the order they are written.
+    /// The attributes, in output order.
     pub(crate) attributes: &'static [Attribute],
 }
 
-/// One way to get the text of a grain.
+/// A rule that yields the text of a grain.
 #[derive(Clone, Copy)]
 pub(crate) enum Text {
-    /// The relation in plain words and the object.
+    /// The humanized relation and the object.
     Claim,
-    /// Subject, relation in plain words and object, where all three are there.
+    /// Subject, humanized relation and object, if all three are present.
     Triple,
-    /// A field as it is.
+    /// A field, unchanged.
     Field(&'static str),
-    /// A field, in one `action_phase` only.
+    /// A field, in one `action_phase` only: phase, field.
     InPhase(&'static str, &'static str),
-    /// A field, unless it is the address of a grain that says it.
+    /// A field, unless it is the address of another grain.
     Spelled(&'static str),
-    /// The text blocks of a list of content blocks; no other kind of block.
+    /// The text blocks of a list of content blocks. Other kinds of blocks are left out.
     Blocks(&'static str),
-    /// A list with a separator.
+    /// A list, joined by a separator.
     Joined(&'static str, &'static str),
-    /// A list as `1. first  2. second`.
+    /// A list, numbered: `1. first  2. second`.
     Numbered(&'static str),
 }
 
-/// One attribute: its name, its value, and the lowest level that shows it.
+/// An attribute: its name, its value, and the lowest level that shows it.
 pub(crate) struct Attribute {
     pub(crate) name: &'static str,
     pub(crate) value: Source,
     pub(crate) from: Level,
 }
 
-/// One way to get the value of an attribute.
+/// A rule that yields the value of an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
-    /// A field as it is.
+    /// A field, unchanged.
     Field(&'static str),
-    /// A field, or this word where it is absent.
+    /// A field, or this default if it is absent.
     FieldOr(&'static str, &'static str),
-    /// A field with one of its words replaced: field, word, replacement.
+    /// A field with one of its values replaced: field, value, replacement.
     Reworded(&'static str, &'static str, &'static str),
-    /// A flag in words: field, false, true.
+    /// A boolean in words: field, word for false, word for true.
     Flag(&'static str, &'static str, &'static str),
-    /// The first of these keys inside a map field.
+    /// The first of these keys that a map field has.
     Inside(&'static str, &'static [&'static str]),
     /// A list field, joined by commas.
     List(&'static str),
     /// A field in epoch milliseconds, as a date.
     Date(&'static str),
-    /// The time of the grain, as an age.
+    /// The time of the grain, as a relative time.
     Time,
-    /// The status in the index layer.
+    /// The verification status in the index layer.
     Verification,
 }
 
-/// The row of a type; opaque types have none.
+/// Returns the projection of a type, or `None` for an opaque type.
 pub(crate) fn row(grain_type: GrainType) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.grain_type == grain_type)
 }
 
-/// The names of all attributes, each once.
+/// Iterates over the names of all attributes, each once.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let all = || ROWS.iter().flat_map(|row| row.attributes).chain(&EXTRAS);
     let first = move |at: usize, name: &str| all().take(at).all(|other| other.name != name);
@@ -83,25 +83,25 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     named.filter(move |(at, one)| first(*at, one.name)).map(|(_, one)| one.name)
 }
 
-/// The name the text of a grain has where it is a column.
+/// The name of the text where it is a column.
 pub(crate) const CONTENT: &str = "content";
 
-/// The first attribute of a type, which the formats of one line a grain begin with.
+/// Returns the first attribute of a type, with which the one-line formats begin.
 pub(crate) fn lead(grain_type: GrainType) -> Option<&'static str> {
     row(grain_type)?.attributes.first().map(|attribute| attribute.name)
 }
 
-/// Whether the full level adds this attribute to every type.
+/// Returns `true` if the full level adds this attribute to every type.
 pub(crate) fn is_extra(name: &str) -> bool {
     EXTRAS.iter().any(|extra| extra.name == name)
 }
 
-/// Shown at every level.
+/// An attribute shown at every level.
 const fn always(name: &'static str, value: Source) -> Attribute {
     Attribute { name, value, from: Level::Summary }
 }
 
-/// Marked `?` in the source: not at summary level.
+/// An attribute shown from the standard level on, marked `?` in the standard.
 const fn standard(name: &'static str, value: Source) -> Attribute {
     Attribute { name, value, from: Level::Standard }
 }
@@ -110,7 +110,7 @@ const fn full(name: &'static str, value: Source) -> Attribute {
     Attribute { name, value, from: Level::Full }
 }
 
-/// What the full level adds to every type.
+/// The attributes the full level adds to every type.
 pub(crate) const EXTRAS: [Attribute; 5] = [
     full("source", Source::Reworded("source_type", "user_explicit", "explicit")),
     full("observed", Source::Time),
@@ -119,7 +119,8 @@ pub(crate) const EXTRAS: [Attribute; 5] = [
     full("verification", Source::Verification),
 ];
 
-/// Rows that start with the object need no `Triple`: without an object there is none.
+/// The projections. Those whose text starts with the object do not need `Triple`, which requires an
+/// object.
 const ROWS: [Row; 10] = [
     Row {
         grain_type: GrainType::Belief,

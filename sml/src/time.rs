@@ -1,18 +1,18 @@
-//! Times as people write them: ages, dates, ISO 8601. Always UTC, always against a given `now`.
+//! Times as text: relative times, dates, ISO 8601. Always UTC, always against a given `now`.
 //!
-//! Knows instants, not grains, and never asks the system what time it is.
+//! It knows instants, not grains, and never reads the system clock.
 
 use grainstore_format::EpochMs;
 use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 
-/// What times are written against.
+/// The reference for relative times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// The present, the same for a whole request.
+    /// The current time, constant for a request.
     pub now: EpochMs,
-    /// `WITH iso_timestamps`: write times out in ISO 8601 instead of as ages.
+    /// Writes times in ISO 8601 instead of relative to `now` (`WITH iso_timestamps`).
     pub iso_timestamps: bool,
 }
 
@@ -20,8 +20,8 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// The age of `at`, rounded down: `23m ago`, `3h ago`, `yesterday`, `2d ago`, `3w ago`, then
-/// `Mar 1` and `Mar 2025`; ISO 8601 for times to come (`cal.md` section 8).
+/// Returns the age of `at`, rounded down: `23m ago`, `3h ago`, `yesterday`, `2d ago`, `3w ago`, then
+/// `Mar 1` and `Mar 2025`. Future times are in ISO 8601 (CAL 10.3.4).
 #[must_use]
 pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
     if clock.iso_timestamps || at > clock.now {
@@ -38,7 +38,7 @@ pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
     }
 }
 
-/// The date alone where `at` is midnight, else the whole of ISO 8601.
+/// Returns the date alone if `at` is midnight, else ISO 8601 with time.
 #[must_use]
 pub fn date_or_iso(at: EpochMs) -> String {
     match civil(at) {
@@ -47,7 +47,7 @@ pub fn date_or_iso(at: EpochMs) -> String {
     }
 }
 
-/// `2026-01-15T10:00:00Z`, milliseconds only where there are any.
+/// Returns ISO 8601, such as `2026-01-15T10:00:00Z`, with milliseconds only if they are not zero.
 pub(crate) fn iso(at: EpochMs) -> String {
     match Timestamp::from_millisecond(at.get()) {
         Ok(time) if time.subsec_millisecond() == 0 => time.to_string(),
@@ -55,7 +55,7 @@ pub(crate) fn iso(at: EpochMs) -> String {
     }
 }
 
-/// The parts of a date; beyond the calendar's years the bare milliseconds.
+/// Formats a date, or returns the bare milliseconds outside the range of the calendar.
 fn formatted(pattern: &str, at: EpochMs) -> String {
     civil(at).map_or_else(|| at.to_string(), |civil| civil.strftime(pattern).to_string())
 }

@@ -1,6 +1,6 @@
-//! Counting tokens: the seam for a host's tokenizer, and the estimator used without one.
+//! Token counting: the trait for a host's tokenizer, and the default estimator.
 //!
-//! Knows text only. What is counted, and against which budget, is the business of `assemble`.
+//! It knows text only. `assemble` decides what is counted and against which budget.
 
 #[cfg(feature = "cl100k")]
 mod cl100k;
@@ -8,25 +8,27 @@ mod cl100k;
 #[cfg(feature = "cl100k")]
 pub use cl100k::Cl100k;
 
-/// Counts the tokens a model would see in a text.
+/// Counts the tokens of a text as a model would see them.
 ///
-/// Assembly counts every line by itself and adds up, so a counter should be close to additive over
-/// lines: `count(a + b)` near `count(a) + count(b)` where `a` ends in a newline, and never less
-/// than `count(a)`. A counter that breaks this costs shown grains, never the budget: the finished
-/// text is counted whole, and grains are dropped until it fits. Several threads may count at once.
+/// Assembly counts each line by itself and adds up the counts, so a counter should be nearly additive
+/// over lines: `count(a + b)` close to `count(a) + count(b)` if `a` ends in a newline, and never less
+/// than `count(a)`. A counter that violates this leads to fewer grains shown, never to an exceeded
+/// budget: the finished text is counted as a whole, and grains are dropped until it fits. Several
+/// threads may count at once.
 pub trait TokenCounter: Sync {
-    /// Tokens in `text`.
+    /// Returns the number of tokens in `text`.
     fn count(&self, text: &str) -> usize;
 
-    /// A stable name for reports, such as `cl100k_base`.
+    /// Returns a stable name for reports, such as `cl100k_base`.
     fn name(&self) -> &str;
 }
 
-/// The default [`TokenCounter`]: an estimate near `cl100k_base`, made in one pass over the text.
+/// The default [`TokenCounter`]: an estimate close to `cl100k_base`, computed in one pass over the
+/// text.
 ///
-/// English chat text comes out within about 10 %, other scripts within about 30 %. Two properties
-/// hold exactly: the count is additive over lines (`count(a + b) = count(a) + count(b)` where `a`
-/// ends in a newline), and it depends on nothing but the text.
+/// The error is within about 10 % for English chat text, and within about 30 % for other scripts. Two
+/// properties hold exactly: the count is additive over lines (`count(a + b) = count(a) + count(b)` if
+/// `a` ends in a newline), and it depends on the text only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Estimator;
 
@@ -49,10 +51,10 @@ impl TokenCounter for Estimator {
     }
 }
 
-/// A whole token in the unit of all weights below.
+/// The weight of one token. All weights below are in hundredths of a token.
 const TOKEN: usize = 100;
 
-/// One line while it is read: the weight of the runs that ended, and the run still open.
+/// One line while it is read: the weight of the completed runs, and the current run.
 #[derive(Default)]
 struct Line {
     weight: usize,
@@ -60,7 +62,7 @@ struct Line {
     run: Run,
 }
 
-/// A stretch of characters of one class.
+/// A run of characters of one class.
 #[derive(Default, Clone, Copy)]
 struct Run {
     class: Class,
@@ -69,10 +71,10 @@ struct Run {
     first: char,
 }
 
-/// Characters that a tokenizer keeps together, roughly.
+/// Classes of characters that a tokenizer tends to keep together.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Nothing: before the first character of a line.
+    /// Before the first character of a line.
     #[default]
     Edge,
     Space,
@@ -80,7 +82,7 @@ enum Class {
     Letter,
     Digit,
     Mark,
-    /// Outside ASCII, with the weight of one character.
+    /// A non-ASCII character, with its weight.
     Other(usize),
 }
 
@@ -97,7 +99,8 @@ impl Class {
     }
 }
 
-/// Weights outside ASCII, by the last code point of a block: how well the vocabulary covers it.
+/// Weights of non-ASCII characters, by the last code point of a range of blocks. They reflect how well
+/// the vocabulary covers the script.
 const SCRIPTS: [(u32, usize); 12] = [
     (0x024F, 60),     // Latin with marks
     (0x036F, 100),    // combining marks
@@ -134,7 +137,8 @@ impl Line {
         self.before = self.run.class;
     }
 
-    /// The weight of the line in whole tokens, rounded to nearest; a line is at least one.
+    /// Returns the weight of the line in whole tokens, rounded to nearest. A line that is not empty is
+    /// at least one.
     fn tokens(mut self) -> usize {
         self.close(Class::Edge);
         let floor = usize::from(self.before != Class::Edge);
@@ -143,7 +147,7 @@ impl Line {
 }
 
 impl Run {
-    /// The weight of the run between its neighbours.
+    /// Returns the weight of the run, given the classes before and after it.
     fn weight(&self, before: Class, after: Class) -> usize {
         match self.class {
             Class::Edge => 0,
@@ -162,13 +166,14 @@ impl Run {
         }
     }
 
-    /// One space belongs to the word after it, but not to a number; more make a token of their own.
+    /// One space belongs to the word after it, but not to a number. Several are a token of their own.
     fn spaces(&self, after: Class) -> usize {
         let own = if after == Class::Digit { TOKEN } else { 0 };
         if self.chars > 1 { own + TOKEN } else { own }
     }
 
-    /// Short words are one token, long ones are split; a capital or a missing space splits earlier.
+    /// Short words are one token, long ones are split. Capitals and a missing space before the word
+    /// split earlier.
     fn word(&self, before: Class) -> usize {
         let n = self.chars;
         if self.capitals > 1 {
@@ -189,7 +194,7 @@ impl Run {
         TOKEN + long + strange
     }
 
-    /// Marks that often stand together are one token; one mark may join the word after it.
+    /// Up to three marks in a row are one token. A single mark may join the word after it.
     fn marks(&self, before: Class, after: Class) -> usize {
         match (self.chars, after) {
             (1, Class::Letter) if self.first == '\'' && before == Class::Letter => 0,
@@ -209,7 +214,8 @@ mod tests {
         Estimator.count(text)
     }
 
-    /// Texts with what `cl100k_base` makes of them, and how far off the estimate may be in percent.
+    /// Texts with their `cl100k_base` count and the allowed error of the estimate in percent: count,
+    /// percent, text.
     const MEASURED: [(usize, usize, &str); 15] = [
         (13, 10, "Hey, did you manage to book the dentist for Thursday afternoon?"),
         (23, 10, "Yes, they had one slot left at 4:30, so I moved the standup to the morning."),

@@ -1,26 +1,26 @@
-//! Stopping work that its caller does not want any longer.
+//! Cancellation of work by its caller.
 //!
-//! Asked between two grains, never within one: what a grain takes is bounded by its size.
+//! Checked between two grains, never within one: the work for one grain is bounded by its size.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// What is asked now and then whether to stop.
+/// A callback that is polled to decide whether to stop.
 #[derive(Clone, Copy, Default)]
 pub struct Watch<'a>(Option<&'a dyn Fn() -> bool>);
 
 impl<'a> Watch<'a> {
-    /// Never stops anything.
+    /// A check that never cancels.
     pub const NEVER: Self = Self(None);
 
-    /// Stops once this says so; it is asked about once a grain.
+    /// Cancels once `stops` returns `true`. It is called about once per grain.
     #[must_use]
     pub fn until(stops: &'a dyn Fn() -> bool) -> Self {
         Self(Some(stops))
     }
 
-    /// `CAL-E082` where it is time to stop.
+    /// Returns `CAL-E082` if the work is to stop.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self.0 {
             Some(stops) if stops() => Err(Error::stopped()),

@@ -1,4 +1,5 @@
-//! Stopping by counting looks: in every phase, soon, and for good.
+//! Cancellation, tested by counting checks: every phase checks, does so often enough, and stops for
+//! good.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use crate::tokens::TokenCounter;
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
-/// Counts bytes, and how often it was asked since the last look.
+/// Counts bytes, and the number of counts since the last cancellation check.
 struct Busy<'b> {
     since: &'b AtomicUsize,
     most: AtomicUsize,
@@ -50,7 +51,8 @@ fn items(count: usize) -> Vec<Item> {
     (0..count).map(item).collect()
 }
 
-/// Assembles until `most` looks, and says how many there were and the most counts between two.
+/// Assembles up to `most` checks. Returns the result, the number of checks, and the most counts between
+/// two checks.
 fn looked(
     items: &[Item],
     budget: usize,
@@ -60,7 +62,7 @@ fn looked(
     looked_by(items, (budget, format, None), most)
 }
 
-/// As [`looked`], by a template where there is one.
+/// Like [`looked`], with a template if one is given.
 fn looked_by(
     items: &[Item],
     (budget, format, template): (usize, Format, Option<&Template>),
@@ -96,7 +98,7 @@ fn an_assembly_stops_at_the_very_look_that_says_so() {
         let (done, all, _) = looked(&items, 1_200, format, usize::MAX);
         let done = done.unwrap();
         assert!(done.sources.iter().any(|source| source.omitted > 0), "the budget is tight");
-        // Two levels a source to begin with, then choosing twice, then writing.
+        // Setting two levels per source first, then selecting twice, then writing.
         assert!(all > 4 * items.len(), "{format:?}: {all}");
         for most in (0..all).step_by(11).chain([all - 1]) {
             let (stopped, looks, _) = looked(&items, 1_200, format, most);
@@ -120,7 +122,7 @@ fn what_stands_for_grains_left_out_stops_too() {
     let sum = |count: fn(&SourceReport) -> usize| done.sources.iter().map(count).sum::<usize>();
     let (shown, omitted) = (sum(|of| of.standard + of.summary + of.full), sum(|of| of.omitted));
     assert!(omitted > 50 * shown && shown > 0, "{shown} and {omitted}");
-    // The text of all those left out is tried, and looks once for each.
+    // The text of all omitted grains is tried, with one check per grain.
     let silent = Template::new(Preset::Compact, &sections[..1]).unwrap();
     let (_, without, _) = looked_by(&items, of(&silent), usize::MAX);
     assert!(all - without >= omitted, "{all} and {without}");

@@ -1,6 +1,6 @@
-//! Pieces of text: relations in plain words, numbers as short decimals, values of any shape.
+//! Text for values: relations in plain words, numbers as short decimals, values of any type.
 //!
-//! Knows values, not grains: which field goes where is the table's business.
+//! It knows values, not grains: the table decides which field is shown where.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,20 +9,22 @@ use grainstore_format::Value;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// A relation as a reader says it: no prefix up to the last colon, spaces for underscores.
+/// Returns a relation in plain words: without the prefix up to the last colon, with spaces for
+/// underscores.
 ///
-/// `mg:works_at` becomes `works at` (`cal.md` section 8).
+/// `mg:works_at` becomes `works at` (CAL 10.3.3).
 #[must_use]
 pub fn humanize(relation: &str) -> String {
     relation.rsplit_once(':').map_or(relation, |(_, name)| name).replace('_', " ")
 }
 
-/// The shortest decimal that reads back as the same float64: `0.9`, `1`; never an exponent.
+/// Returns the shortest decimal that parses to the same float64, such as `0.9` or `1`, without an
+/// exponent.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 { "0".to_owned() } else { x.to_string() }
 }
 
-/// A value as text: strings as they are, lists and maps as compact JSON with sorted keys.
+/// Returns a value as text: strings unchanged, lists and maps as compact JSON with sorted keys.
 pub(crate) fn value(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Str(text) => Cow::Borrowed(text),
@@ -32,7 +34,7 @@ pub(crate) fn value(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The items of a list as text, with `separator` between them; nothing for an empty list.
+/// Joins the items of a list as text, or returns `None` for an empty list.
 pub(crate) fn join(items: &[Value], separator: &str) -> Option<String> {
     let words: Vec<_> = items.iter().map(value).collect();
     (!words.is_empty()).then(|| words.join(separator))
@@ -44,7 +46,7 @@ fn json(value: &Value) -> String {
     written.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// Compact JSON with numbers written as everywhere else in the text: `1`, not `1.0`.
+/// Compact JSON with numbers written as in the rest of the text: `1`, not `1.0`.
 struct ShortFloats;
 
 impl Formatter for ShortFloats {

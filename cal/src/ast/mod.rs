@@ -1,8 +1,8 @@
-//! The syntax tree: what was written, with its places, before any meaning is checked. RECALL, the
-//! largest statement, has a file of its own.
+//! The syntax tree: the query as written, with spans, before checking. RECALL, the largest statement, has a
+//! file of its own.
 //!
-//! Texts are borrowed from the source where they need no decoding. A statement is one of a closed
-//! list; none of them removes anything, touches keys or changes policies.
+//! Texts are borrowed from the source unless they need decoding. The set of statements is closed (CAL 2.1);
+//! none of them removes grains, reads keys or changes policies.
 
 mod recall;
 mod stream;
@@ -23,19 +23,19 @@ pub(crate) use stream::{StreamClause, StreamOption};
 
 pub(crate) use template::{Definition, SectionText};
 
-/// A parsed query. Print it with `Display`; parse that again and get an equal query.
+/// A parsed query. Printing it with `Display` and parsing that again gives an equal query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement<'a>(pub(crate) Asked<'a>);
 
-/// What a query asks for: one of the statements, or the one request beside them.
+/// The root of a query: one of the twelve statements, or DEFINE TEMPLATE.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Asked<'a> {
     Statement(Request<'a>),
-    /// Placed at its first keyword.
+    /// The span is that of its first keyword.
     Define(Spanned<Definition<'a>>),
 }
 
-/// LETs and the statement they serve, placed at its first keyword.
+/// A statement and its LETs; the span of `body` is that of its first keyword.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request<'a> {
     pub(crate) lets: Vec<Let<'a>>,
@@ -45,13 +45,13 @@ pub(crate) struct Request<'a> {
 /// `LET $name = recall (| extractor)?;`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Let<'a> {
-    /// Without its dollar.
+    /// The name without its dollar.
     pub(crate) name: Spanned<&'a str>,
     pub(crate) recall: Recall<'a>,
     pub(crate) extract: Option<Extractor>,
 }
 
-/// The twelve statements.
+/// The twelve statements (CAL 2.1).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body<'a> {
     Recall(Box<Recall<'a>>),
@@ -76,7 +76,7 @@ pub(crate) struct SetOp<'a> {
     pub(crate) right: Request<'a>,
 }
 
-/// How two sets of grains are joined, by their addresses.
+/// Operators that combine two sets of grains by address (CAL 8.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetOperator {
     Union,
@@ -84,18 +84,18 @@ pub(crate) enum SetOperator {
     Except,
 }
 
-/// One entry of a BATCH: an ID and a statement that reads.
+/// One entry of a BATCH: a label and a Tier 0 statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry<'a> {
     pub(crate) label: Spanned<&'a str>,
     pub(crate) body: Spanned<Body<'a>>,
 }
 
-/// What DESCRIBE tells about.
+/// Targets of DESCRIBE.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Describe {
     GrainTypes,
-    /// The common fields, or those of one type too.
+    /// The common fields, with those of one type if given.
     Fields(Option<Spanned<&'static TypeName>>),
     Capabilities,
     Server,
@@ -103,23 +103,23 @@ pub(crate) enum Describe {
     Grammar,
 }
 
-/// Something written out, or a parameter standing for it.
+/// A value, or a parameter in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arg<'a, T> {
     Given(T),
     Param(&'a str),
 }
 
-/// A place for text.
+/// A text argument.
 pub(crate) type TextArg<'a> = Arg<'a, Cow<'a, str>>;
-/// A place for a whole number, zero included.
+/// A whole-number argument, zero included.
 pub(crate) type CountArg<'a> = Arg<'a, Count<'a>>;
-/// A place for a number.
+/// A number argument.
 pub(crate) type NumberArg<'a> = Arg<'a, Number<'a>>;
-/// A place for a hash: its 8 to 64 digits, without `sha256:`.
+/// A hash argument: its 8 to 64 digits, without `sha256:`.
 pub(crate) type HashArg<'a> = Arg<'a, &'a str>;
 
-/// Any value.
+/// A literal, or a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal<'a> {
     Text(Cow<'a, str>),
@@ -128,16 +128,16 @@ pub(crate) enum Literal<'a> {
     /// The digits of a hash, without `sha256:`.
     Hash(Cow<'a, str>),
     Param(&'a str),
-    /// Never an array again.
+    /// Arrays do not nest.
     Array(Vec<Spanned<Literal<'a>>>),
 }
 
 /// A whole number from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count<'a> {
-    /// The largest there is in place of one that does not fit: limits refuse it anyway.
+    /// `u64::MAX` for a number that does not fit; the limits refuse it anyway.
     pub(crate) value: u64,
-    /// The digits of one that does not fit.
+    /// The digits of a number that does not fit.
     pub(crate) beyond: Option<&'a str>,
 }
 
@@ -157,7 +157,7 @@ impl fmt::Display for Count<'_> {
 }
 
 impl CountArg<'_> {
-    /// The number as it was written; `value` where a parameter stands for it.
+    /// Returns the number as written; `value` for a parameter.
     pub(crate) fn written(&self, value: u64) -> String {
         match self {
             Self::Given(count) => count.to_string(),
@@ -166,7 +166,7 @@ impl CountArg<'_> {
     }
 }
 
-/// A finite number, with the spelling it was written in.
+/// A finite number, with its spelling.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Number<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -193,7 +193,7 @@ pub(crate) struct Source<'a> {
     pub(crate) body: SourceBody<'a>,
 }
 
-/// Where a source's grains come from.
+/// The origin of a source's grains.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SourceBody<'a> {
     Recall(Box<Recall<'a>>),
@@ -208,7 +208,7 @@ pub(crate) struct BudgetClause<'a> {
     pub(crate) unit: Unit,
 }
 
-/// What a budget counts.
+/// The unit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Tokens,
@@ -225,17 +225,17 @@ pub(crate) enum FormatClause<'a> {
     Inline(Vec<SectionText<'a>>),
 }
 
-/// The format of an assembly, under the name it was given: a format's own, or that of its preset.
+/// The name of a format as written: a format's own, or that of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormatName {
     Of(Format),
-    /// sml.
+    /// Preset for sml.
     Structured,
-    /// markdown.
+    /// Preset for markdown.
     Readable,
-    /// text.
+    /// Preset for text.
     Compact,
-    /// json.
+    /// Preset for json.
     Data,
 }
 
@@ -244,12 +244,12 @@ impl FormatName {
     pub(crate) const PRESETS: [Self; 4] =
         [Self::Structured, Self::Readable, Self::Compact, Self::Data];
 
-    /// Every name.
+    /// Returns every name.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Format::ALL.into_iter().map(Self::Of).chain(Self::PRESETS)
     }
 
-    /// The name as written.
+    /// Returns the name as written.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Of(format) => format.name(),
@@ -260,7 +260,7 @@ impl FormatName {
         }
     }
 
-    /// The format it stands for.
+    /// Returns the format of the name.
     pub(crate) fn format(self) -> Format {
         match self {
             Self::Of(format) => format,
@@ -318,7 +318,7 @@ pub(crate) struct SetClause<'a> {
     pub(crate) value: Spanned<Literal<'a>>,
 }
 
-/// The statement a query makes, as `_cal.statement_type` names it.
+/// The type of a statement, as in `_cal.statement_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -347,12 +347,12 @@ pub enum StatementType {
     Supersede,
     /// REVERT.
     Revert,
-    /// DEFINE TEMPLATE: no statement, a request beside the twelve.
+    /// DEFINE TEMPLATE, a request beside the twelve statements.
     DefineTemplate,
 }
 
 impl Statement<'_> {
-    /// Which statement it is.
+    /// Returns the type of the statement.
     #[must_use]
     pub fn statement_type(&self) -> StatementType {
         match &self.0 {
@@ -361,8 +361,8 @@ impl Statement<'_> {
         }
     }
 
-    /// The tier it needs: 0 reads, 1 evolves. DEFINE TEMPLATE needs 0 for the session; what it does in
-    /// Tier 1 stays.
+    /// Returns the tier it needs: 0 reads, 1 evolves. DEFINE TEMPLATE needs 0 to store a template for the
+    /// session; run in Tier 1, it is stored for the namespace.
     #[must_use]
     pub fn tier(&self) -> u8 {
         match &self.0 {
@@ -371,7 +371,8 @@ impl Statement<'_> {
         }
     }
 
-    /// Whether a format that the host chooses can act on its answer: that of an ASSEMBLE, or of whole grains.
+    /// Returns `true` if a format chosen by the host affects its answer: for an ASSEMBLE, or for whole
+    /// grains.
     #[must_use]
     pub fn gives_text(&self) -> bool {
         match &self.0 {
@@ -380,7 +381,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Where its first keyword stands.
+    /// Returns the span of its first keyword.
     pub(crate) fn place(&self) -> Span {
         match &self.0 {
             Asked::Statement(request) => request.body.span,

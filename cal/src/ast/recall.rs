@@ -73,7 +73,7 @@ impl AsFormat {
 }
 
 impl Recall<'_> {
-    /// Whether it answers whole grains, which a format can write as text.
+    /// Returns `true` if it answers whole grains, which a format can render as text.
     pub(crate) fn gives_text(&self) -> bool {
         let cuts = |stage: &Spanned<Stage<'_>>| {
             matches!(
@@ -88,12 +88,12 @@ impl Recall<'_> {
 /// `IN "ns"` or `IN SCOPE "ns"`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Within<'a> {
-    /// The namespaces below it too.
+    /// True for SCOPE: the namespaces below it are included.
     pub(crate) scope: bool,
     pub(crate) namespace: TextArg<'a>,
 }
 
-/// Which thread: of a session by its id, or the whole one that holds a message.
+/// THREAD: a session by its id, or the thread that contains a message (CAL 8.1.1).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Thread<'a> {
     Session(TextArg<'a>),
@@ -114,14 +114,14 @@ pub(crate) struct Condition<'a> {
     pub(crate) test: Spanned<Test<'a>>,
 }
 
-/// A field of the table, or one of a domain profile.
+/// A CAL field, or a field of a domain profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ConditionField<'a> {
     Table(FieldRef),
     Domain { prefix: &'a str, name: &'a str },
 }
 
-/// What is asked of a field.
+/// The test of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test<'a> {
     Compare(Comparator, Spanned<Literal<'a>>),
@@ -132,12 +132,12 @@ pub(crate) enum Test<'a> {
     Is(&'static Category),
 }
 
-/// The values of an IN.
+/// The set of an IN.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum InSet<'a> {
-    /// Written out; a lone parameter may be the name of a LET.
+    /// Listed values; a single parameter may name a LET.
     Values(Vec<Spanned<Literal<'a>>>),
-    /// What a RECALL finds.
+    /// The result of a subquery.
     Recall(Box<Recall<'a>>, Extractor),
 }
 
@@ -155,21 +155,21 @@ pub(crate) enum Stage<'a> {
     Project(Project<'a>),
 }
 
-/// PROJECT: what is shown of a grain; at least one of the two is there.
+/// PROJECT: the fields shown of a grain (CAL 10.3.5); at least one of the two lists is present.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Project<'a> {
     pub(crate) content: Option<Vec<Spanned<ProjectField<'a>>>>,
     pub(crate) attr: Option<Vec<Spanned<ProjectField<'a>>>>,
 }
 
-/// A field PROJECT takes.
+/// A field that PROJECT accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ProjectField<'a> {
-    /// A field of the table, or one of a domain profile.
+    /// A CAL field, or a field of a domain profile.
     Of(ConditionField<'a>),
-    /// An attribute that types show, which is no field of its own.
+    /// An SML attribute that is no CAL field.
     Attribute(&'static str),
-    /// `x_name`, a field of the payload.
+    /// `x_name`, an extension field of the payload.
     Extra(&'a str),
 }
 
@@ -197,18 +197,18 @@ pub(crate) enum WithOption<'a> {
     IsoTimestamps,
     Summarize,
     Locale(TextArg<'a>),
-    /// `x_name` with the arguments it was given.
+    /// `x_name` with its arguments.
     Extension(&'a str, Vec<Spanned<Literal<'a>>>),
 }
 
-/// How answers are kept from saying the same: `mmr`, `mmr, lambda = n`, or `threshold, n`.
+/// Diversity of answers: `mmr`, `mmr, lambda = n`, or `threshold, n`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DiversityOf<'a> {
     Mmr(Option<Spanned<NumberArg<'a>>>),
     Threshold(Spanned<NumberArg<'a>>),
 }
 
-/// How fresh an answer must be; one machine is always linearizable, so all are met.
+/// The consistency requested. One machine is always linearizable, so every level is met.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Consistency<'a> {
     Eventual,
@@ -217,7 +217,7 @@ pub(crate) enum Consistency<'a> {
     Linearizable,
 }
 
-/// A level of disclosure as written; `headlines` and `standard` are one level with two names.
+/// A disclosure level as written; `headlines` and `standard` are two names of one level (ruling 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelName {
     Summary,
@@ -226,7 +226,7 @@ pub(crate) enum LevelName {
     Full,
 }
 
-/// What is taken out of each grain.
+/// The value extracted from each grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extractor {
     Subjects,

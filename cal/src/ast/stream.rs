@@ -1,9 +1,9 @@
-//! STREAM: which events of an ASSEMBLE are sent, and how much text in each.
+//! STREAM: the event classes and chunk size of a streamed ASSEMBLE (CAL 11.2).
 
 use super::CountArg;
 use crate::span::Spanned;
 
-/// What STREAM lists; nothing where it stands bare.
+/// The options of STREAM; empty if it has none.
 pub(crate) type StreamClause<'a> = Vec<Spanned<StreamOption<'a>>>;
 
 /// One option of STREAM.
@@ -18,11 +18,11 @@ pub(crate) enum StreamOption<'a> {
 }
 
 impl StreamOption<'_> {
-    /// Every option by the name it has.
+    /// The names of all options.
     pub(crate) const NAMES: [&'static str; 5] =
         ["progress", "budget", "chunks", "all", "chunk_size"];
 
-    /// The name as written.
+    /// Returns the name as written.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Progress => "progress",

@@ -1,4 +1,4 @@
-//! DEFINE TEMPLATE and FORMAT TEMPLATE, as they were written.
+//! DEFINE TEMPLATE and FORMAT TEMPLATE, as written (CAL 10.6).
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use grainstore_sml::Section;
 use super::Let;
 use crate::span::Spanned;
 
-/// DEFINE TEMPLATE, and the LETs before it.
+/// DEFINE TEMPLATE, with the LETs before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Definition<'a> {
     pub(crate) lets: Vec<Let<'a>>,
     pub(crate) name: Spanned<&'a str>,
-    /// EXTENDS: the name of a preset, or what is none.
+    /// EXTENDS: the name of a preset, unchecked.
     pub(crate) extends: Option<Spanned<&'a str>>,
     /// At least one.
     pub(crate) sections: Vec<SectionText<'a>>,
@@ -21,8 +21,8 @@ pub(crate) struct Definition<'a> {
 /// `HEADER { text }`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SectionText<'a> {
-    /// Placed at its keyword.
+    /// The span is that of its keyword.
     pub(crate) section: Spanned<Section>,
-    /// What counts of the text, placed where it stands.
+    /// The trimmed text of the section, with its span.
     pub(crate) text: Spanned<Cow<'a, str>>,
 }

@@ -1,4 +1,4 @@
-//! ASSEMBLE: labels, priority and budget (spec section 5).
+//! ASSEMBLE: labels, priority and budget (CAL 8.2).
 
 use grainstore_sml::Budget;
 
@@ -30,7 +30,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
                 Error::new(ErrorKind::BoundTwice, format!("two sources are called {label}"));
             return Err(error.at(span).suggest("give each source a label of its own"));
         }
-        // AS of the host stands for FORMAT, and shows no source.
+        // A format chosen by the host replaces FORMAT; it does not render the sources one by one.
         let formats = std::mem::take(&mut context.formats);
         let explains = context.explains;
         context.explains |= options::asks_explanation(assemble.options.as_ref());
@@ -65,7 +65,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
     })
 }
 
-/// The format a FORMAT names; none where it asks for a template.
+/// Returns the format named by FORMAT; `None` for a template.
 fn format_of(clause: &FormatClause<'_>) -> Option<Format> {
     match clause {
         FormatClause::Name(name) => Some(name.format()),
@@ -73,12 +73,12 @@ fn format_of(clause: &FormatClause<'_>) -> Option<Format> {
     }
 }
 
-/// The label written, or `source1`, `source2` ... by position.
+/// Returns the label as written, or `source1`, `source2` ... by position.
 fn label(source: &Source<'_>, at: usize) -> String {
     source.label.as_ref().map_or_else(|| format!("source{}", at + 1), |label| label.node.to_owned())
 }
 
-/// Where the grains of a source come from.
+/// Checks the origin of a source's grains.
 fn from(source: &Spanned<Source<'_>>, context: &mut Context<'_>) -> Result<SourceFrom> {
     match &source.node.body {
         SourceBody::Recall(recall) => {
@@ -97,7 +97,8 @@ fn from(source: &Spanned<Source<'_>>, context: &mut Context<'_>) -> Result<Sourc
     }
 }
 
-/// Every source once, highest priority first: those listed, then the others in FROM order.
+/// Returns the index of every source once, highest priority first: those listed, then the others in FROM
+/// order.
 fn priority(
     clause: Option<&Spanned<Vec<Spanned<&str>>>>,
     sources: &[SourcePlan],

@@ -1,4 +1,4 @@
-//! LET: names for what a RECALL finds, visible to what stands after them (spec section 5).
+//! LET: names for the result of a RECALL, visible to the statements after it (CAL 8.12).
 
 use super::plan::{LetPlan, RecallPlan};
 use super::{Context, recall};
@@ -11,25 +11,24 @@ use crate::span::{Span, Spanned};
 /// A LET in scope.
 pub(crate) struct Known {
     name: String,
-    /// Whether it gives values, else grains.
+    /// True if it holds values, false if it holds grains.
     gives_values: bool,
-    /// How many grains it asks for.
+    /// The number of grains it asks for.
     asked: u64,
-    /// How many LETs build on each other up to this one, itself included.
+    /// Length of the longest chain of LETs that ends with this one.
     depth: usize,
 }
 
-/// Which LETs can be seen, and how deep those used lie.
+/// The LETs in scope.
 #[derive(Default)]
 pub(crate) struct Bindings {
     known: Vec<Known>,
-    /// Whether they may be used here: the LETs of an ASSEMBLE see earlier ones, others do not.
+    /// True while LETs cannot be used: only those of an ASSEMBLE may use earlier ones.
     closed: bool,
     deepest_used: usize,
 }
 
-/// Checks the LETs of a query in order and brings them into scope; `builds` where they may use earlier
-/// ones.
+/// Checks the LETs of a query in order and adds them to the scope; with `builds` they may use earlier ones.
 pub(super) fn lets(
     lets: &[Let<'_>],
     builds: bool,
@@ -67,7 +66,7 @@ fn one(binding: &Let<'_>, context: &mut Context<'_>) -> Result<LetPlan> {
     Ok(LetPlan { name: binding.name.node.to_owned(), recall, extract: binding.extract })
 }
 
-/// A RECALL that another part of the query takes grains or values from.
+/// Checks a RECALL whose grains or values another part of the query takes.
 pub(super) fn feeding(
     mut plan: RecallPlan,
     extract: Option<Extractor>,
@@ -83,12 +82,12 @@ pub(super) fn feeding(
 }
 
 impl Bindings {
-    /// How many are in scope, to leave a scope with.
+    /// Returns the size of the scope, for [`Bindings::leave`].
     pub(super) fn mark(&self) -> usize {
         self.known.len()
     }
 
-    /// Forgets those brought in since the mark.
+    /// Removes the LETs added since the mark.
     pub(super) fn leave(&mut self, mark: usize) {
         self.known.truncate(mark);
     }
@@ -97,21 +96,21 @@ impl Bindings {
         self.known.iter().position(|known| known.name == name)
     }
 
-    /// Whether a LET of this name is in scope.
+    /// Returns `true` if a LET of this name is in scope.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.position(name).is_some()
     }
 
-    /// How many grains the LET at this place asks for.
+    /// Returns the number of grains that the LET at this index asks for.
     pub(super) fn asked(&self, at: usize) -> u64 {
         self.known.get(at).map_or(0, |known| known.asked)
     }
 
-    /// Where the LET of this name stands in the scope, for one that gives values or grains as
-    /// `wants_values` says; none where no LET has the name.
+    /// Returns the index of the LET of this name, which must hold values if `wants_values`, else grains;
+    /// `None` if no LET has the name.
     ///
     /// # Errors
-    /// E021 for one of the other kind, or where LETs cannot be used.
+    /// E021 for a LET of the other kind, or where LETs cannot be used.
     pub(super) fn find(
         &mut self,
         name: &Spanned<&str>,

@@ -1,4 +1,4 @@
-//! What a condition asks of a field, by what the field holds (spec section 4).
+//! Conditions on fields of the table, by the kind of the field (CAL 5.2, 6).
 
 use super::plan::{Feed, FeedFrom};
 use super::resolve::{hash_of, mismatch, text_of};
@@ -17,8 +17,8 @@ use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::types;
 
-/// Adds a condition, whose operator is known to fit, to the query; one that waits for values is the
-/// answer instead.
+/// Adds a condition, whose operator is known to fit, to the query; returns it instead if its values come
+/// from a LET or subquery.
 pub(super) fn add(
     field: FieldRef,
     test: &Spanned<Test<'_>>,
@@ -50,7 +50,7 @@ pub(super) fn add(
     Ok(None)
 }
 
-/// Where the values of an IN come from, unless they are written out.
+/// Returns the LET or subquery that supplies the values of an IN; `None` if they are listed.
 fn feed(set: &InSet<'_>, place: Span, context: &mut Context<'_>) -> Result<Option<FeedFrom>> {
     match set {
         InSet::Recall(inner, extractor) => {
@@ -68,14 +68,14 @@ fn feed(set: &InSet<'_>, place: Span, context: &mut Context<'_>) -> Result<Optio
     }
 }
 
-/// E011: the set of an IN is too large.
+/// Returns E011: the set of an IN is too large.
 pub(crate) fn too_many_values(place: Span) -> Error {
     let message = format!("IN has more than {} values", limits::IN_VALUES);
     let error = Error::new(ErrorKind::SetTooLarge, message).at(place);
     error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::IN_VALUES))
 }
 
-/// `field IN (...)`.
+/// Returns the predicate of `field IN (...)` with listed values.
 fn list(field: FieldRef, set: &InSet<'_>, context: &mut Context<'_>) -> Result<Predicate> {
     let InSet::Values(literals) = set else { return Ok(Predicate::among(field, Vec::new())) };
     let values = context.spread(literals)?;
@@ -95,7 +95,7 @@ fn list(field: FieldRef, set: &InSet<'_>, context: &mut Context<'_>) -> Result<P
     Ok(Predicate::among(field, wanted))
 }
 
-/// `field cmp value`, by what the field holds.
+/// Adds `field cmp value` to the query, by the kind of the field.
 fn compare(
     field: FieldRef,
     comparator: Comparator,
@@ -141,12 +141,12 @@ fn compare(
     Ok(())
 }
 
-/// `premises = hash` asks for a member, not for text.
+/// Returns `true` for `premises = hash`, which asks for a member of the list, not for text.
 fn is_membership(field: FieldRef, value: &Literal<'_>) -> bool {
     field.name == "premises" && matches!(value, Literal::Hash(_))
 }
 
-/// `query = text` looks everywhere, other fields in themselves.
+/// Adds a text search: `query` searches all fields, another field only itself.
 fn search(field: FieldRef, value: &Spanned<&Literal<'_>>, query: &mut Query) -> Result<()> {
     let text = text_of(value.node, value.span)?;
     let within = (field.name != "query").then_some(field.payload);
@@ -154,7 +154,7 @@ fn search(field: FieldRef, value: &Spanned<&Literal<'_>>, query: &mut Query) -> 
     Ok(())
 }
 
-/// A text to look for: E020 for one without a character to find.
+/// Returns a text query: E020 for blank text.
 pub(super) fn searched(text: &str, field: Option<&'static str>, place: Span) -> Result<Ask> {
     if text.trim().is_empty() {
         let error = Error::new(ErrorKind::WrongType, "there is nothing to search for");
@@ -163,7 +163,7 @@ pub(super) fn searched(text: &str, field: Option<&'static str>, place: Span) -> 
     Ok(Ask { text: text.to_owned(), field })
 }
 
-/// `score >= x` and `score > x`.
+/// Adds `score >= x` or `score > x`.
 fn floor(
     field: FieldRef,
     comparator: Comparator,
@@ -175,7 +175,7 @@ fn floor(
     Ok(())
 }
 
-/// A word of a closed list.
+/// Returns a word of a closed list.
 pub(super) fn closed<'l>(
     vocabulary: Vocabulary,
     name: &str,
@@ -192,7 +192,7 @@ pub(super) fn closed<'l>(
     Err(error.at(span).suggest(advice).valid(known))
 }
 
-/// A number, in 0..=1 where the field says so.
+/// Returns a number, in 0..=1 if `unit`.
 pub(super) fn number(unit: bool, value: &Literal<'_>, span: Span, name: &str) -> Result<f64> {
     let Literal::Number(number) = value else { return Err(mismatch("a number", value, span)) };
     if unit && !(0.0..=1.0).contains(&number.value) {
@@ -202,7 +202,7 @@ pub(super) fn number(unit: bool, value: &Literal<'_>, span: Span, name: &str) ->
     Ok(number.value)
 }
 
-/// `time` narrows the query; other times are conditions on their fields.
+/// Narrows the time range of the query for `time`; other times become conditions on their fields.
 fn period(field: FieldRef, range: TimeRange, query: &mut Query) {
     if field.name == "time" {
         query.time = query.time.and(range);
@@ -211,7 +211,7 @@ fn period(field: FieldRef, range: TimeRange, query: &mut Query) {
     }
 }
 
-/// `type = name`; it unlocks no fields.
+/// Narrows the query by `type = name`; it does not make fields of the type available.
 fn grain_type(
     value: &Spanned<&Literal<'_>>,
     context: &mut Context<'_>,
@@ -231,7 +231,7 @@ fn grain_type(
     Ok(())
 }
 
-/// `hash = h` finds its grain in any state.
+/// Restricts the query to the grain of `hash = h`, in any state.
 fn address(value: &Spanned<&Literal<'_>>, context: &Context<'_>, query: &mut Query) -> Result<()> {
     let found = context.address(&hash_of(value.node, value.span)?)?;
     query.visibility = Visibility::EVERYTHING;
@@ -242,7 +242,7 @@ fn address(value: &Spanned<&Literal<'_>>, context: &Context<'_>, query: &mut Que
     Ok(())
 }
 
-/// `namespace = ns` narrows like IN; beside an IN both hold.
+/// Narrows the query by `namespace = ns`, like IN; with an IN both hold.
 fn namespace(
     field: FieldRef,
     value: &Spanned<&Literal<'_>>,
@@ -259,7 +259,7 @@ fn namespace(
     Ok(())
 }
 
-/// The digits an address-valued field is compared with; a prefix stands for its grain.
+/// Returns the digits that an address field is compared with; a prefix is resolved to its grain's address.
 fn address_digits(value: &Spanned<&Literal<'_>>, context: &Context<'_>) -> Result<String> {
     match value.node {
         Literal::Hash(digits) if digits.len() < 64 => {
@@ -274,13 +274,13 @@ fn address_digits(value: &Spanned<&Literal<'_>>, context: &Context<'_>) -> Resul
     }
 }
 
-/// The texts of an array.
+/// Returns the texts of an array.
 pub(super) fn texts(literal: &Spanned<Literal<'_>>, context: &Context<'_>) -> Result<Vec<String>> {
     let items = context.array(literal)?;
     items.iter().map(|item| text_of(item.node, item.span).map(Into::into)).collect()
 }
 
-/// W001 for a relation in the reserved `mg:` space that OMS does not define.
+/// Warns with W001 of a relation in the reserved `mg:` space that OMS does not define.
 pub(super) fn note_unknown_relation(field: FieldRef, text: &str, context: &mut Context<'_>) {
     if field.name == "relation" && relations::is_unknown_mg(text) {
         let message = format!("\"{text}\" is not in the mg: vocabulary of OMS");

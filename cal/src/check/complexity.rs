@@ -1,5 +1,5 @@
-//! What a plan amounts to, before it runs: how much work it may be, what it does, and which types it names.
-//! Looks at the plan alone, so the same statement weighs the same in every store.
+//! The cost and properties of a plan before it runs: complexity points, operations and grain types. It
+//! reads the plan only, so a statement costs the same in every store.
 
 use grainstore_format::GrainType;
 use grainstore_sml::Budget;
@@ -10,28 +10,28 @@ use crate::limits;
 
 /// Points of a RECALL.
 const RECALL: u64 = 10;
-/// Points of words or a vector that are looked for.
+/// Points of a text or vector search.
 const SEARCH: u64 = 20;
 /// Points of following a thread from a message.
 const THREAD: u64 = 20;
 /// Points of a condition.
 const CONDITION: u64 = 1;
-/// Grains asked for that count as one point.
+/// Requested grains per point.
 const GRAINS_A_POINT: u64 = 10;
 /// Points of an option that compares grains with each other, or explains each.
 const OPTION: u64 = 20;
-/// Points of an ASSEMBLE beside its sources.
+/// Points of an ASSEMBLE in addition to its sources.
 const ASSEMBLE: u64 = 10;
-/// Tokens of a budget that count as one point.
+/// Budget tokens per point.
 const TOKENS_A_POINT: u64 = 100;
 /// Points of a HISTORY.
 const HISTORY: u64 = 20;
-/// Points of a statement that looks at one grain, or at none.
+/// Points of a statement that reads at most one grain.
 const LITTLE: u64 = 1;
 /// Points of a statement that writes.
 const WRITE: u64 = 20;
 
-/// A plan, weighed.
+/// Cost and properties of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Weighed {
     pub(crate) operations: Vec<Operation>,
@@ -39,7 +39,7 @@ pub(crate) struct Weighed {
     pub(crate) writes: Option<GrainType>,
     pub(crate) points: u64,
     pub(crate) asked: Option<u64>,
-    /// The recalls without shortcuts, where the checker made them.
+    /// The recalls without shortcuts, if the checker made them.
     pub(crate) desugared: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Weighed {
             Plan::History(HistoryPlan::Of(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_)) => {
                 self.does(Operation::History, HISTORY);
             }
-            // Nothing of it runs.
+            // The explained statement does not run.
             Plan::Explain(_) => self.does(Operation::Explain, LITTLE),
             Plan::Describe(_) => self.does(Operation::Describe, LITTLE),
             Plan::Batch(entries) => {

@@ -1,4 +1,4 @@
-//! WHERE: each condition against the field table (spec section 4).
+//! WHERE: checks each condition against the field table (CAL 5.2, 6).
 
 use std::borrow::Cow;
 
@@ -15,15 +15,15 @@ use crate::query::Query;
 use crate::span::Spanned;
 use crate::types;
 
-/// What the conditions of a statement come to.
+/// The result of checking the conditions of a statement.
 pub(super) struct Conditions {
     pub(super) feeds: Vec<Feed>,
-    /// The fields asked about, in order.
+    /// CAL names of the fields compared, in order.
     pub(super) matched: Vec<Cow<'static, str>>,
 }
 
-/// Checks the conditions of a statement about `grain_type` and adds them to the query; those that
-/// wait for another RECALL are answered.
+/// Checks the conditions of a statement about `grain_type` and adds them to the query; returns those whose
+/// values come from a LET or subquery.
 pub(super) fn conditions(
     conditions: &[Condition<'_>],
     grain_type: Option<GrainType>,
@@ -38,7 +38,7 @@ pub(super) fn conditions(
                 belongs(&field, grain_type)?;
                 takes(&field, &condition.test)?;
                 found.feeds.extend(comparison::add(row, &condition.test, context, query)?);
-                // What a search matches on only the grain can tell.
+                // For a search, the matching fields depend on the grain.
                 if row.name != "query" && row.shape != Shape::Score {
                     found.matched.push(row.name.into());
                 }
@@ -54,7 +54,7 @@ pub(super) fn conditions(
     Ok(found)
 }
 
-/// The type that a condition `type = ...` names, if one does.
+/// Returns the type named by a condition `type = ...`, if there is one.
 pub(super) fn type_named(
     conditions: &[Condition<'_>],
     context: &Context<'_>,
@@ -71,7 +71,7 @@ pub(super) fn type_named(
     Ok(None)
 }
 
-/// E060 and E061: the field must be common or of the named type.
+/// Checks that the field is common or of the named type: E060 or E061.
 pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<()> {
     let Some(owner) = field.node.owner.filter(|owner| Some(*owner) != grain_type) else {
         return Ok(());
@@ -94,7 +94,7 @@ pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) 
     Err(error.at(field.span))
 }
 
-/// E020: the operator must be one the field takes.
+/// Checks that the field takes the operator: E020.
 fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>) -> Result<()> {
     let operator = match &test.node {
         Test::Compare(comparator, _) => comparator.op(),

@@ -1,5 +1,5 @@
-//! A RECALL without its shortcuts, as EXPLAIN shows it (spec section 5): the same answer in longer
-//! words. What a LET or an IN takes out of it stands at its end, as it was written.
+//! A RECALL without shortcuts, as shown by EXPLAIN (CAL 8.5, 9): a longer form with the same answer. The
+//! extractor of a LET or an IN is at its end, as written.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use crate::predicate::Comparator;
 use crate::span::{Span, Spanned};
 use crate::types;
 
-/// The RECALL without shortcuts; `user` is the one MY stands for, and `extract` what is taken out of
-/// it, which cuts like any other end of a pipeline.
+/// Returns the RECALL without shortcuts. `user` replaces MY; `extract` is the extractor of a LET or an IN,
+/// which makes a default LIMIT unnecessary like any other end of a pipeline.
 pub(super) fn desugar<'a>(
     recall: &Recall<'a>,
     extract: Option<Extractor>,
@@ -57,7 +57,7 @@ pub(super) fn desugar<'a>(
     plain
 }
 
-/// THREAD "s" is a condition on events; THREAD FROM stays, nothing shorter says it.
+/// Replaces THREAD "s" by a condition on events; THREAD FROM stays, as it has no other form.
 fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
     let Some(thread) = plain.thread.take() else { return };
     plain.grain_type = types::by_plural("events").map(at);
@@ -75,7 +75,7 @@ fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
     }
 }
 
-/// RECENT before the stages, the default LIMIT after them.
+/// Adds RECENT before the stages, and the default LIMIT after them.
 fn stages(plain: &mut Recall<'_>) {
     if let Some(recent) = plain.recent.take() {
         plain.stages.insert(0, at(Stage::Limit(recent.node)));
@@ -88,7 +88,7 @@ fn stages(plain: &mut Recall<'_>) {
     }
 }
 
-/// A subquery loses its shortcuts too. Its extractor is the IN's, which prints it.
+/// Desugars a subquery. Its extractor is removed again, because the IN prints it.
 fn inner(condition: &mut Condition<'_>, user: Option<&str>) {
     if let Test::In(InSet::Recall(recall, extractor)) = &mut condition.test.node {
         **recall = desugar(recall, Some(*extractor), user);
@@ -100,7 +100,7 @@ fn sorts(recall: &Recall<'_>) -> bool {
     matches!(recall.stages.first(), Some(stage) if matches!(stage.node, Stage::OrderBy { .. }))
 }
 
-/// Whether a stage says how much is wanted, so that no default LIMIT follows.
+/// Returns `true` if a stage makes the default LIMIT unnecessary.
 fn cuts(recall: &Recall<'_>) -> bool {
     let cuts = |stage: &Stage<'_>| {
         !matches!(
@@ -135,7 +135,7 @@ fn literal(arg: TextArg<'_>) -> Literal<'_> {
     }
 }
 
-/// Syntax nobody wrote has no place.
+/// Wraps generated syntax, which has no span.
 fn at<T>(node: T) -> Spanned<T> {
     Spanned::new(node, Span::default())
 }

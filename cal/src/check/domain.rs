@@ -1,4 +1,4 @@
-//! Domain fields in WHERE: prefixes, their profiles, and the values they take (spec section 4).
+//! Domain fields in WHERE: prefixes, their profiles, and the values they take (CAL 12).
 
 use grainstore_format::Value;
 
@@ -11,7 +11,7 @@ use crate::limits;
 use crate::predicate::Predicate;
 use crate::span::{Span, Spanned};
 
-/// The prefixes of OMS appendix A and the profiles they belong to.
+/// The prefixes of OMS appendix A with their profiles.
 pub(crate) const DOMAINS: [(&str, &str); 7] = [
     ("hc", "healthcare"),
     ("legal", "legal"),
@@ -22,7 +22,7 @@ pub(crate) const DOMAINS: [(&str, &str); 7] = [
     ("int", "integration"),
 ];
 
-/// The condition on a domain field. `all` are the conditions of the statement.
+/// Returns the predicate of a condition on a domain field. `all` are the conditions of the statement.
 pub(super) fn predicate(
     (prefix, name): (&str, &str),
     test: &Spanned<Test<'_>>,
@@ -53,7 +53,7 @@ pub(super) fn predicate(
     }
 }
 
-/// W003 for an unknown prefix, W002 where the tag of its profile is not asked for.
+/// Warns with W003 of an unknown prefix, with W002 if the tag of its profile is not required.
 pub(super) fn warn(
     prefix: &str,
     full: &str,
@@ -81,7 +81,7 @@ pub(super) fn warn(
     Ok(())
 }
 
-/// A single value as grains hold it.
+/// Returns a single value in the form grains hold it.
 fn value(literal: &Literal<'_>, span: Span) -> Result<Value> {
     Ok(match literal {
         Literal::Text(text) => Value::from(&**text),

@@ -1,5 +1,5 @@
-//! Options that would change nothing where they stand: refused (E021), or warned of (W004) where the
-//! statement still answers what was meant. Nothing is dropped in silence.
+//! Options without effect on the answer: an error (E021), or a warning (W004) if the statement still
+//! answers what was meant. No option is ignored silently.
 
 use super::Context;
 use super::plan::{End, RecallPlan};
@@ -8,10 +8,10 @@ use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::span::Span;
 
-/// Holds the options of a RECALL to what it answers.
+/// Checks the options of a RECALL against the form of its answer.
 ///
 /// # Errors
-/// E021.
+/// E021 for an option that has no effect.
 pub(super) fn check(
     plan: &RecallPlan,
     recall: &Recall<'_>,
@@ -33,7 +33,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// E021: what is told of each grain, where no grains are answered.
+/// Checks an option that adds data to each grain: E021 if the answer has no grains.
 fn about_grains(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Result<()> {
     let Some(end) = answers(plan.end) else { return Ok(()) };
     let message = format!("{option} is told of grains, and {end}");
@@ -41,7 +41,7 @@ fn about_grains(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Resu
     Err(error.suggest("drop the option, or the last stage"))
 }
 
-/// W004: contradicted grains count, but no list of what speaks against them is shown.
+/// Warns with W004 if contradicted grains are included but the contradictions are not listed.
 fn lists(plan: &RecallPlan, context: &mut Context<'_>) {
     if let Some(end) = answers(plan.end) {
         let message =
@@ -50,7 +50,7 @@ fn lists(plan: &RecallPlan, context: &mut Context<'_>) {
     }
 }
 
-/// E021 where there can be no text; W004 where nobody asked for one.
+/// Checks an option that shapes text: E021 if the answer has no text; W004 if no text was requested.
 fn shapes_text(
     plan: &RecallPlan,
     option: &WithOption<'_>,
@@ -70,7 +70,7 @@ fn shapes_text(
     Ok(())
 }
 
-/// What is answered in place of grains.
+/// Returns the form of an answer that has no grains.
 fn answers(end: End) -> Option<&'static str> {
     match end {
         End::Grains => None,

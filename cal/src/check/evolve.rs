@@ -1,4 +1,4 @@
-//! ADD, SUPERSEDE and REVERT: which fields may be set to what, and why (spec section 5).
+//! ADD, SUPERSEDE and REVERT: settable fields, their values, and the reason (CAL 5.3, 8.8 to 8.10).
 
 use grainstore_format::{ContentAddress, GrainType, Map, Value};
 
@@ -15,19 +15,19 @@ use crate::span::Spanned;
 use crate::suggest;
 use crate::types;
 
-/// A field SET can write.
+/// A field that SET can write.
 struct Settable {
     name: &'static str,
     /// The payload field it is written to.
     payload: &'static str,
     kind: Kind,
-    /// The only type that has it; none for all three.
+    /// The only type that has it; `None` if all addable types do.
     owner: Option<GrainType>,
-    /// Whether SUPERSEDE takes it too.
+    /// True if SUPERSEDE takes it too.
     evolves: bool,
 }
 
-/// What a settable field takes.
+/// The kind of value a settable field takes.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
@@ -118,7 +118,7 @@ pub(super) fn revert(revert: &Revert<'_>, context: &Context<'_>) -> Result<Rever
     Ok(RevertPlan { target, reason: reason(&revert.reason, context)? })
 }
 
-/// The row of a SET clause: E017 for a name no SET knows.
+/// Returns the row of a SET clause: E017 for an unknown name.
 fn settable(
     clause: &SetClause<'_>,
     usable: &impl Fn(&Settable) -> bool,
@@ -137,7 +137,7 @@ fn names(usable: &impl Fn(&Settable) -> bool) -> impl Iterator<Item = &'static s
     names.into_iter()
 }
 
-/// Writes the value of a clause: E009 when the field is set already.
+/// Writes the value of a clause: E009 if the field is set already.
 fn write(
     row: &Settable,
     clause: &SetClause<'_>,
@@ -172,7 +172,7 @@ fn write(
     Ok(())
 }
 
-/// The goals a new one waits for: E046 for one the session does not see.
+/// Resolves the goals that a new one depends on: E046 for one the session cannot see.
 fn goals(
     literal: &Spanned<Literal<'_>>,
     context: &Context<'_>,
@@ -189,7 +189,7 @@ fn goals(
     Ok(Value::from(depends_on.iter().map(ToString::to_string).collect::<Vec<_>>()))
 }
 
-/// REASON: E016 when blank or longer than 500 characters.
+/// Returns REASON: E016 if blank or longer than 500 characters.
 fn reason(reason: &Spanned<TextArg<'_>>, context: &Context<'_>) -> Result<String> {
     let text = context.text(&reason.node, reason.span)?;
     if text.trim().is_empty() {

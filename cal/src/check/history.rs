@@ -1,4 +1,4 @@
-//! HISTORY: of one grain, or of everything ever said about a subject and relation.
+//! HISTORY: of one grain, or of all grains with a subject and relation (CAL 8.4).
 
 use super::comparison::note_unknown_relation;
 use super::plan::HistoryPlan;

@@ -1,6 +1,7 @@
-//! Syntax tree to plan: parameters bound, shortcuts desugared, rules of the language held.
+//! The checker: syntax tree to plan, with parameters bound, shortcuts desugared and the rules of the
+//! language enforced.
 //!
-//! What passes here can be run without looking at syntax again. Errors keep the places of the tree.
+//! A plan runs without its syntax tree. Errors keep the spans of the tree.
 
 mod assemble;
 mod bindings;
@@ -36,29 +37,29 @@ use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
 pub(crate) use comparison::too_many_values;
 pub(crate) use resolve::ambiguous;
 
-/// What checking needs to know of the request, and what it has to say about it.
+/// The context of a request, and the warnings collected while checking it.
 pub(crate) struct Context<'c> {
     pub(crate) memory: &'c dyn Memory,
     pub(crate) params: &'c Params,
     pub(crate) now: EpochMs,
     pub(crate) warnings: Vec<Warning>,
-    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    /// The host's default LIMIT for a RECALL that states none, if it is lower than CAL's.
     pub(crate) few: Option<u64>,
     bindings: Bindings,
-    /// Whether the plan is only shown, so that its desugared form is wanted.
+    /// True if the desugared form is needed, because the plan is only shown.
     explains: bool,
-    /// Whether the host shows grains as text where no AS asks for it.
+    /// True if the host renders grains as text even without AS.
     pub(crate) formats: bool,
-    /// Whether a consistency was asked for.
+    /// True if a consistency level was requested.
     pub(crate) consistency: bool,
-    /// Whether an answer that is kept would have done.
+    /// True if a cached answer was allowed.
     pub(crate) cache: bool,
 }
 
 /// Checks a query and turns it into a plan.
 ///
 /// # Errors
-/// The first rule broken, with its place.
+/// The first rule broken, with its span.
 pub(crate) fn check(asked: &Statement<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
     match &asked.0 {
         Asked::Statement(request) => check_request(request, context),
@@ -66,7 +67,7 @@ pub(crate) fn check(asked: &Statement<'_>, context: &mut Context<'_>) -> Result<
     }
 }
 
-/// The same for LETs and a statement.
+/// Checks LETs and a statement.
 fn check_request(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
     let mark = context.bindings.mark();
     let builds = match &request.body.node {
@@ -81,11 +82,11 @@ fn check_request(request: &Request<'_>, context: &mut Context<'_>) -> Result<Req
     checked
 }
 
-/// Turns conditions that stand alone into a query. A condition on `type` names the type whose fields
-/// the others may ask about.
+/// Turns conditions without a statement into a query. A condition on `type` names the type whose fields the
+/// others may use.
 ///
 /// # Errors
-/// As [`check`]; E002 for a condition that waits for the answer of another RECALL.
+/// Those of [`check`]; E002 for a condition that needs the answer of another RECALL.
 pub(crate) fn conditions(given: &[Condition<'_>], context: &mut Context<'_>) -> Result<Query> {
     let mut query = Query::default();
     let grain_type = condition::type_named(given, context)?;
@@ -128,7 +129,7 @@ fn set_operation(set: &SetOp<'_>, context: &mut Context<'_>) -> Result<SetPlan> 
     Ok(SetPlan { left, operator: set.operator, right })
 }
 
-/// An operand, which must yield grains.
+/// Checks an operand, which must yield grains.
 fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
     let checked = check_request(request, context)?;
     let place = request.body.span;
@@ -144,7 +145,7 @@ fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPl
     Ok(checked)
 }
 
-/// The entries of a BATCH, each placed at its statement; errors stay in their slot.
+/// Checks the entries of a BATCH, each with the span of its statement; errors stay in their slot.
 fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(Spanned<String>, Result<Plan>)> {
     let slot = |entry: &Entry<'_>| {
         let plan = statement(&entry.body.node, entry.body.span, context);
@@ -164,7 +165,7 @@ fn explain(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Pl
 }
 
 impl<'c> Context<'c> {
-    /// The context of one request.
+    /// Returns the context of one request.
     pub(crate) fn new(
         memory: &'c dyn Memory,
         params: &'c Params,
@@ -176,7 +177,7 @@ impl<'c> Context<'c> {
         Self { memory, params, now, warnings, few, bindings, explains, formats, consistency, cache }
     }
 
-    /// Notes a warning, each code and message once.
+    /// Adds a warning, unless the same code and message is there already.
     pub(crate) fn warn(&mut self, code: &'static str, message: String) {
         let warning = Warning { code, message };
         if !self.warnings.contains(&warning) {

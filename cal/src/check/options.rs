@@ -1,4 +1,4 @@
-//! WITH: what the options mean for a RECALL and for an ASSEMBLE.
+//! WITH: the options of a RECALL and of an ASSEMBLE.
 
 use grainstore_format::GrainType;
 use grainstore_sml::{Disclosure, Level};
@@ -15,7 +15,7 @@ use crate::span::Spanned;
 
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 
-/// The options of a RECALL about `grain_type`.
+/// Checks the options of a RECALL about `grain_type`.
 pub(super) fn of_recall(
     options: Option<&Options<'_>>,
     grain_type: Option<GrainType>,
@@ -27,7 +27,7 @@ pub(super) fn of_recall(
     read(options, context)
 }
 
-/// The options of an ASSEMBLE of these sources; those about grains are handed to each.
+/// Checks the options of an ASSEMBLE of these sources; those about grains are passed on to each source.
 pub(super) fn of_assemble(
     options: Option<&Options<'_>>,
     sources: &[SourceType],
@@ -39,13 +39,13 @@ pub(super) fn of_assemble(
     read(options, context)
 }
 
-/// Whether an option of an ASSEMBLE asks how its sources were found.
+/// Returns `true` if an option of an ASSEMBLE asks for explanations of its sources.
 pub(super) fn asks_explanation(options: Option<&Options<'_>>) -> bool {
     let mut all = options.into_iter().flat_map(|options| &options.node);
     all.any(|option| option.node == WithOption::Explanation)
 }
 
-/// Hands what an ASSEMBLE asks about grains to one of its sources, beside what that one asks itself.
+/// Adds the options of an ASSEMBLE about grains to those of one of its sources.
 pub(super) fn hand_over(show: &Show, plan: &mut RecallPlan) {
     let of = &mut plan.show;
     of.told = show.tells_of_grains();
@@ -64,7 +64,7 @@ pub(super) fn hand_over(show: &Show, plan: &mut RecallPlan) {
     }
 }
 
-/// The fields of `dedup`.
+/// Returns the fields of `dedup`.
 fn deduplicated<'o>(
     options: Option<&'o Options<'_>>,
 ) -> impl Iterator<Item = &'o Spanned<FieldRef>> {
@@ -74,7 +74,7 @@ fn deduplicated<'o>(
     })
 }
 
-/// E060 and E061: a field of one type needs a source that names it. What a LET holds it named itself.
+/// Checks that a field of one type has a source of that type: E060 or E061. A LET was checked by itself.
 fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceType]) -> Result<()> {
     let has = |source: &SourceType| match source {
         SourceType::Named(named) => Some(*named) == field.node.owner,
@@ -113,14 +113,14 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
             WithOption::ProgressiveDisclosure(level) => {
                 show.disclosure = Some(level.map_or(Disclosure::Auto, fixed));
             }
-            // One machine is always linearizable: whatever is asked for is met, and the answer says so.
+            // A single machine is always linearizable, so every level is met; the answer says so.
             WithOption::Consistency(demand) => {
                 if let Consistency::Bounded(seconds) = demand {
                     not_negative(seconds, context)?;
                 }
                 context.consistency = true;
             }
-            // A permission that is not used: an answer kept past an erasure would show what is gone.
+            // Not used, although allowed: an answer cached beyond an erasure would show erased grains.
             WithOption::Cache(seconds) => {
                 context.whole(seconds, option.span)?;
                 context.cache = true;
@@ -141,7 +141,7 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
     Ok(show)
 }
 
-/// How answers are kept apart, by a number from 0 to 1; E006 beyond.
+/// Returns the diversity of an option, whose number lies in 0..=1; E006 otherwise.
 fn diversity(of: &DiversityOf<'_>, context: &Context<'_>) -> Result<Diversity> {
     let share = |number: &Spanned<NumberArg<'_>>, name: &str| {
         let value = context.number(number)?;
@@ -158,7 +158,7 @@ fn diversity(of: &DiversityOf<'_>, context: &Context<'_>) -> Result<Diversity> {
     })
 }
 
-/// E006: a bound on staleness lies in no past.
+/// Checks the bound of a staleness: E006 if negative.
 fn not_negative(seconds: &Spanned<NumberArg<'_>>, context: &Context<'_>) -> Result<()> {
     if context.number(seconds)? >= 0.0 {
         return Ok(());
@@ -175,7 +175,7 @@ fn fixed(level: LevelName) -> Disclosure {
     })
 }
 
-/// E021: duplicates are told by fields that hold one value of their own.
+/// Checks the field of `dedup`: E021 unless it holds a single value.
 fn comparable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     let one = match field.node.shape {
         Shape::List | Shape::Hash | Shape::Score => false,

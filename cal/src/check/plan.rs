@@ -1,4 +1,4 @@
-//! Checked statements, ready to run: no syntax, no parameters, no phrases.
+//! Checked statements, ready to run: without syntax, parameters or time phrases.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,11 +22,11 @@ pub(crate) struct RequestPlan {
     pub(crate) plan: Plan,
 }
 
-/// A LET.
+/// A checked LET.
 pub(crate) struct LetPlan {
     pub(crate) name: String,
     pub(crate) recall: RecallPlan,
-    /// What it takes out of each grain; none keeps the grains.
+    /// The value it extracts from each grain; `None` keeps the grains.
     pub(crate) extract: Option<Extractor>,
 }
 
@@ -39,13 +39,13 @@ pub(crate) enum Plan {
     History(HistoryPlan),
     Explain(Box<ExplainPlan>),
     Describe(Describe),
-    /// An entry that was refused keeps its error.
+    /// A refused entry keeps its error.
     Batch(Vec<(Spanned<String>, Result<Plan>)>),
     Coalesce(Vec<RecallPlan>),
     Add(AddPlan),
     Supersede(SupersedePlan),
     Revert(RevertPlan),
-    /// DEFINE TEMPLATE, which is no statement.
+    /// DEFINE TEMPLATE, a request beside the statements.
     Define(DefinePlan),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SetPlan {
     pub(crate) right: RequestPlan,
 }
 
-/// An EXPLAIN: the statement that does not run.
+/// An EXPLAIN, with the statement that does not run.
 pub(crate) struct ExplainPlan {
     pub(crate) statement: String,
     pub(crate) statement_type: StatementType,
@@ -64,59 +64,59 @@ pub(crate) struct ExplainPlan {
     pub(crate) plan: Plan,
 }
 
-/// A RECALL: what to look for, what to do with it, how to show it.
+/// A RECALL: query, pipeline, and presentation of the grains.
 pub(crate) struct RecallPlan {
     pub(crate) query: Query,
-    /// ABOUT: the text to search for where no grain has it as its subject.
+    /// ABOUT: the text to search for if no grain has it as its subject.
     pub(crate) otherwise: Option<String>,
-    /// Conditions that wait for what another RECALL finds.
+    /// Conditions whose values come from a LET or another RECALL.
     pub(crate) feeds: Vec<Feed>,
-    /// THREAD FROM: the message whose whole thread is meant.
+    /// THREAD FROM: the message whose whole thread is recalled.
     pub(crate) thread: Option<ThreadOf>,
-    /// The pipeline in order, defaults included.
+    /// The stages of the pipeline in order, defaults included.
     pub(crate) steps: Vec<Step>,
-    /// Whether the last step is the LIMIT nobody wrote.
+    /// True if the last step is the default LIMIT.
     pub(crate) limited_by_default: bool,
-    /// What becomes of the grains at its end.
+    /// The form of the answer.
     pub(crate) end: End,
-    /// SELECT: the fields shown of each grain; none shows all.
+    /// SELECT: the fields shown of each grain; `None` shows all.
     pub(crate) select: Option<Vec<FieldRef>>,
-    /// PROJECT: what is shown of each grain in place of what its type shows.
+    /// PROJECT: the fields shown in text, in place of those of the type.
     pub(crate) project: Option<ProjectPlan>,
-    /// The type it names.
+    /// The grain type it names.
     pub(crate) grain_type: Option<GrainType>,
-    /// The fields the query asks about.
+    /// CAL names of the fields the query compares.
     pub(crate) matched_fields: Vec<Cow<'static, str>>,
     /// AS of whole grains.
     pub(crate) format: Option<Format>,
     /// AS of what SELECT, COUNT, GROUP BY and the extractors answer.
     pub(crate) rows: Option<RowFormat>,
     pub(crate) show: Show,
-    /// The statement without shortcuts, where someone wants to see it.
+    /// The statement without shortcuts, if it will be shown.
     pub(crate) desugared: Option<String>,
 }
 
-/// What is shown of a grain.
+/// The fields that PROJECT shows of a grain.
 pub(crate) struct ProjectPlan {
     pub(crate) place: Span,
-    /// Its text; none keeps that of the type.
+    /// Fields of the content; `None` keeps those of the type.
     pub(crate) content: Option<Vec<Projected>>,
     pub(crate) attr: Vec<Projected>,
 }
 
-/// One value that is shown of a grain.
+/// One field that PROJECT shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Projected {
     Field(FieldRef),
-    /// What types show under this name.
+    /// An SML attribute.
     Attribute(&'static str),
-    /// A field of a domain profile, prefix included.
+    /// A field of a domain profile, with its prefix.
     Domain(String),
     Payload(String),
 }
 
 impl Projected {
-    /// The name it has where it is shown.
+    /// Returns its name in the text.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Field(field) => field.name,
@@ -126,21 +126,21 @@ impl Projected {
     }
 }
 
-/// `field IN (...)` with values that are found first.
+/// `field IN (...)` with values that are determined when the plan runs.
 pub(crate) struct Feed {
     pub(crate) field: FieldRef,
     pub(crate) place: Span,
     pub(crate) from: FeedFrom,
 }
 
-/// Where the values of a [`Feed`] come from.
+/// The origin of the values of an IN.
 pub(crate) enum FeedFrom {
     Recall(Box<RecallPlan>, Extractor),
-    /// Its place among the LETs in scope.
+    /// Its index among the LETs in scope.
     Let(usize),
 }
 
-/// The message of THREAD FROM; no address where the prefix leads nowhere.
+/// The message of THREAD FROM; `address` is `None` if the prefix matches no grain.
 pub(crate) struct ThreadOf {
     pub(crate) message: Spanned<HashPrefix>,
     pub(crate) address: Option<ContentAddress>,
@@ -150,13 +150,13 @@ pub(crate) struct ThreadOf {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     Sort(SortKey),
-    /// One grain a value of the field, the first.
+    /// Keeps the first grain for each value of the field.
     Dedup(FieldRef),
     Skip(u64),
     Take(u64),
 }
 
-/// What a pipeline answers.
+/// The form of a pipeline's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
     Grains,
@@ -173,16 +173,16 @@ pub(crate) struct SortKey {
 }
 
 impl SortKey {
-    /// Whether it is the time of a grain, which memories visit by.
+    /// Returns `true` for `time`, the order in which memories visit grains.
     pub(crate) fn is_by_time(&self) -> bool {
         self.field.name == "time"
     }
 }
 
-/// How grains are shown.
+/// Presentation options of grains.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Show {
-    /// WITH superseded: each result tells its state.
+    /// WITH superseded: each result has its state.
     pub(crate) state: bool,
     /// WITH score_breakdown.
     pub(crate) score_breakdown: bool,
@@ -192,7 +192,7 @@ pub(crate) struct Show {
     pub(crate) provenance: bool,
     /// WITH contradiction_detection.
     pub(crate) contradictions: bool,
-    /// WITH progressive_disclosure; none without it.
+    /// WITH progressive_disclosure.
     pub(crate) disclosure: Option<Disclosure>,
     /// WITH iso_timestamps.
     pub(crate) iso_timestamps: bool,
@@ -202,12 +202,12 @@ pub(crate) struct Show {
     pub(crate) diversity: Option<Diversity>,
     /// WITH dedup(field).
     pub(crate) dedup: Option<FieldRef>,
-    /// Of a source: the ASSEMBLE around it asks what is told of each grain.
+    /// For a source: the enclosing ASSEMBLE asks for data about each grain.
     pub(crate) told: bool,
 }
 
 impl Show {
-    /// Whether something is told of each grain beside what it says.
+    /// Returns `true` if data is added to each grain beside its content.
     pub(crate) fn tells_of_grains(&self) -> bool {
         self.state
             || self.score_breakdown
@@ -225,28 +225,28 @@ pub(crate) struct AssemblePlan {
     /// Indexes of the sources, highest priority first, each once.
     pub(crate) priority: Vec<usize>,
     pub(crate) budget: Budget,
-    /// FORMAT, where it was written.
+    /// FORMAT, if written.
     pub(crate) format: Option<Format>,
-    /// FORMAT TEMPLATE, in its place.
+    /// FORMAT TEMPLATE, if written.
     pub(crate) template: Option<Template>,
-    /// Whether BUDGET was written.
+    /// True if BUDGET was written.
     pub(crate) budgeted: bool,
     pub(crate) stream: StreamPlan,
     pub(crate) show: Show,
 }
 
-/// Which events of an ASSEMBLE are sent, where its host streams it.
+/// The events of an ASSEMBLE that are sent if the host streams it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPlan {
-    /// Whether STREAM was written.
+    /// True if STREAM was written.
     pub(crate) written: bool,
-    /// That the assembly began and ended, and its sources.
+    /// Start and end of the assembly and of its sources.
     pub(crate) progress: bool,
-    /// Duplicates, shares of the budget, levels.
+    /// Deduplication, budget shares, disclosure levels.
     pub(crate) budget: bool,
     /// The text.
     pub(crate) chunks: bool,
-    /// How much text a chunk is to have.
+    /// Maximum tokens of a chunk.
     pub(crate) chunk_tokens: usize,
 }
 
@@ -258,7 +258,7 @@ impl Default for StreamPlan {
     }
 }
 
-/// The options it amounts to, as STREAM lists them.
+/// Prints the effective options, as STREAM lists them.
 impl fmt::Display for StreamPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let asked = [("progress", self.progress), ("budget", self.budget), ("chunks", self.chunks)];
@@ -270,7 +270,7 @@ impl fmt::Display for StreamPlan {
 }
 
 impl StreamPlan {
-    /// Asks for every event.
+    /// Selects every event.
     pub(crate) fn everything(&mut self) {
         (self.progress, self.budget, self.chunks) = (true, true, true);
     }
@@ -282,14 +282,14 @@ pub(crate) struct SourcePlan {
     pub(crate) from: SourceFrom,
 }
 
-/// Where a source's grains come from.
+/// The origin of a source's grains.
 pub(crate) enum SourceFrom {
     Recall(Box<RecallPlan>),
-    /// Its place among the LETs in scope, and how many grains that asks for.
+    /// Its index among the LETs in scope, and the number of grains that LET asks for.
     Let(usize, u64),
 }
 
-/// What is known of the type of a source's grains.
+/// The type of a source's grains, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SourceType {
     Named(GrainType),
@@ -306,11 +306,11 @@ pub(crate) enum HistoryPlan {
 
 /// An ADD: the fields that were set, under payload names.
 pub(crate) struct AddPlan {
-    /// Where the type is named.
+    /// Span of the type name.
     pub(crate) place: Span,
     pub(crate) grain_type: GrainType,
     pub(crate) fields: Map,
-    /// Goals this one waits for.
+    /// Goals that the new goal depends on.
     pub(crate) depends_on: Vec<ContentAddress>,
     pub(crate) reason: String,
 }
@@ -322,23 +322,23 @@ pub(crate) struct SupersedePlan {
     pub(crate) reason: String,
 }
 
-/// A REVERT: the version whose predecessor is to speak again.
+/// A REVERT: the version whose predecessor becomes current again in a new grain.
 pub(crate) struct RevertPlan {
     pub(crate) target: Spanned<HashPrefix>,
     pub(crate) reason: String,
 }
 
-/// A DEFINE TEMPLATE, whose texts hold to all rules.
+/// A DEFINE TEMPLATE whose texts are valid.
 pub(crate) struct DefinePlan {
     pub(crate) name: Spanned<String>,
-    /// The preset it extends, where it says so.
+    /// The preset it extends, if written.
     pub(crate) extends: Option<String>,
     /// The definition in normal form.
     pub(crate) text: String,
 }
 
 impl Plan {
-    /// The grain a statement replaces, as it was named.
+    /// Returns the grain that the statement replaces, as it was named.
     pub(crate) fn target(&mut self) -> Option<&mut Spanned<HashPrefix>> {
         match self {
             Self::Supersede(plan) => Some(&mut plan.target),
@@ -359,7 +359,7 @@ impl Plan {
 }
 
 impl SourceFrom {
-    /// The type it names; whatever a LET named is not asked again.
+    /// Returns the type it names; a LET was checked by itself.
     pub(crate) fn grain_type(&self) -> SourceType {
         match self {
             Self::Recall(plan) => plan.grain_type.map_or(SourceType::Any, SourceType::Named),
@@ -367,7 +367,7 @@ impl SourceFrom {
         }
     }
 
-    /// What its PROJECT shows.
+    /// Returns its PROJECT.
     pub(crate) fn project(&self) -> Option<&ProjectPlan> {
         match self {
             Self::Recall(plan) => plan.project.as_ref(),
@@ -375,7 +375,7 @@ impl SourceFrom {
         }
     }
 
-    /// How many grains it asks for.
+    /// Returns the number of grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
         match self {
             Self::Recall(plan) => plan.asked(),
@@ -385,8 +385,8 @@ impl SourceFrom {
 }
 
 impl RecallPlan {
-    /// What is done to the grains of a query in order. A leading sort by time is the order a memory visits
-    /// in anyway, but for a search, which gives the best first.
+    /// Returns the steps to apply to the grains of a query. A leading sort by time is left out, because
+    /// memories visit in that order anyway; a search visits best first, so it stays.
     pub(crate) fn steps_after(&self, query: &Query) -> &[Step] {
         match self.steps.split_first() {
             Some((Step::Sort(key), rest)) if key.is_by_time() && query.search().is_none() => rest,
@@ -394,7 +394,7 @@ impl RecallPlan {
         }
     }
 
-    /// How many grains it asks for.
+    /// Returns the number of grains it asks for; `u64::MAX` without a limit.
     pub(crate) fn asked(&self) -> u64 {
         let takes = self.steps.iter().filter_map(|step| match step {
             Step::Take(count) => Some(*count),
@@ -403,7 +403,8 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// E021 for AS, PROJECT, and for what shapes its text, where nobody would see it.
+    /// Checks that AS, PROJECT and options that shape text are absent where the text would not be shown:
+    /// E021.
     pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
         let of_project = self
             .project
@@ -426,17 +427,17 @@ impl RecallPlan {
         Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest(advice))
     }
 
-    /// Lets everything through where no LIMIT was written.
+    /// Removes the default LIMIT.
     pub(crate) fn drop_default_limit(&mut self) {
         if std::mem::take(&mut self.limited_by_default) {
             self.steps.pop();
         }
     }
 
-    /// Holds a RECALL inside `outer` to what is of use there: whole grains and nothing beside them.
+    /// Checks that a RECALL inside `outer` yields whole grains, without data beside them.
     ///
     /// # Errors
-    /// E021.
+    /// E021 otherwise.
     pub(crate) fn yields_grains(&self, outer: &str, place: Span) -> Result<()> {
         let beside = self.show.explanation || self.show.provenance || self.show.score_breakdown;
         let (what, advice) = match (self.end, &self.select) {

@@ -1,4 +1,4 @@
-//! PROJECT: the fields it shows (spec sections 3, 4 and 8).
+//! PROJECT: the fields it shows (CAL 10.3.5).
 
 use grainstore_format::GrainType;
 

@@ -1,4 +1,4 @@
-//! RECALL: shortcuts desugared into one query (spec section 5).
+//! RECALL: shortcuts desugared into one query (CAL 8.1, 9).
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     recall_for(recall, None, context)
 }
 
-/// The same for one that a LET or an IN takes `extract` out of.
+/// Checks a RECALL from which a LET or an IN takes `extract`.
 pub(super) fn recall_for(
     recall: &Recall<'_>,
     extract: Option<Extractor>,
@@ -92,7 +92,7 @@ pub(super) fn recall_for(
     Ok(plan)
 }
 
-/// The pairs of shortcuts that could mean two things: E060.
+/// Refuses pairs of shortcuts that would be ambiguous: E060 (CAL 9.8).
 fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
     let stage = |wanted: fn(&Stage<'_>) -> bool| {
         recall.stages.iter().find(|stage| wanted(&stage.node)).map(|stage| stage.span)
@@ -123,7 +123,7 @@ fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The type the statement is about; THREAD implies events.
+/// Returns the type the statement is about; THREAD implies events.
 fn named_type(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<Option<GrainType>> {
     if let Some(name) = &recall.grain_type {
         hint_at_old_name(name.node, context);
@@ -140,7 +140,7 @@ fn named_type(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<Option<G
     }
 }
 
-/// W102 for an old name of a type.
+/// Warns with W102 of an old name of a type.
 pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
     if name.old {
         let plural = types::plural_of(name.grain_type);
@@ -149,7 +149,7 @@ pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
     }
 }
 
-/// MY and ABOUT, whose text is answered.
+/// Adds MY and ABOUT; returns the text of ABOUT.
 fn people(
     recall: &Recall<'_>,
     context: &Context<'_>,
@@ -171,7 +171,7 @@ fn people(
     Ok(Some(subject.to_owned()))
 }
 
-/// LIKE.
+/// Adds LIKE.
 fn like(recall: &Recall<'_>, context: &Context<'_>, query: &mut Query) -> Result<()> {
     if let Some(like) = &recall.like {
         let text = context.text(&like.node, like.span)?;
@@ -180,7 +180,7 @@ fn like(recall: &Recall<'_>, context: &Context<'_>, query: &mut Query) -> Result
     Ok(())
 }
 
-/// THREAD: the events of a session, or a message whose thread is looked for later.
+/// Adds THREAD: the events of a session, or returns the message whose thread is resolved later.
 fn thread(
     recall: &Recall<'_>,
     context: &Context<'_>,
@@ -204,7 +204,7 @@ fn thread(
     }
 }
 
-/// SINCE and BETWEEN.
+/// Adds SINCE and BETWEEN. SINCE ends now (ruling 9).
 fn times(
     recall: &Recall<'_>,
     context: &Context<'_>,
@@ -228,14 +228,14 @@ fn times(
     Ok(())
 }
 
-/// IN: the namespaces to look at, never wider than the session.
+/// Returns the namespaces of IN, never wider than the session's.
 pub(super) fn reach(within: &Within<'_>, span: Span, context: &mut Context<'_>) -> Result<Reach> {
     let namespace = context.text(&within.namespace, span)?.to_owned();
     let namespace = own_or(namespace, context);
     Ok(if within.scope { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
 }
 
-/// The namespace; the session's own in place of one outside it, with W101.
+/// Returns the namespace; the session's own, with W101, for one outside it.
 pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
     let own = own(context.memory.scope()).filter(|own| !is_within(&namespace, own));
     let Some(own) = own.map(str::to_owned) else { return namespace };
@@ -244,14 +244,14 @@ pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
     own
 }
 
-/// The namespace of the session, if it is of one. Grains without a namespace belong to the shared
-/// partition, and so does a session of the empty one.
+/// Returns the namespace of the session, if it has one. Grains without a namespace are in the shared
+/// partition, and so is a session with an empty namespace.
 fn own(scope: &Scope) -> Option<&str> {
     scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED } else { own })
 }
 
-/// Clauses that contradict the end of the pipeline: E021; extractors of a type without the field:
-/// E022.
+/// Refuses clauses that contradict the end of the pipeline (E021) and extractors of a type without the
+/// field (E022).
 fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
     let whole = plan.end == End::Grains && plan.select.is_none();
@@ -303,7 +303,7 @@ fn holds_rows(format: &Spanned<AsFormat>, plan: &RecallPlan, what: &str) -> Resu
     Err(error.suggest("use one of the listed formats, or drop AS").valid(names))
 }
 
-/// E022: of the ten types, beliefs alone are sure to have subjects and objects.
+/// Checks an extractor: E022, because only beliefs are sure to have subjects and objects.
 pub(super) fn check_extractor(extractor: Extractor, plan: &RecallPlan, place: Span) -> Result<()> {
     match plan.grain_type {
         Some(other) if other != GrainType::Belief && extractor != Extractor::Hashes => {

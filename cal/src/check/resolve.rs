@@ -1,4 +1,4 @@
-//! Literals and parameters to plain values, each with the error of its place.
+//! Literals and parameters to plain values, with errors at their span.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use crate::span::{Span, Spanned};
 use crate::when;
 
 impl<'c> Context<'c> {
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
     /// # Errors
-    /// E008 when it is unbound.
+    /// E008 if it is unbound, E021 if it names a LET.
     fn parameter(&self, name: &str, span: Span) -> Result<&'c Literal<'static>> {
         if self.bindings.contains(name) {
             let message = format!("${name} is a LET, which stands in FROM or alone in IN ( )");
@@ -28,7 +28,7 @@ impl<'c> Context<'c> {
         })
     }
 
-    /// The literal itself, or what its parameter is bound to.
+    /// Returns the literal, or the value its parameter is bound to.
     pub(super) fn value<'l>(&self, literal: &'l Spanned<Literal<'l>>) -> Result<&'l Literal<'l>>
     where
         'c: 'l,
@@ -39,7 +39,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Every value of a list; a parameter bound to an array is spread.
+    /// Returns every value of a list; a parameter bound to an array is expanded.
     pub(super) fn spread<'l>(
         &self,
         literals: &'l [Spanned<Literal<'l>>],
@@ -51,7 +51,7 @@ impl<'c> Context<'c> {
         for literal in literals {
             match self.value(literal)? {
                 Literal::Array(items) => {
-                    // Items of a bound array have no place of their own.
+                    // Items of a bound array have no span.
                     let bound = matches!(literal.node, Literal::Param(_));
                     let place = |item: &Spanned<_>| if bound { literal.span } else { item.span };
                     values.extend(items.iter().map(|item| Spanned::new(&item.node, place(item))));
@@ -62,7 +62,7 @@ impl<'c> Context<'c> {
         Ok(values)
     }
 
-    /// The values of an array.
+    /// Returns the values of an array.
     ///
     /// # Errors
     /// E020 for a single value.
@@ -79,7 +79,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Text of a clause.
+    /// Returns the text of a clause.
     pub(super) fn text<'l>(&self, arg: &'l TextArg<'l>, span: Span) -> Result<&'l str>
     where
         'c: 'l,
@@ -93,7 +93,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// A whole number of a clause.
+    /// Returns the whole number of a clause.
     pub(super) fn whole(&self, arg: &CountArg<'_>, span: Span) -> Result<u64> {
         match arg {
             Arg::Given(count) => Ok(count.value),
@@ -108,7 +108,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// A number of a clause.
+    /// Returns the number of a clause.
     pub(super) fn number(&self, arg: &Spanned<NumberArg<'_>>) -> Result<f64> {
         match &arg.node {
             Arg::Given(number) => Ok(number.value),
@@ -119,7 +119,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// A hash of a clause.
+    /// Returns the hash of a clause.
     pub(super) fn hash(&self, arg: &Spanned<HashArg<'_>>) -> Result<Spanned<HashPrefix>> {
         match &arg.node {
             Arg::Given(digits) => prefix(digits, arg.span),
@@ -127,10 +127,10 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The visible grain a prefix stands for, if there is one.
+    /// Returns the address of the visible grain that a prefix matches, if there is one.
     ///
     /// # Errors
-    /// E015 when it stands for several.
+    /// E015 if it matches several.
     pub(super) fn address(&self, prefix: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
         match self.memory.locate(&prefix.node)? {
             Located::One(address) => Ok(Some(address)),
@@ -139,10 +139,10 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The span of time a value stands for.
+    /// Returns the time range of a value.
     ///
     /// # Errors
-    /// E020 for a phrase nobody knows, or a value that is no time.
+    /// E020 for an unknown phrase, or a value that is no time.
     pub(super) fn time(&self, value: &Literal<'_>, span: Span) -> Result<TimeRange> {
         let found = match value {
             Literal::Text(text) => when::of_text(text, self.now),
@@ -156,10 +156,10 @@ impl<'c> Context<'c> {
         })
     }
 
-    /// From the start of the first time to the end of the second.
+    /// Returns the range from the start of the first time to the end of the second.
     ///
     /// # Errors
-    /// E020 when they are swapped.
+    /// E020 if they are swapped.
     pub(super) fn between(&self, between: &Between<'_>) -> Result<TimeRange> {
         let from = self.time(self.value(&between.from)?, between.from.span)?.from;
         let to = self.time(self.value(&between.to)?, between.to.span)?.to;
@@ -172,13 +172,13 @@ impl<'c> Context<'c> {
     }
 }
 
-/// The error of a prefix that stands for several grains.
+/// Returns the error for a prefix that matches several grains.
 pub(crate) fn ambiguous(prefix: &Spanned<HashPrefix>) -> Error {
     let message = format!("{} is the start of more than one address", prefix.node);
     Error::new(ErrorKind::BadHash, message).at(prefix.span).suggest("write more of its digits")
 }
 
-/// A value as text. A hash counts as its spelling.
+/// Returns a value as text; a hash in its spelling.
 pub(super) fn text_of<'l>(value: &'l Literal<'_>, span: Span) -> Result<Cow<'l, str>> {
     match value {
         Literal::Text(text) => Ok(Cow::Borrowed(text)),
@@ -187,7 +187,7 @@ pub(super) fn text_of<'l>(value: &'l Literal<'_>, span: Span) -> Result<Cow<'l, 
     }
 }
 
-/// A value as a hash; text counts when it is spelled like one.
+/// Returns a value as a hash; text is accepted if spelled like one.
 pub(super) fn hash_of(value: &Literal<'_>, span: Span) -> Result<Spanned<HashPrefix>> {
     match value {
         Literal::Hash(digits) => prefix(digits, span),
@@ -207,7 +207,7 @@ fn prefix(digits: &str, span: Span) -> Result<Spanned<HashPrefix>> {
     Ok(Spanned::new(prefix, span))
 }
 
-/// E020: something else was needed than this value.
+/// Returns E020: a value of another kind is needed.
 pub(super) fn mismatch(wanted: &str, found: &Literal<'_>, span: Span) -> Error {
     let found = match found {
         Literal::Text(_) => "text",

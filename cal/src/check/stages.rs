@@ -1,4 +1,4 @@
-//! The pipeline: RECENT first, stages as written, the default LIMIT last (spec section 5).
+//! The pipeline: RECENT first, stages as written, the default LIMIT last (CAL 8.1).
 
 use grainstore_format::GrainType;
 
@@ -14,7 +14,7 @@ use crate::query::Query;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 
-/// A pipeline: what is done to the grains in order, and what becomes of them.
+/// A checked pipeline.
 pub(super) struct Pipeline {
     pub(super) steps: Vec<Step>,
     pub(super) limited_by_default: bool,
@@ -23,8 +23,8 @@ pub(super) struct Pipeline {
     pub(super) project: Option<ProjectPlan>,
 }
 
-/// The pipeline of a RECALL about `grain_type`. A leading sort by time is the order of the query as
-/// well; `dedup` acts on sorted grains before they are cut.
+/// Checks the pipeline of a RECALL about `grain_type`. A leading sort by time sets the order of the query
+/// as well; `dedup` acts on sorted grains before LIMIT.
 pub(super) fn pipeline(
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
@@ -81,7 +81,7 @@ pub(super) fn pipeline(
     Ok(pipeline)
 }
 
-/// The LIMIT of a RECALL that names none.
+/// Returns the LIMIT of a RECALL that states none.
 pub(super) fn default_limit(recall: &Recall<'_>, context: &Context<'_>) -> u64 {
     let thread = recall.thread.is_some();
     let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
@@ -89,7 +89,7 @@ pub(super) fn default_limit(recall: &Recall<'_>, context: &Context<'_>) -> u64 {
 }
 
 impl Pipeline {
-    /// Adds a stage; the answer is its name if nothing may follow it.
+    /// Adds a stage; returns its name if no stage may follow it.
     fn add(
         &mut self,
         stage: &Spanned<Stage<'_>>,
@@ -154,7 +154,7 @@ impl Pipeline {
     }
 }
 
-/// A LIMIT or RECENT: E006 for 0, E010 above the maximum.
+/// Returns a LIMIT or RECENT: E006 for 0, E010 above the maximum.
 fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) -> Result<u64> {
     match context.whole(count, span)? {
         0 => {
@@ -170,7 +170,7 @@ fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) ->
     }
 }
 
-/// E021: ORDER BY takes the sortable fields.
+/// Checks the field of ORDER BY: E021 unless sortable.
 fn sortable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     if field.node.sortable {
         return Ok(field.node);
@@ -182,7 +182,7 @@ fn sortable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     Err(error.at(field.span).suggest(advice).valid(fields::sortable_names()))
 }
 
-/// E021: GROUP BY takes few fields.
+/// Checks the field of GROUP BY: E021 unless groupable.
 fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     if fields::GROUPABLE.contains(&field.node.name) {
         return Ok(field.node);
@@ -192,8 +192,8 @@ fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     Err(error.suggest("use one of the listed fields").valid(fields::GROUPABLE))
 }
 
-/// A sort right after another makes that one vain: ties go by address, not by what was before. A
-/// leading sort by time is the order a memory is to visit in.
+/// Removes each sort that is directly followed by another, which would undo it: ties are ordered by
+/// address, not by an earlier sort. A leading sort by time sets the order in which the memory visits.
 fn settle_order(steps: &mut Vec<Step>, query: &mut Query) {
     let both_sort = |a: &mut Step, b: &mut Step| matches!((a, b), (Step::Sort(_), Step::Sort(_)));
     steps.reverse();

@@ -1,4 +1,4 @@
-//! STREAM: which events are sent, and how much text in each.
+//! STREAM: the event classes and chunk size (CAL 11.2).
 
 use super::Context;
 use super::plan::StreamPlan;
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::span::Spanned;
 
-/// Checks STREAM. Where it names no events, or does not stand, all are meant.
+/// Checks STREAM. If it names no events, or is absent, all are sent.
 pub(super) fn stream(
     clause: Option<&Spanned<StreamClause<'_>>>,
     context: &Context<'_>,

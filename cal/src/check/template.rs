@@ -1,5 +1,5 @@
-//! Templates: texts compiled, names looked up (spec section 8). Everything wrong in a template is found
-//! here, with its place, before anything runs.
+//! Templates: texts compiled and names resolved (CAL 10.5 to 10.8). Every error of a template is found
+//! here, with its span, before the statement runs.
 
 use grainstore_sml::{Preset, Section, Template, template_variables};
 
@@ -14,10 +14,10 @@ use crate::parse;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 
-/// Checks a definition, its LETs included.
+/// Checks a definition and its LETs.
 ///
 /// # Errors
-/// E086 to E096 but for those of a name, which the memory knows.
+/// E086 to E096, except errors of the name that only the memory can tell.
 pub(super) fn define(
     definition: &Spanned<Definition<'_>>,
     context: &mut Context<'_>,
@@ -37,10 +37,10 @@ pub(super) fn define(
     Ok(RequestPlan { lets, plan: Plan::Define(plan) })
 }
 
-/// The template a FORMAT asks for; none where it names a format.
+/// Returns the template of a FORMAT; `None` if it names a format.
 ///
 /// # Errors
-/// E085 for a name nobody gave to one; E090 to E096 for one that stands there.
+/// E085 for an unknown name; E090 to E096 for an invalid inline template.
 pub(super) fn of_format(
     clause: &FormatClause<'_>,
     context: &Context<'_>,
@@ -50,7 +50,7 @@ pub(super) fn of_format(
         FormatClause::Inline(sections) => compiled(None, sections).map(Some),
         FormatClause::Template(name) => {
             let known = context.memory.templates()?;
-            // What a session keeps stands before what its namespace does.
+            // Templates of the session take precedence over those of its namespace.
             let named = known.iter().filter(|of| of.name == name.node);
             match named.min_by_key(|of| of.keeper) {
                 Some(found) => kept(found).map(Some),
@@ -61,14 +61,14 @@ pub(super) fn of_format(
 }
 
 impl NamedTemplate {
-    /// Whether its definition is one, of its name, that can be used.
+    /// Returns `true` if the stored definition is valid and has the template's name.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         kept(self).is_ok()
     }
 }
 
-/// A template that is kept, read again.
+/// Parses a stored template.
 fn kept(template: &NamedTemplate) -> Result<Template> {
     let statement = parse::unplaced(&template.definition)?;
     let damaged = || {
@@ -97,7 +97,7 @@ fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
     error.valid(known.iter().map(|of| of.name.clone()))
 }
 
-/// The template of these sections.
+/// Compiles the sections of a template.
 fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
     let preset = match extends {
         Some(name) => {
@@ -110,8 +110,8 @@ fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Re
     Template::new(preset, &texts).map_err(|error| of_template(&error, place(&error, sections)))
 }
 
-/// Where the text of a template is wrong: at the byte, where the text is as it was written, else in the
-/// text as a whole.
+/// Returns the span of an error in a template: the byte range if the text is unchanged from the source,
+/// else the whole text.
 fn place(error: &grainstore_sml::Error, sections: &[SectionText<'_>]) -> Span {
     let Some(place) = error.place() else { return Span::default() };
     let Some(SectionText { section, text }) = sections.get(place.section) else {
@@ -119,7 +119,7 @@ fn place(error: &grainstore_sml::Error, sections: &[SectionText<'_>]) -> Span {
     };
     let Some(range) = &place.range else { return section.span };
     let length = text.span.end().saturating_sub(text.span.start());
-    // A newline may have been added at its end; whatever else changed it moved what stands there.
+    // A newline may have been added at the end; any other change moves byte offsets.
     let is_as_written =
         text.node.trim_end_matches('\n').len() <= length && text.node.len() <= length + 1;
     if !is_as_written || range.end > length {
@@ -152,7 +152,7 @@ fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
     }
 }
 
-/// The variable that is meant: of those before the same dot the one whose rest is close, else the closest.
+/// Returns the variable closest to `name`: among those with the same part before the dot, else among all.
 fn variable_meant(name: &str) -> Option<&'static str> {
     let (group, rest) = name.split_once('.').unwrap_or((name, ""));
     let of_group = || {

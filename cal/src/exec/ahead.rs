@@ -1,7 +1,7 @@
-//! Sources of an ASSEMBLE that run before it is their turn, on threads of their own.
+//! A scheduler that runs sources of an ASSEMBLE ahead of their turn on helper threads.
 //!
-//! Knows who runs what and when, and nothing of what comes of it: whether a source that ran ahead counts
-//! is decided when its turn comes (`sources`).
+//! It decides what runs where and when, and does not interpret the outcome: `sources` decides in the turn of
+//! a source if the outcome of an early run counts.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,8 @@ use super::part::{Ended, Part};
 use crate::check::plan::SourcePlan;
 
 impl Options<'_> {
-    /// How many threads may work for one statement, the caller's among them: as many as run at once here.
+    /// Returns the threads that may work for one statement, including that of the caller: the available
+    /// parallelism.
     pub(super) fn threads(&self) -> usize {
         static HERE: OnceLock<usize> = OnceLock::new();
         #[cfg(test)]
@@ -24,8 +25,8 @@ impl Options<'_> {
         *HERE.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
     }
 
-    /// A place for a thread that helps, where the statements of this process do not have as many already
-    /// as run at once.
+    /// Acquires a slot for a helper thread; `None` if the statements of this process already have as many as
+    /// the available parallelism.
     fn helper(&self) -> Option<Place> {
         #[cfg(test)]
         if self.given.threads.is_some() {
@@ -35,14 +36,14 @@ impl Options<'_> {
     }
 }
 
-/// Threads of this process that run sources ahead.
+/// Helper threads of this process that run sources now.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A place among them, until it is dropped.
+/// A counted slot for a helper thread, released on drop.
 struct Place(());
 
 impl Place {
-    /// One where there are fewer than `most`.
+    /// Acquires a slot if fewer than `most` are taken.
     fn among(most: usize) -> Option<Self> {
         let more = |helpers| (helpers < most).then_some(helpers + 1);
         HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(()))
@@ -55,20 +56,20 @@ impl Drop for Place {
     }
 }
 
-/// The sources of an assembly while they run.
+/// The sources of an assembly and their progress, shared by its threads.
 pub(super) struct Ahead<'a> {
     part: Part<'a>,
     sources: &'a [SourcePlan],
-    /// Bytes that one which runs ahead may hold.
+    /// Bytes that a source run ahead may hold.
     share: usize,
     states: Mutex<Vec<State>>,
-    /// Told of when one has ended.
+    /// Signalled when a source has finished.
     ended: Condvar,
 }
 
-/// How far a source is.
+/// The progress of a source.
 enum State {
-    /// Nobody runs it. Only one that takes long runs ahead.
+    /// Not started. Only an expensive source runs ahead.
     Waiting {
         long: bool,
     },
@@ -76,18 +77,18 @@ enum State {
     Ended(thread::Result<Ended>),
 }
 
-/// What the caller's thread does for the source whose turn it is.
+/// An instruction to the caller's thread about the source whose turn it is.
 pub(super) enum Turn {
-    /// Run it.
+    /// Run the source.
     Now,
-    /// Run this other one meanwhile: somebody is at it.
+    /// Run this other source, since a helper is running the one in turn.
     Meanwhile(usize),
-    /// Look at what came of it.
+    /// Use the outcome of the source.
     Ended(thread::Result<Ended>),
 }
 
 impl<'a> Ahead<'a> {
-    /// Nothing runs yet; those that take long may run ahead and hold `share` bytes each.
+    /// Creates a scheduler in which the sources marked expensive may run ahead and hold `share` bytes each.
     pub(super) fn new(
         part: Part<'a>,
         sources: &'a [SourcePlan],
@@ -98,13 +99,13 @@ impl<'a> Ahead<'a> {
         Self { part, sources, share, states, ended: Condvar::new() }
     }
 
-    /// Takes the turns of the sources while so many more threads run ahead. None of them is there any
-    /// longer when it returns, or unwinds; what they run then is stopped.
+    /// Calls `turns` while up to `helpers` threads run sources ahead. All of them have ended when it returns
+    /// or unwinds; what they are still running is cancelled.
     pub(super) fn while_helped<T>(&self, helpers: usize, turns: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             let _over = Over(&self.part);
             for _ in 0..helpers {
-                // Without it the others do its work.
+                // Without a slot, or a thread, the remaining threads do the work.
                 let Some(place) = self.part.options.helper() else { break };
                 let helper = thread::Builder::new().name("cal-source".to_owned());
                 let help = move || {
@@ -119,7 +120,7 @@ impl<'a> Ahead<'a> {
         })
     }
 
-    /// What to do for the source whose turn it is; waits where there is nothing to do.
+    /// Returns the instruction for the source whose turn it is; blocks if there is nothing to do.
     pub(super) fn turn(&self, at: usize) -> Turn {
         let mut states = self.lock();
         loop {
@@ -136,7 +137,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Runs a source that was taken ahead of its turn. Its panic is kept until then.
+    /// Runs a source claimed ahead of its turn. A panic is caught and resumed in its turn.
     pub(super) fn run(&self, at: usize) {
         let Some(source) = self.sources.get(at) else { return };
         let run = || self.part.run(source, 0, self.share);
@@ -147,7 +148,7 @@ impl<'a> Ahead<'a> {
         self.ended.notify_all();
     }
 
-    /// Runs what there is to run ahead, until all is taken or nobody wants it.
+    /// Runs sources ahead until all are claimed or the work is cancelled.
     fn help(&self) {
         while self.part.cancel.stopped().is_none() {
             let taken = take(&mut self.lock());
@@ -161,14 +162,14 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// The first source that may run ahead and that nobody runs.
+/// Claims the first expensive source that has not started.
 fn take(states: &mut [State]) -> Option<usize> {
     let at = states.iter().position(|state| matches!(state, State::Waiting { long: true }))?;
     *states.get_mut(at)? = State::Running;
     Some(at)
 }
 
-/// Stops what still runs ahead once the turns are over, however they ended.
+/// A guard that cancels the sources still running ahead once the turns are over, on return and on unwinding.
 struct Over<'o, 'p>(&'o Part<'p>);
 
 impl Drop for Over<'_, '_> {

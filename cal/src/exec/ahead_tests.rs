@@ -1,4 +1,4 @@
-//! Sources that run at once: that they do, and that nobody can tell by anything but the clock.
+//! Tests of parallel sources: they do run in parallel, and the result shows it in no way but by its duration.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,14 +18,14 @@ use crate::memory::MemoryError;
 use crate::query::Query;
 use crate::testutil::Fake;
 
-/// How long somebody waits for what comes at once, on a machine that has other work.
+/// The longest wait for an event that is due at once, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn given(threads: usize, row_bytes: Option<usize>) -> Options<'static> {
     Options { given: Given { threads: Some(threads), row_bytes }, ..options() }
 }
 
-/// Thirty beliefs of alice and ten of bob, whom recalls about fail.
+/// Thirty beliefs of alice and ten of bob; recalls about bob fail.
 fn memory() -> Fake {
     let mut memory = Fake::at_work();
     for at in 0..40 {
@@ -41,7 +41,7 @@ fn is_search(query: &Query) -> bool {
     query.search().is_some()
 }
 
-/// Somebody who counts, and somebody who waits for a number.
+/// A counter, and a condition to wait for a number.
 #[derive(Default)]
 struct Gathering(Mutex<usize>, Condvar);
 
@@ -51,7 +51,7 @@ impl Gathering {
         self.1.notify_all();
     }
 
-    /// Whether so many came while anybody had patience.
+    /// Waits until so many arrived; false if they did not in time.
     fn waits_for(&self, many: usize) -> bool {
         let came = self.0.lock().unwrap();
         let waited = self.1.wait_timeout_while(came, PATIENCE, |came| *came < many).unwrap();
@@ -59,7 +59,7 @@ impl Gathering {
     }
 }
 
-/// Whether somebody cancels while there is patience and time.
+/// Returns `true` if the statement is cancelled before the time is up.
 fn is_cancelled_soon(cancel: &Cancel) -> bool {
     let began = Instant::now();
     while cancel.stopped().is_none() && began.elapsed() < PATIENCE {
@@ -80,7 +80,7 @@ fn sources_that_search_run_at_once() {
         *meeting.0.lock().unwrap() = 0;
         memory.begins = Some(Box::new(move |_, _| {
             meets.join();
-            // Nobody goes on before as many are here as there are threads.
+            // No recall continues before as many have begun as there are threads.
             seen.fetch_and(meets.waits_for(threads), Ordering::Relaxed);
         }));
         assert!(run_with(&memory, SEARCHES, &given(threads, None)).is_ok());
@@ -138,7 +138,7 @@ fn searches_that_ask_a_program_outside_run_in_turn() {
     memory.begins = Some(Box::new(move |_, _| {
         seen.fetch_or(thread::current().id() != here, Ordering::Relaxed);
     }));
-    // The last two may come to a search: it is the words of the subject that nothing has.
+    // The last two may fall back to a search, since no grain has their subject.
     let source = SEARCHES.replace(
         "d: (",
         "e: (RECALL ABOUT \"nobody\" ORDER BY object), \
@@ -167,7 +167,7 @@ fn what_sorts_and_what_waits_for_a_search_takes_long_too() {
     }
 }
 
-/// What anybody is told, but for how long it took.
+/// An answer or error as text, without its duration.
 fn told(memory: &Fake, source: &str, options: &Options<'_>, ear: Ear) -> (Vec<Value>, Value) {
     let (ear, ended) = heard(memory, source, options, ear);
     (ear.events, answer(ended))
@@ -274,7 +274,7 @@ fn a_listener_that_takes_no_more_stops_all_that_runs_and_not_the_host() {
     }));
     let source = SEARCHES.replace("FROM", "FROM x: (RECALL beliefs),");
     let asked = given(3, None);
-    // The assembly, its five sources, and that the first of them completed.
+    // The assembly, its five sources, and the completion of the first.
     let (deaf, ended) = heard(&memory, &source, &asked, ear(7, None));
     assert_eq!(deaf.names().last(), Some(&"source_completed"));
     assert_eq!(ended.unwrap_err().0, "CAL-E082");
@@ -339,7 +339,7 @@ fn a_cancelled_stream_is_the_beginning_of_the_whole_one() {
     }
 }
 
-/// A source by its text, under a label of its own where it has none.
+/// A source by its text, with a label of its own if it has none.
 fn sources() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec(
         prop::sample::select(vec![

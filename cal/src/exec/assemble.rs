@@ -1,4 +1,4 @@
-//! ASSEMBLE: what the sources found, duplicates removed by priority, as one text within a budget.
+//! ASSEMBLE (CAL 8.2): the grains of its sources, without duplicates, as one text within a budget.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::fields::FieldRef;
 use crate::memory::Hit;
 use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
 
-/// What the warning of a format that was chosen says.
+/// Text of the warning about a format chosen by auto-TOON.
 const TOON_CHOSEN: &str =
     "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
 
@@ -89,7 +89,7 @@ impl Run<'_> {
         Ok(self.assembled(plan, resolved, assembly, format))
     }
 
-    /// The answer of an assembly that is finished.
+    /// Builds the answer of a finished assembly.
     fn assembled(
         &mut self,
         plan: AssemblePlan,
@@ -114,8 +114,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the text would take more than 85 % of its budget and each source is of one type, so
-    /// that tables hold it best.
+    /// Returns `true` if the text would take more than 85 % of its budget and each source has a single type,
+    /// the case in which tables are most compact (CAL 10.9.5).
     fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Result<bool> {
         let (Budget::Tokens(total) | Budget::Grains(total)) = options.budget;
         let of_one_type = |source: &Source<'_>| {
@@ -128,12 +128,12 @@ impl Run<'_> {
         Ok(tight && sources.iter().all(of_one_type))
     }
 
-    /// The format of the text, before a tight budget chooses another.
+    /// Returns the format of the text, before auto-TOON may change it.
     fn format_of(&self, plan: &AssemblePlan) -> Format {
         self.options.as_format.or(plan.format).unwrap_or(Format::Sml)
     }
 
-    /// The tokens that all these grains of a source would take.
+    /// Estimates the tokens that all these grains of a source would take.
     pub(super) fn estimate(
         &self,
         plan: &AssemblePlan,
@@ -163,7 +163,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a text was not written: its budget, or that it was stopped, which `stopped` puts in words.
+/// Converts the error of a text that was not written: the budget, or a stop, which `stopped` converts.
 pub(super) fn unwritten(
     error: &grainstore_sml::Error,
     cancel: &Cancel,
@@ -175,7 +175,7 @@ pub(super) fn unwritten(
     }
 }
 
-/// WITH summarize: the sentences of each source that did not fail.
+/// Adds the summary of each source that did not fail, WITH summarize.
 fn summaries(
     resolved: &mut [Resolved],
     items: &[Vec<Item>],
@@ -190,7 +190,7 @@ fn summaries(
     Ok(())
 }
 
-/// The grains of all sources.
+/// Returns the number of grains of all sources.
 fn grains_of(resolved: &[Resolved]) -> usize {
     resolved.iter().map(|source| source.hits.len()).sum()
 }
@@ -202,8 +202,8 @@ pub(super) fn stopped(stop: Stop) -> Error {
     }
 }
 
-/// An address is emitted once, and with dedup a field value once a type; the copy in the source of
-/// the highest priority stays. Nothing is dropped within a source.
+/// Removes duplicates between sources: each address is kept once, and with dedup each value of the field once
+/// a type. The copy in the source of the highest priority stays. Within a source nothing is dropped.
 fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Option<FieldRef>) {
     let mut addresses: BTreeSet<ContentAddress> = BTreeSet::new();
     let mut values: BTreeSet<(GrainType, ValueKey)> = BTreeSet::new();
@@ -217,7 +217,7 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
     }
 }
 
-/// Type and value a grain is told apart by; none without the field.
+/// Returns the type and the dedup key of a grain; `None` if it lacks the field.
 fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, ValueKey)> {
     Some((hit.grain.grain_type(), Looked::from(hit).told_apart_by(field)?))
 }

@@ -1,5 +1,5 @@
-//! Every code of the registry: a query that raises it, the text its position covers, and what is
-//! suggested.
+//! A table of every code of the registry: a query that raises it, the text its position covers, and its
+//! suggestion.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::memory::{NamedTemplate, TemplateKeeper};
 use crate::testutil::Fake;
 use crate::writes::{WriteLimits, Writes};
 
-/// How a query is run.
+/// The mode a query runs in.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Read,
     Evolve,
-    /// With no write left in this minute.
+    /// No write is left in this minute.
     Spent,
     Late,
     Cancelled,
-    /// With somebody who listens.
+    /// With a listener.
     Streamed,
 }
 use How::{Cancelled, Evolve, Late, Read, Spent, Streamed};
 
-/// A memory with one belief in two versions, a goal, a belief of another namespace, a subject whose
-/// recalls fail, and as many templates as there may be.
+/// A memory with one belief in two versions, a goal, a belief of another namespace, a subject whose recalls
+/// fail, and as many templates as there may be.
 struct Given {
     memory: Fake,
     old: ContentAddress,
@@ -55,7 +55,7 @@ fn given() -> Given {
     Given { memory, old, new, goal, elsewhere }
 }
 
-/// A query, how it is run, its code, the text at its position, and a part of what is suggested.
+/// A query, its mode, its code, the text at its position, and a part of the suggestion.
 type Case = (String, How, &'static str, String, &'static str);
 
 fn case(how: How, source: &str, code: &'static str, place: &str, advice: &'static str) -> Case {

@@ -1,4 +1,4 @@
-//! WITH contradiction_detection: what speaks against a grain.
+//! WITH contradiction_detection: the grains that contradict a grain.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +12,12 @@ use crate::memory::Hit;
 use crate::predicate::Predicate;
 use crate::query::Query;
 
-/// The kinds of cross-link that speak against what they lead to (OMS 14.3).
+/// Relation types of cross-links that contradict their target (OMS 14.3).
 const AGAINST: [&str; 2] = ["contradicts", "refutes"];
 
 impl Run<'_> {
-    /// Grains linked to this one by contradicts or refutes, either way, and current ones that say
-    /// another object of the same subject and relation; at most twenty.
+    /// Returns the grains linked to this one by `contradicts` or `refutes`, in either direction, and current
+    /// ones with another object of the same subject and relation; at most twenty.
     pub(super) fn contradictions(&self, hit: &Hit) -> Result<Vec<ContentAddress>> {
         let mut found = Vec::new();
         for address in linked(hit) {
@@ -40,7 +40,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Adds what a query finds, but for the grain itself and those with its object.
+    /// Adds the matches of a query, except the grain itself and grains with its object.
     fn against(
         &self,
         query: &Query,
@@ -76,7 +76,7 @@ fn add(found: &mut Vec<ContentAddress>, address: ContentAddress) {
     }
 }
 
-/// What the grain itself speaks against.
+/// Returns the targets of the contradicting links of a grain.
 fn linked(hit: &Hit) -> impl Iterator<Item = ContentAddress> {
     let links = hit.grain.get("related_to").and_then(Value::as_array).unwrap_or(&[]);
     links.iter().filter_map(Value::as_map).filter_map(|link| {

@@ -1,4 +1,4 @@
-//! DESCRIBE: the tables of the language and the facts of the host, as JSON.
+//! DESCRIBE (CAL 8.6): the tables of the language and the properties of the host, as JSON.
 
 use grainstore_format::GrainType;
 use grainstore_sml::{
@@ -84,7 +84,7 @@ impl Run<'_> {
         }))
     }
 
-    /// Presets, and the templates this session can name.
+    /// Describes the presets, and the templates that this session can name.
     fn templates(&self) -> Result<Value> {
         let templates =
             self.memory.templates()?.into_iter().map(
@@ -123,7 +123,7 @@ impl Run<'_> {
     }
 }
 
-/// The ten types, each with its names.
+/// Describes the ten types, each with its names.
 fn grain_types() -> Vec<Value> {
     let row = |name: &&crate::types::TypeName| {
         let old = TYPE_NAMES.iter().filter(|old| old.old && old.grain_type == name.grain_type);
@@ -137,7 +137,7 @@ fn grain_types() -> Vec<Value> {
     TYPE_NAMES.iter().filter(|name| !name.old).map(|name| row(&name)).collect()
 }
 
-/// The fields of a type, common ones included; the common ones alone without a type.
+/// Describes the fields of a type, common ones included; without a type the common ones alone.
 fn rows(grain_type: Option<GrainType>) -> Vec<Value> {
     fields::names_for(grain_type).filter_map(fields::by_name).map(row).collect()
 }

@@ -1,4 +1,4 @@
-//! ADD and SUPERSEDE: new grains built under the rules of spec section 5, handed to the memory.
+//! ADD and SUPERSEDE (CAL 8.8, 8.9): builds the new grain and hands it to the memory.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::response::Answer;
 use crate::span::Spanned;
 use crate::writes::Write;
 
-/// Payload fields a successor does not inherit.
+/// Payload fields of a version itself, which a successor does not inherit.
 const OWN: [&str; 10] = [
     "created_at",
     "timestamp_ms",
@@ -28,7 +28,8 @@ const OWN: [&str; 10] = [
     "trusted_timestamp",
 ];
 
-/// Prefixes of payload fields a successor does not inherit; `invalidation_policy` is inherited.
+/// Payload fields about the supersession of a version, which a successor does not inherit. It does inherit
+/// `invalidation_policy`.
 const OWN_REASONS: [&str; 5] = [
     "supersession_justification",
     "supersession_auth",
@@ -62,20 +63,21 @@ impl Run<'_> {
         Ok(Answer::Superseded { content_address, superseded })
     }
 
-    /// The grain that a SUPERSEDE replaces.
+    /// Returns the grain that a SUPERSEDE replaces.
     pub(super) fn replaced(&self, plan: &SupersedePlan) -> Result<Hit> {
         let old = self.target(&plan.target)?;
         self.is_current(&old, &plan.target)?;
         Ok(old)
     }
 
-    /// Runs a write inside its quota; a refused one does not count.
+    /// Runs a write within its rate limit. A refused write does not count.
     pub(super) fn quota<T>(&self, write: Write, run: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         self.writes.take(write, Instant::now())?;
         run(self).inspect_err(|_| self.writes.give_back(write))
     }
 
-    /// The grain of these fields, created now; a millisecond later where that very grain exists.
+    /// Builds a grain of these fields, created now. If the very same grain exists, the time is raised by a
+    /// millisecond until the address is new.
     pub(super) fn fresh(&self, mut fields: Map) -> Result<Grain> {
         const TRIES: i64 = 1_000;
         let created_ms = self.writes.created_at(self.options.now).get();
@@ -92,7 +94,7 @@ impl Run<'_> {
         Err(MemoryError::new("ERR_CONFLICT", message, "change the grain or wait").into())
     }
 
-    /// The payload of an ADD: what was set, what the session knows, and the defaults.
+    /// Returns the payload of an ADD: the fields that were set, those the session provides, and defaults.
     pub(super) fn new_fields(&self, plan: &AddPlan) -> Result<Map> {
         let scope = self.memory.scope();
         let mut fields = plan.fields.clone();
@@ -131,8 +133,8 @@ impl Run<'_> {
         Ok(fields)
     }
 
-    /// Whether one of these goals is not satisfied yet, by the newest version of each (rulings 23): then
-    /// what depends on it cannot be active.
+    /// Returns `true` if one of these goals is not satisfied, by the newest version of each (ruling 23); a
+    /// goal that depends on it cannot be active.
     fn waits(&self, goals: &[ContentAddress]) -> Result<bool> {
         for address in goals {
             let versions = self.memory.history(address, 1)?;
@@ -144,7 +146,10 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The target of a SUPERSEDE or REVERT: present, of this namespace, a belief.
+    /// Returns the target of a SUPERSEDE or REVERT: a visible belief of this session.
+    ///
+    /// # Errors
+    /// E046 if the target is not found, E045 if it is outside the session, E042 if it is no belief.
     pub(super) fn target(&self, target: &Spanned<HashPrefix>) -> Result<Hit> {
         let refused = |kind, what| refused(target, kind, what);
         let address = match self.memory.locate(&target.node)? {
@@ -167,11 +172,12 @@ impl Run<'_> {
         Ok(old)
     }
 
-    /// E040: what is superseded, contradicted or retracted is not current (rulings 38).
+    /// Checks that a target is current: E040 if it is superseded, contradicted, retracted or ended (ruling
+    /// 38).
     pub(super) fn is_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
         if let Some(current) = old.state.superseded_by {
             let error = refused(target, ErrorKind::NotCurrent, "is superseded already");
-            // A session is not told of what it does not see.
+            // The successor is named only if the session sees it.
             return Err(match self.memory.exists(&current)? {
                 true => error.suggest(format!("its successor is sha256:{current}")),
                 false => error,
@@ -190,7 +196,7 @@ impl Run<'_> {
     }
 }
 
-/// E046 for the target of a write.
+/// Returns E046 for the target of a write.
 pub(super) fn leads_nowhere(target: &Spanned<HashPrefix>) -> Error {
     refused(target, ErrorKind::TargetNotFound, "leads to no grain")
 }
@@ -199,7 +205,7 @@ fn refused(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {
     Error::new(kind, format!("{} {what}", target.node)).at(target.span)
 }
 
-/// Sets what a SUPERSEDE sets. Vectors of another object are none of this one.
+/// Applies the fields of a SUPERSEDE. The vectors belong to the old object, so they go if it changes.
 pub(super) fn set(fields: &mut Map, values: Map) {
     if values.get("object").is_some_and(|object| fields.get("object") != Some(object)) {
         fields.remove("embedding_refs");
@@ -207,8 +213,8 @@ pub(super) fn set(fields: &mut Map, values: Map) {
     fields.extend(values);
 }
 
-/// The payload of the grain that supersedes `head`: what it inherits from `model`, and where it comes
-/// from.
+/// Returns the payload of the grain that supersedes `head`: the fields inherited from `model`, and its
+/// provenance.
 pub(super) fn successor(
     model: Hit,
     head: ContentAddress,

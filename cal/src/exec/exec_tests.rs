@@ -1,4 +1,4 @@
-//! Statements run against a memory in memory: the rules of spec section 5 as tables.
+//! Statements run against a memory in memory: the semantics of CAL 8 and 9 as tables.
 
 use std::sync::atomic::Ordering;
 
@@ -431,7 +431,7 @@ fn warnings_stand_beside_the_answer() {
         r#"{"type": "belief", "subject": "s", "relation": "r", "object": "below", "confidence": 1,
             "namespace": "work:team"}"#,
     );
-    // It is as if the session's had been written.
+    // The effect is that of the session's namespace having been written.
     for (asked, found) in [
         ("RECALL IN \"home\"", "d c b a"),
         ("RECALL WHERE namespace = \"home\"", "d c b a"),
@@ -856,8 +856,7 @@ fn history_of_a_triple_shows_every_version_or_those_of_a_time() {
     );
 }
 
-/// Stages as text, with what they do to rows of (object, importance, address) that stand newest
-/// first.
+/// Stages as text, with their effect on rows of (object, importance, address), newest first.
 fn stage() -> impl Strategy<Value = (String, Stage)> {
     prop_oneof![
         (0_usize..9).prop_map(|n| (format!("OFFSET {n}"), Stage::Skip(n))),
@@ -881,7 +880,7 @@ fn order_by(field: &str, down: bool) -> String {
     format!("ORDER BY {field} {}", if down { "DESC" } else { "ASC" })
 }
 
-/// Sorts by a key, missing values last either way, ties by address.
+/// Sorts by a key, missing values last in either direction, ties by address.
 fn sort_rows(rows: &mut [Value], down: bool, key: impl Fn(&Value) -> Option<f64>) {
     let address = |row: &Value| row["content_address"].as_str().unwrap().to_owned();
     rows.sort_by_key(address);
@@ -892,7 +891,7 @@ fn sort_rows(rows: &mut [Value], down: bool, key: impl Fn(&Value) -> Option<f64>
     });
 }
 
-/// The pipeline done the plain way, stage by stage on all rows.
+/// A reference implementation of the pipeline: stage by stage, on all rows.
 fn naive(all: &[Value], stages: &[Stage]) -> Vec<Value> {
     let mut rows = all.to_vec();
     for stage in stages {
@@ -1006,7 +1005,7 @@ const WORDS: &[&str] = &[
     ", RECALL beliefs",
 ];
 
-/// The text of `RECALL beliefs` with this behind it.
+/// The text of `RECALL beliefs` followed by this.
 fn projected(memory: &Fake, rest: &str) -> Result<String, String> {
     let answer = run(memory, &format!("RECALL {rest}"))?;
     Ok(answer["formatted"].as_str().unwrap().lines().nth(2).unwrap().trim().to_owned())

@@ -1,4 +1,4 @@
-//! EXPLAIN: the plan of a statement, from what the memory knows without looking at grains.
+//! EXPLAIN (CAL 8.5): the plan of a statement, from what the memory knows without reading grains.
 
 use grainstore_sml::Budget;
 
@@ -15,12 +15,12 @@ use crate::query::Query;
 use crate::response::{Answer, PlanReport, RecallReport};
 
 impl Run<'_> {
-    /// Runs an EXPLAIN statement, and nothing of the statement it explains.
+    /// Runs an EXPLAIN statement. Nothing of the statement it explains is run.
     pub(super) fn explain(&self, explained: &ExplainPlan, lets: &[LetPlan]) -> Result<Answer> {
         Ok(Answer::Plan { plan: self.report_of(explained, lets)? })
     }
 
-    /// What a statement would do.
+    /// Returns the plan of a statement.
     pub(super) fn report_of(
         &self,
         explained: &ExplainPlan,
@@ -118,7 +118,7 @@ impl Run<'_> {
         self.report(&operand.plan, part, reports)
     }
 
-    /// Reports a RECALL, whose grains become text only where it `gives` them.
+    /// Reports a RECALL. Its grains are counted as text only if `gives` is true.
     fn report_recall(
         &self,
         plan: &RecallPlan,
@@ -148,7 +148,7 @@ impl Run<'_> {
             report.otherwise = Some(format!("where nothing has this subject: query = {text}"));
             let search = self.explained(&plan.query.clone().searching_for_subject(subject));
             self.go_on()?;
-            // One that cannot be searched for is refused where it comes to that, and not before.
+            // A search that would be refused is an error only if the statement comes to run it.
             if let Ok(search) = search {
                 if report.plan.estimated == 0 {
                     report.estimated_tokens = tokens(search.estimated.min(most));
@@ -161,7 +161,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reports a query of which at most so many grains become text.
+    /// Reports a query of which at most `most` grains become text.
     fn explain_query(&self, query: &Query, part: String, most: u64) -> Result<RecallReport> {
         let plan = self.explained(query)?;
         Ok(RecallReport {
@@ -177,7 +177,7 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// What the memory says about a query; one that cannot match needs no index.
+    /// Returns the access plan of a query; one that cannot match has no index.
     pub(super) fn explained(&self, query: &Query) -> Result<Explained> {
         if query.is_impossible() {
             let index = "none".to_owned();
@@ -186,8 +186,9 @@ impl Run<'_> {
         Ok(self.memory.explain(query, &self.cancel)?)
     }
 
-    /// What a statement that writes would be refused for, as far as that is known without writing. What
-    /// lies outside the session is not told: to ask for it by writing has an entry in the audit log.
+    /// Returns the errors that a write would be refused for, as far as they are known without writing. A
+    /// target outside the session is reported as not found: a real write to it leaves an entry in the audit
+    /// log, EXPLAIN does not, so it must not reveal that the target exists.
     fn refusals(&self, plan: &Plan) -> Result<Vec<Error>> {
         let (target, found) = match plan {
             Plan::Add(plan) => (None, self.new_fields(plan).map(drop)),
@@ -209,17 +210,17 @@ impl Run<'_> {
     }
 }
 
-/// Whether what a RECALL answers is grains.
+/// Returns `true` if a RECALL answers grains.
 fn gives_grains(plan: &RecallPlan) -> bool {
     plan.end == End::Grains
 }
 
-/// Tokens so many grains take in a text, about.
+/// Estimates the tokens of so many grains in a text.
 fn tokens(grains: u64) -> u64 {
     grains.saturating_mul(limits::TOKENS_A_GRAIN)
 }
 
-/// What only shows when a statement runs.
+/// Returns the checks that are made only when a statement runs.
 fn checked_later(statement_type: StatementType) -> Vec<&'static str> {
     let replaces = ["the invalidation policy of the grain it supersedes"];
     let writes = ["the rules of the store", "the writes of the last minute"];

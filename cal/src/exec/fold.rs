@@ -1,4 +1,4 @@
-//! The ends of a pipeline that answer no grains: COUNT, the extractors and GROUP BY.
+//! Pipeline ends that answer no grains: COUNT, the extractors and GROUP BY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -20,15 +20,16 @@ use crate::memory::Counted;
 use crate::query::Query;
 use crate::response::{Answer, Group};
 
-/// What the warning says where values are left out.
+/// Text of the warning about omitted values.
 const LEFT_OUT: &str = "the values of reasonings that wait for the review they ask for are left out; \
                         RECALL shows these with the flag requires_human_review";
 
-/// Takes the grains of a pipeline one by one; `Break` ends it.
+/// A visitor of the grains of a pipeline, one by one; `Break` ends it.
 type Each<'e> = dyn FnMut(Looked<'_>) -> Result<ControlFlow<()>> + 'e;
 
 impl Run<'_> {
-    /// COUNT: the matches, cut by the limits and offsets before it. Sorting changes no number.
+    /// Runs COUNT: the number of matches, cut by the limits and offsets before it. Sorting does not change
+    /// it.
     pub(super) fn count(&mut self, plan: &RecallPlan) -> Result<Answer> {
         if plan.show.dedup.is_some() {
             let found = self.find(plan)?;
@@ -57,7 +58,7 @@ impl Run<'_> {
         Ok(Answer::Count { count, formatted })
     }
 
-    /// An extractor: distinct values in the order of the result.
+    /// Runs an extractor: distinct values in the order of the result.
     pub(super) fn values(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Answer> {
         let (values, complete) = self.extract(plan, extractor, limits::VALUES)?;
         let total = complete.then_some(count(values.len()));
@@ -65,14 +66,15 @@ impl Run<'_> {
         Ok(Answer::Values { values, total, formatted })
     }
 
-    /// The texts an extractor takes out, for an IN. Objects that are maps equal no text.
+    /// Returns the texts of an extractor, for an IN. Objects that are maps equal no text, so they are
+    /// dropped.
     pub(super) fn texts(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Texts> {
         let (values, complete) = self.extract(plan, extractor, limits::IN_VALUES)?;
         let texts = values.iter().filter_map(|value| value.as_str().map(str::to_owned));
         Ok(Texts { values: texts.collect(), complete })
     }
 
-    /// The first `most` distinct values, and whether these are all.
+    /// Returns the first `most` distinct values, and `true` if there are no others.
     fn extract(
         &mut self,
         plan: &RecallPlan,
@@ -86,7 +88,8 @@ impl Run<'_> {
             let Some(value) = looked.extract(extractor) else {
                 return Ok(ControlFlow::Continue(()));
             };
-            // A plain value has no room for the flag; an address says nothing.
+            // The flag of a pending review cannot stand beside a plain value, so the value is omitted; an
+            // address reveals no content.
             if extractor != Extractor::Hashes && looked.awaits_review() {
                 unreviewed = true;
                 return Ok(ControlFlow::Continue(()));
@@ -114,7 +117,7 @@ impl Run<'_> {
         Ok((values, complete))
     }
 
-    /// GROUP BY: how many grains have each value, largest group first, ties by value.
+    /// Runs GROUP BY: the number of grains of each value, largest group first, ties by value.
     pub(super) fn groups(&mut self, plan: &RecallPlan, field: FieldRef) -> Result<Answer> {
         let mut groups: BTreeMap<(bool, String), Group> = BTreeMap::new();
         let mut bytes = 0_usize;
@@ -144,8 +147,8 @@ impl Run<'_> {
         Ok(Answer::Groups { groups, total, formatted })
     }
 
-    /// Hands the grains of a pipeline to `each`, without keeping them where no step needs them all;
-    /// in the order of the result if that matters.
+    /// Passes the grains of a pipeline to `each`. They are collected only if a step needs all of them, or if
+    /// `ordered` asks for the order of the result and the pipeline sorts.
     fn each(&mut self, plan: &RecallPlan, ordered: bool, each: &mut Each<'_>) -> Result<()> {
         self.reading(plan, |run, query| {
             let steps = plan.steps_after(&query);
@@ -166,8 +169,8 @@ impl Run<'_> {
         })
     }
 
-    /// Hands the grains within a window that neither sorts nor drops any to `each`. Gives whether any
-    /// grain matched.
+    /// Passes the grains within a window to `each`, in the order of the memory; the window must have no
+    /// dedup, and its sort is ignored. Returns `true` if any grain matched.
     fn stream(&mut self, mut query: Query, window: &Window, each: &mut Each<'_>) -> Result<bool> {
         if query.is_impossible() || window.take == Some(0) {
             return Ok(true);
@@ -192,7 +195,7 @@ impl Run<'_> {
     }
 }
 
-/// What tells two values apart and sorts them: texts first, then other values by their JSON.
+/// Returns a key that distinguishes and sorts values: texts first, then other values by their JSON.
 fn key(value: &Value) -> (bool, String) {
     match value {
         Value::Str(text) => (false, text.clone()),

@@ -1,4 +1,5 @@
-//! What a host is told of a statement before it runs, what it refuses, and what preparing finds.
+//! Tests of the gate: the properties it is given before a statement runs, its refusals, and prepared
+//! statements.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,7 @@ use crate::memory::MemoryError;
 use crate::testutil::Fake;
 use crate::writes::Writes;
 
-/// Keeps what it is told, and refuses where it is to.
+/// A gate that records its calls and refuses on request.
 #[derive(Default)]
 struct Keeper {
     told: Mutex<Vec<Admission>>,

@@ -1,5 +1,5 @@
-//! HISTORY: the newest versions of the chain of a grain or of a subject and relation, or what two versions
-//! differ in.
+//! HISTORY (CAL 8.4): the newest versions of a chain or of a subject and relation, or the difference of two
+//! versions.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl Run<'_> {
         self.told(versions, total)
     }
 
-    /// The answer: these versions, and how many there are, where that is known.
+    /// Returns the answer for these versions, with their number if it is known.
     fn told(&mut self, versions: Vec<Version>, total: Option<u64>) -> Result<Answer> {
         for version in &versions {
             self.gives_whole(&version.grain).map_err(no_history)?;
@@ -42,7 +42,7 @@ impl Run<'_> {
         Ok(Answer::Versions { versions, total })
     }
 
-    /// The newest versions of a chain: one more than are answered, where there are so many.
+    /// Returns the newest versions of a chain, at most one more than an answer shows.
     fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<Vec<Version>> {
         let versions = match self.located(target)? {
             Some(address) => self.memory.history(&address, limits::VERSIONS.saturating_add(1))?,
@@ -55,7 +55,7 @@ impl Run<'_> {
         Ok(versions.into_iter().map(Version::from).collect())
     }
 
-    /// The address of a target, if the session sees one.
+    /// Returns the address of a target; `None` if the session does not see it.
     fn located(&self, target: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
         match self.memory.locate(&target.node)? {
             Located::One(address) => Ok(Some(address)),
@@ -73,10 +73,10 @@ impl Run<'_> {
         hit.ok_or_else(|| unknown(target))
     }
 
-    /// The fields two grains differ in, by payload name, ascending.
+    /// Returns the fields in which two grains differ, ordered by payload name.
     fn diff(&mut self, from: &Spanned<HashPrefix>, to: &Spanned<HashPrefix>) -> Result<Answer> {
         let (from, to) = (self.version(from)?, self.version(to)?);
-        // What differs from a grain with nothing in common is all of it.
+        // The difference to an unrelated grain is the whole grain, so the gate must allow both.
         [&from, &to]
             .into_iter()
             .try_for_each(|hit| self.gives_whole(&hit.grain))
@@ -94,10 +94,10 @@ impl Run<'_> {
         Ok(Answer::Diff { diff: changed.map(change).collect(), requires_human_review })
     }
 
-    /// The newest versions of a subject and relation, and how many there are.
+    /// Returns the newest versions of a subject and relation, and their number.
     ///
     /// # Errors
-    /// E030 when those are more than a statement may hold.
+    /// E030 if the versions exceed what a statement may hold.
     fn versions(&mut self, query: &Query) -> Result<(Vec<Version>, u64)> {
         let (mut versions, mut bytes, room) = (Vec::new(), 0_usize, self.room());
         let (mut failed, mut total) = (None, 0_u64);
@@ -134,7 +134,7 @@ impl Run<'_> {
     }
 }
 
-/// What a HISTORY is told that may not give whole grains: it takes no stage that names fields.
+/// Adds advice for a session that may not get whole grains: HISTORY has no stage that selects fields.
 fn no_history(error: Error) -> Error {
     error.suggest(
         "a HISTORY gives whole grains: ask RECALL ... WITH superseded | SELECT object, time",

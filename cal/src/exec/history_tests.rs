@@ -1,4 +1,4 @@
-//! How many versions HISTORY gives.
+//! Tests of the number of versions that HISTORY returns.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn chain(of: usize) -> (Fake, String) {
     (memory, newest.unwrap().to_string())
 }
 
-/// How many versions an answer has, how many it says there are, and the object of the first.
+/// The number of versions in an answer, its `total`, and the object of the first.
 fn told(answer: &Value) -> (usize, &Value, &Value) {
     let versions = answer["versions"].as_array().unwrap();
     (versions.len(), &answer["total"], &versions[0]["grain"]["object"])

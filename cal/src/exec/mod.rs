@@ -1,4 +1,4 @@
-//! Plans to answers, over a [`Memory`] and nothing else (spec sections 5 and 7).
+//! The executor: it turns checked plans into answers (CAL 8 and 18), and sees only a [`Memory`].
 
 mod ahead;
 mod assemble;
@@ -56,7 +56,7 @@ use stream::Stream;
 
 pub use prepare::{Preparation, prepare};
 
-/// How far statements may go.
+/// The tier that a session may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
     /// Tier 0: read.
@@ -66,47 +66,46 @@ pub enum Tier {
     Evolve,
 }
 
-/// What a host says about one request.
+/// Options of one request, set by the host.
 #[derive(Clone)]
 pub struct Options<'o> {
-    /// The present, against which phrases are resolved and writes are dated.
+    /// The current time, against which time phrases are resolved and writes are dated.
     pub now: EpochMs,
-    /// How far the statement may go.
+    /// The tier the statement may use.
     pub tier: Tier,
-    /// Values for parameters.
+    /// Values of the parameters.
     pub params: Params,
-    /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT; W004 where
-    /// the answer has no text.
+    /// Overrides the AS of a RECALL and the FORMAT of an ASSEMBLE; warns with W004 if the answer has no text.
     pub as_format: Option<Format>,
-    /// Auto-TOON: an ASSEMBLE with a BUDGET but no FORMAT is written as toon, with W005, where the
-    /// text would take more than 85 % of the budget and each source is of one type.
+    /// Auto-TOON (CAL 10.9.5): an ASSEMBLE with a BUDGET and no FORMAT is written as TOON, with W005, if its
+    /// text would take more than 85 % of the budget and each source has a single type.
     pub auto_toon: bool,
-    /// How far what is linked to the best answers of a RECALL is an answer too: the language has no
-    /// word for it. Statements that have recalls within them are as they are without.
+    /// Expands a RECALL to the grains linked to its best answers, which the language itself cannot ask for.
+    /// Statements that contain recalls are not expanded.
     pub expansion: Option<Expansion>,
-    /// Counts all matches of a RECALL that shows fewer, up to a thousand; otherwise `total` may stay
+    /// True to count all matches of a RECALL that shows fewer, up to 1,000; otherwise `total` may stay
     /// unknown.
     pub totals: bool,
-    /// The host's handle to stop it.
+    /// The handle by which the host cancels the statement.
     pub cancel: Cancel,
-    /// How long the listener of a streamed ASSEMBLE may take for its events, all together, before it takes
-    /// from the time of the statement: 60 seconds. The statement keeps its view of the store meanwhile.
+    /// Total time the listener of a streamed ASSEMBLE may take for its events before it counts against the
+    /// deadline of the statement; 60 seconds by default. The statement keeps its view of the store meanwhile.
     pub patience: Duration,
-    /// Counts tokens.
+    /// The token counter.
     pub counter: &'o dyn TokenCounter,
-    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    /// LIMIT of a RECALL without one, if it is less than the limit of CAL.
     pub few: Option<u64>,
-    /// Asked before a statement runs, and about each whole grain it gives out.
+    /// The gate, called before a statement runs and for each whole grain it returns.
     pub gate: Option<&'o dyn Gate>,
-    /// The grain that the target of a SUPERSEDE stood for when the statement was prepared: it is
-    /// this one that is replaced, whatever its prefix would find now.
+    /// The grain that the target of a SUPERSEDE or REVERT named when the statement was prepared. It is the
+    /// one that is replaced, even if the prefix finds another by now.
     pub pinned: Option<ContentAddress>,
-    /// The threads and the bytes that a test gives a statement.
+    /// Limits set by a test.
     #[cfg(test)]
     pub(crate) given: Given,
 }
 
-/// Threads that may work at once, and bytes that a statement may hold, where a test says so.
+/// Limits set by a test: threads of a statement, and bytes it may hold.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
@@ -115,7 +114,7 @@ pub(crate) struct Given {
 }
 
 impl Options<'_> {
-    /// Reading at `now`, without parameters, totals counted, with the default token counter.
+    /// Creates options for reading at `now`: no parameters, totals counted, the default token counter.
     #[must_use]
     pub fn at(now: EpochMs) -> Self {
         Self {
@@ -139,7 +138,7 @@ impl Options<'_> {
 }
 
 impl Options<'_> {
-    /// Bytes that the grains of a statement may take at once.
+    /// Returns the bytes that the grains of a statement may take at once.
     fn row_bytes(&self) -> usize {
         #[cfg(test)]
         if let Some(bytes) = self.given.row_bytes {
@@ -151,7 +150,7 @@ impl Options<'_> {
 
 /// Parses, checks and runs one query, in text or JSON.
 ///
-/// `writes` is the host's, kept across the requests of a session.
+/// The host keeps `writes` across the requests of a session, since it counts them against the write limits.
 ///
 /// # Errors
 /// The first error of any phase, located in `source`; refusals of the memory keep their `ERR_` code.
@@ -165,10 +164,10 @@ pub fn execute(
     run(memory, &Source::read(source)?, options, writes, started, None)
 }
 
-/// The same for a query given as bytes.
+/// Runs a query given as bytes; see [`execute`].
 ///
 /// # Errors
-/// E070 when they are not UTF-8, else as [`execute`].
+/// E070 if they are not UTF-8, else as [`execute`].
 pub fn execute_bytes(
     memory: &dyn Memory,
     source: &[u8],
@@ -179,12 +178,12 @@ pub fn execute_bytes(
     run(memory, &read_bytes(source)?, options, writes, started, None)
 }
 
-/// Runs an ASSEMBLE and tells of it while it is put together, as its STREAM asks; without STREAM
-/// everything. The answer is the whole one.
+/// Runs an ASSEMBLE and sends its events to `listener` while it runs (CAL 11), those its STREAM selects, or
+/// all without STREAM. Returns the whole answer as well.
 ///
 /// # Errors
-/// E079 for any other statement, else as [`execute_bytes`]. What is refused before
-/// [`Listener::begins`] has no events; after it the last event tells of the same error.
+/// E079 for any other statement, else as [`execute_bytes`]. An error before [`Listener::begins`] has no
+/// events; after it the last event carries the same error.
 pub fn stream(
     memory: &dyn Memory,
     source: &[u8],
@@ -196,7 +195,7 @@ pub fn stream(
     run(memory, &read_bytes(source)?, options, writes, started, Some(listener))
 }
 
-/// A query given as bytes.
+/// Reads a query given as bytes.
 fn read_bytes(source: &[u8]) -> Result<Source<'_>> {
     let meant = |error| match std::str::from_utf8(source) {
         Ok(text) => mend::mended(error, text),
@@ -261,23 +260,23 @@ fn run_statement(
     Ok(Response { meta, answer })
 }
 
-/// What is said of a format for an answer that is no text.
+/// Text of the warning about a format that the answer cannot use.
 const NO_TEXT: &str = "the format that was asked for beside the statement did nothing: this answer is no list of whole grains";
 
-/// A statement that may run.
+/// A checked statement that the tier and the gate allow to run.
 struct Admitted {
     plan: RequestPlan,
     warnings: Vec<Warning>,
-    /// Whether it says how fresh its answer must be.
+    /// True if it asks for a consistency.
     consistency: bool,
-    /// Whether an answer that is kept would have done.
+    /// True if it allows a cached answer.
     cache: bool,
 }
 
-/// Checks a statement, and asks whether it may run: its tier, and the host's gate.
+/// Checks a statement, and decides whether it may run: by its tier, and by the host's gate.
 ///
 /// # Errors
-/// The first rule broken; E044; what the gate says.
+/// The first rule it breaks; E044 for the tier; the refusal of the gate.
 fn admitted(
     memory: &dyn Memory,
     statement: &Statement<'_>,
@@ -307,7 +306,7 @@ fn admitted(
     Ok(Admitted { plan, warnings, consistency, cache })
 }
 
-/// The tier a statement runs in: DEFINE TEMPLATE in the one it is asked for, others in the one they need.
+/// Returns the tier a statement runs in: the requested one for DEFINE TEMPLATE, else the one it needs.
 pub(crate) fn tier_of(statement: &Statement<'_>, asked: Tier) -> u8 {
     match (statement.statement_type(), asked) {
         (StatementType::DefineTemplate, Tier::Evolve) => 1,
@@ -315,25 +314,25 @@ pub(crate) fn tier_of(statement: &Statement<'_>, asked: Tier) -> u8 {
     }
 }
 
-/// One statement while it runs.
+/// The state of one running statement.
 struct Run<'r> {
     memory: &'r dyn Memory,
-    /// The query as it was sent, for the places of errors that stay inside an answer.
+    /// The query as sent, for the positions of errors inside an answer.
     source: &'r Source<'r>,
     options: &'r Options<'r>,
     writes: &'r Writes,
     cancel: Cancel,
-    /// What a statement of its kind says when it is stopped.
+    /// Converts a stop to the error of this kind of statement.
     stopped: fn(Stop) -> Error,
     used: Usage,
-    /// Bytes of memory that the grains take that it holds, and how many they may.
+    /// Bytes of memory that its grains take, and the most they may take.
     held: usize,
     most_held: usize,
-    /// What the LETs in scope stand for.
+    /// Results of the LETs in scope.
     lets: Vec<Arc<Bound>>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     warnings: Vec<Warning>,
-    /// Who listens to it.
+    /// The event stream, if a listener is attached.
     stream: Option<Stream<'r>>,
 }
 
@@ -406,7 +405,7 @@ impl Run<'_> {
         self.warnings.push(Warning { code, message: message.to_owned() });
     }
 
-    /// Asks the gate about a grain that is given out with all its fields.
+    /// Asks the gate whether this grain may be returned with all its fields.
     fn gives_whole(&self, grain: &Grain) -> Result<()> {
         match self.options.gate {
             Some(gate) => Ok(gate.gives_whole(grain)?),
@@ -414,20 +413,20 @@ impl Run<'_> {
         }
     }
 
-    /// Whether to go on.
+    /// Checks for cancellation and the deadline.
     ///
     /// # Errors
-    /// E082 once the host cancelled, E031 or of an ASSEMBLE E075 once time is up.
+    /// E082 once the host cancelled, E031 once time is up, of an ASSEMBLE E075.
     fn go_on(&self) -> Result<()> {
         self.cancel.check().map_err(self.stopped)
     }
 
-    /// Counts grains looked at.
+    /// Counts grains read.
     fn scanned(&mut self, grains: u64) {
         self.used.grains_scanned = self.used.grains_scanned.saturating_add(grains);
     }
 
-    /// Counts grains answered.
+    /// Counts grains returned.
     fn returned(&mut self, grains: usize) {
         self.used.grains_returned = self.used.grains_returned.saturating_add(count(grains));
     }
@@ -435,7 +434,7 @@ impl Run<'_> {
     /// Counts bytes of grains that stay in memory until the statement ends.
     ///
     /// # Errors
-    /// E030 when they are more than a statement may hold.
+    /// E030 if they exceed what a statement may hold.
     fn hold(&mut self, bytes: usize) -> Result<()> {
         let held = self.held.saturating_add(bytes);
         if held > self.most_held {
@@ -445,12 +444,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Bytes that it may hold beside what it holds.
+    /// Returns the bytes that it may still take.
     fn room(&self) -> usize {
         self.most_held.saturating_sub(self.held)
     }
 
-    /// Counts bytes that are not held any longer.
+    /// Counts bytes that were freed.
     fn release(&mut self, bytes: usize) {
         self.held = self.held.saturating_sub(bytes);
     }
@@ -460,7 +459,7 @@ impl Run<'_> {
     }
 }
 
-/// A length as the envelope counts.
+/// Converts a length to the integer type of the envelope.
 fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! WITH: what an option does, and how one that could do nothing is refused or warned of.
+//! WITH options: their effects, and how an option without effect is refused or warned of.
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ fn numbers_of_options_may_be_parameters() {
     }
 }
 
-/// Actions, states and consents that share values only their fields tell.
+/// Actions, states and consents that share values only their fields tell apart.
 fn of_other_types() -> Fake {
     let memory = Fake::at_work();
     for (object, more) in [

@@ -1,4 +1,4 @@
-//! A part of a statement: a source of an ASSEMBLE with counts of its own, on whatever thread it runs.
+//! A runner for one source of an ASSEMBLE, with counters of its own, on any thread.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::response::Usage;
 use crate::source::Source;
 use crate::writes::Writes;
 
-/// What a part sees of the statement, which it does not change. Nobody listens to a part.
+/// The read-only state of a statement that a source runs with. It has no event stream.
 pub(super) struct Part<'p> {
     memory: &'p dyn Memory,
     source: &'p Source<'p>,
@@ -25,7 +25,7 @@ pub(super) struct Part<'p> {
     lets: Vec<Arc<Bound>>,
 }
 
-/// What a part came to.
+/// The outcome of a source, with what it counted.
 pub(super) struct Ended {
     pub(super) found: Result<Resolved>,
     used: Usage,
@@ -35,7 +35,7 @@ pub(super) struct Ended {
 }
 
 impl Part<'_> {
-    /// Runs a source where `held` bytes are held already and `most_held` may be.
+    /// Runs a source while the statement holds `held` bytes of at most `most_held`.
     pub(super) fn run(&self, source: &SourcePlan, held: usize, most_held: usize) -> Ended {
         let mut run = Run {
             memory: self.memory,
@@ -58,7 +58,7 @@ impl Part<'_> {
 }
 
 impl<'r> Run<'r> {
-    /// A part of it that stops when `cancel` does.
+    /// Creates a runner that stops when `cancel` does.
     pub(super) fn part(&self, cancel: Cancel) -> Part<'r> {
         let Self { memory, source, options, writes, stopped, .. } = *self;
         Part { memory, source, options, writes, cancel, stopped, lets: self.lets.clone() }
@@ -66,7 +66,7 @@ impl<'r> Run<'r> {
 }
 
 impl Run<'_> {
-    /// Takes over what a part counted and holds. It fits: the part ran with what the statement held.
+    /// Merges the counters of a source. The bytes fit, since the source ran with those the statement held.
     pub(super) fn join(&mut self, part: Ended) -> Result<Resolved> {
         let Ended { found, used, held, warnings } = part;
         self.scanned(used.grains_scanned);

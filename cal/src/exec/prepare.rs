@@ -1,5 +1,5 @@
-//! The first of two phases: a statement is parsed, checked and planned, what it replaces is found, and
-//! nothing of it runs (spec sections 1 and 6).
+//! The first of two phases (CAL 18.2): a statement is parsed, checked and planned, and its target is looked
+//! up. Nothing of it runs.
 
 use std::collections::BTreeSet;
 
@@ -19,36 +19,36 @@ use crate::response::{Change, PlanReport};
 use crate::source::Source;
 use crate::writes::Writes;
 
-/// A statement that could run.
+/// A statement that is ready to run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// Which statement it is.
+    /// The kind of statement.
     pub statement_type: StatementType,
-    /// The tier it needs.
+    /// The tier it runs in.
     pub tier: u8,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
     pub query_hash: String,
     /// The statement in normal form.
     pub text: String,
-    /// What it would do.
+    /// The plan.
     pub plan: PlanReport,
-    /// What is known of it beside the plan.
+    /// The properties that a gate or a capability token decides by.
     pub admission: Admission,
-    /// The grain it would replace, by its whole address.
+    /// The full address of its target.
     pub target: Option<ContentAddress>,
-    /// What a write would change: fields with their old and new values, of an ADD the new ones alone, of a REVERT
-    /// what comes back. Empty for reads.
+    /// The changes of a write: fields with old and new values, of an ADD the new values alone, of a REVERT
+    /// the restored ones. Empty for reads.
     pub changes: Vec<Change>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
 
-/// Prepares one query. What it would be refused for before it writes, it is refused for here; what is
-/// wrong within an entry of a BATCH is told when it runs.
+/// Prepares one query. Refusals that are known before anything is written are returned here; the errors of a
+/// BATCH entry are reported when it runs.
 ///
 /// # Errors
-/// As [`execute`](super::execute), but for what only shows once it runs.
+/// As [`execute`](super::execute), except those that only show when it runs.
 pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
     let source = Source::read(source)?;
     let (statement, refused) = source.forgiving().map_err(|error| source.mended(error))?;
@@ -56,7 +56,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
         let Admitted { plan, warnings, .. } = admitted;
         let admission = Admission::of(&statement, tier, &plan, true);
-        // Nothing is written.
+        // Preparing writes nothing, so an empty write counter will do.
         let writes = Writes::default();
         let run = Run::new(memory, &source, &plan.plan, options, &writes);
         let (target, changes) = run.found_target(&plan.plan)?;
@@ -87,7 +87,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
     })
 }
 
-/// A statement in normal form, without its LETs.
+/// Returns a statement in normal form, without its LETs.
 fn text_of(statement: &Statement<'_>) -> String {
     match &statement.0 {
         Asked::Statement(request) => request.body.node.to_string(),
@@ -95,12 +95,12 @@ fn text_of(statement: &Statement<'_>) -> String {
     }
 }
 
-/// What a new version says of itself, not of what it is about.
+/// Payload fields that describe a version rather than its content.
 const OF_THE_VERSION: [&str; 4] =
     ["created_at", "derived_from", "supersession_justification", "author_did"];
 
 impl Run<'_> {
-    /// The grain that a statement replaces, which must be one it can replace, and what it would change.
+    /// Returns the target of a statement, which must be replaceable, and the changes it would make.
     fn found_target(&self, plan: &Plan) -> Result<(Option<ContentAddress>, Vec<Change>)> {
         Ok(match plan {
             Plan::Supersede(plan) => {
@@ -126,8 +126,8 @@ impl Run<'_> {
         })
     }
 
-    /// The fields in which a new version differs, ascending; what was there is left out where whole grains are
-    /// not given.
+    /// Returns the fields in which a new version differs, in ascending order. Old values are left out if the
+    /// gate does not allow the old grain as a whole.
     fn changes(&self, old: Option<&Grain>, new: &Map) -> Vec<Change> {
         let shown = old.filter(|old| self.gives_whole(old).is_ok());
         let before = |name: &str| old.and_then(|old| old.get(name));

@@ -1,4 +1,4 @@
-//! PROJECT: what a query chose to show of a grain, as values for every format (spec section 8).
+//! PROJECT (CAL 10.3.5): the values a query chose to show of a grain, for every format.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::check::plan::{ProjectPlan, Projected};
 use crate::fields::Field;
 use crate::memory::Hit;
 
-/// What is shown of the grain.
+/// Returns what a PROJECT shows of a grain.
 pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> Chosen {
     let cell = |projected: &Projected| shown(projected, hit, item, clock);
     let text = plan.content.as_ref().map(|fields| {
@@ -44,7 +44,8 @@ fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<Cell
     }
 }
 
-/// A field of a domain profile: at top level, else in `context`, `int:` ones by their short keys too.
+/// Returns a field of a domain profile: at top level, else in `context`, where `int:` fields also have short
+/// keys.
 fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
     let inside = || {
         let context = grain.map("context")?;
@@ -53,7 +54,8 @@ fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
     grain.get(name).or_else(inside)
 }
 
-/// A value without the addresses in it, which formatted text never shows: nothing where it is one.
+/// Returns a value as a cell, without the addresses in it, which no formatted text shows (CAL 14.2). `None`
+/// if that leaves it empty.
 pub(super) fn plain(value: &Value) -> Option<Cell<'static>> {
     let parts: Vec<&Value> = match value.as_array() {
         Some(list) => list.iter().filter(|part| !is_address(part)).collect(),

@@ -1,4 +1,4 @@
-//! What a RECALL waits for: LETs, the values of subqueries, the members of a thread.
+//! Inputs of a RECALL: LETs, values of subqueries, members of a thread.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::predicate::Predicate;
 use crate::query::Query;
 use crate::types;
 
-/// What a LET stands for once it ran; a failed one fails where it is used.
+/// The result of a LET. The error of a failed one is raised where it is used.
 pub(super) type Bound = Result<LetValue>;
 
 /// The grains or the values of a LET.
 pub(super) enum LetValue {
-    /// With the bytes they take encoded.
+    /// The grains, with the bytes they take in memory.
     Grains(Vec<Hit>, usize),
     Values(Texts),
 }
 
-/// The values of an IN, and whether they are all there are.
+/// The values of an IN, and whether they are complete.
 #[derive(Clone)]
 pub(super) struct Texts {
     pub(super) values: Vec<String>,
@@ -47,11 +47,11 @@ impl Run<'_> {
         }
     }
 
-    /// The query of a RECALL with everything it waits for.
+    /// Returns the query of a RECALL with all its inputs resolved.
     ///
     /// # Errors
-    /// E011 for too many values, E046 for an unknown message, E030 for a thread too long; and
-    /// whatever the inner RECALLs meet.
+    /// E011 for too many values, E046 for an unknown message, E030 for a thread that is too long, and the
+    /// errors of the inner RECALLs.
     pub(super) fn ready(&mut self, plan: &RecallPlan) -> Result<Query> {
         let mut query = plan.query.clone();
         if let Some(thread) = &plan.thread {
@@ -73,11 +73,11 @@ impl Run<'_> {
         Ok(query)
     }
 
-    /// Reads what a RECALL asks for: `read` answers with whether any grain matched. Where none has the
-    /// subject of an ABOUT, it reads again, searching for its words (spec section 5).
+    /// Runs `read` on the query of a RECALL; `read` also returns whether any grain matched. If none has the
+    /// subject of an ABOUT, it runs again on a search for the words of the subject (CAL 9.1).
     ///
     /// # Errors
-    /// As [`Run::ready`], and those of `read`.
+    /// As [`Executor::resolve_inputs`], and those of `read`.
     pub(super) fn reading<T>(
         &mut self,
         plan: &RecallPlan,
@@ -92,7 +92,7 @@ impl Run<'_> {
         Ok(read(self, query.searching_for_subject(subject))?.0)
     }
 
-    /// E046 for a grain that is there and no message.
+    /// Returns E046 for a grain that exists and is no message.
     fn no_message(&self, thread: &ThreadOf, address: &ContentAddress) -> Result<Option<Error>> {
         let found = self.memory.get(address)?.map(|hit| hit.grain.grain_type());
         Ok(found.filter(|found| *found != GrainType::Event).map(|found| {
@@ -110,14 +110,14 @@ impl Run<'_> {
         match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
             Some(Err(error)) => Err(error.clone()),
-            // The checker lets no other LET through.
+            // The checker admits only a LET of values here.
             Some(Ok(LetValue::Grains(..))) | None => {
                 Ok(Texts { values: Vec::new(), complete: true })
             }
         }
     }
 
-    /// The grains of a LET.
+    /// Returns the grains of a LET.
     pub(super) fn grains_of(&mut self, at: usize) -> Result<Vec<Hit>> {
         let (hits, bytes) = match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Grains(hits, bytes))) => (hits.clone(), *bytes),

@@ -1,4 +1,4 @@
-//! RECALL: what it waits for, one walk over the memory, then what is left of the pipeline.
+//! RECALL (CAL 8.1): resolves the inputs, runs one scan of the memory, then the rest of the pipeline.
 
 use std::ops::ControlFlow;
 
@@ -15,13 +15,13 @@ use crate::response::{Answer, Explanation, Grains};
 /// The grains of a RECALL.
 pub(super) struct Found {
     pub(super) hits: Vec<Hit>,
-    /// Bytes of the encoded grains.
+    /// Bytes that the grains take in memory.
     pub(super) bytes: usize,
-    /// All matches, where they are known.
+    /// The number of all matches, if known.
     pub(super) total: Option<u64>,
-    /// WITH explanation: how they were found.
+    /// The access plan and its cost, WITH explanation.
     pub(super) explanation: Option<Explanation>,
-    /// What was asked in the end; none where it cannot match.
+    /// The query that ran last; `None` if it cannot match.
     pub(super) query: Option<Query>,
 }
 
@@ -78,7 +78,7 @@ impl Run<'_> {
         }))
     }
 
-    /// All matches, unless there are so many that counting them would cost more than the answer.
+    /// Counts all matches, up to the limit above which counting would cost more than the answer.
     fn total(&mut self, query: &Query) -> Result<Option<u64>> {
         let mut matches = 0_u64;
         let mut visit = |_: Candidate<'_>| {
@@ -93,7 +93,7 @@ impl Run<'_> {
         Ok(recalled.total.filter(|_| matches < limits::TOTAL_MATCHES))
     }
 
-    /// Finds the grains of a RECALL, whatever its end makes of them.
+    /// Finds the grains of a RECALL, regardless of the end of its pipeline.
     pub(super) fn find(&mut self, plan: &RecallPlan) -> Result<Found> {
         self.reading(plan, |run, query| {
             let found = run.find_by(plan, query)?;
@@ -102,7 +102,7 @@ impl Run<'_> {
         })
     }
 
-    /// The same by a query that waits for nothing.
+    /// Finds the grains by a query whose inputs are resolved.
     pub(super) fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<Found> {
         let explained = match plan.show.explanation {
             true => Some(self.explained(&query)?),

@@ -1,4 +1,4 @@
-//! REVERT: what was said before, said again by a new grain, which succeeds the head of the chain.
+//! REVERT (CAL 8.10): a new grain with the content of an earlier version supersedes the head of the chain.
 
 use grainstore_format::Map;
 
@@ -11,12 +11,12 @@ use crate::memory::Hit;
 use crate::response::Answer;
 use crate::writes::Write;
 
-/// The payload field that says who may replace a grain (OMS 23).
+/// The payload field that restricts who may replace a grain (OMS 23).
 const POLICY: &str = "invalidation_policy";
 
 impl Run<'_> {
-    /// Runs a REVERT statement. The target need not be current (spec section 5): whichever version it
-    /// is, the grain before it speaks again.
+    /// Runs a REVERT statement. The target need not be current: the content of the version before it is
+    /// restored.
     pub(super) fn revert(&self, plan: &RevertPlan) -> Result<Answer> {
         let (before, head) = self.reverted(plan)?;
         let superseded = head.address;
@@ -30,7 +30,7 @@ impl Run<'_> {
         Ok(Answer::Superseded { content_address, superseded })
     }
 
-    /// The version that a REVERT says again, and the head of the chain that it supersedes.
+    /// Returns the version whose content a REVERT restores, and the head of the chain that it supersedes.
     pub(super) fn reverted(&self, plan: &RevertPlan) -> Result<(Hit, Hit)> {
         let target = self.target(&plan.target)?;
         let Some(before) = self.before(&target)? else {
@@ -40,8 +40,7 @@ impl Run<'_> {
         Ok((before, self.head(target)?))
     }
 
-    /// The version a grain superseded; the newest where it superseded several, then the one of the
-    /// smallest address.
+    /// Returns the version that a grain superseded; of several the newest, ties by the smallest address.
     fn before(&self, target: &Hit) -> Result<Option<Hit>> {
         let mut found: Option<Hit> = None;
         let parents = target.grain.texts("derived_from").filter_map(|text| text.parse().ok());
@@ -58,15 +57,15 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// The newest version of the chain of a grain.
+    /// Returns the newest version of the chain of a grain.
     fn head(&self, target: Hit) -> Result<Hit> {
         let newest = self.memory.history(&target.address, 1)?;
         Ok(newest.into_iter().next().unwrap_or(target))
     }
 }
 
-/// What was said before is said again, and who may replace it is not: an invalidation policy that came
-/// since stays (ours).
+/// Copies the invalidation policy of the head to the new version, so that a REVERT restores content but never
+/// lifts a protection added since (our own rule).
 pub(super) fn stays_protected(fields: &mut Map, head: &Hit) {
     if let Some(policy) = head.grain.get(POLICY) {
         fields.insert(POLICY.to_owned(), policy.clone());

@@ -1,4 +1,4 @@
-//! The rows of an answer: whole grains or selected fields, with what WITH asks to see beside them.
+//! The rows of an answer: whole grains or selected fields, with the details that WITH options add.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::query::Query;
 use crate::response::{Explanation, ResultRow};
 use crate::search::Score;
 
-/// Payload fields that tell where a grain comes from.
+/// Payload fields that describe the provenance of a grain.
 const PROVENANCE: [&str; 9] = [
     "source_type",
     "author_did",
@@ -26,16 +26,17 @@ const PROVENANCE: [&str; 9] = [
     "supersession_justification",
 ];
 
-/// What a RECALL asked in the end, and how it was answered.
+/// The query a RECALL ran last, and its explanation.
 pub(super) struct Asked<'a> {
-    /// None where it cannot match.
+    /// The query; `None` if it cannot match.
     pub(super) query: Option<&'a Query>,
-    /// WITH explanation.
+    /// The access plan and its cost, WITH explanation.
     pub(super) explanation: Option<&'a Explanation>,
 }
 
 impl Run<'_> {
-    /// The rows of a RECALL that shows grains, or parts of them in their place.
+    /// Builds the rows of a RECALL. With `in_parts` the caller replaces the grains, so the gate need not
+    /// allow them as a whole.
     pub(super) fn rows(
         &self,
         hits: Vec<Hit>,
@@ -87,7 +88,7 @@ impl Run<'_> {
         })
     }
 
-    /// The fields a grain matches on.
+    /// Returns the fields a grain matches on.
     fn matched(&self, hit: &Hit, plan: &RecallPlan, query: Option<&Query>) -> Result<Matched> {
         let mut conditions = plan.matched_fields.clone();
         if hit.score.is_linked_only() {
@@ -106,14 +107,14 @@ impl Run<'_> {
 
 /// The fields a grain matches on.
 struct Matched {
-    /// Those of the conditions.
+    /// Fields of the conditions.
     conditions: Vec<Cow<'static, str>>,
-    /// Those with words that were searched for.
+    /// Fields with searched words.
     words: Vec<Cow<'static, str>>,
 }
 
 impl Matched {
-    /// Each once, those of the conditions first.
+    /// Returns each field once, those of the conditions first.
     fn all(self) -> Vec<Cow<'static, str>> {
         let mut names = self.conditions;
         for name in self.words {
@@ -125,7 +126,7 @@ impl Matched {
     }
 }
 
-/// What the score of a grain is made of.
+/// Returns the parts of the score of a grain.
 fn breakdown(score: Score) -> Map {
     let parts = [("text", score.text), ("vector", score.vector), ("graph", score.graph)];
     let parts = parts.into_iter().filter_map(|(name, part)| Some((name, part?)));
@@ -136,7 +137,7 @@ fn breakdown(score: Score) -> Map {
     map
 }
 
-/// Why a grain is in the answer, in one sentence.
+/// Returns the reason a grain is in the answer, in one sentence.
 fn why(explanation: &Explanation, matched: &Matched, score: Score) -> String {
     if score.is_linked_only() {
         return "linked to a better answer".to_owned();
@@ -153,7 +154,7 @@ fn why(explanation: &Explanation, matched: &Matched, score: Score) -> String {
     }
 }
 
-/// What of a search a grain answers; nothing where nothing was searched for.
+/// Describes how a grain matches a search; `None` without a search.
 fn sought(matched: &Matched, score: Score) -> Option<String> {
     let words = score.text.filter(|text| *text > 0.0).map(|_| match matched.words.as_slice() {
         [] => "words of the turns around it".to_owned(),
@@ -166,7 +167,7 @@ fn sought(matched: &Matched, score: Score) -> Option<String> {
     }
 }
 
-/// Where a grain comes from and what became of it.
+/// Returns the provenance fields of a grain, and its successor.
 fn provenance(hit: &Hit) -> Map {
     let field = |name: &&str| Some(((*name).to_owned(), hit.grain.get(name)?.clone()));
     let mut map: Map = PROVENANCE.iter().filter_map(field).collect();

@@ -1,12 +1,12 @@
-//! Searching: LIKE, `query =`, fields that are searched, `score`, and what ABOUT falls back to, over a
-//! memory whose score is the share of the words a grain has.
+//! Searches: LIKE, `query =`, searched fields, `score`, and the fallback of ABOUT, over a memory whose score
+//! is the share of the words that a grain has.
 
 use serde_json::{Value, json};
 
 use super::tests::{objects, run};
 use crate::testutil::Fake;
 
-/// Three beliefs and an event, in the order they came.
+/// Three beliefs and an event, in insertion order.
 fn library() -> Fake {
     let memory = Fake::at_work();
     for (subject, object) in [("alice", "green tea"), ("bob", "green trees"), ("tea", "a plant")] {
@@ -54,7 +54,7 @@ fn joined_grains_come_in_the_order_of_a_search_where_one_side_was_searched() {
         found(r#"(RECALL beliefs LIKE "green tea") EXCEPT (RECALL beliefs WHERE subject = "tea")"#),
         "green tea, green trees"
     );
-    // What is only taken away orders nothing.
+    // The right side of EXCEPT contributes no grains, so its search orders nothing.
     assert_eq!(found(r#"(RECALL beliefs) EXCEPT (RECALL LIKE "plant")"#), "green trees, green tea");
 }
 
@@ -99,7 +99,7 @@ fn what_is_searched_for_comes_best_first_and_with_its_score() {
     assert_eq!(selected[0]["grain"], json!({"object": "green tea", "score": 1.0}));
 }
 
-/// However well its messages answer a search, a thread is told from its start.
+/// A thread is ordered from its start, however well its messages match a search.
 #[test]
 fn a_thread_is_in_the_order_of_time() {
     let memory = library();
@@ -143,12 +143,12 @@ fn the_subject_of_about_is_searched_for_where_nothing_has_it() {
     );
     let groups = run(&memory, r#"RECALL beliefs ABOUT "green" | GROUP BY relation"#).unwrap();
     assert_eq!(groups["groups"], json!([{"key": "likes", "count": 2}]));
-    // Other conditions go on to hold, and a statement that searches already does not search twice.
+    // Other conditions still hold, and a statement that searches already has no second search.
     let strict = r#"RECALL ABOUT "green" WHERE confidence >= 0.9"#;
     assert_eq!(objects(&memory, strict), "");
     let searching = r#"RECALL ABOUT "green" WHERE query = "tea""#;
     assert_eq!(objects(&memory, searching), "");
-    // An answer that OFFSET has emptied was found all the same.
+    // A result that OFFSET emptied still counts as found.
     assert_eq!(objects(&memory, r#"RECALL ABOUT "tea" | OFFSET 5 | LIMIT 5"#), "");
     let rows = results(&memory, r#"RECALL beliefs ABOUT "green" LIMIT 1"#);
     assert_eq!(rows[0]["matched_fields"], json!(["object"]), "not the subject it does not have");

@@ -1,4 +1,4 @@
-//! Set operations: grains of two queries joined by their addresses, in the order of a RECALL.
+//! Set operations (CAL 8.11): grains of two queries combined by address, in the order of a RECALL.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::memory::Hit;
 use crate::response::{Answer, Grains, ResultRow};
 use crate::search::Score;
 
-/// The grains of an operand, and whether they were searched for: then their scores tell them apart.
+/// The grains of an operand. If it is the result of a search, its scores define the order.
 #[derive(Default)]
 struct Operand {
     rows: Vec<ResultRow>,
@@ -60,7 +60,7 @@ impl Run<'_> {
         Ok(join(left, plan.operator, right))
     }
 
-    /// An operand, with its LETs in scope while it runs.
+    /// Runs an operand, with its own LETs in scope.
     fn operand(&mut self, request: &RequestPlan) -> Result<Operand> {
         let mark = self.lets.len();
         self.bind(&request.lets);
@@ -90,7 +90,7 @@ impl Run<'_> {
     }
 
     fn operand_of(&self, found: Found, plan: &RecallPlan) -> Result<Operand> {
-        // A search that found nothing gives no score to order by.
+        // A search without results gives no score to order by.
         let searched = !found.hits.is_empty()
             && found.query.as_ref().is_some_and(|query| query.search().is_some());
         let asked = Asked { query: found.query.as_ref(), explanation: None };
@@ -98,8 +98,9 @@ impl Run<'_> {
     }
 }
 
-/// UNION keeps the larger score of a grain on both sides and INTERSECT the smaller. Grains come in the
-/// order of a RECALL: by score where one that is joined was searched for, else newest first.
+/// Combines two operands. Of a grain on both sides UNION keeps the larger score and INTERSECT the smaller.
+/// The order is that of a RECALL: by score if an operand that contributes grains was a search, else newest
+/// first.
 fn join(left: Operand, operator: SetOperator, right: Operand) -> Operand {
     let searched = left.searched || (right.searched && operator != SetOperator::Except);
     let mut others: BTreeMap<ContentAddress, ResultRow> =

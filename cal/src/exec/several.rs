@@ -1,4 +1,4 @@
-//! BATCH and COALESCE: several statements in one.
+//! BATCH and COALESCE: statements made of several.
 
 use super::Run;
 use crate::cancel::Stop;
@@ -8,10 +8,10 @@ use crate::response::{Answer, Slot, Slots};
 use crate::span::Spanned;
 
 impl Run<'_> {
-    /// Runs the entries of a BATCH; what goes wrong in one stays in its slot.
+    /// Runs the entries of a BATCH. The error of an entry stays in its slot.
     ///
     /// # Errors
-    /// E082 when the host cancelled.
+    /// E082 if the host cancelled.
     pub(super) fn batch(
         &mut self,
         entries: Vec<(Spanned<String>, Result<Plan>)>,
@@ -36,7 +36,8 @@ impl Run<'_> {
         Ok(Answer::Batch { batch: Slots(slots) })
     }
 
-    /// Runs the branches of a COALESCE until one finds something; else the last one answers.
+    /// Runs the branches of a COALESCE until one has a result; without one the answer of the last is
+    /// returned.
     pub(super) fn coalesce(&mut self, branches: &[RecallPlan]) -> Result<Answer> {
         let mut last = None;
         for (at, branch) in branches.iter().enumerate() {

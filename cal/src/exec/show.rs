@@ -1,4 +1,4 @@
-//! Grains as text, for AS.
+//! Rendering of grains as text, for AS.
 
 use grainstore_format::{Map, Value};
 use grainstore_sml::{Cell, Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
@@ -13,7 +13,8 @@ use crate::limits;
 use crate::memory::Hit;
 
 impl Run<'_> {
-    /// Grains as text; `asked` is how many were asked for.
+    /// Renders grains as text; `asked` is the number that was requested, by which progressive disclosure
+    /// decides.
     pub(super) fn show(
         &self,
         hits: &[Hit],
@@ -34,7 +35,8 @@ impl Run<'_> {
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
-    /// What a PROJECT shows of each grain where no format does: its text as `content`, and the attributes.
+    /// Returns the fields a PROJECT selects of each grain if there is no format: its text as `content`, and
+    /// the attributes.
     pub(super) fn projected(
         &self,
         hits: &[Hit],
@@ -43,7 +45,7 @@ impl Run<'_> {
     ) -> Result<Vec<Map>> {
         let clock = self.clock(show.iso_timestamps);
         let items = self.items(hits, Some(project), &clock)?;
-        // Nothing is shown of what no text shows, such as a reasoning that waits for its review.
+        // Grains that no text shows, such as a reasoning with a pending review, stay empty.
         let shown = |item: &Item| {
             let shown = grainstore_sml::project(item, Level::Standard, &clock)?;
             let content = ("content".to_owned(), Value::from(shown.text.as_ref()));
@@ -53,7 +55,7 @@ impl Run<'_> {
         Ok(items.iter().map(|item| shown(item).unwrap_or_default()).collect())
     }
 
-    /// The sentences that say most of what the grains say, where someone asked for them.
+    /// Returns the most informative sentences of the grains, WITH summarize.
     pub(super) fn summarize(
         &self,
         hits: &[Hit],
@@ -70,7 +72,8 @@ impl Run<'_> {
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
-    /// The grains as items to be shown; a consensus that names its claim by address gets the text.
+    /// Converts grains to renderable items. A consensus that names its claim by address gets the text of that
+    /// claim.
     pub(super) fn items(
         &self,
         hits: &[Hit],
@@ -102,7 +105,7 @@ impl Run<'_> {
     }
 }
 
-/// A cell as JSON has it.
+/// Converts a cell to its JSON value.
 fn value(cell: &Cell<'_>) -> Value {
     match cell {
         Cell::Flag(flag) => Value::from(*flag),

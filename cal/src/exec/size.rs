@@ -1,26 +1,26 @@
-//! How much memory a decoded grain takes: what bounds a pipeline.
+//! Memory size of decoded grains, which bounds a pipeline.
 //!
-//! A byte of a blob may become a whole value in memory, as a small number in a list does, so encoded
-//! bytes say little. This is a reckoning from above: it takes the nodes of maps for half empty.
+//! A single byte of a blob may become a whole value in memory, such as a small number in a list, so the
+//! encoded size is no measure. These are upper bounds: nodes of maps are assumed to be half empty.
 
 use grainstore_format::{Grain, Map, Value};
 
-/// What the allocator adds to one piece of memory.
+/// Allocator overhead of one allocation, in bytes.
 const ALLOCATION: usize = 16;
-/// A place in the node of a map, with its share of empty places.
+/// Bytes of an entry of a map, with its share of unused entries in the node.
 const ENTRY: usize = 2 * (size_of::<String>() + size_of::<Value>());
 
-/// Bytes a grain takes.
+/// Returns the bytes a grain takes.
 pub(super) fn of_grain(grain: &Grain) -> usize {
     of_map(grain.fields())
 }
 
-/// Bytes a value takes, with its own place.
+/// Returns the bytes a value takes, its own slot included.
 pub(super) fn of_value(value: &Value) -> usize {
     size_of::<Value>().saturating_add(beyond(value))
 }
 
-/// Bytes a value takes beyond its place in what holds it.
+/// Returns the bytes a value takes on the heap, beyond its slot.
 fn beyond(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 0,

@@ -1,17 +1,18 @@
-//! The sources of an ASSEMBLE: those that take long at once, all of them as if one ran after the other.
+//! The sources of an ASSEMBLE: expensive ones run in parallel, with the result of running all one after the
+//! other.
 //!
-//! A source runs as a part of the statement, and parts are joined in the order of FROM. What comes of one
-//! may depend on those before it in one way alone: by the bytes of `limits::ROW_BYTES` that they left. So a
-//! source that runs ahead of its turn is given an equal share of what is free when the first one begins.
-//! Where that is not enough for it (E030), or is more than is left when its turn comes, it runs again in its
-//! turn with what is left. It follows that
+//! Each source runs in a `SourceRunner`, and the outcomes are merged in the order of FROM. A source can
+//! depend on those before it in one way only: by the bytes of `limits::ROW_BYTES` that they left free. So a
+//! source that runs ahead of its turn gets an equal share of the bytes free when the first one starts. If
+//! that is not enough for it (E030), or is more than is left when its turn comes, it runs again in its turn
+//! with what is left. It follows:
 //!
-//! - grains, counts, errors and events are those of sources that run in turn, whatever runs when and on
-//!   however many threads: a statement that fits is never refused, one that does not is refused at the
-//!   same source;
-//! - what ran ahead holds at most `ROW_BYTES` together, and so does what was joined with the source in turn:
-//!   a statement holds twice `ROW_BYTES` at most, and half of that where nothing runs ahead. Values that
-//!   tell duplicates apart are bound in the same way, beside it.
+//! - grains, counts, errors and events are those of a sequential run, whatever the schedule and the number of
+//!   threads: a statement that fits is never refused, and one that does not fit is refused at the same
+//!   source;
+//! - the sources run ahead hold at most `ROW_BYTES` together, and so do the merged ones with the source in
+//!   turn. So a statement holds at most twice `ROW_BYTES`, and at most `ROW_BYTES` if nothing runs ahead. The
+//!   values that dedup compares are bounded in the same way, in addition.
 
 use std::panic::resume_unwind;
 
@@ -28,20 +29,20 @@ use crate::error::{Error, Result};
 use crate::memory::Hit;
 use crate::response::{ResultRow, SourceAnswer};
 
-/// A source after it ran.
+/// The grains and the report of a source that ran.
 pub(super) struct Resolved {
     pub(super) hits: Vec<Hit>,
     pub(super) answer: Box<SourceAnswer>,
 }
 
 impl Run<'_> {
-    /// Runs the sources; a failed one is reported and its share goes to the others.
+    /// Runs the sources. A failed source is reported, and its share of the budget goes to the others.
     ///
     /// # Errors
     /// E075 when time is up, E082 when the host cancelled, E076 when every source failed.
     ///
     /// # Panics
-    /// Where a source does, in its turn.
+    /// If a source panics, in its turn.
     pub(super) fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
         for index in 0..plan.sources.len() {
             self.tell_source(plan, index)?;
@@ -64,7 +65,7 @@ impl Run<'_> {
         Ok(resolved)
     }
 
-    /// Takes the turns of the sources, those that take long running ahead where there are several.
+    /// Runs the sources in order; if several are expensive, these run ahead on other threads.
     fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
         let takes_long: Vec<bool> =
             plan.sources.iter().map(|source| self.takes_long(source)).collect();
@@ -86,8 +87,8 @@ impl Run<'_> {
         })
     }
 
-    /// Whether a source is worth a thread, and may have one: by what its plan and those it waits for ask, which
-    /// costs nothing to look at.
+    /// Returns `true` if a source is expensive enough for a thread of its own, and may run out of order. This
+    /// is judged by its plan and its subqueries, which costs next to nothing.
     fn takes_long(&self, source: &SourcePlan) -> bool {
         let SourceFrom::Recall(plan) = &source.from else { return false };
         let recalls = with_inner(plan);
@@ -95,7 +96,7 @@ impl Run<'_> {
             && !recalls.iter().any(|plan| self.asks_outside(plan))
     }
 
-    /// Whether a RECALL waits for something outside the memory, or may come to that.
+    /// Returns `true` if a RECALL, or its fallback search, waits for an external service.
     fn asks_outside(&self, plan: &RecallPlan) -> bool {
         let otherwise =
             plan.otherwise.iter().map(|text| plan.query.clone().searching_for_subject(text));
@@ -103,7 +104,8 @@ impl Run<'_> {
         asked.any(|query| self.memory.asks_outside(&query))
     }
 
-    /// What a source finds in its turn. While somebody else is at it, others run here.
+    /// Returns the outcome of a source in its turn. While another thread runs it, this one runs other
+    /// sources.
     fn take_turn(
         &mut self,
         ahead: &Ahead<'_>,
@@ -127,8 +129,8 @@ impl Run<'_> {
         }
     }
 
-    /// What becomes of a source: one that failed is reported, one that was stopped ends the assembly, also
-    /// where its deadline was put off since.
+    /// Reports the error of a failed source; a stop ends the whole assembly, even if the deadline that
+    /// stopped the source was extended since.
     fn resolved(&self, found: Result<Resolved>) -> Result<Resolved> {
         self.go_on()?;
         match found {
@@ -170,7 +172,7 @@ impl Run<'_> {
         Ok(Resolved { hits, answer })
     }
 
-    /// What options tell of the grains of a source, which themselves go into the text.
+    /// Returns the rows that options of the assembly ask for. The grains themselves go into the text.
     fn told_of(&self, found: &Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let mut rows = self.rows(found.hits.clone(), plan, &asked, plan.project.is_some())?;
@@ -179,14 +181,15 @@ impl Run<'_> {
     }
 }
 
-/// Whether a source that ran ahead may have failed for its share, or for the moment it ran at.
+/// Returns `true` if a source that ran ahead may have failed only because of its share of bytes or the moment
+/// it ran.
 fn was_short(part: &Ended) -> bool {
     part.found
         .as_ref()
         .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_of(error).is_some())
 }
 
-/// Why a source that failed was stopped, if it was.
+/// Returns the reason a failed source was stopped, if it was.
 fn stop_of(error: &Error) -> Option<Stop> {
     match error.kind() {
         ErrorKind::Timeout | ErrorKind::AssembleTimeout => Some(Stop::Timeout),
@@ -195,7 +198,7 @@ fn stop_of(error: &Error) -> Option<Stop> {
     }
 }
 
-/// A RECALL and those it waits for.
+/// Returns a RECALL and its subqueries.
 fn with_inner(plan: &RecallPlan) -> Vec<&RecallPlan> {
     let inner = plan.feeds.iter().filter_map(|feed| match &feed.from {
         FeedFrom::Recall(inner, _) => Some(with_inner(inner)),
@@ -204,7 +207,7 @@ fn with_inner(plan: &RecallPlan) -> Vec<&RecallPlan> {
     inner.flatten().chain([plan]).collect()
 }
 
-/// Whether a RECALL searches, or sorts what neither a subject nor a session nor addresses narrow down.
+/// Returns `true` if a RECALL searches, or sorts without a subject, a session or addresses to narrow it down.
 fn searches_or_sorts(plan: &RecallPlan) -> bool {
     let query = &plan.query;
     let is_narrow = plan.thread.is_some()

@@ -1,5 +1,5 @@
-//! The events of an ASSEMBLE: which are due when, to whom, and what happens when nobody takes them
-//! (spec section 8, Streaming ASSEMBLE).
+//! The event stream of an ASSEMBLE (CAL 11): selects the events, accounts for the time of the listener, and
+//! stops the assembly if it takes no more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,28 +18,28 @@ use crate::event::{
     Allocation, Allowance, Began, Class, Event, EventKind, Levels, Listener, Summary,
 };
 
-/// What the warning of a STREAM says that nobody listens to.
+/// Text of the warning about a STREAM in a call that does not stream.
 const NOT_STREAMED: &str = "STREAM does nothing here: this call answers with the whole text. \
      Events come from `grain cal --stream`, `cal_stream` of rpc and `Session::stream` of the library";
-/// What a stream warns of where an assembly makes more than one text.
+/// Text of the warning about texts that no event carries.
 const NO_EVENT: &str =
     "AS of a source and summarize make texts of their own, which no event carries";
-/// Bytes of the hash in the id of an assembly.
+/// Bytes of the hash in an assembly id.
 const ID_BYTES: usize = 8;
 
-/// Who listens to an ASSEMBLE, and to what of it.
+/// The listener of an ASSEMBLE, and its selection of events.
 pub(super) struct Stream<'r> {
     listener: &'r mut dyn Listener,
     assembly_id: Arc<str>,
     plan: StreamPlan,
-    /// What is left of the time that the listener may take.
+    /// Time that the listener may still take without counting against the deadline.
     patience: Duration,
-    /// Whether the listener goes on taking events.
+    /// True while the listener accepts events.
     listens: bool,
 }
 
 impl<'r> Stream<'r> {
-    /// Says to the listener that events follow.
+    /// Starts a stream, and announces it to the listener.
     pub(super) fn begin(
         listener: &'r mut dyn Listener,
         plan: StreamPlan,
@@ -68,7 +68,7 @@ impl<'r> Stream<'r> {
         }
     }
 
-    /// The same, and how much of the time it took is the listener's.
+    /// Sends an event; returns the part of the elapsed time that is the listener's own, within its allowance.
     fn send_timed(&mut self, kind: EventKind) -> Duration {
         let began = Instant::now();
         self.send(kind);
@@ -78,7 +78,7 @@ impl<'r> Stream<'r> {
     }
 }
 
-/// `asm_` and 16 digits: the same for the same query, parameters, format and now.
+/// Returns `asm_` and 16 hex digits, determined by the query, its parameters, the format and the present.
 fn assembly_id(query_hash: &str, options: &Options<'_>) -> String {
     let mut hash = Sha256::new();
     let format = options.as_format.map_or("", |format| format.name());
@@ -91,7 +91,7 @@ fn assembly_id(query_hash: &str, options: &Options<'_>) -> String {
 }
 
 impl<'r> Run<'r> {
-    /// Connects a statement with who listens to it. Where nobody does, STREAM is said to do nothing.
+    /// Attaches the listener to a statement. Without one, a written STREAM is warned of.
     ///
     /// # Errors
     /// E079 for a statement that has no events.
@@ -122,15 +122,15 @@ impl<'r> Run<'r> {
 }
 
 impl Run<'_> {
-    /// Whether somebody listens to events of this class.
+    /// Returns `true` if the listener wants events of this class.
     fn is_heard(&self, class: Class) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.wants(class))
     }
 
-    /// Sends an event to whoever listens.
+    /// Sends an event, if there is a listener.
     ///
     /// # Errors
-    /// E082 where the listener takes no more, or the host cancelled meanwhile; E075.
+    /// E082 if the listener takes no more events or the host cancelled meanwhile; E075 when time is up.
     fn tell(&mut self, kind: EventKind) -> Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         self.cancel.excuse(stream.send_timed(kind));
@@ -141,7 +141,7 @@ impl Run<'_> {
         self.go_on()
     }
 
-    /// Sends how an assembly ended that did not complete: the last event.
+    /// Sends the last event of an assembly that did not complete.
     pub(super) fn tell_end(&mut self, error: &Error) {
         let Some(stream) = &mut self.stream else { return };
         stream.send(match error.kind() {
@@ -172,7 +172,7 @@ impl Run<'_> {
         self.tell(EventKind::SourceStarted { source, index: count(index) })
     }
 
-    /// A source is done; that it failed is told even to who asked for other events.
+    /// Sends the events of a source that ran. Its error is sent whatever events were selected.
     pub(super) fn tell_resolved(
         &mut self,
         plan: &AssemblePlan,
@@ -204,7 +204,7 @@ impl Run<'_> {
         self.tell(EventKind::DedupCompleted { before: count(before), after: count(after) })
     }
 
-    /// The shares of the sources; where one failed, first as they were meant with it.
+    /// Sends the shares of the sources. If one failed, the shares that include it are sent first.
     pub(super) fn tell_allocated(&mut self, plan: &AssemblePlan, shares: Shares) -> Result<()> {
         if !self.is_heard(Class::Budget) {
             return Ok(());
@@ -220,7 +220,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What becomes of the grains, then the text, then what it all came to.
+    /// Sends the levels of the grains, then the text, then the summary.
     pub(super) fn tell_text(
         &mut self,
         plan: &AssemblePlan,
@@ -257,13 +257,15 @@ impl Run<'_> {
             warnings: self.warnings.clone(),
         };
         if let Some(stream) = &mut self.stream {
-            // Whether the listener would take more, or somebody cancels now: it is complete.
+            // The assembly is complete, so a listener that takes no more, or a cancellation now, changes
+            // nothing.
             stream.send(EventKind::AssemblyCompleted { summary });
         }
         Ok(())
     }
 
-    /// The text in chunks. What is left goes down to `left`, which the text as a whole leaves.
+    /// Sends the text in chunks. The remaining budget falls to `left`, which the whole text leaves; the
+    /// tokens of the chunks need not add up to those of the text.
     fn tell_chunks(&mut self, plan: &AssemblePlan, assembly: &Assembly, left: u64) -> Result<()> {
         let counter = self.options.counter;
         let mut remaining = allowance(plan.budget).amount;
@@ -290,7 +292,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether an assembly makes texts beside the one that its chunks are of.
+/// Returns `true` if an assembly makes texts beside the one that is sent in chunks.
 fn has_more_texts(plan: &AssemblePlan) -> bool {
     let of_source = |source: &SourcePlan| match &source.from {
         SourceFrom::Recall(recall) => recall.format.is_some() || recall.show.summarize,
@@ -306,7 +308,7 @@ fn allowance(budget: Budget) -> Allowance {
     }
 }
 
-/// What a text leaves of its budget, in its unit.
+/// Returns the budget that a text leaves, in its unit.
 fn left(budget: Budget, assembly: &Assembly) -> u64 {
     match budget {
         Budget::Tokens(total) => count(total.saturating_sub(assembly.tokens)),
@@ -317,7 +319,7 @@ fn left(budget: Budget, assembly: &Assembly) -> u64 {
     }
 }
 
-/// A part of a whole, in ten-thousandths.
+/// Returns a fraction, rounded down to ten-thousandths.
 #[expect(clippy::cast_precision_loss, reason = "budgets are far below what a float counts exactly")]
 fn share(part: u64, whole: u64) -> f64 {
     let shares = part.saturating_mul(10_000).checked_div(whole).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Streamed assemblies: which events come, in what order, with what in them, and how they end.
+//! Streamed assemblies: the events, their order, their content, and how they end.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -19,12 +19,12 @@ use crate::response::Response;
 use crate::testutil::Fake;
 use crate::writes::Writes;
 
-/// Keeps what it is told, and stops listening behind so many events.
+/// A listener that records its events, and stops accepting after so many.
 pub(super) struct Ear {
     pub(super) began: Vec<(String, String)>,
     pub(super) events: Vec<Value>,
     pub(super) most: usize,
-    /// What it cancels in place of going deaf.
+    /// A handle it cancels, in place of refusing events.
     pub(super) cancels: Option<Cancel>,
 }
 
@@ -467,7 +467,7 @@ fn a_listener_cancels_between_any_two_events() {
 fn an_assembly_that_takes_too_long_ends_with_an_error() {
     let late = Options { cancel: Cancel::new().within(Duration::ZERO), ..options() };
     let (ear, ended) = all(&four_beliefs(), "ASSEMBLE FROM (RECALL) STREAM { chunks }", &late);
-    // Waiting for the listener is not the statement's time, but this one was late before.
+    // Time spent waiting for the listener is not the statement's, but this one was late before.
     let told: Vec<_> = ear.events.iter().map(|event| &event["code"]).collect();
     assert_eq!((ear.names(), told), (vec!["error"], vec![&json!("CAL-E075")]));
     assert_eq!(ended.unwrap_err().0, "CAL-E075");
@@ -545,7 +545,7 @@ fn a_text_of_a_thousand_large_grains_stops_while_it_is_written() {
         let plain = Options { cancel: Cancel::after(u64::MAX), totals: false, ..options() };
         let text = run_with(&memory, &source, &plain).unwrap()["formatted"].clone();
         assert!(text.as_str().unwrap().len() > 2_000_000, "{format:?}");
-        // Finding them takes a look each, making them ready another, writing them a third.
+        // Finding, preparing and writing a grain take one poll each.
         let stopping = Options { cancel: Cancel::after(2_500), totals: false, ..options() };
         assert_eq!(run_with(&memory, &source, &stopping), Err("CAL-E082 at RECALL".to_owned()));
         assert!(stopping.cancel.looks() < 2_505, "{format:?}: {}", stopping.cancel.looks());

@@ -1,5 +1,5 @@
-//! Queries made of queries, and what stands beside grains: subqueries, LET, set operations, BATCH,
-//! COALESCE, extractors, groups, threads, EXPLAIN and DESCRIBE, as tables.
+//! Queries made of queries, and details beside grains: subqueries, LET, set operations, BATCH, COALESCE,
+//! extractors, groups, threads, EXPLAIN and DESCRIBE, as tables.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use crate::params::Params;
 use crate::testutil::Fake;
 use crate::writes::Writes;
 
-/// What a statement answers under a key.
+/// The value of an answer under a key.
 fn part(memory: &Fake, source: &str, key: &str) -> Value {
     run(memory, source).unwrap_or_else(|error| panic!("{source}: {error}"))[key].clone()
 }
@@ -414,8 +414,8 @@ fn dedup_keeps_the_first_of_each_value_before_the_cut() {
     assert_eq!(part(&memory, "RECALL beliefs WITH dedup(subject)", "total"), json!(2));
 }
 
-/// A thread of two sessions with a branch, and a stranger; the answers are the addresses of first
-/// and leaf.
+/// A thread of two sessions with a branch, and an unrelated message; returns the addresses of the first and
+/// the leaf.
 fn threads(memory: &Fake) -> [String; 2] {
     let event = |object: &str, parent: Option<&String>| {
         let parent = parent.map_or(String::new(), |p| format!(r#", "parent_message_id": "{p}""#));
@@ -759,7 +759,7 @@ fn tokens_are_expected_where_grains_become_text() {
     assert_eq!(tokens("LET $all = RECALL; EXPLAIN ASSEMBLE FROM $all"), some);
 }
 
-/// What a RECALL finds, whatever it answers.
+/// The answer without `_cal` and the matched fields, to compare two statements by.
 fn objects_or_answer(memory: &Fake, source: &str) -> Value {
     let mut answer = run(memory, source).unwrap_or_else(|error| panic!("{source}: {error}"));
     answer.as_object_mut().unwrap().remove("_cal");

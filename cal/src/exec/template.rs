@@ -1,4 +1,4 @@
-//! DEFINE TEMPLATE: a template for the session, or in Tier 1 for its namespace.
+//! DEFINE TEMPLATE (CAL 10.6): saves a template for the session, or in Tier 1 for its namespace.
 
 use super::{Run, Tier};
 use crate::check::plan::DefinePlan;
@@ -11,7 +11,7 @@ impl Run<'_> {
     /// Runs a DEFINE TEMPLATE.
     ///
     /// # Errors
-    /// E088 for a name that is taken, E089 where there are too many.
+    /// E088 if the name is taken, E089 if there are too many templates.
     pub(super) fn define(&self, plan: DefinePlan) -> Result<Answer> {
         let DefinePlan { name, extends, text: definition } = plan;
         let keeper = self.keeper();
@@ -24,10 +24,10 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a definition would be kept, as far as that is known before it is tried.
+    /// Checks a definition without saving it, against the templates known now.
     ///
     /// # Errors
-    /// As [`Run::define`].
+    /// As [`Executor::define`].
     pub(super) fn definable(&self, plan: &DefinePlan) -> Result<()> {
         let keeper = self.keeper();
         let template =
@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a template is not kept.
+/// Returns the error of a template that was not saved.
 fn unkept(template: &NamedTemplate, refused: TemplateKept) -> Error {
     if refused == TemplateKept::Full {
         let of = match template.keeper {

@@ -1,5 +1,5 @@
-//! DEFINE TEMPLATE and FORMAT TEMPLATE over a memory in memory: what is kept and where, what is found, and
-//! what an assembly says by it.
+//! DEFINE TEMPLATE and FORMAT TEMPLATE over a memory in memory: where a template is saved, which one a name
+//! finds, and the text an assembly makes with it.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The values of fields, read alike from encoded and decoded grains: what ORDER BY and dedup compare
-//! and what SELECT, GROUP BY and the extractors show.
+//! Values of fields, read from encoded and decoded grains alike: those that ORDER BY and dedup compare, and
+//! those that SELECT, GROUP BY and the extractors return.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::check::plan::SortKey;
 use crate::fields::Field;
 use crate::memory::{Candidate, Hit};
 
-/// A value to sort or compare by. Grains without one come last.
+/// A sort key. Grains without a value sort last.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(super) enum SortValue {
     Whole(i64),
@@ -22,27 +22,27 @@ pub(super) enum SortValue {
     Missing,
 }
 
-/// Up to here every whole number is a float64.
+/// The bound up to which a 64-bit float represents every whole number exactly.
 const EXACT: u64 = 1 << 53;
 
-/// A value to tell grains apart by.
+/// A key by which dedup distinguishes grains.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueKey {
     Whole(i64),
     Number(u64),
     Text(String),
-    /// Anything else, such as the map some objects are.
+    /// Any other value as JSON, such as an object that is a map.
     Json(String),
 }
 
-/// What a grain can be asked for, encoded or not.
+/// Access to the fields of a grain, encoded or decoded.
 pub(super) trait Readable {
     fn grain_type(&self) -> GrainType;
     fn text(&self, name: &str) -> Option<&str>;
     fn number(&self, name: &str) -> Option<f64>;
     fn time(&self) -> EpochMs;
     fn awaits_review(&self, status: VerificationStatus) -> bool;
-    /// A copy of any field.
+    /// Returns a copy of any field.
     fn copy(&self, name: &str) -> Option<Value>;
 }
 
@@ -88,7 +88,7 @@ impl Readable for Grain {
     }
 }
 
-/// One grain of a walk or of an answer.
+/// A grain of a scan or of an answer, borrowed, with its state and score.
 #[derive(Clone, Copy)]
 pub(super) struct Looked<'g> {
     pub(super) address: ContentAddress,
@@ -112,7 +112,7 @@ impl<'g> From<&Candidate<'g>> for Looked<'g> {
 }
 
 impl Looked<'_> {
-    /// The value of a field as CAL calls it and shows it; none where the grain has none.
+    /// Returns the value of a field under its CAL name and in its CAL form; `None` if the grain has none.
     pub(super) fn field(&self, field: &Field) -> Option<Value> {
         let grain = self.grain;
         match field.name {
@@ -133,7 +133,7 @@ impl Looked<'_> {
                 let context = context.as_map()?;
                 context.get("id").or_else(|| context.get("name")).cloned()
             }
-            // An ownership belief without one is certain (OMS 12.5.3).
+            // An ownership belief without a confidence is certain (OMS 12.5.3).
             "confidence" => {
                 grain.copy(field.payload).or_else(|| Some(grain.number(field.payload)?.into()))
             }
@@ -141,12 +141,12 @@ impl Looked<'_> {
         }
     }
 
-    /// The value dedup tells grains apart by; none without one.
+    /// Returns the dedup key of a field; `None` if the grain has no value.
     pub(super) fn told_apart_by(&self, field: &Field) -> Option<ValueKey> {
         ValueKey::of(&self.field(field)?)
     }
 
-    /// The value ORDER BY compares.
+    /// Returns the sort key of a field.
     pub(super) fn sorted(&self, field: &Field) -> SortValue {
         let grain = self.grain;
         match field.name {
@@ -163,12 +163,12 @@ impl Looked<'_> {
         }
     }
 
-    /// Whether it is a reasoning that asks for a review and has had none.
+    /// Returns `true` if it is a reasoning that asks for a review and has had none.
     pub(super) fn awaits_review(&self) -> bool {
         self.grain.awaits_review(self.state.verification_status)
     }
 
-    /// What an extractor takes out of the grain.
+    /// Returns the value an extractor takes from the grain.
     pub(super) fn extract(&self, extractor: Extractor) -> Option<Value> {
         match extractor {
             Extractor::Subjects => self.grain.copy("subject"),
@@ -178,13 +178,13 @@ impl Looked<'_> {
     }
 }
 
-/// The texts of a list, joined by ", ".
+/// Joins the texts of a list with ", ".
 fn joined(list: &Value) -> Option<Value> {
     let texts: Option<Vec<&str>> = list.as_array()?.iter().map(Value::as_str).collect();
     Some(texts?.join(", ").into())
 }
 
-/// The order of two values under a key; missing ones last either way.
+/// Compares two sort keys; missing values come last in either direction.
 pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
     match (a, b) {
         (SortValue::Missing, SortValue::Missing) => Ordering::Equal,
@@ -198,21 +198,21 @@ pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
 }
 
 impl ValueKey {
-    /// The key of a value: 1 and 1.0 are the same number, however they are kept.
+    /// Returns the key of a value. 1 and 1.0 are the same number, however they are stored.
     fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
             Value::Str(text) => Some(Self::Text(text.clone())),
             other => match (other.as_i64(), other.as_f64()) {
                 (Some(whole), _) if whole.unsigned_abs() > EXACT => Some(Self::Whole(whole)),
-                // Adding nothing makes the two zeros one.
+                // Adding 0.0 turns -0.0 into 0.0, so that both have the same bits.
                 (_, Some(number)) => Some(Self::Number((number + 0.0).to_bits())),
                 (_, None) => serde_json::to_string(other).ok().map(Self::Json),
             },
         }
     }
 
-    /// Bytes it takes, about.
+    /// Returns the approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Whole(_) | Self::Number(_) => size_of::<Self>(),

@@ -1,5 +1,4 @@
-//! One walk over a memory: the grains a pipeline keeps, sorted and cut while walking, in bounded
-//! memory.
+//! The collector of a scan: it sorts, removes duplicates and cuts while scanning, in bounded memory.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -16,10 +15,9 @@ use crate::fields::FieldRef;
 use crate::limits;
 use crate::memory::{Candidate, Hit};
 
-/// The first part of a pipeline: sorting, removing duplicates, then one cut. It is done while
-/// walking.
+/// The part of a pipeline that is applied during the scan: one sort, dedup, and one cut.
 pub(super) struct Window {
-    /// None leaves the order of the memory.
+    /// The sort key; `None` keeps the order of the memory.
     pub(super) key: Option<SortKey>,
     pub(super) dedup: Option<FieldRef>,
     pub(super) skip: usize,
@@ -53,31 +51,31 @@ impl Window {
         (window, rest)
     }
 
-    /// How many matches are needed from the start.
+    /// Returns the number of matches needed from the start.
     pub(super) fn end(&self) -> Option<usize> {
         self.take.map(|take| take.saturating_add(self.skip))
     }
 
-    /// How many matches the walk takes at most, where that is known beforehand.
+    /// Returns the number of matches after which the scan may stop; `None` if it must run to the end.
     pub(super) fn limit(&self) -> Option<usize> {
         if self.key.is_none() && self.dedup.is_none() { self.end() } else { None }
     }
 
-    /// The order of two matches: by the key, then by ascending address.
+    /// Compares two matches: by the key, then by ascending address.
     fn order(&self, a: &Rank, b: &Rank) -> Ordering {
         let by_key = self.key.map_or(Ordering::Equal, |key| value::order(&key, &a.value, &b.value));
         by_key.then_with(|| a.address.cmp(&b.address))
     }
 }
 
-/// Where a match stands in a sorted answer.
+/// The sort position of a match.
 #[derive(Clone)]
 struct Rank {
     value: SortValue,
     address: ContentAddress,
 }
 
-/// A match worth keeping.
+/// A match that may be in the answer.
 struct Row {
     rank: Rank,
     /// Bytes the grain takes.
@@ -85,7 +83,7 @@ struct Row {
     hit: Hit,
 }
 
-/// The values met so far, for dedup, and the bytes they take and may take.
+/// The dedup keys seen so far, with their size in bytes and the most they may take.
 struct Met {
     values: BTreeSet<ValueKey>,
     bytes: usize,
@@ -93,7 +91,10 @@ struct Met {
 }
 
 impl Met {
-    /// Whether the value is new; grains without one are never duplicates.
+    /// Adds a key and returns `true` if it is new; grains without a key are never duplicates.
+    ///
+    /// # Errors
+    /// E030 if there are too many keys.
     fn is_new(&mut self, key: Option<ValueKey>) -> Result<bool> {
         let Some(key) = key else { return Ok(true) };
         let size = key.size();
@@ -108,31 +109,31 @@ impl Met {
     }
 }
 
-/// What a walk has collected so far: at most twice what the window needs.
+/// The matches collected so far: at most twice as many as the window needs.
 pub(super) struct Collected<'w> {
     window: &'w Window,
     rows: Vec<Row>,
     met: Met,
-    /// The last rank that still had a place; what ranks behind it is not even decoded.
+    /// The last rank that is still within the window; grains that rank after it are not even decoded.
     bar: Option<Rank>,
     matches: u64,
-    /// Bytes the grains in `rows` take, and how many they may.
+    /// Bytes that the grains in `rows` take, and the most they may take.
     bytes: usize,
     most_bytes: usize,
     stopped: bool,
 }
 
-/// What a walk came to.
+/// The outcome of a scan.
 pub(super) struct Kept {
     pub(super) hits: Vec<Hit>,
     /// Bytes the grains take.
     pub(super) bytes: usize,
-    /// All matches, where the walk ran to its end.
+    /// The number of all matches, if the scan ran to its end.
     pub(super) total: Option<u64>,
 }
 
 impl<'w> Collected<'w> {
-    /// Nothing yet; grains may take `most_bytes` at once, values that tell duplicates `most_met`.
+    /// Creates an empty collector. Grains may take `most_bytes` at once, dedup keys `most_met` bytes.
     pub(super) fn new(window: &'w Window, most_bytes: usize, most_met: usize) -> Self {
         let rows = Vec::new();
         let met = Met { values: BTreeSet::new(), bytes: 0, most_bytes: most_met };
@@ -150,7 +151,7 @@ impl<'w> Collected<'w> {
         }
     }
 
-    /// The memory's order is the answer's: skip, then take.
+    /// Takes a match in the order of the memory, which is that of the answer: skip, then take.
     fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         if let Some(field) = self.window.dedup
             && !self.met.is_new(Looked::from(candidate).told_apart_by(field))?
@@ -179,19 +180,21 @@ impl<'w> Collected<'w> {
         Ok(())
     }
 
-    /// E030 where more is kept than may be.
+    /// Returns E030 if the collected rows exceed the limits.
     fn check(&self) -> Result<()> {
         let fits = self.rows.len() <= self.most_rows() && self.bytes <= self.most_bytes;
         if fits { Ok(()) } else { Err(too_many()) }
     }
 
-    /// Where the best of a known number are kept, twice as many wait for the next shrinking.
+    /// Returns the most rows held. A top-k sort without dedup holds twice the limit between two calls of
+    /// `shrink`.
     fn most_rows(&self) -> usize {
         let shrinks = self.window.dedup.is_none() && self.window.end().is_some();
         if shrinks { 2 * limits::SORTED_ROWS } else { limits::SORTED_ROWS }
     }
 
-    /// Every match must be seen; the best are kept. Among duplicates the best is known at the end.
+    /// Takes a match of a sorted scan, which must see every match and keeps the best. With dedup all are
+    /// kept, since the best of each group of duplicates is known only at the end.
     fn ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         self.matches = self.matches.saturating_add(1);
         let value = Looked::from(candidate).sorted(key.field);
@@ -212,7 +215,7 @@ impl<'w> Collected<'w> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Keeps the best `most` rows, all the window can still want.
+    /// Keeps the best `most` rows, the most that the window can still return.
     fn shrink(&mut self, most: usize) -> Result<()> {
         if most > limits::SORTED_ROWS {
             return Err(too_many());
@@ -265,7 +268,7 @@ fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
     Ok(Hit { address, grain, state: *state, score })
 }
 
-/// E030: more than a statement may hold in memory.
+/// Returns E030: more than a statement may hold in memory.
 pub(super) fn too_many() -> Error {
     let message = format!(
         "more than {} grains, or grains that take more than {} MiB of memory, would have to be held \
@@ -276,7 +279,7 @@ pub(super) fn too_many() -> Error {
     Error::new(ErrorKind::BudgetExceeded, message).suggest("narrow the query, or LIMIT it first")
 }
 
-/// A step after the window, on the few grains that are left.
+/// Applies a step after the window, to the few grains that are left.
 pub(super) fn apply(step: Step, hits: &mut Vec<Hit>) {
     match step {
         Step::Sort(key) => {
@@ -290,7 +293,7 @@ pub(super) fn apply(step: Step, hits: &mut Vec<Hit>) {
             hits.drain(..skipped);
         }
         Step::Take(taken) => hits.truncate(usize::try_from(taken).unwrap_or(usize::MAX)),
-        // Duplicates go while walking; a pipeline removes them once, before its first cut.
+        // A pipeline removes duplicates once, before its first cut, so the window did it.
         Step::Dedup(_) => {}
     }
 }

@@ -1,5 +1,5 @@
-//! SUPERSEDE, REVERT and ADD where older versions matter: which target is current, what a goal waits
-//! for, and what was said before.
+//! SUPERSEDE, REVERT and ADD where older versions matter: which target is current, which goals a goal depends
+//! on, and which content is restored.
 
 use std::sync::atomic::Ordering;
 
@@ -26,7 +26,7 @@ fn supersede(memory: &Fake, old: ContentAddress, object: &str) -> ContentAddress
     address(&write(memory, &source).unwrap(), "content_address")
 }
 
-/// A belief said in three versions, the oldest first.
+/// A belief in three versions, the oldest first.
 fn versions(memory: &Fake) -> [ContentAddress; 3] {
     let more = r#", "user_id": "carol", "structural_tags": ["t"], "embedding_refs": [{"vector_id": "v", "model": "m", "dimensions": 2}]"#;
     let first = memory.keep(&belief("s", "r", "one", more));
@@ -115,7 +115,7 @@ fn an_older_target_is_reverted_at_the_head_of_its_chain() {
     assert_eq!(address(&answer, "superseded"), third);
     let said = memory.grain(&address(&answer, "content_address"));
     assert_eq!(said.text("object"), Some("one"));
-    // What is said again has the vectors of what it says.
+    // Restored content has the vectors of that content.
     assert_eq!(said.get("embedding_refs"), memory.grain(&first).get("embedding_refs"));
 }
 
@@ -150,7 +150,7 @@ fn only_beliefs_with_a_version_before_them_are_reverted() {
         let source = format!("REVERT sha256:{hash} REASON \"r\"");
         assert_eq!(write(&memory, &source), Err(format!("{code} at sha256:{hash}")), "{hash}");
     }
-    // A grain that names another as its source supersedes nothing by that.
+    // A grain that names another as its source does not supersede it by that.
     let derived = memory.keep(&belief("s", "r", "q", &format!(r#", "derived_from": ["{third}"]"#)));
     let source = format!("REVERT sha256:{derived} REASON \"r\"");
     assert_eq!(write(&memory, &source), Err(format!("CAL-E041 at sha256:{derived}")));
@@ -184,7 +184,7 @@ fn explain_tells_what_a_write_would_be_refused_for() {
         (supersede(&format!("sha256:{third}")), ""),
         (supersede(&format!("sha256:{second}")), "CAL-E040"),
         (supersede(&format!("sha256:{goal}")), "CAL-E042"),
-        // Nobody is told of what lies elsewhere without an entry in the audit log.
+        // Targets outside the session are not revealed without an entry in the audit log.
         (supersede(&format!("sha256:{elsewhere}")), "CAL-E046"),
         (supersede("sha256:00000000"), "CAL-E046"),
         (revert(&format!("sha256:{third}")), ""),

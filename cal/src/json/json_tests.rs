@@ -1,4 +1,4 @@
-//! The JSON form against the text form: both ways, what it spells, and the places of errors.
+//! The JSON form against the text form: round trips, the text of documents, and positions of errors.
 
 use grainstore_format::EpochMs;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::testutil::Fake;
 use crate::writes::Writes;
 
-/// Holds that JSON keeps the statement, and that its printing is one that stays.
+/// Checks that JSON preserves the statement, and that writing it again gives the same JSON.
 fn survives(text: &str) {
     let statement = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let printed = statement.to_json();
@@ -45,7 +45,7 @@ fn every_query_of_the_text_tests_survives_json() {
     }
 }
 
-/// A document, and the text it is spelled as.
+/// Pairs of a document and the text it stands for.
 #[test]
 fn documents_are_spelled_by_the_table() {
     for (document, text) in [
@@ -81,13 +81,13 @@ fn documents_are_spelled_by_the_table() {
         ),
     ] {
         let spelled = spell(&document.to_string()).unwrap_or_else(|error| panic!("{error}"));
-        // Serde sorts the keys it prints; the order of the grammar comes from the table alone.
+        // Serde sorts the keys it writes; the order of the grammar comes from the table.
         let squeezed = |text: &str| text.replace([' ', ','], "");
         assert_eq!(squeezed(&spelled.text), squeezed(text), "{}", spelled.text);
     }
 }
 
-/// A text at its longest has a JSON form that reads, and a byte more has none.
+/// The longest text has a JSON form that is accepted, and one byte more is refused.
 #[test]
 fn a_document_is_no_longer_than_the_text_it_is_made_of() {
     for (start, end) in [
@@ -110,10 +110,10 @@ fn a_document_is_no_longer_than_the_text_it_is_made_of() {
     }
 }
 
-/// A document, the code of its error, the pointer, and the text the position covers.
+/// A document, its error code, the pointer, and the text at the error's position.
 #[rustfmt::skip]
 const REFUSED: &[(&str, &str, &str, &str)] = &[
-    // What the form itself does not have.
+    // Errors of the JSON form itself.
     ("{}", "CAL-E014", "", "{}"),
     (r#"{"recent":5}"#, "CAL-E002", "", r#"{"recent":5}"#),
     (r#"{"statement":"recal"}"#, "CAL-E002", "/statement", r#""recal""#),
@@ -140,7 +140,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["chunk"]}"#, "CAL-E077", "/stream/0", r#""chunk""#),
     (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["all",{"size":5}]}"#, "CAL-E077", "/stream/1/size", r#""size""#),
     (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["chunk_size"]}"#, "CAL-E020", "/stream/0", r#""chunk_size""#),
-    // Names cannot smuggle words in.
+    // Names cannot inject keywords.
     (r#"{"statement":"recall","grain_type":"MY"}"#, "CAL-E003", "/grain_type", r#""MY""#),
     (r#"{"statement":"recall","grain_type":"beliefs LIMIT 5"}"#, "CAL-E003", "/grain_type", r#""beliefs LIMIT 5""#),
     (r#"{"statement":"recall","pipeline":[{"order_by":{"field":"time","dir":"COUNT"}}]}"#, "CAL-E002", "/pipeline/0/order_by/dir", r#""COUNT""#),
@@ -155,7 +155,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     (r#"{"statement":"assemble","format":{"template":"x STREAM"},"from":[{"let":"a"}]}"#, "CAL-E020", "/format/template", r#""x STREAM""#),
     (r#"{"statement":"assemble","format":"TEMPLATE","from":[{"let":"a"}]}"#, "CAL-E002", "/format", r#""TEMPLATE""#),
     (r#"{"statement":"assemble","name":"x FOR","from":[{"let":"a"}]}"#, "CAL-E020", "/name", r#""x FOR""#),
-    // What the parser says, at the value it says it of.
+    // Errors of the parser, at the value they belong to.
     (r#"{"statement":"recall","grain_type":"belief"}"#, "CAL-E003", "/grain_type", r#""belief""#),
     (r#"{"statement":"recall","in":"a","scope":"b"}"#, "CAL-E002", "/scope", r#""b""#),
     (r#"{"statement":"recall","where":[{"field":"subjct","op":"=","value":1}]}"#, "CAL-E004", "/where/0/field", r#""subjct""#),
@@ -306,7 +306,7 @@ proptest! {
 fn the_schema_accepts_what_is_cal_and_refuses_what_is_not() {
     let schema = super::schema();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    // What ADD cannot create reads, and is refused later.
+    // A type that ADD cannot create parses, and is refused later.
     for (source, _) in PRINTED.iter().filter(|(source, _)| !source.starts_with("ADD consent")) {
         let document = parse(source).unwrap().to_json();
         let value = serde_json::from_str(&document).unwrap();
@@ -339,7 +339,7 @@ fn the_schema_accepts_what_is_cal_and_refuses_what_is_not() {
         assert!(validator.is_valid(&inside), "{inside}");
         assert!(!validator.is_valid(&beyond), "{beyond}");
     }
-    // The form is the schema's; what a parser or a memory knows is not.
+    // The schema covers the form only, not the rules of the parser and the memory.
     const BEYOND: [&str; 5] = ["CAL-E006", "CAL-E018", "CAL-E019", "CAL-E071", "CAL-E094"];
     let mut refused = 0;
     for (document, code, _, _) in REFUSED {

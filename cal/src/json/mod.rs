@@ -1,9 +1,9 @@
-//! The second wire form of CAL, `application/json+cal` (spec section 7).
+//! The JSON form of CAL, `application/json+cal` (CAL 15).
 //!
-//! Both forms are one language: a document is spelled in text, by a table of its keys, and parsed as
-//! that text; errors find their way back to the value they come from. The modules: `node` reads
-//! JSON, `table` is the form as data, `read` spells it, `write` prints a statement, `schema` tells a
-//! model what it may write.
+//! Both forms are one language: a document is translated to text, by a table of its keys, and parsed as
+//! that text; errors are mapped back to the value they come from. The modules: `node` reads JSON, `table`
+//! is the form as data, `read` translates it to text, `write` writes a statement, `schema` is the JSON
+//! Schema for models.
 
 mod node;
 mod read;
@@ -19,15 +19,15 @@ use crate::types;
 pub(crate) use read::Spelled;
 pub use schema::schema;
 
-/// Whether a query is in the JSON form: no query in text starts with a brace.
+/// Returns `true` if a query is in the JSON form: no query in text starts with a brace.
 pub(crate) fn is_json(source: &str) -> bool {
     source.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
 }
 
-/// Spells a query in JSON as text.
+/// Translates a query in JSON to text.
 ///
 /// # Errors
-/// Located in the document: E001 over 65,536 bytes, and those of the JSON form.
+/// E001 over 65,536 bytes, and those of the JSON form, positioned in the document.
 pub(crate) fn spell(source: &str) -> Result<Spelled> {
     if source.len() > limits::JSON_BYTES {
         let message = format!("a query in JSON is at most {} bytes", limits::JSON_BYTES);
@@ -37,7 +37,7 @@ pub(crate) fn spell(source: &str) -> Result<Spelled> {
     read::spell(&root, source).map_err(|error| point(error, &root).locate(source))
 }
 
-/// An error of a query that was spelled from `source`, located there.
+/// Positions an error of a query that was translated from `source` in that document.
 pub(crate) fn locate(error: Error, spelled: &Spelled, source: &str) -> Error {
     let error = spelled.in_document(error);
     let error = match error.kind() {

@@ -1,6 +1,6 @@
-//! A JSON document as it stands: values with their places, numbers in their spelling.
+//! A JSON document with the span of each value and the spelling of each number.
 //!
-//! It knows no CAL. What does not parse is told in CAL's codes, since a query is what it should be.
+//! It knows no CAL. Malformed JSON is reported with CAL codes, since a query was expected.
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
@@ -9,27 +9,27 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::span::Span;
 
-/// One value and where it stands.
+/// A JSON value with its span.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) value: Value,
     pub(super) span: Span,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Debug)]
 pub(super) enum Value {
     Null,
     Flag(bool),
-    /// As it is spelled.
+    /// A number as written.
     Number(String),
     Text(String),
     List(Vec<Node>),
-    /// In the order written; no key twice.
+    /// Members in the order written; keys are distinct.
     Object(Vec<Member>),
 }
 
-/// One key of an object, where the key stands, and its value.
+/// One member of an object; `place` is the span of its key.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) key: String,
@@ -38,7 +38,7 @@ pub(super) struct Member {
 }
 
 impl Node {
-    /// The text, if it is one.
+    /// Returns the text of a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -46,13 +46,13 @@ impl Node {
         }
     }
 
-    /// The value of a key, if it is an object that has it.
+    /// Returns the value of a key of an object.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Object(members) = &self.value else { return None };
         members.iter().find(|member| member.key == key).map(|member| &member.node)
     }
 
-    /// The JSON Pointer (RFC 6901) of the innermost value, or key of one, that `place` lies in.
+    /// Returns the JSON Pointer (RFC 6901) of the innermost value or key that contains `place`.
     pub(super) fn pointer(&self, place: Span) -> String {
         let mut steps = Vec::new();
         let mut node = self;
@@ -78,18 +78,18 @@ impl Node {
     }
 }
 
-/// Reads one document and nothing after it.
+/// Parses one document, up to the end of the text.
 ///
 /// # Errors
-/// E002 for what is no JSON and for a key that stands twice, E005 and E006 for its texts and
-/// numbers, E007 where it nests deeper than any query.
+/// E002 for malformed JSON and duplicate keys, E005 and E006 for its strings and numbers, E007 if it is
+/// nested too deep.
 pub(super) fn document(source: &str) -> Result<Node> {
     let jiter = Jiter::new(source.as_bytes());
     let mut reader = Reader { source, jiter, path: Vec::new() };
     reader.whole().map_err(|error| error.pointing(pointer(&reader.path)))
 }
 
-/// The JSON Pointer (RFC 6901) of these steps.
+/// Returns the JSON Pointer (RFC 6901) of these steps.
 fn pointer(steps: &[String]) -> String {
     let step = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
     steps.iter().map(step).collect()
@@ -98,12 +98,12 @@ fn pointer(steps: &[String]) -> String {
 struct Reader<'s> {
     source: &'s str,
     jiter: Jiter<'s>,
-    /// The steps to the value that is being read; it stays where reading ends early.
+    /// Path to the value being read; after an error it is the path to the error.
     path: Vec<String>,
 }
 
 impl Reader<'_> {
-    /// One value and nothing after it.
+    /// Reads one value, up to the end of the text.
     fn whole(&mut self) -> Result<Node> {
         let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
         let node = self.node(peek, 1)?;
@@ -111,7 +111,7 @@ impl Reader<'_> {
         Ok(node)
     }
 
-    /// The value that starts with `peek`, `depth` values deep.
+    /// Reads the value that starts with `peek`, at nesting level `depth`.
     fn node(&mut self, peek: Peek, depth: usize) -> Result<Node> {
         let start = self.jiter.current_index();
         if depth > limits::JSON_DEPTH {
@@ -172,8 +172,7 @@ impl Reader<'_> {
         Ok(Value::Object(members))
     }
 
-    /// Where the key stands that was just read, its colon included; `before` is the byte where the
-    /// value before it ended.
+    /// Returns the span of the key just read; `before` is the byte where the previous value ended.
     fn key_place(&self, before: usize) -> Span {
         let after = self.jiter.current_index();
         let read = self.source.get(before..after).unwrap_or("");
@@ -211,7 +210,7 @@ impl Reader<'_> {
     }
 }
 
-/// The same, begun in lower case where it begins with a word and not with an abbreviation.
+/// Returns the text with its first letter in lower case, unless it begins with an abbreviation.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), text.chars().nth(1)) {

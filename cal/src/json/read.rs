@@ -1,8 +1,7 @@
-//! The JSON form spelled in text, with the place in the document each piece comes from.
+//! Translation of the JSON form to text, with the span in the document of each part.
 //!
-//! One rule makes the two forms one language: a document means what its spelling means, so the
-//! parser alone decides. What is checked here is what could slip past it: every name is one word,
-//! every word of a list is of that list, every text is quoted.
+//! A document means what its text means, so only the parser decides. The checks here prevent injection:
+//! every name is one word, every word of a closed list is on that list, every string is quoted.
 
 use std::borrow::Cow;
 
@@ -21,18 +20,18 @@ use crate::span::Span;
 use crate::suggest;
 use crate::types;
 
-/// A query in text, and where its pieces stand in the document.
+/// The text of a query in JSON, with the mapping of its parts to the document.
 #[derive(Debug, Default)]
 pub(crate) struct Spelled {
     pub(crate) text: String,
-    /// A part of the text and the value it stands for; inner parts before those around them.
+    /// Spans of the text with those of the values they stand for; inner parts before the enclosing ones.
     places: Vec<(Span, Span)>,
-    /// A part of the text that stands for an entry of a BATCH nobody can spell, and what is wrong there.
+    /// Spans of the text that stand for BATCH entries that cannot be translated, with their errors.
     refused: Vec<(Span, Error)>,
 }
 
 impl Spelled {
-    /// The place in the document of a place in the text: the smallest value that spells it.
+    /// Returns the span in the document of a span in the text: that of the smallest value containing it.
     pub(crate) fn place(&self, span: Span) -> Option<Span> {
         let empty = span.start() == span.end();
         let holds = |part: &Span| part.covers(span) && (!empty || span.end() < part.end());
@@ -41,7 +40,8 @@ impl Spelled {
         smallest.or(self.places.last()).map(|(_, value)| *value)
     }
 
-    /// An error of the text as one of the document: in an entry that could not be spelled its own.
+    /// Maps an error of the text to the document; in an entry that cannot be translated, returns that
+    /// entry's error.
     pub(super) fn in_document(&self, error: Error) -> Error {
         let entry = error.span().and_then(|span| {
             self.refused.iter().find(|(part, _)| part.covers(span)).map(|(_, own)| own.clone())
@@ -50,11 +50,11 @@ impl Spelled {
     }
 }
 
-/// Spells a document, the `root` of `source`.
+/// Translates a document, the `root` of `source`.
 ///
 /// # Errors
-/// E002 for keys, statements and words it does not know or lacks, E003 and E004 for types and
-/// fields, E014 for an object of nothing, E015 for hashes, E020 for values of another kind.
+/// E002 for unknown or missing keys, statements and words, E003 and E004 for types and fields, E014 for an
+/// empty object, E015 for hashes, E020 for values of another kind.
 pub(super) fn spell(root: &Node, source: &str) -> Result<Spelled> {
     let mut speller = Speller { source, spelled: Spelled::default(), lets: Vec::new() };
     speller.query(root)?;
@@ -69,7 +69,7 @@ struct Speller<'n> {
 }
 
 impl<'n> Speller<'n> {
-    /// LETs and a statement.
+    /// Translates LETs and a statement.
     fn query(&mut self, node: &'n Node) -> Result<()> {
         let mark = self.lets.len();
         if let Some(Value::List(lets)) = node.get("let").map(|node| &node.value) {
@@ -80,7 +80,7 @@ impl<'n> Speller<'n> {
         Ok(())
     }
 
-    /// A statement, which may start with the keys `before`.
+    /// Translates a statement, which may start with the keys `before`.
     fn statement_with(&mut self, node: &'n Node, before: &'static [Key]) -> Result<()> {
         let members = members(node, "a query")?;
         if members.is_empty() {
@@ -93,8 +93,9 @@ impl<'n> Speller<'n> {
         self.form(form, node)
     }
 
-    /// A statement whose errors stay with it. In its place stands one that the parser refuses as well, and
-    /// that differs where the document does, for the hash of the query.
+    /// Translates a statement whose errors stay in its slot. Its place in the text is taken by a fragment
+    /// that the parser refuses too, and that contains a hash of the document's part, so that different
+    /// entries give different query hashes.
     fn slot(&mut self, forms: &[&'static Form], node: &'n Node) -> Result<()> {
         let Spelled { text, places, .. } = &self.spelled;
         let (length, known) = (text.len(), places.len());
@@ -112,7 +113,7 @@ impl<'n> Speller<'n> {
         Ok(())
     }
 
-    /// The words and keys of an object whose keys are known.
+    /// Translates the words and keys of an object whose keys have been checked.
     fn form(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
         let lacks = |needs: &&[&str]| needs.iter().any(|name| node.get(name).is_none());
         if !form.needs.is_empty() && form.needs.iter().all(lacks) {
@@ -128,19 +129,19 @@ impl<'n> Speller<'n> {
         self.words(form.tail)
     }
 
-    /// An object that is no statement.
+    /// Translates an object that is no statement.
     fn object(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
         let members = members(node, form.name)?;
         known_keys(members, form.keys.iter().map(|key| key.name))?;
         self.form(form, node)
     }
 
-    /// The keys that stand, in the order of the table.
+    /// Translates the keys that are present, in the order of the table.
     fn keys(&mut self, keys: &'static [Key], between: &'static str, node: &'n Node) -> Result<()> {
         let mut first = true;
         for key in keys {
             let Some(value) = node.get(key.name) else { continue };
-            // The one version there is goes without saying.
+            // The only version is left out.
             if key.name == VERSION && matches!(&value.value, Value::Number(text) if text == "1") {
                 continue;
             }
@@ -156,7 +157,7 @@ impl<'n> Speller<'n> {
         Ok(())
     }
 
-    /// A value of the key or option `name`.
+    /// Translates the value of the key or option `name`.
     fn shape(&mut self, shape: &'static Shape, node: &'n Node, name: &str) -> Result<()> {
         match shape {
             Shape::Flag => flag(node, name),
@@ -203,7 +204,7 @@ impl<'n> Speller<'n> {
         self.words(list.close)
     }
 
-    /// A name alone, or an object with the name as its one key.
+    /// Translates a name alone, or an object with the name as its only key.
     fn choice(&mut self, choice: &'static Choice, node: &'n Node) -> Result<()> {
         let (name, place, held) = match &node.value {
             Value::Text(name) => (name, node.span, None),
@@ -226,7 +227,7 @@ impl<'n> Speller<'n> {
         self.row(row, node, held)
     }
 
-    /// What a row of a choice holds, between the words around it.
+    /// Translates the value of a row, between the words around it.
     fn row(&mut self, row: &'static Row, node: &Node, held: Option<&'n Node>) -> Result<()> {
         match (&row.holds, held) {
             (Some((lead, shape, tail)), Some(held)) => {
@@ -245,7 +246,7 @@ impl<'n> Speller<'n> {
         }
     }
 
-    /// `{field, op, value}`.
+    /// Translates `{field, op, value}`.
     fn condition(&mut self, node: &'n Node) -> Result<()> {
         const KEYS: [&str; 3] = ["field", "op", "value"];
         known_keys(members(node, "a condition")?, KEYS)?;
@@ -264,7 +265,7 @@ impl<'n> Speller<'n> {
         })
     }
 
-    /// The value of IN: an array, a parameter that holds one, `{recall, extract}` or `{let}`.
+    /// Translates the value of IN: an array, a parameter that holds one, `{recall, extract}` or `{let}`.
     fn values_of_in(&mut self, node: &'n Node) -> Result<()> {
         let Value::Object(members) = &node.value else {
             let listed = items(node, "IN")?;
@@ -300,7 +301,7 @@ impl<'n> Speller<'n> {
         self.words(")")
     }
 
-    /// A literal.
+    /// Translates a literal.
     fn value(&mut self, node: &'n Node) -> Result<()> {
         let Value::List(items) = &node.value else {
             let text = scalar(node)?;
@@ -316,7 +317,8 @@ impl<'n> Speller<'n> {
         })
     }
 
-    /// The text of a template, on lines of its own between the braces around it. It must not leave them.
+    /// Translates the text of a template, on lines of its own between braces. Its braces must balance, so
+    /// that it cannot leave them.
     fn raw(&mut self, node: &Node, name: &str) -> Result<()> {
         let Some(text) = node.text() else { return Err(wrong(node, name, "takes a string")) };
         if grainstore_sml::body_end(format!("{text}}}").as_bytes()) != Some(text.len()) {
@@ -327,13 +329,13 @@ impl<'n> Speller<'n> {
         self.words(&format!("\n{text}"))
     }
 
-    /// Words of the text form, as close to what stands before them as they read: a query in JSON is
-    /// measured as this text, so that what fits in text fits in JSON.
+    /// Appends words with a space only where they would run together with the text before them: the length
+    /// limit applies to this text, so that a query that fits in text fits in JSON.
     #[expect(clippy::unnecessary_wraps, reason = "every step of the spelling reads the same")]
     fn words(&mut self, words: &str) -> Result<()> {
         let text = &mut self.spelled.text;
         let runs_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-');
-        // A label of this name would read as the start of a hash.
+        // After a label of this name the next word would read as the start of a hash.
         let labels = text.ends_with("sha256:");
         if labels || (text.ends_with(runs_on) && words.starts_with(runs_on)) {
             text.push(' ');
@@ -342,7 +344,7 @@ impl<'n> Speller<'n> {
         Ok(())
     }
 
-    /// What `write` spells stands for `node`.
+    /// Records that the text written by `write` stands for `node`.
     fn part(&mut self, node: &Node, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let start = self.spelled.text.len();
         write(self)?;
@@ -352,7 +354,7 @@ impl<'n> Speller<'n> {
     }
 }
 
-/// The form a statement has.
+/// Returns the form of a statement.
 fn stated(node: &Node) -> Result<&'static Form> {
     let names = STATEMENTS.iter().filter_map(|form| form.statement);
     let Some(statement) = node.get("statement") else {
@@ -365,7 +367,7 @@ fn stated(node: &Node) -> Result<&'static Form> {
     found.ok_or_else(|| unknown("statement", name, names).at(statement.span))
 }
 
-/// A value of one piece, in text.
+/// Returns a value of one token, in text.
 fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, str>> {
     use Shape::{Brief, Count, Number, Share, Text, Whole, Within};
     if let (Text | Brief(_) | Count | Within(..) | Number | Share | Shape::Hash, Value::Object(_)) =
@@ -390,7 +392,7 @@ fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, st
     }
 }
 
-/// A name of the language or of the query.
+/// Returns a name of the language or of the query, in text.
 fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Cow<'n, str>> {
     match shape {
         Shape::Plural if types::by_plural(text).is_none() => {
@@ -413,7 +415,7 @@ fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Co
     }
 }
 
-/// A literal that is no array, in text.
+/// Returns a literal that is no array, in text.
 fn scalar(node: &Node) -> Result<Cow<'_, str>> {
     Ok(match &node.value {
         Value::Text(text) => Cow::Owned(Literal::Text(Cow::Borrowed(text)).to_string()),
@@ -439,7 +441,7 @@ fn scalar(node: &Node) -> Result<Cow<'_, str>> {
     })
 }
 
-/// `sha256:` and its digits, which must be one token.
+/// Returns a hash, which must be one token.
 fn hash_text<'n>(hash: &'n str, node: &Node) -> Result<Cow<'n, str>> {
     let digits = hash.strip_prefix("sha256:").filter(|digits| crate::lex::is_hash_digits(digits));
     if digits.is_none() {
@@ -449,7 +451,7 @@ fn hash_text<'n>(hash: &'n str, node: &Node) -> Result<Cow<'n, str>> {
     Ok(Cow::Borrowed(hash))
 }
 
-/// One word of a closed list, in any case; the list's own spelling.
+/// Returns one word of a closed list, matched in any case, in the spelling of the list.
 fn word(
     what: &str,
     node: &Node,
@@ -498,7 +500,7 @@ fn members<'n>(node: &'n Node, what: &str) -> Result<&'n [Member]> {
     }
 }
 
-/// E002 for the first key that is none of `known`.
+/// Checks that all keys are in `known`: E002 for the first that is not.
 fn known_keys(members: &[Member], known: impl IntoIterator<Item = &'static str>) -> Result<()> {
     let known: Vec<&'static str> = known.into_iter().collect();
     match members.iter().find(|member| !known.contains(&member.key.as_str())) {
@@ -512,7 +514,7 @@ fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + C
     among(error, name, known)
 }
 
-/// The error of a name that is none of these, with the nearest of them.
+/// Adds the known names, and the one closest to `name`, to an error.
 fn among(error: Error, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
     let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
     error.suggest(advice).valid(known)
@@ -533,7 +535,7 @@ fn missing(node: &Node, what: &str, keys: &[&str]) -> Error {
     Error::new(ErrorKind::UnexpectedToken, message).at(node.span).suggest("add the key")
 }
 
-/// A value of another kind than `name` takes.
+/// Returns the error for a value of another kind than `name` takes.
 fn wrong(node: &Node, name: &str, takes: &str) -> Error {
     let message = format!("{name} {takes}");
     let error = Error::new(ErrorKind::WrongType, message).at(node.span);

@@ -1,5 +1,5 @@
-//! The JSON Schema of the JSON form, for the structured output of models: made of the table the
-//! reader reads by.
+//! The JSON Schema of the JSON form, for the structured output of models. It is built from the table that
+//! the reader uses.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::fields;
 use crate::limits;
 use crate::types;
 
-/// The JSON Schema (draft 2020-12) of `application/json+cal`.
+/// Returns the JSON Schema (draft 2020-12) of `application/json+cal`.
 ///
-/// What it accepts is CAL in form, with the limits of its numbers; other limits, and which field takes which operator, are told by the
-/// errors of a query.
+/// It covers the form and the limits of numbers; other limits, and the operators each field takes, are
+/// reported as errors of a query.
 #[must_use]
 pub fn schema() -> Value {
     let alone = STATEMENTS.iter().map(|form| (form.name.to_owned(), object(form, &[])));
@@ -37,12 +37,12 @@ pub fn schema() -> Value {
     })
 }
 
-/// The name of a statement that may have LETs of its own.
+/// Returns the definition name of a statement that may have its own LETs.
 fn operand(form: &Form) -> String {
     format!("{}_query", form.name)
 }
 
-/// A statement as a whole query.
+/// Returns the schema of a statement as a whole query.
 fn query(form: &'static Form) -> Value {
     match OPERANDS.iter().any(|operand| operand.name == form.name) {
         true => reference(&operand(form)),
@@ -134,7 +134,7 @@ fn within(least: u64, most: u64) -> Value {
     or_param(json!({ "type": "integer", "minimum": least, "maximum": most }))
 }
 
-/// A budget in either unit, each with its bounds.
+/// Returns the schema of a budget in either unit, each with its bounds.
 fn budget(form: &Form) -> Value {
     let ways = [("tokens", limits::TOKENS.1), ("grains", limits::GRAINS.1)].map(|(unit, most)| {
         let amount = within(1, most);
@@ -234,7 +234,7 @@ fn name() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$" })
 }
 
-/// A field of the table, or one of a domain profile.
+/// Returns the schema of a CAL field or a domain field.
 fn field() -> Value {
     json!({ "anyOf": [
         { "enum": fields::names().collect::<Vec<_>>() },
@@ -242,7 +242,7 @@ fn field() -> Value {
     ] })
 }
 
-/// What PROJECT shows.
+/// Returns the schema of a field that PROJECT shows.
 fn shown() -> Value {
     json!({ "anyOf": [
         field(),

@@ -1,8 +1,7 @@
-//! The JSON form of CAL as data: each object, its keys in the order of the grammar, and the words of
-//! the text form they stand for (spec section 7).
+//! The JSON form of CAL as data: each object, its keys in the order of the grammar, and the words of the
+//! text form they stand for (CAL 15.2).
 //!
-//! The reader spells a document in text by this table, and the schema is made of it. It reads and
-//! checks nothing itself.
+//! The reader translates documents by this table, and the schema is built from it. It has no logic.
 
 use grainstore_sml::Section;
 
@@ -10,24 +9,24 @@ use crate::codes::ErrorKind;
 use crate::limits;
 use crate::relations::CATEGORIES;
 
-/// One kind of object.
+/// A kind of object.
 pub(super) struct Form {
     /// Its name in messages and in the schema.
     pub(super) name: &'static str,
-    /// The value of `statement` that marks it, for a statement.
+    /// The value of `statement`, if it is a statement.
     pub(super) statement: Option<&'static str>,
-    /// What stands before its keys in text.
+    /// The words before its keys in text.
     pub(super) head: &'static str,
     pub(super) keys: &'static [Key],
-    /// What stands between two of its keys.
+    /// The words between two of its keys.
     pub(super) between: &'static str,
     pub(super) tail: &'static str,
-    /// The keys it cannot be without: all of one of these.
+    /// Alternative sets of required keys.
     pub(super) needs: &'static [&'static [&'static str]],
     pub(super) about: &'static str,
 }
 
-/// One key of an object: the words around its value, and what the value is.
+/// A key of an object: the words around its value, and the kind of the value.
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) lead: &'static str,
@@ -36,21 +35,21 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
-/// What a value can be.
+/// The kind of a value.
 pub(super) enum Shape {
-    /// `true`: the words stand.
+    /// `true`: the words of the key appear.
     Flag,
     /// A string, or a parameter.
     Text,
-    /// The text of a template, which stands between its braces as it is.
+    /// The text of a template, put between braces unchanged.
     Raw,
     /// A whole number, or a parameter.
     Count,
-    /// The same between these two; beyond them the parts that know it refuse it.
+    /// A whole number in this range, or a parameter. The schema states the range; the checker enforces it.
     Within(u64, u64),
-    /// A whole number alone.
+    /// A whole number.
     Whole,
-    /// A string of at most so many characters, or a parameter.
+    /// A string of at most this many characters, or a parameter.
     Brief(usize),
     /// Any number, or a parameter.
     Number,
@@ -64,43 +63,43 @@ pub(super) enum Shape {
     Pair,
     Plural,
     Singular,
-    /// The singular of a type that ADD creates.
+    /// The singular of a type that ADD can create.
     Addable,
-    /// A name of the query's own: letters, digits and `_`.
+    /// A name chosen by the query: letters, digits and `_`.
     Name,
     /// The name of a LET.
     Variable,
     /// A field, or `prefix:name`.
     Field,
-    /// What PROJECT takes: a field, an attribute that grains show, or `x_name`.
+    /// A field that PROJECT takes: a field, an SML attribute, or `x_name`.
     Shown,
-    /// One of a closed list.
+    /// A word of a closed list.
     Word(&'static [&'static str]),
-    /// `true`, or what else.
+    /// `true`, or another kind.
     FlagOr(&'static Shape),
-    /// One of a closed list, or what else as an object.
+    /// A word of a closed list, or another kind as an object.
     WordOr(&'static [&'static str], &'static Shape),
-    /// A name of the query's own, or what else as a list.
+    /// A name chosen by the query, or another kind as a list.
     NameOr(&'static Shape),
     Object(&'static Form),
-    /// The object of BUDGET, whose amount has bounds that hang on its unit.
+    /// The object of BUDGET, whose bounds depend on its unit.
     Budget(&'static Form),
     List(&'static List),
     /// A name alone, or an object of one key.
     Choice(&'static Choice),
-    /// A condition of WHERE, whose value hangs on its operator.
+    /// A condition of WHERE; its operator decides the kind of its value.
     Condition,
-    /// One of these statements, alone.
+    /// One of these statements.
     Statement(&'static [&'static Form]),
-    /// The same, and what is wrong within it refuses nothing around it.
+    /// One of these statements; an error in it stays in its slot.
     Slot(&'static [&'static Form]),
-    /// One of these statements, with LETs of its own.
+    /// One of these statements, with its own LETs.
     Query(&'static [&'static Form]),
 }
 
-/// A list of at least one.
+/// A non-empty list.
 pub(super) struct List {
-    /// The most it holds, where the schema says so.
+    /// The maximum length, if the schema states one.
     pub(super) most: Option<usize>,
     pub(super) open: &'static str,
     pub(super) of: Shape,
@@ -108,14 +107,14 @@ pub(super) struct List {
     pub(super) close: &'static str,
 }
 
-/// A closed list of names, some with something to say.
+/// A closed list of names, some with a value.
 pub(super) struct Choice {
-    /// What one of them is called.
+    /// The noun for one of them in messages.
     pub(super) what: &'static str,
-    /// What an unknown name is refused with.
+    /// The error kind for an unknown name.
     pub(super) unknown: ErrorKind,
     pub(super) rows: &'static [Row],
-    /// Whether `x_` names are among them.
+    /// True if `x_` names are accepted.
     pub(super) extensions: bool,
 }
 
@@ -123,9 +122,9 @@ pub(super) struct Choice {
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
-    /// Whether it stands alone, as a string.
+    /// True if it may be written alone, as a string.
     pub(super) bare: bool,
-    /// What it holds as the key of an object, between the words around it.
+    /// The value it takes as the key of an object, with the words around it.
     pub(super) holds: Option<(&'static str, Shape, &'static str)>,
 }
 
@@ -169,10 +168,10 @@ const fn option(name: &'static str, bare: bool, lead: &'static str, shape: Shape
     Row { name, text: name, bare, holds: Some((lead, shape, ")")) }
 }
 
-/// The key of the version.
+/// The key of the language version.
 pub(super) const VERSION: &str = "cal_version";
 
-/// The keys every query may start with.
+/// Keys that every query may have.
 pub(super) static QUERY: [Key; 2] = [
     key(VERSION, "CAL /", Shape::Whole, "the version of the language: 1"),
     key("let", "", Shape::List(&LETS), "recalls with names, for IN and for sources"),
@@ -198,7 +197,7 @@ pub(super) static LET: Form = Form {
 
 pub(super) static EXTRACTORS: [&str; 3] = ["subjects", "objects", "hashes"];
 
-/// Every statement, and the request beside them.
+/// Every statement, and DEFINE TEMPLATE.
 pub(super) static STATEMENTS: [&Form; 13] = [
     &RECALL, &ASSEMBLE, &SET_OP, &EXISTS, &HISTORY, &EXPLAIN, &DESCRIBE, &BATCH, &COALESCE, &ADD,
     &SUPERSEDE, &REVERT, &DEFINE,
@@ -322,7 +321,7 @@ static OPTIONS: Choice = Choice {
     ],
 };
 
-/// Every choice.
+/// All choices.
 pub(super) static CHOICES: [&Choice; 6] =
     [&STAGE, &OPTIONS, &DIVERSITY, &CONSISTENCY, &EVENT, &SECTION];
 
@@ -425,7 +424,7 @@ const fn section(name: &'static str, text: &'static str) -> Row {
     Row { name, text, bare: false, holds: Some(("{", Shape::Raw, "}")) }
 }
 
-/// The key of a section.
+/// Returns the key of a section.
 pub(super) fn section_key(section: Section) -> &'static str {
     let row = SECTION.rows.iter().find(|row| row.text == section.keyword());
     row.map_or("", |row| row.name)
@@ -648,7 +647,7 @@ static REVERT: Form = stated(
 pub(super) static OPERATORS: [&str; 11] =
     ["=", "!=", ">=", "<=", ">", "<", "IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
 
-/// The names IS takes.
+/// Returns the categories that IS takes.
 pub(super) fn categories() -> impl Iterator<Item = &'static str> + Clone {
     CATEGORIES.iter().map(|category| category.keyword.text())
 }

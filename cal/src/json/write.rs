@@ -1,7 +1,7 @@
-//! A statement back to JSON, with the keys of the table, in its order.
+//! Writing of a statement as JSON, with the keys of the table, in its order.
 //!
-//! Every part of the tree has its key here; the compiler holds that, and the round trips in the
-//! tests hold that the reader reads it back.
+//! The compiler checks that every part of the tree is written; round-trip tests check that the reader reads
+//! it back.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result, Write};
@@ -16,7 +16,7 @@ use crate::ast::{
 use crate::span::Spanned;
 
 impl Statement<'_> {
-    /// The statement in the JSON form, on one line.
+    /// Returns the statement in the JSON form, on one line.
     #[must_use]
     pub fn to_json(&self) -> String {
         let version = ("cal_version", Json::raw(1));
@@ -34,13 +34,13 @@ enum Json<'a> {
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
     Object(Keys<'a>),
-    /// `{"name": ...}` with a name of the query's own.
+    /// `{"name": ...}` with a name chosen by the query.
     Named(&'a str, Box<Json<'a>>),
 }
 
 type Keys<'a> = Vec<(&'static str, Json<'a>)>;
 
-/// The LETs in scope: what `$name` means in an IN.
+/// The LETs in scope: the names that `$name` in an IN may refer to.
 type Scope<'a> = Vec<&'a str>;
 
 impl<'a> Json<'a> {
@@ -98,7 +98,7 @@ fn query<'a>(request: &'a Request<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     keys
 }
 
-/// The LETs of a query, which are in scope from then on.
+/// Writes the LETs of a query and adds them to the scope.
 fn lets<'a>(lets: &'a [Let<'_>], scope: &mut Scope<'a>) -> Keys<'a> {
     scope.extend(lets.iter().map(|binding| binding.name.node));
     if lets.is_empty() {
@@ -475,7 +475,7 @@ fn hash<'a>(target: &'a HashArg<'_>) -> Json<'a> {
     }
 }
 
-/// A place for text or a count.
+/// Writes a text, count or number argument.
 fn arg<'a, T: Plain>(value: &'a Arg<'_, T>) -> Json<'a> {
     match value {
         Arg::Given(given) => given.json(),
@@ -483,7 +483,7 @@ fn arg<'a, T: Plain>(value: &'a Arg<'_, T>) -> Json<'a> {
     }
 }
 
-/// What may stand in such a place, written out.
+/// A value that an argument may hold.
 trait Plain {
     fn json(&self) -> Json<'_>;
 }

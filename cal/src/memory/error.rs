@@ -1,4 +1,4 @@
-//! What a memory refuses or fails with, and how that becomes an error of CAL.
+//! Errors of a memory, and their conversion to CAL errors.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::cancel::Stop;
 use crate::codes::ErrorKind;
 use crate::error::Error;
 
-/// A refusal or failure of a memory; its stable code reaches the caller of CAL unchanged.
+/// A refusal or failure of a memory. Its stable code reaches the caller of CAL unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct MemoryError {
@@ -17,7 +17,7 @@ pub struct MemoryError {
 }
 
 impl MemoryError {
-    /// A refusal: stable code (`ERR_...`), what happened, what to do (may be empty).
+    /// Creates an error from its stable code (`ERR_...`), a message and a hint, which may be empty.
     #[must_use]
     pub fn new(
         code: impl Into<Cow<'static, str>>,
@@ -27,7 +27,7 @@ impl MemoryError {
         Self { code: code.into(), message: message.into(), hint: hint.into(), stop: None }
     }
 
-    /// The answer of a loop that was told to stop.
+    /// The error of a loop that was stopped.
     #[must_use]
     pub fn stopped(stop: Stop) -> Self {
         let mut error = Self::new("ERR_TIMEOUT", "stopped before the end", "narrow the query");
@@ -35,19 +35,19 @@ impl MemoryError {
         error
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// What happened.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it; may be empty.
+    /// Returns the hint, which may be empty.
     #[must_use]
     pub fn hint(&self) -> &str {
         &self.hint
@@ -60,7 +60,7 @@ impl From<Stop> for MemoryError {
     }
 }
 
-/// The memory's code reaches the caller; a stop becomes the code of CAL.
+/// Keeps the code of the memory; a stop becomes the timeout or cancellation error of CAL.
 impl From<MemoryError> for Error {
     fn from(error: MemoryError) -> Self {
         match error.stop {
@@ -79,7 +79,7 @@ impl From<Stop> for Error {
     }
 }
 
-/// A grain the format refuses is refused under the format's code.
+/// Keeps the code of the format for a grain that the format refuses.
 impl From<grainstore_format::Error> for Error {
     fn from(error: grainstore_format::Error) -> Self {
         Self::memory(error.code().into(), error.to_string(), error.hint().to_owned())

@@ -1,7 +1,7 @@
-//! The seam to whatever holds the grains: what CAL may ask of a memory, and nothing else.
+//! The storage interface of CAL: the [`Memory`] trait, which lists everything a statement may ask of a store.
 //!
-//! There is no method here that erases, reads keys or changes policies, so no statement can reach
-//! one (spec section 1). The engine implements [`Memory`] on its session.
+//! It has no method that erases grains, reads keys or changes policies, so no statement can reach one (CAL
+//! 2.1). The engine implements it on its session.
 
 mod error;
 
@@ -16,22 +16,24 @@ use crate::search::Score;
 
 pub use error::MemoryError;
 
-/// A memory as one session sees it. Everything outside the session (namespace, policy, withdrawn
-/// consent, erasure) is absent from every answer. Sources of an ASSEMBLE may ask it from several threads
-/// at once: what one reads must not depend on what another does.
+/// A store as one session sees it. Every answer leaves out what the session must not see: other namespaces,
+/// what a policy hides, what a withdrawn consent hides, what was erased.
+///
+/// The sources of an ASSEMBLE may call it from several threads at once, so the result of one call must not
+/// depend on another.
 pub trait Memory: Sync {
-    /// Who asks, and from where.
+    /// The namespace, user and agent of the session.
     fn scope(&self) -> &Scope;
 
-    /// Hands every visible grain for which [`Query::matches`] holds to `visit`, in the order of
-    /// [`Query::order`] (by time, ties by ascending address), those of a [`Query::search`] by score,
-    /// until it answers `Break`. Never asked for a query that [`Query::is_impossible`]. What is
-    /// searched for and the least score are the memory's to hold.
+    /// Passes every visible grain for which [`Query::matches`] holds to `visit` until it returns `Break`.
+    /// Grains come in the order of [`Query::order`] (by time, ties by ascending address), those of a
+    /// [`Query::search`] by score. The memory, not [`Query::matches`], applies the search and the least
+    /// score. Never called for a query that [`Query::is_impossible`].
     ///
-    /// [`Query::limit`] says how many grains the visitor will take at most; it is a hint.
+    /// [`Query::limit`] is a hint: the visitor will take at most that many grains.
     ///
     /// # Errors
-    /// The memory's own, and [`MemoryError::stopped`] once `cancel` says so.
+    /// Those of the memory, and [`MemoryError::stopped`] once `cancel` is due.
     fn recall(
         &self,
         query: &Query,
@@ -39,14 +41,15 @@ pub trait Memory: Sync {
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError>;
 
-    /// The fields of a grain that answer what a query searches for, under their payload names; none
-    /// for a query without a search.
+    /// Returns the payload names of the fields of `grain` that match the search of `query`; empty if it has
+    /// no search.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError>;
 
-    /// How many visible grains match. Override where an index knows without looking at each.
+    /// Counts the visible grains that match. Override it where an index knows the number without reading each
+    /// grain.
     ///
     /// # Errors
     /// As [`Memory::recall`].
@@ -59,36 +62,37 @@ pub trait Memory: Sync {
         Ok(Counted { matches, scanned: recalled.scanned })
     }
 
-    /// The visible grain whose address starts with these digits.
+    /// Looks up the visible grain whose address starts with `prefix`.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError>;
 
-    /// Whether the session sees this grain; true exactly when [`Memory::get`] would answer.
+    /// Returns `true` if the session sees this grain, exactly when [`Memory::get`] returns one.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError>;
 
-    /// A visible grain with its state, superseded ones included.
+    /// Returns a visible grain with its state, current or not.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError>;
 
-    /// The visible versions of the chain `address` belongs to, newest first, at most `limit`;
-    /// empty when the grain itself is not visible.
+    /// Returns the visible versions of the chain that `address` belongs to, newest first, at most `limit`;
+    /// empty if the grain itself is not visible.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError>;
 
-    /// The visible messages of the whole thread that holds `message`, branches too: the events of its
-    /// `session_id` (OMS 28.6); for a message without one, its ancestors by `parent_message_id` up
-    /// to the first, and everything that descends from that one. In any order, at most `limit`;
-    /// empty when the message itself is not visible. Grains that are not current are members like
-    /// any other.
+    /// Returns the visible messages of the whole thread that holds `message`, branches included, in any
+    /// order, at most `limit`; empty if the message itself is not visible.
+    ///
+    /// The thread is the events of its `session_id` (OMS 28.6). Of a message without one it is the ancestors
+    /// by `parent_message_id` up to the first, and all descendants of that one. Grains that are not current
+    /// are members too.
     ///
     /// # Errors
     /// As [`Memory::recall`].
@@ -99,49 +103,49 @@ pub trait Memory: Sync {
         cancel: &Cancel,
     ) -> Result<Vec<ContentAddress>, MemoryError>;
 
-    /// How a recall of `query` would be run, from statistics where those tell of nothing that is not
-    /// visible.
+    /// Describes how a recall of `query` would run. The figures are statistics only where these reveal
+    /// nothing that the session does not see.
     ///
     /// # Errors
     /// As [`Memory::recall`].
     fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError>;
 
-    /// Whether a recall of `query` waits for something outside, such as a program that embeds. What one
-    /// such recall waits decides what the next may, so they run one after the other.
+    /// Returns `true` if a recall of `query` waits for an external service, such as an embedding program.
+    /// Such recalls run one after the other: once one of them got its answer too late, the next do not wait,
+    /// so their order must be fixed.
     fn asks_outside(&self, query: &Query) -> bool {
         let _ = query;
         false
     }
 
-    /// What the host knows about itself, for DESCRIBE.
+    /// Returns the host's description of itself, for DESCRIBE.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn describe(&self) -> Result<Host, MemoryError>;
 
-    /// The templates that this session can name: its own, and those of its namespace and no other; each
-    /// by name.
+    /// Returns the templates that this session can name, ordered by name: its own and those of its namespace.
     ///
     /// # Errors
-    /// The memory's own.
+    /// Those of the memory.
     fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError>;
 
-    /// Keeps a template: for the session, where neither it nor its namespace has one of the name; for the
-    /// namespace, where that has none, in the place of the session's own. A template never changes, and
-    /// none goes.
+    /// Saves a template. One of the session is saved if neither the session nor its namespace has one of that
+    /// name; one of the namespace if the namespace has none, and then replaces the session's own. A saved
+    /// template is never changed or removed.
     ///
     /// # Errors
     /// A refusal under the memory's own code.
     fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError>;
 
-    /// Adds a new grain, complete but for nothing; `reason` goes into the audit entry.
+    /// Adds a new grain, complete with all its fields; `reason` goes into the audit entry.
     ///
     /// # Errors
     /// A refusal under the memory's own code.
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError>;
 
-    /// Writes `grain`, whose `derived_from` names `old`, as the successor of `old`. The memory
-    /// checks the invalidation policy of `old`; `reason` goes into the audit entry.
+    /// Writes `grain`, whose `derived_from` names `old`, as the successor of `old`. The memory checks the
+    /// invalidation policy of `old`; `reason` goes into the audit entry.
     ///
     /// # Errors
     /// A refusal under the memory's own code, such as `ERR_INVALIDATION_DENIED`.
@@ -152,8 +156,8 @@ pub trait Memory: Sync {
         reason: &str,
     ) -> Result<ContentAddress, MemoryError>;
 
-    /// Writes `grain`, which says again what a version before `head` said, as the successor of `head`.
-    /// Override where reverting is recorded apart from superseding.
+    /// Writes `grain`, which repeats the content of an earlier version, as the successor of `head`. Override
+    /// it where a revert is recorded differently from a supersession.
     ///
     /// # Errors
     /// As [`Memory::supersede`].
@@ -167,44 +171,44 @@ pub trait Memory: Sync {
     }
 }
 
-/// A template that is kept under a name.
+/// A template saved under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedTemplate {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Who keeps it.
+    /// The owner: session or namespace.
     pub keeper: TemplateKeeper,
-    /// Its definition, as CAL prints it.
+    /// The definition, as CAL prints it.
     pub definition: String,
 }
 
-/// Who keeps a template.
+/// The owner of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TemplateKeeper {
     /// The session, until it ends (Tier 0).
     Session,
-    /// The namespace of the session, for good (Tier 1).
+    /// The namespace of the session, permanently (Tier 1).
     Namespace,
 }
 
-/// What became of a template that was to be kept.
+/// The outcome of saving a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateKept {
-    /// It is kept.
+    /// It was saved.
     Kept,
-    /// There is one of its name.
+    /// Another template has its name.
     Taken,
-    /// There are [`NamedTemplate::MOST`] already.
+    /// Its owner already has [`NamedTemplate::MAX_PER_OWNER`].
     Full,
 }
 
 impl NamedTemplate {
-    /// Templates of one namespace, and of one session, at most.
+    /// The most templates that one namespace, and one session, may have.
     pub const MOST: usize = 50;
 
-    /// What becomes of it beside those that a session can name. A name stands for one text: only the
-    /// session's own of the same text may be kept by its namespace, too.
+    /// Decides whether the template may be saved beside those that a session can name. A name stands for one
+    /// text: a namespace may only take a name that the session uses for the same text.
     #[must_use]
     pub fn among(&self, known: &[Self]) -> TemplateKept {
         let handed_on = |of: &Self| {
@@ -219,103 +223,104 @@ impl NamedTemplate {
     }
 }
 
-/// Takes the grains of a recall one by one; `Break` ends it.
+/// A callback for the grains of a recall, one by one; `Break` ends the recall.
 pub type Visit<'v> = dyn FnMut(Candidate<'_>) -> ControlFlow<()> + 'v;
 
 /// The session behind a memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// The namespace it is bound to, with all below it; none sees every namespace.
+    /// The namespace it is bound to, with all below it; `None` sees every namespace.
     pub namespace: Option<String>,
-    /// The user it serves: MY, and the owner of what it adds.
+    /// The user it serves: the value of MY, and the owner of the grains it adds.
     pub user_id: Option<String>,
-    /// The DID it acts as: the author of what it adds.
+    /// The DID it acts as: the author of the grains it adds.
     pub actor: Option<String>,
-    /// The agent that speaks: the default observer.
+    /// The agent that runs it: the default observer.
     pub agent_id: Option<String>,
 }
 
-/// A matching grain while a recall runs.
+/// A matching grain during a recall.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'c> {
-    /// Its address.
+    /// The address.
     pub address: ContentAddress,
     /// The grain, still encoded.
     pub grain: &'c GrainRef<'c>,
-    /// What the index layer knows about it.
+    /// Its index-layer state.
     pub state: &'c GrainState,
-    /// How well it answers.
+    /// Its score.
     pub score: Score,
 }
 
-/// A grain with its address and state.
+/// A decoded grain with its address, state and score.
 #[derive(Debug, Clone)]
 pub struct Hit {
-    /// Its address.
+    /// The address.
     pub address: ContentAddress,
     /// The grain.
     pub grain: Grain,
-    /// What the index layer knows about it.
+    /// Its index-layer state.
     pub state: GrainState,
-    /// How well it answers what was asked; [`Score::STRUCTURAL`] where nothing was searched for.
+    /// Its score; [`Score::STRUCTURAL`] if the query has no search.
     pub score: Score,
 }
 
-/// What a recall did.
+/// Counters of a recall.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recalled {
-    /// Grains of the session that were looked at, matching or not: no others, or it would tell of them.
+    /// Grains of the session that were read, matching or not. Others are not counted, since the number would
+    /// reveal that they exist.
     pub scanned: u64,
-    /// All matches, where the recall ran to its end or an index knows; none otherwise.
+    /// The number of all matches, if the recall ran to its end or an index knows it; `None` otherwise.
     pub total: Option<u64>,
 }
 
-/// What a count found.
+/// The outcome of a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Grains that match.
     pub matches: u64,
-    /// Grains looked at, matching or not.
+    /// Grains read, matching or not.
     pub scanned: u64,
 }
 
-/// How a recall is run.
+/// The access plan of a recall.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Explained {
-    /// The index that is walked, such as `SPO`, `session_id` or `time`.
+    /// The index it scans, such as `SPO`, `session_id` or `time`.
     pub index: String,
-    /// What is looked up in it and in others it is intersected with, as a person reads it; empty
-    /// where the whole index is walked.
+    /// The keys looked up in that index and in those it is intersected with, in readable form; empty if the
+    /// whole index is scanned.
     pub lookups: Vec<String>,
-    /// What is searched for among them, as a person reads it: words, vectors; empty without a search.
+    /// The searches it runs, by words or vectors, in readable form; empty without a search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
-    /// Grains expected to match; an estimate.
+    /// Estimated number of matching grains.
     pub estimated: u64,
-    /// The most grains that can be looked at; none where that is not known beforehand.
+    /// Upper bound of the grains read; `None` if it is not known beforehand.
     pub scans_at_most: Option<u64>,
 }
 
-/// What a host says about itself.
+/// The description of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
     /// Name of the server or library.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// `core`, `extended`, `evolve` or `full`.
+    /// The conformance level: `core`, `extended`, `evolve` or `full` (CAL 24).
     pub cal_conformance: &'static str,
-    /// What it leaves out of that level, one sentence each.
+    /// The requirements of that level it does not meet, one sentence each.
     pub exceptions: Vec<String>,
     /// Namespaces the session sees, ascending; at most a hundred.
     pub namespaces: Vec<String>,
-    /// Whether text can be searched.
+    /// True if full-text search is available.
     pub full_text: bool,
-    /// The model behind vector search, if there is one.
+    /// The model of vector search; `None` without one.
     pub embedding_model: Option<String>,
-    /// Languages text search knows, as BCP 47 tags.
+    /// Languages of the text search, as BCP 47 tags.
     pub supported_languages: Vec<String>,
-    /// Whether a query in one language finds text in another.
+    /// True if a query in one language finds text in another (CAL 16.4).
     pub cross_lingual_search: bool,
 }
 
@@ -324,24 +329,24 @@ pub struct Host {
 pub struct HashPrefix(String);
 
 impl HashPrefix {
-    /// The prefix of these digits, if they are 8 to 64 lowercase hex digits.
+    /// Returns the prefix of these digits; `None` unless they are 8 to 64 lowercase hex digits.
     #[must_use]
     pub fn new(digits: &str) -> Option<Self> {
         crate::lex::is_hash_digits(digits).then(|| Self(digits.to_owned()))
     }
 
-    /// The prefix that is a whole address.
+    /// Returns the prefix with all digits of `address`.
     pub(crate) fn of(address: &ContentAddress) -> Self {
         Self(address.to_string())
     }
 
-    /// The digits.
+    /// Returns the digits.
     #[must_use]
     pub fn digits(&self) -> &str {
         &self.0
     }
 
-    /// The address, when all its digits are there.
+    /// Returns the address, if the prefix has all its digits.
     #[must_use]
     pub fn whole(&self) -> Option<ContentAddress> {
         self.0.parse().ok()
@@ -354,7 +359,7 @@ impl fmt::Display for HashPrefix {
     }
 }
 
-/// What a prefix led to.
+/// The outcome of looking up a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// No visible grain.
@@ -363,6 +368,6 @@ pub enum Located {
     One(ContentAddress),
     /// More than one visible grain.
     Several,
-    /// A whole address of a grain outside the session: of another namespace or user.
+    /// A full address of a grain outside the session: in another namespace, or of another user.
     Elsewhere,
 }

@@ -1,11 +1,11 @@
-//! Queries in JSON that are nearly so: what is wrong with the document, and with its keys.
+//! Corrections of queries in JSON: of the document itself, and of its keys and values.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{Step, meant};
 use crate::error::Error;
 
-/// What may be done about the error, the likeliest first.
+/// Returns the rewrites to try for an error, most likely first.
 pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Step> {
     let mut steps: Vec<Step> = meant(text, error).into_iter().collect();
     let Some(value) = read(text) else { return steps };
@@ -29,13 +29,13 @@ pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Step> {
     steps
 }
 
-/// The document, where it is JSON but for quotes and commas.
+/// Parses the document, tolerating wrong quotes and commas.
 fn read(text: &str) -> Option<Json> {
     let strict = serde_json::from_str(text).ok();
     strict.or_else(|| serde_json::from_str(&loosened(text)).ok())
 }
 
-/// The same with double quotes, quoted keys and no comma before a closing bracket.
+/// Returns the text with double quotes, quoted keys and no comma before a closing bracket.
 fn loosened(text: &str) -> String {
     let mut out = String::new();
     let mut within = None;
@@ -63,7 +63,7 @@ fn loosened(text: &str) -> String {
     out
 }
 
-/// An object with the keys and values of the form.
+/// Corrects the keys and values of an object; returns it with advice, empty if no key was changed.
 fn of_object(map: Map<String, Json>) -> (Json, &'static str) {
     const STATEMENTS: [&str; 8] =
         ["recall", "assemble", "exists", "history", "describe", "batch", "coalesce", "explain"];
@@ -114,7 +114,7 @@ fn of_object(map: Map<String, Json>) -> (Json, &'static str) {
     (Json::Object(out), advice)
 }
 
-/// What the value of a key should be, and why, where that can be told.
+/// Returns the corrected value of a key, and advice; `None` if the value needs no correction or has none.
 fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
     match (key, value) {
         ("where", Json::Object(one)) if one.contains_key("field") => {
@@ -160,7 +160,7 @@ fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
     }
 }
 
-/// A condition with the keys and operators of the form.
+/// Corrects the keys and the operator of a condition.
 fn condition(given: &Json) -> Json {
     let Json::Object(map) = given else { return given.clone() };
     let mut out = map.clone();
@@ -185,7 +185,7 @@ fn condition(given: &Json) -> Json {
     Json::Object(out)
 }
 
-/// A stage as the form has it.
+/// Corrects a stage: a name becomes an object, digits in quotes a number.
 fn stage(given: &Json) -> Json {
     match given {
         Json::String(name) => Json::Object(Map::from_iter([(name.clone(), json!(true))])),

@@ -1,9 +1,10 @@
-//! What a refused query was meant to be: a whole statement that is CAL, for who wrote one that nearly is.
+//! Corrections of refused queries: a search for a whole valid statement close to the one that was written.
 //!
-//! Rules rewrite the place of an error ([`rules`]), or characters that no CAL has ([`plain`]); what a hint says is
-//! meant is put in. Each outcome is read again, and what is wrong with it mended in turn, so that only a statement
-//! that parses and checks is ever suggested. Nothing is asked of a memory, and a query that begins as what CAL never
-//! does (DELETE ...) is left alone.
+//! Rewrites are pattern rules at the position of an error (`rules`), replacements of characters outside the
+//! language (`characters`), and the word that the error's own hint suggests. Each rewrite is parsed and
+//! checked again and, if it still fails, rewritten in turn; so only a statement that parses and checks is
+//! ever suggested. The search reads no memory, and leaves a query alone that contains a word for what CAL
+//! never does (DELETE).
 
 mod document;
 mod either;
@@ -28,27 +29,27 @@ use crate::source::Source;
 use nobody::Nobody;
 use pattern::Pieces;
 
-/// How many rewritings may follow each other.
+/// The most rewrites applied one after the other.
 const STEPS: usize = 6;
-/// How many statements are read on the way.
+/// The most statements parsed in one search.
 const READS: usize = 60;
 /// How many pieces are looked at on the way: so many that only long queries of many parts run out of them.
 const LOOKS: usize = 1_000_000;
-/// Bytes beyond which a query is not mended.
+/// Size in bytes above which a query is not corrected.
 const LONGEST: usize = 4096;
 
-/// Bytes of a list of what may stand somewhere that is still read.
+/// Size in bytes up to which a list of expected tokens is still worth showing.
 const SHORT: usize = 60;
-/// A present in which no date that is written is yet to come: 2100.
+/// A date later than any that a query names, used as the present: 2100, in milliseconds.
 const LATE: i64 = 4_102_444_800_000;
 
-/// A rewriting: what to do, for a person, and the query after it.
+/// A rewrite: advice for a person, and the rewritten query.
 struct Step {
     advice: String,
     text: String,
 }
 
-/// The same error with the statement that was probably meant, if one is found.
+/// Returns the error with the statement that was probably meant, if one is found.
 pub(crate) fn mended(error: Error, source: &str) -> Error {
     if source.len() > LONGEST || error.is_mended() || !is_mendable(error.kind()) {
         return error;
@@ -61,7 +62,7 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
     };
     let said = error.suggestion();
     let error = match !advice.is_empty() && is_vague(&error) {
-        // A short list of what may stand there helps as well.
+        // A short list of expected tokens is helpful beside the advice.
         true if said.starts_with("expected ") && said.len() <= SHORT => {
             let both = format!("{advice}; {said}");
             error.suggest(both)
@@ -92,7 +93,7 @@ fn asks_as_much(source: &str, text: &str) -> bool {
     }
 }
 
-/// Whether what the error suggests says nothing of what was meant.
+/// Returns `true` if the suggestion of the error does not say what was meant, so that advice may replace it.
 fn is_vague(error: &Error) -> bool {
     if matches!(
         error.kind(),
@@ -119,7 +120,7 @@ fn is_vague(error: &Error) -> bool {
     .any(|start| said.starts_with(start))
 }
 
-/// Whether what is wrong is how the query is written.
+/// Returns `true` if the error is one of spelling or form, which a rewrite can correct.
 fn is_mendable(kind: ErrorKind) -> bool {
     use ErrorKind::*;
     matches!(
@@ -144,7 +145,7 @@ fn is_mendable(kind: ErrorKind) -> bool {
     )
 }
 
-/// What was tried on the way to a statement that is CAL.
+/// The state of a search for a valid statement: the texts tried, and the parses left.
 struct Search {
     seen: BTreeSet<String>,
     reads: usize,
@@ -152,7 +153,7 @@ struct Search {
 }
 
 impl Search {
-    /// The first statement without an error that these rewritings lead to, and what the first of them does.
+    /// Returns the first valid statement that these rewrites lead to, with the advice of the first of them.
     fn find(&mut self, text: &str, error: &Error, steps: usize) -> Option<(String, String)> {
         for step in rewritings(text, error, &self.looks) {
             if self.reads == 0 {
@@ -174,7 +175,7 @@ impl Search {
     }
 }
 
-/// Reads and checks a statement; what only a host could know is taken as right.
+/// Parses and checks a statement. Errors that depend on the host count as success.
 fn read(text: &str) -> Result<()> {
     let source = Source::plain_read(text)?;
     let statement = source.plain_statement()?;
@@ -191,7 +192,7 @@ fn read(text: &str) -> Result<()> {
     }
 }
 
-/// What may be done about the error, the likeliest first.
+/// Returns the rewrites to try for an error, most likely first.
 fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Step> {
     if json::is_json(text) || text.trim_start().starts_with('[') {
         return document::rewritings(text, error);
@@ -211,7 +212,7 @@ fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Step> {
     steps
 }
 
-/// A variable of a template with the name of what has it.
+/// Qualifies a variable of a template with `grain.`.
 fn variable(text: &str, error: &Error) -> Vec<Step> {
     const OWNERS: [&str; 4] = ["grain", "assembly", "budget", "source"];
     let at = error.position().filter(|_| error.kind() == ErrorKind::UnknownVariable);
@@ -250,12 +251,12 @@ fn renamed(text: &str, name: &str, new: &str) -> String {
     out + rest
 }
 
-/// The piece an error stands at.
+/// Returns the index of the piece at the position of an error.
 fn place_of(pieces: &[Piece], start: usize) -> usize {
     pieces.iter().position(|piece| piece.range.end > start).unwrap_or(pieces.len())
 }
 
-/// What a hint says is meant, put in the place of the error.
+/// Puts the word that the hint of the error suggests in the place of the error.
 fn meant(text: &str, error: &Error) -> Option<Step> {
     let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
     let at = error.position()?;
@@ -269,7 +270,7 @@ fn meant(text: &str, error: &Error) -> Option<Step> {
     Some(Step { advice: String::new(), text })
 }
 
-/// Whether a token of this kind is a value.
+/// Returns `true` if a token of this kind is a value.
 fn is_value(kind: PieceKind) -> bool {
     matches!(kind, PieceKind::Text | PieceKind::Number | PieceKind::Hash | PieceKind::Parameter)
 }

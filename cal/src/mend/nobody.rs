@@ -1,4 +1,4 @@
-//! A memory that holds nothing and takes nothing: what a statement is checked over that is only suggested.
+//! A memory without grains that refuses every write, for checking statements that are only suggested.
 
 use grainstore_format::{ContentAddress, Grain};
 
@@ -9,7 +9,7 @@ use crate::memory::{
 };
 use crate::query::Query;
 
-/// Nobody's memory.
+/// An empty memory, with an empty scope.
 #[derive(Default)]
 pub(super) struct Nobody(Scope);
 

@@ -1,4 +1,4 @@
-//! Patterns over the pieces of a query, and texts to put in the place of what they match.
+//! A small pattern language over the pieces of a query, with replacement texts.
 //!
 //! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that text in
 //! any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a value, `$h` an address,
@@ -9,8 +9,10 @@
 //! the same without a pipeline, `^` the beginning, `END` the end,
 //! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR` and `AT_SIGN`.
 //!
-//! In the text `#1` is what was kept first and `#1:how` a change of it; what follows `>>` goes to the end of the
-//! statement.
+//! Marks match themselves, except that `|`, `$` and `@` are written `PIPE`, `DOLLAR` and `AT`.
+//!
+//! In a replacement `#1` is the first capture and `#1:name` a transformation of it; the part after `>>` is
+//! inserted at the end of the statement.
 
 use std::cell::Cell;
 
@@ -25,7 +27,7 @@ use crate::when;
 use super::whole::is_tail;
 use super::{LATE, is_value};
 
-/// A query in pieces.
+/// A query and its pieces.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces<'a> {
     pub(super) text: &'a str,
@@ -34,7 +36,7 @@ pub(super) struct Pieces<'a> {
     pub(super) steps: &'a Cell<usize>,
 }
 
-/// Where a pattern was found: the pieces from, to, and those of each part that is kept.
+/// A match of a pattern: the range of pieces, and the range of each capture.
 pub(super) struct Found {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -56,7 +58,7 @@ impl<'a> Pieces<'a> {
         self.all.get(at).map(|piece| piece.kind)
     }
 
-    /// The text of these pieces, with what stands between them.
+    /// Returns the text of a range of pieces, with the text between them.
     pub(super) fn between(&self, from: usize, to: usize) -> &'a str {
         if from >= to {
             return "";
@@ -71,7 +73,7 @@ impl<'a> Pieces<'a> {
         matches!(self.kind(at), Some(PieceKind::Keyword | PieceKind::Name))
     }
 
-    /// Finds a pattern that begins at this piece.
+    /// Matches a pattern at this piece.
     pub(super) fn find(&self, pattern: &str, from: usize) -> Option<Found> {
         let elements = match pattern.strip_prefix("^ ") {
             Some(_) if from > 0 => return None,
@@ -83,7 +85,7 @@ impl<'a> Pieces<'a> {
         Some(Found { from, to, kept })
     }
 
-    /// Where the pieces that these elements stand for end.
+    /// Matches the elements in order, with backtracking; returns the piece after the match.
     fn matches(
         &self,
         elements: Option<&str>,
@@ -115,7 +117,7 @@ impl<'a> Pieces<'a> {
         None
     }
 
-    /// Where the pieces of one element may end, those to be tried first in front.
+    /// Returns the pieces after which one element may end, in the order to try them.
     fn ends(&self, element: &str, at: usize, kept: &[(usize, usize)]) -> Vec<usize> {
         let one = |holds: bool| if holds { vec![at + 1] } else { Vec::new() };
         let text = self.of(at);
@@ -172,7 +174,7 @@ impl<'a> Pieces<'a> {
         when::of_text(self.of(at).trim_matches('"'), EpochMs::new(LATE)).is_some()
     }
 
-    /// Text without its quotes: names, numbers and what is no token; the longest first.
+    /// Matches unquoted text: names, numbers, and characters that form no token. The longest end comes first.
     fn unquoted(&self, at: usize) -> Vec<usize> {
         let loose = |at: &usize| {
             let kind = self.kind(*at);
@@ -186,7 +188,7 @@ impl<'a> Pieces<'a> {
         ends
     }
 
-    /// A string whose quotes within are not escaped, so that it falls apart: where it ends.
+    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces.
     fn torn(&self, at: usize) -> Option<usize> {
         let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(PieceKind::Text));
         let mut end = of(at)?.range.end;
@@ -200,7 +202,7 @@ impl<'a> Pieces<'a> {
         None
     }
 
-    /// One or more apart by commas, as many as there are.
+    /// Matches one or more pieces separated by commas, as many as there are.
     fn list(&self, at: usize, holds: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut end = at;
         let mut next = at;
@@ -214,7 +216,7 @@ impl<'a> Pieces<'a> {
         if end > at { vec![end] } else { Vec::new() }
     }
 
-    /// The query with `text` in the place of what was found.
+    /// Returns the query with `text` in the place of the match.
     pub(super) fn replace(&self, found: &Found, text: &str) -> Option<String> {
         let (here, behind) = match text.split_once(">>") {
             Some((here, behind)) => (here.trim_end(), Some(behind.trim_start())),
@@ -237,7 +239,7 @@ impl<'a> Pieces<'a> {
         Some(out + self.text.get(cut..)?)
     }
 
-    /// The byte where the statement around this piece ends.
+    /// Returns the byte offset at which the statement around this piece ends.
     fn statement_ends(&self, from: usize) -> usize {
         let mut open = 0_usize;
         for piece in self.all.iter().skip(from) {
@@ -251,7 +253,7 @@ impl<'a> Pieces<'a> {
         self.text.trim_end().len()
     }
 
-    /// A text with what was kept in the place of its `#`.
+    /// Expands a replacement: each `#` becomes its capture. `None` if one cannot be transformed.
     fn filled(&self, text: &str, found: &Found) -> Option<String> {
         let mut parts = text.split('#');
         let mut out = parts.next()?.to_owned();
@@ -279,7 +281,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// The number of a part that is kept, from 0.
+/// Returns the zero-based index of the capture that an element refers to.
 fn number(element: &str) -> Option<usize> {
     element.get(1..)?.parse::<usize>().ok()?.checked_sub(1)
 }
@@ -294,7 +296,7 @@ fn is_named(name: &str, text: &str) -> bool {
     name.eq_ignore_ascii_case(text)
 }
 
-/// What was kept, changed as a rule asks; none where it cannot be.
+/// Transforms a capture as a replacement asks; `None` if it cannot be.
 fn changed(kept: &str, how: &str) -> Option<String> {
     let bare = kept.trim_matches('"');
     Some(match how {
@@ -341,7 +343,7 @@ fn changed(kept: &str, how: &str) -> Option<String> {
     })
 }
 
-/// A whole number as people write it, at most what LIMIT and a budget take.
+/// Parses a positive whole number as people write it: digits with separators, `5k`, or a word up to ten.
 fn count(written: &str) -> Option<u64> {
     const WORDS: [&str; 11] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

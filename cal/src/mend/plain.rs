@@ -1,10 +1,10 @@
-//! Characters that no CAL has outside its texts, and what stands around a statement: fences, curly quotes, letters of
-//! other scripts that look like Latin ones, comments of other languages.
+//! Corrections of characters that CAL does not have outside strings: fences and quotes around a statement,
+//! curly quotes, letters of other scripts that look like Latin ones, comment syntax of other languages.
 
 use super::Step;
 use crate::{fields, types};
 
-/// The query in the characters of CAL; none where it is already.
+/// Rewrites a query in the characters of CAL; `None` if it has no others.
 pub(super) fn rewriting(text: &str) -> Option<Step> {
     let inside = unwrapped(text);
     let around = inside != text;
@@ -17,7 +17,7 @@ pub(super) fn rewriting(text: &str) -> Option<Step> {
     (plain != text).then(|| Step { advice: why.to_owned(), text: plain })
 }
 
-/// The text without a fence, quotes or a byte order mark around it.
+/// Returns the text without a fence, quotes or a byte order mark around it.
 fn unwrapped(text: &str) -> &str {
     let mut inside = text.trim().trim_matches('\u{feff}').trim();
     if let Some(fenced) = inside.strip_prefix("```") {
@@ -38,7 +38,8 @@ const NAMES: &str = "names stand without quotes";
 const LETTERS: &str = "names, keywords and operators are ASCII; text stands in double quotes";
 const COMMENTS: &str = "a comment is -- and the rest of the line";
 
-/// The text with ASCII where a character stands for it, outside of strings; and why.
+/// Replaces characters outside strings by the ASCII they stand for; returns the text and the advice.
+/// Templates keep their quotes and comments, which are part of their text.
 fn characters(text: &str) -> (String, &'static str) {
     let (mut out, mut why) = (String::new(), "");
     let mut rest = text;
@@ -84,7 +85,7 @@ fn is_name(text: &str) -> bool {
     fields::by_name(text).is_some() || types::by_plural(text).is_some()
 }
 
-/// Where a string in double quotes that begins here ends.
+/// Returns the offset after the closing quote of the string in double quotes that begins here.
 fn string_ends(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -98,7 +99,7 @@ fn string_ends(text: &str) -> usize {
     text.len()
 }
 
-/// The text between other quotes that begins here, and where it ends.
+/// Returns the text between other quotes that begin here, and the offset after them.
 fn quoted(text: &str) -> Option<(&str, usize)> {
     const PAIRS: [(char, &[char]); 7] = [
         ('\u{201c}', &['\u{201d}', '\u{201c}', '"']),
@@ -127,7 +128,7 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     None
 }
 
-/// Where a comment of another language that begins here ends.
+/// Returns the offset after a comment of another language that begins here.
 fn comment_ends(text: &str) -> Option<usize> {
     if text.starts_with("/*") {
         return text.find("*/").map(|at| at + 2);
@@ -137,7 +138,7 @@ fn comment_ends(text: &str) -> Option<usize> {
     begins.then(|| text.find('\n').unwrap_or(text.len()))
 }
 
-/// What a character outside ASCII stands for, if it looks like something.
+/// Returns the ASCII that a character stands for or looks like.
 fn ascii_of(c: char) -> Option<&'static str> {
     const FULL: &str = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
     const ALIKE: [(&str, &str); 10] = [

@@ -1,14 +1,15 @@
-//! What people and models write in the place of what CAL takes, as patterns and what to write instead.
+//! Rewrite rules for what people and models write in the place of CAL syntax.
 //!
-//! A group is what to say to a person, then rows; of what fits the place of an error the first row that leads to a
-//! statement is taken, so that narrow ones stand before wide ones.
+//! A group is an advice for a person and its rows of pattern and replacement. Among the rows that match at
+//! the position of an error, the first that leads to a valid statement is taken, so narrow rows stand before
+//! wide ones.
 
 use super::Step;
 use super::pattern::Pieces;
 
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// What the rows make of the query around the piece at `place`.
+/// Returns the rewrites of the rules that match around the piece at `place`.
 pub(super) fn rewritings(query: Pieces<'_>, place: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let writes = ["ADD", "SUPERSEDE"].iter().any(|word| query.is(0, word));

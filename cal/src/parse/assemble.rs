@@ -1,4 +1,4 @@
-//! `assemble` and `source`: the sources of a context and how it is cut to size.
+//! `assemble` and `source`: the sources of a context, its budget and its form.
 
 use super::cursor::Cursor;
 use super::recall::{self, once};
@@ -12,7 +12,7 @@ use crate::limits;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-/// The clauses an ASSEMBLE may go on with after FROM.
+/// Clauses that may follow FROM in an ASSEMBLE.
 pub(super) const CLAUSES: [&str; 6] = [",", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
 
 /// `assemble := ASSEMBLE ID? (FOR STR)? FROM source,+ (BUDGET INT (tokens|grains))?
@@ -60,7 +60,7 @@ fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
     Ok(Some(name))
 }
 
-/// Whether a word is what may stand behind a name, and so is none.
+/// Returns `true` for a keyword that follows a name and therefore cannot be one.
 pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
     matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
 }
@@ -85,14 +85,14 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
     }
 }
 
-/// Whether a clause stands behind the comma of a source, or nothing.
+/// Returns `true` if a clause, or the end, follows the comma after a source.
 fn ends_sources(c: &Cursor<'_>) -> Result<bool> {
     use Keyword::{Budget, Format, Priority, Stream, With};
     let is_clause = matches!(c.keyword(), Some(Budget | Format | Priority | Stream | With));
     Ok(c.peek().kind == Kind::End || is_clause && !is_name_then_colon(c)?)
 }
 
-/// How a source is written.
+/// Advice on the form of a source.
 const SOURCE: &str = "a source stands in parentheses, with or without a label: \
      facts: (RECALL beliefs ABOUT \"alice\"); a LET also without: facts: $name";
 

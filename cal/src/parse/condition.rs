@@ -1,4 +1,4 @@
-//! `where` and `cond`: which field, which operator, which values.
+//! `where` and `cond`: fields, operators and values.
 
 use super::cursor::Cursor;
 use super::statement::is_name_then_colon;
@@ -25,7 +25,7 @@ pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
     list(c)
 }
 
-/// Conditions without a statement around them, and nothing after them.
+/// Parses conditions without a statement around them, up to the end of the text.
 pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
     let mut c = Cursor::new(source)?;
     if c.peek().kind == Kind::End {
@@ -81,7 +81,7 @@ fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
     Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
 }
 
-/// A field name; keywords and reserved words that are fields (`scope`, `threshold`) count as such.
+/// Parses a field name; keywords and reserved words that are fields (`scope`, `threshold`) are accepted.
 ///
 /// # Errors
 /// E004 for a name that is no field, E002 for a word that cannot be a name.
@@ -102,10 +102,10 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
     Err(fields::unknown(text, c.about()).at(token.span))
 }
 
-/// A field of which only `named` may stand here.
+/// Parses a field name; errors list `named` as the fields accepted here.
 ///
 /// # Errors
-/// As [`field`], and E021 for a field of a domain.
+/// Those of [`field`], and E021 for a domain field.
 pub(super) fn field_among(
     c: &mut Cursor<'_>,
     named: impl IntoIterator<Item = &'static str>,

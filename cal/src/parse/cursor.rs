@@ -1,4 +1,4 @@
-//! The reader of tokens that every production shares: one token ahead, a second on request.
+//! The token reader shared by all productions: one token of lookahead, more on request.
 
 mod aside;
 
@@ -16,31 +16,31 @@ use crate::words::{Keyword, Word};
 
 pub(crate) use aside::Refused;
 
-/// Where the parser stands in a query.
+/// Position and state of the parser in a query.
 pub(super) struct Cursor<'a> {
     source: &'a str,
     lexer: Lexer<'a>,
     token: Token,
-    /// End of the last token taken.
+    /// End offset of the last token taken.
     end: usize,
-    /// The distinct parameters met so far.
+    /// Distinct parameters so far.
     parameters: Vec<&'a str>,
-    /// The LETs met so far.
+    /// Number of LETs so far.
     lets: usize,
-    /// The set operations met so far.
+    /// Number of set operations so far.
     sets: usize,
-    /// The subqueries open here.
+    /// Number of subqueries open at this position.
     subqueries: usize,
-    /// The type that the RECALL around this place is about.
+    /// The grain type of the enclosing RECALL.
     about: Option<GrainType>,
-    /// What could have stood at the next token and did not.
+    /// Words that could have stood at the next token, for error messages.
     tried: Vec<&'static str>,
-    /// The parts that were refused by themselves; none where the first error refuses the query.
+    /// Refused BATCH entries; `None` if the first error refuses the whole query.
     refused: Option<Vec<Refused<'a>>>,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor before the first token.
+    /// Returns a cursor before the first token.
     pub(super) fn new(source: &'a str) -> Result<Self> {
         let mut lexer = Lexer::new(source);
         let token = lexer.next()?;
@@ -52,12 +52,12 @@ impl<'a> Cursor<'a> {
         Ok(new)
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub(super) fn peek(&self) -> Token {
         self.token
     }
 
-    /// The keyword that stands next, if one does.
+    /// Returns the next token if it is a keyword.
     pub(super) fn keyword(&self) -> Option<Keyword> {
         match self.token.kind {
             Kind::Word(Word::Keyword(keyword)) => Some(keyword),
@@ -65,14 +65,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The token after the next.
+    /// Returns the token after the next.
     pub(super) fn second(&self) -> Result<Token> {
         let mut ahead = self.lexer;
         ahead.next()
     }
 
-    /// Takes a comma if the list it stands in goes on: not before `word :` and not before a
-    /// statement, which belong to a list around this one.
+    /// Takes a comma if it continues the current list: not before `word :` and not before a statement,
+    /// which belong to an enclosing list.
     pub(super) fn eat_list_comma(&mut self) -> Result<bool> {
         if self.token.kind != Kind::Mark(Mark::Comma) {
             self.could_be(&[","]);
@@ -91,8 +91,8 @@ impl<'a> Cursor<'a> {
         Ok(!starts_part)
     }
 
-    /// Whether a comma and a field of a domain stand next: `prefix:name`, where a label has a statement or a
-    /// parenthesis behind its colon.
+    /// Returns `true` if a comma and a domain field `prefix:name` follow. A label differs: a statement or a
+    /// parenthesis follows its colon.
     pub(super) fn domain_follows(&self) -> Result<bool> {
         if self.token.kind != Kind::Mark(Mark::Comma) {
             return Ok(false);
@@ -114,22 +114,23 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// Says what could stand next too, where the parser goes on without it: an error here tells of it.
+    /// Records words that could stand next although the parser goes on without them, so that an error at
+    /// this token lists them.
     pub(super) fn could_be(&mut self, words: &[&'static str]) {
         self.tried.extend(words);
     }
 
-    /// The source text of a token.
+    /// Returns the source text of a token.
     pub(super) fn text(&self, token: Token) -> &'a str {
         self.source.get(token.span.start()..token.span.end()).unwrap_or("")
     }
 
-    /// From `start` to the end of the last token taken.
+    /// Returns the span from `start` to the end of the last token taken.
     pub(super) fn since(&self, start: Span) -> Span {
         start.to(Span::new(self.end, self.end))
     }
 
-    /// Takes the keyword if it stands next.
+    /// Takes the keyword if it is next.
     pub(super) fn eat(&mut self, keyword: Keyword) -> Result<bool> {
         let found = self.keyword() == Some(keyword);
         if found {
@@ -140,7 +141,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Takes the mark if it stands next.
+    /// Takes the punctuation if it is next.
     pub(super) fn eat_mark(&mut self, mark: Mark) -> Result<bool> {
         let found = self.token.kind == Kind::Mark(mark);
         match mark {
@@ -155,7 +156,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Takes the keyword, which must stand next.
+    /// Takes the keyword; an error if it is not next.
     pub(super) fn expect(&mut self, keyword: Keyword) -> Result<Token> {
         if self.keyword() == Some(keyword) {
             self.bump()
@@ -164,7 +165,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the mark, which must stand next; `shown` is how the message writes it.
+    /// Takes the punctuation; an error if it is not next. `shown` is its spelling in the message.
     pub(super) fn expect_mark(&mut self, mark: Mark, shown: &'static str) -> Result<Token> {
         if self.token.kind == Kind::Mark(mark) {
             self.bump()
@@ -173,7 +174,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a word as a name, whatever else it could be; words that are no tokens stay refused.
+    /// Takes a word as a name, even a keyword or reserved word; forbidden words are refused.
     pub(super) fn name(&mut self, what: &'static str) -> Result<Spanned<&'a str>> {
         match self.token.kind {
             Kind::Word(word) if word != Word::Forbidden => {
@@ -184,10 +185,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a parameter as its name.
+    /// Takes a parameter and returns its name.
     ///
     /// # Errors
-    /// E013 at the 21st distinct one.
+    /// E013 for the 21st distinct one.
     pub(super) fn parameter(&mut self) -> Result<Spanned<&'a str>> {
         let token = self.bump()?;
         let name = self.text(token).strip_prefix('$').unwrap_or("");
@@ -214,7 +215,7 @@ impl<'a> Cursor<'a> {
     /// Counts a LET of the query.
     ///
     /// # Errors
-    /// E013 at the sixth.
+    /// E013 for the sixth.
     pub(super) fn count_let(&mut self) -> Result<()> {
         self.lets += 1;
         self.at_most(self.lets, limits::LETS, "LETs")
@@ -223,7 +224,7 @@ impl<'a> Cursor<'a> {
     /// Counts a set operation, which adds an operand.
     ///
     /// # Errors
-    /// E013 where the sixth operand starts; the nesting is bounded with it.
+    /// E013 where the sixth operand starts; this also bounds the nesting.
     pub(super) fn count_set(&mut self) -> Result<()> {
         self.sets += 1;
         self.at_most(self.sets + 1, limits::OPERANDS, "operands of set operations")
@@ -240,7 +241,7 @@ impl<'a> Cursor<'a> {
     /// Reads a subquery with `read`.
     ///
     /// # Errors
-    /// E007 at the fourth within each other.
+    /// E007 for the fourth level of nesting.
     pub(super) fn subquery<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.subqueries == limits::SUBQUERIES {
             let message = format!("subqueries nest at most {} deep", limits::SUBQUERIES);
@@ -252,17 +253,17 @@ impl<'a> Cursor<'a> {
         Ok(inside)
     }
 
-    /// The type whose fields can be named here beside the common ones.
+    /// Returns the type whose fields can be named here beside the common ones.
     pub(super) fn about(&self) -> Option<GrainType> {
         self.about
     }
 
-    /// From here on a RECALL is about this type; answers what the one around it is about.
+    /// Sets the type of the current RECALL and returns that of the enclosing one.
     pub(super) fn turn_to(&mut self, grain_type: Option<GrainType>) -> Option<GrainType> {
         std::mem::replace(&mut self.about, grain_type)
     }
 
-    /// Takes a parameter where one stands, else what `given` reads.
+    /// Takes a parameter if one is next, else reads the value with `given`.
     pub(super) fn arg<T>(
         &mut self,
         given: impl FnOnce(&mut Self) -> Result<Spanned<T>>,
@@ -275,8 +276,8 @@ impl<'a> Cursor<'a> {
         Ok(Spanned::new(Arg::Given(value.node), value.span))
     }
 
-    /// The error for the next token, which is none of `expected`: words of the language, or what they
-    /// are in prose that begins with an article.
+    /// Returns the error for the next token, which is none of `expected`: words of the language, or
+    /// descriptions that begin with an article.
     pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
         let mut all = expected.to_vec();
         for tried in &self.tried {
@@ -295,7 +296,7 @@ impl<'a> Cursor<'a> {
             _ => format!("\"{found}\""),
         };
         let known = expected.iter().copied().filter(|word| !is_prose(word));
-        // A word that is one of them stands where it does for another reason.
+        // A word that is expected here fails for another reason, so it is not suggested.
         let others = known.clone().filter(|word| !word.eq_ignore_ascii_case(found));
         let suggestion = match self.token.kind {
             Kind::Word(_) => suggest::did_you_mean(found, others, &list(expected)),
@@ -308,12 +309,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether it says what is expected and nobody could write it.
+/// Returns `true` for a description, which cannot be typed as it is.
 fn is_prose(expected: &str) -> bool {
     ["a ", "an ", "the "].iter().any(|article| expected.starts_with(article))
 }
 
-/// `expected a, b or c`.
+/// Returns `expected a, b or c`.
 fn list(expected: &[&'static str]) -> String {
     match expected {
         [] => "nothing more is expected here".to_owned(),

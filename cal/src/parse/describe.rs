@@ -1,4 +1,4 @@
-//! `describe`: what the language, its tables and the host are.
+//! `describe`: the language, its tables and the host.
 
 use super::cursor::Cursor;
 use crate::ast::Describe;
@@ -8,7 +8,7 @@ use crate::span::Spanned;
 use crate::types::{self, TypeName};
 use crate::words::Keyword;
 
-/// What DESCRIBE tells about.
+/// Targets of DESCRIBE.
 pub(crate) const TARGETS: [&str; 6] =
     ["grain_types", "fields", "capabilities", "server", "templates", "grammar"];
 
@@ -46,7 +46,7 @@ pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
     Ok(described)
 }
 
-/// `singular?`: no other word may stand here.
+/// `singular?`: no other word is allowed here.
 fn singular(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     let token = c.peek();
     if !matches!(token.kind, Kind::Word(_)) {

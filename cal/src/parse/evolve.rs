@@ -1,4 +1,4 @@
-//! `add`, `supersede`, `revert` and `set`: the statements that write new grains.
+//! `add`, `supersede`, `revert` and `set`: the statements that write grains.
 
 use super::cursor::Cursor;
 use super::value;
@@ -59,7 +59,8 @@ fn target<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     })
 }
 
-/// `singular := belief | event | ...`: the type ADD names; `consent` is a type here although it is no word of CAL.
+/// `singular := belief | event | ...`: the type after ADD; `consent` is accepted as a type although it is a
+/// forbidden word.
 fn singular(c: &mut Cursor<'_>) -> Result<Spanned<&'static TypeName>> {
     let token = c.peek();
     let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a grain type"])) };
@@ -74,7 +75,7 @@ fn singular(c: &mut Cursor<'_>) -> Result<Spanned<&'static TypeName>> {
     Err(types::unknown_singular(text).at(token.span))
 }
 
-/// `set := SET field "=" v`, as many as stand here.
+/// `set := SET field "=" v`, repeated.
 fn sets<'a>(c: &mut Cursor<'a>) -> Result<Vec<SetClause<'a>>> {
     let mut sets = Vec::new();
     while c.eat(Keyword::Set)? {
@@ -86,17 +87,17 @@ fn sets<'a>(c: &mut Cursor<'a>) -> Result<Vec<SetClause<'a>>> {
     Ok(sets)
 }
 
-/// Whether the SET clauses are over in a way that leaves no doubt about what is missing.
+/// Returns `true` if the SET clauses end here, so that a missing one can be reported as such.
 fn ends_sets(c: &Cursor<'_>) -> bool {
     c.peek().kind == Kind::End || c.keyword() == Some(Keyword::Reason)
 }
 
-/// What may stand after these SET clauses.
+/// Returns the clauses that may follow these SET clauses.
 fn after_sets(sets: &[SetClause<'_>]) -> &'static [&'static str] {
     if sets.is_empty() { &["SET"] } else { &["SET", "REASON"] }
 }
 
-/// `REASON STR`, where `expected` may stand.
+/// Parses `REASON STR`; errors list `expected`.
 fn reason<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<Spanned<TextArg<'a>>> {
     match c.keyword() {
         Some(Keyword::Reason) => {

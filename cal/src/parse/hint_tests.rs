@@ -1,39 +1,39 @@
-//! What is said of near misses: the code, the place, and what to write instead.
+//! Errors for near misses: the code, the position, and the suggestion.
 
 use crate::Source;
 
 #[rustfmt::skip]
 const HINTS: &[(&str, &str, &str, &str)] = &[
-    // Domain fields where none may stand.
+    // Domain fields where they are not allowed.
     ("RECALL SELECT hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
     ("RECALL SELECT object, hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
     (r#"{"statement":"recall","pipeline":[{"select":["object","hc:x"]}]}"#, "CAL-E021", "\"hc:x\"", "name a field of the table here"),
     ("RECALL ORDER BY hc:x DESC", "CAL-E021", "hc:x", "name a field of the table here"),
     ("RECALL GROUP BY hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
     ("RECALL WITH dedup(hc:x)", "CAL-E021", "hc:x", "name a field of the table here"),
-    // Addresses as they are printed, without their prefix or in quotes.
+    // Addresses without their prefix, or in quotes.
     ("EXISTS 0a1b2c3d", "CAL-E006", "0a1b2c3d", "sha256:0a1b2c3d, without quotes"),
     ("EXISTS 01234567", "CAL-E002", "01234567", "sha256:01234567, without quotes"),
     ("EXISTS abcdef01", "CAL-E002", "abcdef01", "sha256:abcdef01, without quotes"),
     ("HISTORY sha256:00000000 DIFF \"sha256:abcdef01\"", "CAL-E002", "\"sha256:abcdef01\"", "sha256:abcdef01, without quotes"),
     ("RECALL WHERE hash = 0a1b2c3d", "CAL-E006", "0a1b2c3d", "sha256:0a1b2c3d, without quotes"),
-    // Right behind RECALL a type is meant.
+    // A type is expected after RECALL.
     ("RECALL facs", "CAL-E003", "facs", "Did you mean \"beliefs\"?"),
     ("RECALL alise", "CAL-E003", "alise", "use one of the ten grain types"),
     ("RECALL abuot \"a\"", "CAL-E002", "abuot", "Did you mean \"ABOUT\"?"),
     ("RECALL limt 5", "CAL-E002", "limt", "Did you mean \"LIMIT\"?"),
     ("DESCRIBE goals", "CAL-E002", "goals", "Did you mean \"goal\"?"),
-    // Text without quotes, and what is no text.
+    // Text without quotes, and words that cannot be text.
     ("RECALL ABOUT alice", "CAL-E002", "alice", "text stands in double quotes: \"alice\""),
     ("RECALL SINCE lastweek", "CAL-E002", "lastweek", "text stands in double quotes: \"lastweek\""),
     ("RECALL IN work", "CAL-E002", "work", "text stands in double quotes: \"work\""),
     ("RECALL WHERE subject = alice", "CAL-E002", "alice", "text stands in double quotes: \"alice\""),
     ("RECALL WHERE confidence > high", "CAL-E002", "high", "expected a number"),
     ("RECALL LIKE \"a\" WHERE score >= high", "CAL-E002", "high", "expected a number"),
-    // Signs of other languages.
+    // Operators of other languages.
     ("RECALL WHERE subject == \"a\"", "CAL-E002", "=", "equality is one ="),
     ("RECALL WHERE subject <> \"a\"", "CAL-E002", ">", "inequality is !="),
-    // Commas that are missing, or too many.
+    // Missing or extra commas.
     ("RECALL WITH superseded provenance", "CAL-E002", "provenance", "a comma stands between options"),
     ("ASSEMBLE FROM (RECALL), BUDGET 50 tokens", "CAL-E002", "BUDGET", "leave out the comma behind the last source"),
     ("ASSEMBLE FROM (RECALL),", "CAL-E002", "", "leave out the comma behind the last source"),
@@ -67,7 +67,7 @@ fn a_source_may_be_called_as_a_clause() {
     }
 }
 
-/// A query up to a place, a word that cannot stand there, and what could.
+/// A query up to a position, and the words that could follow.
 #[rustfmt::skip]
 const PLACES: &[(&str, &[&str])] = &[
     ("RECALL WHERE subject = \"a\" ", &["AND", "LIMIT"]),

@@ -52,7 +52,7 @@ pub(super) fn history<'a>(c: &mut Cursor<'a>) -> Result<History<'a>> {
     }
 }
 
-/// What may stand behind a HISTORY that was read.
+/// Returns the clauses that may follow a HISTORY.
 pub(super) fn after(history: &History<'_>) -> &'static [&'static str] {
     match history {
         History::Of { diff: None, .. } => &["DIFF"],
@@ -61,7 +61,7 @@ pub(super) fn after(history: &History<'_>) -> &'static [&'static str] {
     }
 }
 
-/// What to write where a clause of one form of HISTORY stands behind the other.
+/// Returns advice if `keyword` belongs to the other form of HISTORY.
 pub(super) fn of_the_other(history: &History<'_>, keyword: Keyword) -> Option<&'static str> {
     match (history, keyword) {
         (History::Of { .. }, Keyword::As) => Some(
@@ -74,7 +74,7 @@ pub(super) fn of_the_other(history: &History<'_>, keyword: Keyword) -> Option<&'
     }
 }
 
-/// `subject = v` or `relation = v`, in either order.
+/// Parses `subject = v` or `relation = v`, in either order.
 fn triple_part<'a>(
     c: &mut Cursor<'a>,
     subject: &mut Option<Spanned<Literal<'a>>>,

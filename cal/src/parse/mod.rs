@@ -1,7 +1,7 @@
-//! Tokens to syntax tree: one file a part of the grammar, one function a production (spec section 3).
+//! The parser: one file per part of the grammar, one function per production (CAL 4).
 //!
-//! A recursive descent whose depth is bounded by the limits of the grammar, over tokens made on demand. It decides
-//! what was written; what it means, and whether that is allowed, is the checker's business.
+//! Recursive descent over tokens made on demand; the limits of the grammar bound its depth. It handles
+//! syntax only; the checker decides meaning and permission.
 
 mod assemble;
 mod condition;
@@ -32,35 +32,33 @@ use crate::limits;
 use crate::mend;
 use crate::span::Span;
 
-/// Parses one query in text; [`Source`](crate::Source) takes JSON too.
+/// Parses one query in text; [`QuerySource`](crate::QuerySource) takes JSON too.
 ///
 /// # Errors
-/// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
-/// E002 and the other parse codes of spec section 9.
+/// The first syntax error, with its position: E001 over 8,192 bytes, E014 if there is no statement, E002
+/// and the other parse codes of CAL appendix C.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
     unplaced(source).map_err(|error| mend::mended(error.locate(source), source))
 }
 
-/// The same, with errors that have no line and column yet.
+/// Parses one query; errors have no line and column yet.
 pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
     check_length(source)?;
     statement::query(source)
 }
 
-/// Parses one query to be run: what is wrong within an entry of a BATCH is that slot's answer (spec
-/// section 5).
+/// Parses one query for execution: an error within an entry of a BATCH is the answer of its slot (CAL 8.7).
 ///
-/// # Errors
-/// As [`unplaced`], and as there for entries whose end nobody can tell.
+/// Those of [`parse_unlocated`]; for a BATCH entry only if its end cannot be determined.
 pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
     check_length(source)?;
     statement::forgiving(source)
 }
 
-/// Parses what may stand behind WHERE.
+/// Parses the conditions of a WHERE without the keyword.
 ///
 /// # Errors
-/// As [`parse`].
+/// Those of [`parse`].
 pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
     check_length(source)?;
     condition::alone(source)
@@ -69,15 +67,15 @@ pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
 /// Parses one query given as bytes.
 ///
 /// # Errors
-/// E070 when they are not UTF-8, else as [`parse`].
+/// E070 if they are not UTF-8, else those of [`parse`].
 pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
     parse(utf8(source, limits::QUERY_BYTES)?)
 }
 
-/// Bytes as text.
+/// Returns bytes as text.
 ///
 /// # Errors
-/// E001 for more bytes than `most` that are none; E070 at the first that is not.
+/// E070 at the first byte that is not UTF-8; E001 instead if there are more than `most` bytes.
 pub(crate) fn utf8(source: &[u8], most: usize) -> Result<&str> {
     let error = match std::str::from_utf8(source) {
         Ok(text) => return Ok(text),
@@ -93,7 +91,7 @@ pub(crate) fn utf8(source: &[u8], most: usize) -> Result<&str> {
     Err(error.at(Span::new(start, start + wrong)).locate(before.unwrap_or("")))
 }
 
-/// E001, placed at what is too much.
+/// Returns E001 for a query that is too long, with the span of the excess.
 pub(crate) fn check_length(source: &str) -> Result<()> {
     if source.len() <= limits::QUERY_BYTES {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `with` and `option`: options are words of their own, whatever else the word could be.
+//! `with` and `option`: option names take precedence over other meanings of the word.
 
 use super::cursor::Cursor;
 use super::{condition, value};
@@ -12,7 +12,7 @@ use crate::span::Spanned;
 use crate::suggest;
 use crate::words::{Keyword, Word};
 
-/// The options of CAL/1; those marked false wait for a later version.
+/// The options of CAL/1; those marked `false` are not in this version.
 const OPTIONS: [(&str, bool); 13] = [
     ("superseded", true),
     ("progressive_disclosure", true),
@@ -29,7 +29,7 @@ const OPTIONS: [(&str, bool); 13] = [
     ("cache", true),
 ];
 
-/// The options this version acts on.
+/// Returns the options that this version supports.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().filter(|(_, acts)| *acts).map(|(name, _)| *name)
 }
@@ -118,7 +118,7 @@ fn bare<'a>(c: &mut Cursor<'a>, option: WithOption<'a>) -> Result<WithOption<'a>
     Ok(option)
 }
 
-/// `"(" (summary|headlines|standard|full) ")"`, if a parenthesis stands next.
+/// Parses `"(" (summary|headlines|standard|full) ")"` if a parenthesis is next.
 fn level(c: &mut Cursor<'_>) -> Result<Option<LevelName>> {
     if c.peek().kind != Kind::Mark(Mark::LeftParen) {
         return Ok(None);
@@ -192,7 +192,7 @@ fn parenthesised<'a, T>(
     Ok(inside)
 }
 
-/// `("(" v,+ ")")?` of an extension option.
+/// Parses `("(" v,+ ")")?` of an extension option.
 fn arguments<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     if c.peek().kind == Kind::Mark(Mark::LeftParen) { value::value_list(c) } else { Ok(Vec::new()) }
 }

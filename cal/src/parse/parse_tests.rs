@@ -1,4 +1,4 @@
-//! The grammar as tables: queries with their printing, and queries with the error they raise.
+//! The grammar as tables: queries with their normal form, and queries with their error.
 
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
     ("revert $h reason \"r\"", "REVERT $h REASON \"r\""),
     ("EXPLAIN REVERT sha256:01234567 REASON $r", "EXPLAIN REVERT sha256:01234567 REASON $r"),
     ("RECALL ABOUT \"e\u{301}\"", "RECALL ABOUT \"é\""),
-    // Conditions over other recalls, domains and threads.
+    // Subqueries, domain fields and threads.
     (
         "RECALL WHERE subject IN (RECALL goals WHERE goal_state = \"active\" SUBJECTS)",
         "RECALL WHERE subject IN (RECALL goals WHERE goal_state = \"active\" | SUBJECTS)",
@@ -104,7 +104,7 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
     ("RECALL WHERE subject IN ($x)", "RECALL WHERE subject IN ($x)"),
     ("RECALL events thread from sha256:01234567", "RECALL events THREAD FROM sha256:01234567"),
     ("RECALL THREAD FROM $m CONTRADICTIONS AS json", "RECALL THREAD FROM $m CONTRADICTIONS AS json"),
-    // Labels are any words, whatever else they mean.
+    // Labels may be any words, also keywords.
     (
         "BATCH { where: RECALL WHERE subject = \"a\", and: RECALL, sha256: RECALL, recall: RECALL, let: RECALL }",
         "BATCH { where: RECALL WHERE subject = \"a\", and: RECALL, sha256: RECALL, recall: RECALL, let: RECALL }",
@@ -121,7 +121,7 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
         "RECALL WITH explanation, provenance, score_breakdown, contradiction_detection, dedup(subject)",
         "RECALL WITH explanation, provenance, score_breakdown, contradiction_detection, dedup(subject)",
     ),
-    // LET, set operations, several statements in one.
+    // LET, set operations and compound statements.
     (
         "let $a = recall goals | subjects; LET $b = RECALL WHERE subject IN ($a); ASSEMBLE FROM x: $b, ($b), (RECALL)",
         "LET $a = RECALL goals | SUBJECTS; LET $b = RECALL WHERE subject IN ($a); ASSEMBLE FROM x: $b, $b, (RECALL)",
@@ -164,10 +164,10 @@ fn spelling_does_not_change_the_query_hash_and_content_does() {
     assert_eq!(hash("RECALL").len(), "sha256:".len() + 64);
 }
 
-/// A query, the code of its error, and the text the position covers.
+/// A query, its error code, and the text at the error's position.
 #[rustfmt::skip]
 const REFUSED: &[(&str, &str, &str)] = &[
-    // Words: not of CAL, reserved, without a production, misspelt.
+    // Words: forbidden, reserved, without a production, misspelt.
     ("", "CAL-E014", ""),
     ("  -- nothing\n ", "CAL-E014", ""),
     ("CAL/1", "CAL-E014", ""),
@@ -271,7 +271,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECALL WHERE subject IN (RECALL | COUNT)", "CAL-E002", ")"),
     ("RECALL THREAD FROM \"s\"", "CAL-E002", "\"s\""),
     ("RECALL CONTRADICTIONS CONTRADICTIONS", "CAL-E002", "CONTRADICTIONS"),
-    // LET, set operations, several statements in one.
+    // LET, set operations and compound statements.
     ("LET x = RECALL; RECALL", "CAL-E002", "x"),
     ("LET $x = RECALL RECALL", "CAL-E002", "RECALL"),
     ("LET $x = EXISTS $h; RECALL", "CAL-E002", "EXISTS"),
@@ -516,7 +516,7 @@ fn limits_of_the_text_are_held() {
     assert_eq!(parse(&format!("ASSEMBLE {name} FROM (RECALL)")).unwrap_err().code(), "CAL-E001");
 }
 
-/// Pieces that make plausible queries when strung together at random.
+/// Returns tokens that make plausible queries when joined at random.
 pub(crate) fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \

@@ -1,4 +1,4 @@
-//! `project`: what is shown of a grain, in the place of what its type shows.
+//! `project`: the fields shown of a grain, replacing those its type shows.
 
 use super::condition;
 use super::cursor::Cursor;
@@ -68,7 +68,8 @@ fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
         return Ok(Spanned::new(found, token.span));
     }
     let found = condition::field(c).map_err(|error| {
-        // A word no field can be says so; an unknown name may be close to an attribute as well.
+        // A forbidden or reserved word keeps its own error; an unknown name may be close to an attribute as
+        // well.
         if error.kind() != ErrorKind::UnknownField {
             return error;
         }
@@ -81,7 +82,7 @@ fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
     Ok(Spanned::new(ProjectField::Of(ConditionField::Table(found.node)), found.span))
 }
 
-/// The names that PROJECT takes here, but those of a domain and of payloads.
+/// Returns the fields and attributes that PROJECT takes here, without domain and payload fields.
 fn shown(c: &Cursor<'_>) -> Vec<&'static str> {
     let fields = fields::projectable_names(c.about());
     let mut names: Vec<_> = fields.chain(grainstore_sml::attribute_names()).collect();

@@ -13,7 +13,7 @@ use crate::suggest;
 use crate::types::{self, TypeName};
 use crate::words::{Keyword, Word};
 
-/// The clauses a RECALL may go on with.
+/// Clauses that may follow in a RECALL.
 #[rustfmt::skip]
 pub(super) const CLAUSES: [&str; 23] = [
     "IN", "ABOUT", "LIKE", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "SELECT", "ORDER BY", "LIMIT", "OFFSET",
@@ -37,14 +37,15 @@ pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
     Ok(recall)
 }
 
-/// The extractor a LET or an IN takes its values with, if the pipeline ends in one.
+/// Removes and returns the extractor at the end of the pipeline, if there is one; a LET or an IN takes its
+/// values with it.
 pub(super) fn take_extractor(recall: &mut Recall<'_>) -> Option<Extractor> {
     let Stage::Extract(extractor) = recall.stages.last()?.node else { return None };
     recall.stages.pop();
     Some(extractor)
 }
 
-/// `plural := beliefs | events | ...`: the type RECALL names, if a word stands here that is no clause.
+/// `plural := beliefs | events | ...`: the type after RECALL, if the next word is not a clause.
 fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     let token = c.peek();
     let Kind::Word(word) = token.kind else { return Ok(None) };
@@ -57,7 +58,7 @@ fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     if singular.is_none() && word != Word::Name {
         return Ok(None);
     }
-    // A type is what stands here most often: another word must be close to be meant.
+    // A type is the most common word here, so another word must be close to a clause to be taken for one.
     let close = |(_, far): &(&str, usize)| *far <= text.len().div_euclid(4).max(1);
     let nearest_clause = suggest::closest(text, CLAUSES).filter(close);
     let nearest_type = suggest::closest(text, types::all_plurals());
@@ -68,7 +69,7 @@ fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     Err(types::unknown_plural(text).at(token.span))
 }
 
-/// The next clause or stage; false where none stands.
+/// Parses the next clause or stage; `false` if there is none.
 fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
     let token = c.peek();
     if token.kind == Kind::Mark(Mark::Pipe) {
@@ -100,7 +101,7 @@ fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
     Ok(true)
 }
 
-/// Reads a clause into its place, which must be free; the span is the whole clause.
+/// Parses a clause into its slot, which must be empty; the span is the whole clause.
 pub(super) fn once<'a, T>(
     c: &mut Cursor<'a>,
     keyword: Keyword,

@@ -1,5 +1,5 @@
-//! Words that mean nothing where they stand, refused by name: reserved ones, keywords of other places or without a
-//! production, and words CAL does not have at all.
+//! Errors for words that are not allowed at their position: reserved words, keywords of other positions or
+//! without a production, and forbidden words.
 
 use crate::codes::ErrorKind;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::lex::{Kind, Token};
 use crate::span::Span;
 use crate::words::{Keyword, Word};
 
-/// Keywords of the grammar that stand elsewhere, and where.
+/// Keywords that belong elsewhere, with advice.
 const ELSEWHERE: [(Keyword, &str); 6] = [
     (Keyword::Union, "put both queries in parentheses: (RECALL ...) UNION (RECALL ...)"),
     (Keyword::Intersect, "put both queries in parentheses: (RECALL ...) INTERSECT (RECALL ...)"),
@@ -17,7 +17,7 @@ const ELSEWHERE: [(Keyword, &str); 6] = [
     (Keyword::Define, "DEFINE TEMPLATE is a request by itself: nothing explains it or holds it"),
 ];
 
-/// Keywords without a production, and what to write instead (ruling 8).
+/// Keywords without a production, with advice (ruling 8).
 const NO_PRODUCTION: [(Keyword, &str); 4] = [
     (
         Keyword::Or,
@@ -28,14 +28,14 @@ const NO_PRODUCTION: [(Keyword, &str); 4] = [
     (Keyword::Undefine, "templates stay; choose another name"),
 ];
 
-/// The refusal of `name`, a part of CAL/1 this version does not run.
+/// Returns the error for `name`, a part of CAL/1 that this version does not support.
 pub(crate) fn not_yet(name: &str, span: Span, instead: &str) -> Error {
     let message = format!("{name} is CAL/1 but not in this version");
     Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(instead)
 }
 
-/// The refusal a word brings on itself, if it does: no word of CAL, reserved, without a production,
-/// or part of a later version. `text` is the word as written.
+/// Returns the error specific to a word, if it has one: forbidden, reserved, without a production, or
+/// belonging elsewhere. `text` is the word as written.
 pub(super) fn word(token: Token, text: &str) -> Option<Error> {
     let error = |message: String| Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
     match token.kind {

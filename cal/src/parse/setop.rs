@@ -1,4 +1,4 @@
-//! `setop`: two queries in parentheses, joined. Operands may be set operations again.
+//! `setop`: two queries in parentheses, combined. Operands may be set operations again.
 
 use super::cursor::Cursor;
 use super::statement::request;
@@ -23,7 +23,9 @@ pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
     Ok(SetOp { left, operator, right })
 }
 
-/// `operand := "(" version? let* (recall | coalesce | setop) ")"`; E021 for a statement that yields no grains, and E013 for the sixth.
+/// `operand := "(" version? let* (recall | coalesce | setop) ")"`; E021 for a statement that yields no
+/// grains,
+/// and E013 for the sixth operand.
 fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     c.expect_mark(Mark::LeftParen, "(")?;
     let yields = match c.peek().kind {

@@ -1,4 +1,4 @@
-//! `batch` and `coalesce`: several statements in one.
+//! `batch` and `coalesce`: compound statements.
 
 use super::cursor::Cursor;
 use super::statement::is_name_then_colon;
@@ -13,8 +13,8 @@ use crate::words::Keyword;
 
 const READS: [&str; 5] = ["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
 
-/// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`. What is wrong within
-/// one entry may stay there.
+/// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`.
+/// An error within an entry may stay in its slot.
 pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
     c.expect(Keyword::Batch)?;
     c.expect_mark(Mark::LeftBrace, "{")?;
@@ -51,7 +51,7 @@ pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
     Ok(entries)
 }
 
-/// E002 for a statement a BATCH does not take, which refuses all of it.
+/// Returns E002 for a statement that a BATCH does not take; it refuses the whole BATCH.
 fn check_reads(c: &Cursor<'_>) -> Result<()> {
     match c.keyword() {
         Some(
@@ -65,7 +65,7 @@ fn check_reads(c: &Cursor<'_>) -> Result<()> {
     }
 }
 
-/// One statement, and nothing behind it but the next entry or the end.
+/// Parses one statement, followed by the next entry or the end.
 fn entry<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     let body = read(c)?;
     match c.peek().kind {
@@ -74,7 +74,7 @@ fn entry<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     }
 }
 
-/// A statement a BATCH takes.
+/// Parses a statement that a BATCH takes.
 fn read<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     match c.keyword() {
         Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),

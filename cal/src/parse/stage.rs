@@ -1,4 +1,4 @@
-//! `stages` and `stage`: the pipeline, with or without its pipes (ruling 1).
+//! `stages` and `stage`: the pipeline, with or without pipes (ruling 1).
 
 use super::cursor::Cursor;
 use super::{condition, project, value};
@@ -13,7 +13,7 @@ const STAGES: [&str; 11] = [
     "GROUP BY", "PROJECT",
 ];
 
-/// Whether a stage starts with this keyword; `extractor := SUBJECTS | OBJECTS | HASHES` is one.
+/// Returns `true` if a stage starts with this keyword; `extractor := SUBJECTS | OBJECTS | HASHES` is one.
 pub(super) fn starts(keyword: Keyword) -> bool {
     matches!(
         keyword,
@@ -31,7 +31,7 @@ pub(super) fn starts(keyword: Keyword) -> bool {
     )
 }
 
-/// `stages := ("|"? stage)*`: one of them, behind its pipe.
+/// `stages := ("|"? stage)*`: one stage after its pipe.
 pub(super) fn piped<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
     c.bump()?;
     stage(c)
@@ -84,7 +84,7 @@ fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
         fields.push(shown(c)?);
     }
     if c.domain_follows()? {
-        // Refused as what it is, and not the comma before it.
+        // The domain field is reported as the error, not the comma before it.
         c.bump()?;
         fields.push(shown(c)?);
     }

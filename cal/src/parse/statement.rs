@@ -11,33 +11,33 @@ use crate::lex::{Kind, Mark};
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-/// What a query may start with.
+/// Words that may start a query.
 #[rustfmt::skip]
 const QUERIES: [&str; 14] = [
     "RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "ADD", "SUPERSEDE", "REVERT", "LET", "BATCH", "COALESCE", "EXPLAIN",
     "DESCRIBE", "DEFINE", "(",
 ];
 
-/// What EXPLAIN explains.
+/// Words that may follow EXPLAIN.
 #[rustfmt::skip]
 const EXPLAINED: [&str; 11] = [
     "RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "ADD", "SUPERSEDE", "REVERT", "BATCH", "COALESCE", "DESCRIBE", "(",
 ];
 
-/// One whole query and nothing after it.
+/// Parses one whole query.
 pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     let mut c = Cursor::new(source)?;
     whole(&mut c)
 }
 
-/// The same, where what is wrong within one entry of a BATCH is put aside.
+/// Parses one whole query; errors within entries of a BATCH are collected.
 pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
     let mut c = Cursor::forgiving(source)?;
     let statement = whole(&mut c)?;
     Ok((statement, c.refused().to_vec()))
 }
 
-/// `query := version? let* (statement | define)`, and nothing after it.
+/// `query := version? let* (statement | define)`, up to the end of the text.
 fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
     let lets = before(c)?;
     let keyword = c.peek().span;
@@ -59,10 +59,10 @@ fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
     }
 }
 
-/// What is said of a semicolon behind a statement.
+/// Advice for a semicolon after a statement.
 const NO_SEMICOLON: &str = "leave it out: a query is one statement, and ; ends the LETs before it, or what is typed into `grain repl`";
 
-/// The error of a word behind a statement that goes on otherwise.
+/// Returns the error for a word after a statement, with advice if it belongs to the other form of HISTORY.
 fn behind(asked: &Asked<'_>, error: Error, c: &Cursor<'_>) -> Error {
     let Asked::Statement(request) = asked else { return error };
     let body = match &request.body.node {
@@ -78,7 +78,7 @@ fn behind(asked: &Asked<'_>, error: Error, c: &Cursor<'_>) -> Error {
     }
 }
 
-/// LETs and a statement, as an operand holds them.
+/// Parses LETs and a statement, as in an operand.
 pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     let lets = before(c)?;
     let keyword = c.peek().span;
@@ -100,9 +100,9 @@ fn before<'a>(c: &mut Cursor<'a>) -> Result<Vec<Let<'a>>> {
     Ok(lets)
 }
 
-/// `version := "CAL" "/" INT`, and no other than 1.
+/// `version := "CAL" "/" INT`, where INT must be 1.
 fn version(c: &mut Cursor<'_>) -> Result<()> {
-    // Not told of where a query cannot begin: nobody means it who writes another word.
+    // The version is not among the expected words: a misspelt statement is not meant as `CAL`.
     if c.keyword() != Some(Keyword::Cal) {
         return Ok(());
     }
@@ -143,7 +143,7 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
 /// `explain := EXPLAIN plain`: of all but EXPLAIN.
 fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     c.expect(Keyword::Explain)?;
-    // There is no plan of what is no statement.
+    // EXPLAIN has no plan for an entry that does not parse, so its error refuses the query.
     c.be_strict();
     let start = c.peek().span;
     if c.keyword() == Some(Keyword::Explain) {
@@ -175,12 +175,12 @@ fn plain_statement<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<
     }
 }
 
-/// Whether `word :` stands next, which starts the next part of a list around this one.
+/// Returns `true` if `word :` is next, which starts the next part of an enclosing list.
 pub(super) fn is_name_then_colon(c: &Cursor<'_>) -> Result<bool> {
     Ok(matches!(c.peek().kind, Kind::Word(_)) && c.second()?.kind == Kind::Mark(Mark::Colon))
 }
 
-/// What could still follow a complete statement.
+/// Returns the clauses that could follow a complete statement.
 fn clauses_after(body: &Body<'_>) -> &'static [&'static str] {
     match body {
         Body::Recall(_) => &recall::CLAUSES,

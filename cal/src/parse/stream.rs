@@ -1,4 +1,4 @@
-//! `stream`: the options of STREAM are words of their own, whatever else the word could be.
+//! `stream`: option names of STREAM take precedence over other meanings of the word.
 
 use super::cursor::Cursor;
 use super::value;
@@ -48,7 +48,7 @@ fn streamed<'a>(c: &mut Cursor<'a>) -> Result<Spanned<StreamOption<'a>>> {
     Ok(Spanned::new(option, token.span))
 }
 
-/// E077: no option of STREAM has this name.
+/// Returns E077 for an unknown option of STREAM.
 pub(crate) fn unknown(name: &str) -> Error {
     let known = StreamOption::NAMES.into_iter();
     let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed options");

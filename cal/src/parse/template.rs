@@ -1,4 +1,4 @@
-//! `define`, `body` and `section`: templates, whose texts are no CAL.
+//! `define`, `body` and `section`: templates, whose texts are not CAL.
 
 use grainstore_sml::{Section, body_of};
 
@@ -25,7 +25,7 @@ pub(super) fn define<'a>(c: &mut Cursor<'a>, lets: Vec<Let<'a>>) -> Result<Defin
     Ok(Definition { lets, name, extends, sections: body(c)? })
 }
 
-/// The name of a template: any word but FOR, FROM and EXTENDS.
+/// Parses the name of a template: any word but FOR, FROM and EXTENDS.
 fn name<'a>(c: &mut Cursor<'a>) -> Result<Spanned<&'a str>> {
     if is_no_name(c.keyword()) {
         return Err(c.unexpected(&["a name for the template"]));
@@ -48,7 +48,7 @@ fn body<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
     Ok(sections)
 }
 
-/// What stands behind FORMAT TEMPLATE: `ID | "{" section+ "}"`.
+/// Parses the rest of FORMAT TEMPLATE: `ID | "{" section+ "}"`.
 pub(super) fn of_format<'a>(c: &mut Cursor<'a>) -> Result<FormatClause<'a>> {
     c.expect(Keyword::Template)?;
     if c.peek().kind == Kind::Mark(Mark::LeftBrace) {

@@ -1,4 +1,4 @@
-//! Literals: `v`, `h`, text and counts, each also as a parameter (spec sections 2 and 3).
+//! Literals: `v`, `h`, text and counts, each also as a parameter (CAL 3.4).
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     Ok(Spanned::new(Literal::Array(items), c.since(open.span)))
 }
 
-/// An item of an array: no operator takes arrays in arrays, and a flat list bounds the depth.
+/// Parses an item of an array. No operator takes nested arrays, and a flat list bounds the depth.
 fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     if c.peek().kind == Kind::Mark(Mark::LeftBracket) {
         let error = Error::new(ErrorKind::WrongType, "an array holds single values, not arrays");
@@ -60,13 +60,13 @@ fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     Ok(Spanned::new(literal, token.span))
 }
 
-/// The error of a name where `what` stands.
+/// Returns the error for a name where `what` is expected.
 fn unquoted(c: &Cursor<'_>, what: &'static str) -> Error {
     let suggestion = format!("text stands in double quotes: \"{}\"", c.text(c.peek()));
     c.unexpected(&[what]).suggest(suggestion)
 }
 
-/// `v` behind `comparator`, where a field takes numbers alone if it is `numeric`.
+/// Parses `v` after `comparator`; a `numeric` field takes numbers only.
 pub(super) fn compared<'a>(
     c: &mut Cursor<'a>,
     comparator: Comparator,
@@ -84,7 +84,7 @@ pub(super) fn compared<'a>(
     }
 }
 
-/// A string or a parameter.
+/// Parses a string or a parameter.
 pub(super) fn text_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<TextArg<'a>>> {
     c.arg(string)
 }
@@ -106,7 +106,7 @@ pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     })
 }
 
-/// INT or a parameter.
+/// Parses INT or a parameter.
 pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>> {
     c.arg(|c| {
         let token = c.peek();
@@ -127,7 +127,7 @@ pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>>
     })
 }
 
-/// A whole number written out.
+/// Parses a whole number.
 pub(super) fn whole(c: &mut Cursor<'_>) -> Result<Spanned<u64>> {
     let token = c.peek();
     if token.kind != Kind::Number {
@@ -140,7 +140,7 @@ pub(super) fn whole(c: &mut Cursor<'_>) -> Result<Spanned<u64>> {
     Ok(Spanned::new(parsed, token.span))
 }
 
-/// `v AND v`, after BETWEEN.
+/// Parses `v AND v`, after BETWEEN.
 pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
     let from = value(c)?;
     c.expect(Keyword::And)?;
@@ -148,13 +148,13 @@ pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
     Ok(Between { from, to })
 }
 
-/// `"(" v,+ ")"`.
+/// Parses `"(" v,+ ")"`.
 pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     c.expect_mark(Mark::LeftParen, "(")?;
     values(c)
 }
 
-/// `v,+ ")"`: the rest of it.
+/// Parses `v,+ ")"`, after the opening parenthesis.
 pub(super) fn values<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     let mut values = vec![scalar(c)?];
     while c.eat_mark(Mark::Comma)? {
@@ -182,7 +182,7 @@ fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     Ok(Spanned::new(text, token.span))
 }
 
-/// A finite number or a parameter.
+/// Parses a finite number or a parameter.
 pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>>> {
     c.arg(|c| {
         let place = c.peek().span;
@@ -190,7 +190,7 @@ pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>
     })
 }
 
-/// A finite number written out.
+/// Parses a finite number.
 fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
     let token = c.peek();
     if token.kind != Kind::Number {
@@ -205,7 +205,7 @@ fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
     Ok(Number { text: without_zeros(text), value })
 }
 
-/// The spelling without the leading zeros that say nothing, which JSON has no way to write.
+/// Removes redundant leading zeros, which JSON cannot write.
 fn without_zeros(text: &str) -> Cow<'_, str> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let trimmed = digits.trim_start_matches('0');

@@ -1,5 +1,5 @@
-//! Making conditions: by payload name, or by a field of the table of spec section 4, whose special
-//! cases (closed words, index state, fields OMS names otherwise) are settled here.
+//! Constructors of predicates: by payload field, or by a CAL field (CAL 5.2, 6) with its special cases:
+//! closed word lists, index state, fields that OMS names differently.
 
 use std::borrow::Cow;
 
@@ -12,27 +12,27 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, Field, FieldRef, Shape, ops};
 
-/// Conditions of hosts.
+/// Constructors for hosts.
 impl Predicate {
-    /// The text field `payload` is exactly `value`. Fields are named as OMS section 6 names them:
-    /// `subject`, `user_id`, `session_id` ...
+    /// Matches if the text field `payload` is exactly `value`. Field names are those of OMS 6: `subject`,
+    /// `user_id`, `session_id` ...
     ///
     /// # Errors
-    /// E004 for a name that is no text field, which no grain could match.
+    /// E004 for a name that is no text field, because no grain could match.
     pub fn text_is(payload: &'static str, value: impl Into<String>) -> Result<Self> {
         Ok(Self::payload_text(text_field(payload)?, Want::Is(value.into())))
     }
 
-    /// The text field `payload` is one of `values`.
+    /// Matches if the text field `payload` is one of `values`.
     ///
     /// # Errors
-    /// As [`Predicate::text_is`].
+    /// Those of [`Predicate::text_is`].
     pub fn text_in(payload: &'static str, values: Vec<String>) -> Result<Self> {
         Ok(Self::payload_text(text_field(payload)?, Want::OneOf(values)))
     }
 
-    /// The object is this text or this map, as it lies in a grain: maps are equal when their
-    /// canonical content is. Other values are no objects and give nothing.
+    /// Matches if the object is this text or this map; maps are equal if their canonical content is. `None`
+    /// for other values, which cannot be objects.
     #[must_use]
     pub fn object_is(object: Value) -> Option<Self> {
         match object {
@@ -42,9 +42,9 @@ impl Predicate {
         }
     }
 
-    /// A field of spec section 4, by its name in CAL, compared with text, a number, a boolean or
-    /// epoch milliseconds. None where the field, its operator or the value does not fit, as where
-    /// WHERE would refuse it. `time`, `type` and `hash` are bounds of the query instead.
+    /// Compares a CAL field (CAL 5.2, 6), by its CAL name, with text, a number, a boolean or epoch
+    /// milliseconds. `None` if the field, its operator or the value does not fit, as WHERE would refuse it.
+    /// `time`, `type` and `hash` are bounds of the query instead.
     #[must_use]
     pub fn field(name: &str, comparator: Comparator, value: &Value) -> Option<Self> {
         let field = fields::by_name(name).filter(|field| field.operators & comparator.op() != 0)?;
@@ -65,17 +65,17 @@ impl Predicate {
         })
     }
 
-    /// A field of spec section 4, by its name in CAL, that is one of these texts. None where the
-    /// field does not take `IN`.
+    /// Matches if a CAL field, by its CAL name, is one of these texts. `None` if the field does not take
+    /// `IN`.
     #[must_use]
     pub fn field_in(name: &str, values: Vec<String>) -> Option<Self> {
         let field = fields::by_name(name).filter(|field| field.operators & ops::IN != 0)?;
         Some(Self::among(field, values))
     }
 
-    /// A domain field such as `hc:patient_id`, at top level or in the context. None where the value
-    /// is no text, number or boolean, or does not take the comparator: numbers take all six, the
-    /// others `=` and `!=`. Values of another kind never match.
+    /// Compares a domain field such as `hc:patient_id`, at top level or in the context. `None` if the value
+    /// is no text, number or boolean, or does not take the comparator: numbers take all six, the others `=`
+    /// and `!=`. Values of another kind never match.
     #[must_use]
     pub fn domain(name: impl Into<String>, comparator: Comparator, value: &Value) -> Option<Self> {
         let equal = comparator == Comparator::Equal;
@@ -89,7 +89,7 @@ impl Predicate {
         Some(Self::of_domain(name.into(), test))
     }
 
-    /// A domain field that is one of these texts, numbers and booleans.
+    /// Matches if a domain field is one of these texts, numbers and booleans.
     #[must_use]
     pub fn domain_in(name: impl Into<String>, values: Vec<Value>) -> Self {
         let texts: Option<Vec<String>> =
@@ -101,7 +101,7 @@ impl Predicate {
         Self::of_domain(name.into(), test)
     }
 
-    /// The payload field `payload`, a text or a list, names one of these addresses:
+    /// Matches if the payload field `payload`, a text or a list, names one of these addresses:
     /// `parent_message_id`, `derived_from`, `depends_on`, `premises`, `processing_basis` ...
     #[must_use]
     pub fn names(payload: &'static str, addresses: &[ContentAddress]) -> Self {
@@ -109,41 +109,41 @@ impl Predicate {
         Self::of_payload(payload, Check::Address { payload, digits })
     }
 
-    /// A cross-link of one of these kinds (OMS 14.3) leads to one of these addresses.
+    /// Matches if a cross-link of one of these kinds (OMS 14.3) leads to one of these addresses.
     #[must_use]
     pub fn related(kinds: &'static [&'static str], addresses: &[ContentAddress]) -> Self {
         let digits = addresses.iter().map(ToString::to_string).collect();
         Self::of_payload("related_to", Check::Related { kinds, digits })
     }
 
-    /// The grain carries all of these tags.
+    /// Matches if the grain has all of these tags.
     #[must_use]
     pub fn tags_include(tags: Vec<String>) -> Self {
         Self::of_payload(TAGS, Check::HoldsAll { payload: TAGS, values: tags })
     }
 
-    /// The grain carries none of these tags.
+    /// Matches if the grain has none of these tags.
     #[must_use]
     pub fn tags_exclude(tags: Vec<String>) -> Self {
         Self::of_payload(TAGS, Check::HoldsNone { payload: TAGS, values: tags })
     }
 
-    /// Another grain contradicts it, or none does.
+    /// Matches if the grain is contradicted (`true`) or is not (`false`).
     #[must_use]
     pub fn contradicted(value: bool) -> Self {
         Self { name: Cow::Borrowed("contradicted"), check: Check::Contradicted(value) }
     }
 
-    /// Review left the grain in this status.
+    /// Matches if the grain has this verification status.
     #[must_use]
     pub fn verification_status(status: VerificationStatus) -> Self {
         Self { name: Cow::Borrowed("verification_status"), check: Check::Status(status) }
     }
 }
 
-/// Conditions of the checker, which has settled what fits what.
+/// Constructors for the checker, which has checked fields, operators and values.
 impl Predicate {
-    /// Text, or a word of the closed list of the field.
+    /// Compares text, or a word of the closed list of the field.
     pub(crate) fn text(field: FieldRef, comparator: Comparator, text: String) -> Self {
         let payload = field.payload;
         Self::new(
@@ -168,12 +168,12 @@ impl Predicate {
         )
     }
 
-    /// The text of one of the fields the checker itself asks about.
+    /// Compares the text of a field that the checker itself asks about.
     pub(crate) fn own_text(payload: &'static str, value: impl Into<String>) -> Self {
         Self::payload_text(payload, Want::Is(value.into()))
     }
 
-    /// One of several texts or addresses; addresses without `sha256:`.
+    /// Matches one of several texts or addresses, the latter with or without `sha256:`.
     pub(crate) fn among(field: FieldRef, values: Vec<String>) -> Self {
         if field.shape == Shape::Address {
             return Self::address(field, values.iter().map(|value| bare(value)).collect());
@@ -234,7 +234,7 @@ impl Predicate {
 }
 
 impl Comparator {
-    /// The operator set of the field table it belongs to.
+    /// Returns the operator set of the field table it belongs to.
     pub(crate) fn op(self) -> u16 {
         match self {
             Self::Equal => ops::EQ,
@@ -245,7 +245,7 @@ impl Comparator {
     }
 }
 
-/// A payload name that holds text on some type of grain.
+/// Returns `payload` if it is a text field of some grain type.
 fn text_field(payload: &'static str) -> Result<&'static str> {
     let holds_text = |grain_type| {
         let field = registry::by_name(payload, grain_type);
@@ -263,7 +263,7 @@ fn want(comparator: Comparator, text: String) -> Want {
     if comparator == Comparator::NotEqual { Want::IsNot(text) } else { Want::Is(text) }
 }
 
-/// An address without its `sha256:`.
+/// Returns an address without its `sha256:`.
 fn bare(address: &str) -> String {
     address.strip_prefix("sha256:").unwrap_or(address).to_owned()
 }

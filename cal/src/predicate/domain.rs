@@ -1,11 +1,11 @@
-//! Fields of domain profiles: looked up at top level and in `context` (spec section 4, OMS
-//! appendix A), `int:` fields also by the short keys of appendix C.
+//! Fields of domain profiles (CAL 12.2): looked up at top level and in `context` (OMS appendix A), `int:`
+//! fields also by the short keys of OMS appendix C.
 
 use grainstore_format::{GrainRef, Value, ValueRef, int_key};
 
 use super::DomainTest;
 
-/// Whether the field `name`, prefix included, holds what the test wants in one of its places.
+/// Returns `true` if the field `name`, with its prefix, passes the test in one of its places.
 pub(super) fn matches(grain: &GrainRef<'_>, name: &str, test: &DomainTest) -> bool {
     if grain.get(name).is_some_and(|value| test.holds(&value)) {
         return true;
@@ -30,7 +30,7 @@ impl DomainTest {
     }
 }
 
-/// Equality of single values; numbers are equal by value, whatever their encoding.
+/// Returns `true` if two single values are equal; numbers are compared by value, whatever their encoding.
 fn same(found: &ValueRef<'_>, wanted: &Value) -> bool {
     match wanted {
         Value::Str(text) => found.as_str() == Some(text),

@@ -1,56 +1,55 @@
-//! What an index can answer about a condition, so that a memory can drive a recall by it.
+//! The part of a predicate that an index can answer, so that a memory can drive a recall by it.
 
 use grainstore_format::{Value, VerificationStatus};
 
 use super::{Check, DomainTest, Predicate, TAGS, Want};
 
-/// A question to an index whose answer holds every grain the condition matches, and maybe more:
-/// [`Predicate::matches`] has the last word.
+/// An index lookup whose result contains every grain the predicate matches, and maybe more;
+/// [`Predicate::matches`] decides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lookup<'p> {
-    /// The text of the payload field `field`.
+    /// Grains with this text in the payload field `field`.
     Text {
         /// The payload field.
         field: &'static str,
-        /// Its text.
+        /// The text.
         value: &'p str,
     },
-    /// One of several texts of the payload field `field`.
+    /// Grains with one of several texts in the payload field `field`.
     OneOf {
         /// The payload field.
         field: &'static str,
-        /// The texts; may be empty, then nothing matches.
+        /// The texts; if empty, no grain matches.
         values: &'p [String],
     },
-    /// One of several addresses in the payload field `field`, a text or a list of them, or of
-    /// `related_to` a list of links. They are given without `sha256:`, grains hold them with or
-    /// without.
+    /// Grains with one of several addresses in the payload field `field`: a text, a list of them, or for
+    /// `related_to` a list of links. Given without `sha256:`; grains hold them with or without it.
     Address {
         /// The payload field.
         field: &'static str,
-        /// The addresses; 64 hex digits, or whatever a grain of that field may be asked for.
+        /// The addresses: 64 hex digits, or any other text that the query compares with the field.
         digits: &'p [String],
     },
-    /// Tags a grain carries, all of them.
+    /// Grains with all of these tags.
     Tags(&'p [String]),
-    /// One of several texts of a domain field, at top level or in the context. `int:` fields are
-    /// also stored under the short keys of OMS appendix C.
+    /// Grains with one of several texts in a domain field, at top level or in the context. `int:` fields
+    /// are also stored under the short keys of OMS appendix C.
     Domain {
         /// The name with its prefix, such as `hc:patient_id`.
         name: &'p str,
         /// The texts.
         values: &'p [String],
     },
-    /// The object, a map; equal by canonical content.
+    /// Grains whose object is this map, equal by canonical content.
     ObjectMap(&'p Value),
-    /// What review made of the grain: index state.
+    /// Grains with this verification status (index state).
     Status(VerificationStatus),
-    /// The partition: the namespace, or `shared` where a grain names none.
+    /// Grains of this partition: the namespace, or `shared` if a grain names none.
     Namespace(&'p str),
 }
 
 impl Predicate {
-    /// What an index can answer about it; none where only looking at each grain helps.
+    /// Returns a lookup that an index can answer; `None` if each grain must be read.
     #[must_use]
     pub fn lookup(&self) -> Option<Lookup<'_>> {
         match &self.check {
@@ -72,7 +71,7 @@ impl Predicate {
         }
     }
 
-    /// The text this asks of the payload field `name`, if it asks for exactly one.
+    /// Returns the text that the payload field `name` must equal, if the predicate asks for exactly one.
     pub(crate) fn text_eq(&self, name: &str) -> Option<&str> {
         match self.lookup() {
             Some(Lookup::Text { field, value }) if field == name => Some(value),
@@ -80,7 +79,7 @@ impl Predicate {
         }
     }
 
-    /// The texts one of which this asks of the payload field `name`.
+    /// Returns the texts one of which the payload field `name` must equal, if the predicate lists them.
     pub(crate) fn one_of(&self, name: &str) -> Option<&[String]> {
         match self.lookup() {
             Some(Lookup::OneOf { field, values }) if field == name => Some(values),
@@ -88,7 +87,7 @@ impl Predicate {
         }
     }
 
-    /// The tags this asks for, all of them.
+    /// Returns the tags that it requires; empty if it requires none.
     pub(crate) fn tags_all(&self) -> &[String] {
         match self.lookup() {
             Some(Lookup::Tags(tags)) => tags,

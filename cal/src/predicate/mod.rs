@@ -1,7 +1,7 @@
-//! One condition on a grain, and whether it holds: the meaning of WHERE (spec section 4).
+//! A condition on a grain and its evaluation: the meaning of WHERE (CAL 5.4, 6).
 //!
-//! Matching reads fields from the encoded grain and allocates nothing, but for a map object. A grain
-//! without the field never matches, `!=` included; an absent tag list is the empty one.
+//! Matching reads fields from the encoded grain and allocates nothing, except for a map object. A grain
+//! without the field never matches, not even with `!=`; an absent tag list counts as empty.
 
 mod build;
 mod domain;
@@ -14,13 +14,13 @@ use grainstore_format::{ArrayRef, GrainRef, GrainState, Value, ValueRef, Verific
 
 pub use lookup::Lookup;
 
-/// The payload field of the tags.
+/// The payload field of tags.
 const TAGS: &str = "structural_tags";
 
-/// A condition on a grain and its state.
+/// A condition on a grain and its index state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicate {
-    /// The field in CAL, for `matched_fields`.
+    /// The CAL name of the field, for `matched_fields`.
     name: Cow<'static, str>,
     check: Check,
 }
@@ -42,32 +42,32 @@ pub enum Comparator {
     Less,
 }
 
-/// What is looked at, and what must be found there.
+/// The part of a grain that is tested, and the test.
 #[derive(Debug, Clone, PartialEq)]
 enum Check {
     /// Text of a payload field.
     Text { payload: &'static str, want: Want },
-    /// A map as the object.
+    /// The object is this map.
     ObjectMap(Value),
-    /// An address, or one of a list of addresses, in a payload field.
+    /// A payload field holds one of these addresses, as a text or in a list.
     Address { payload: &'static str, digits: Vec<String> },
-    /// A cross-link to one of these addresses, of one of these kinds (OMS 14.2).
+    /// A cross-link of one of these kinds to one of these addresses (OMS 14.2).
     Related { kinds: &'static [&'static str], digits: Vec<String> },
-    /// A number of a payload field.
+    /// A numeric payload field.
     Number { payload: &'static str, comparator: Comparator, value: f64 },
     /// A boolean payload field.
     Flag { payload: &'static str, value: bool },
-    /// A payload field of epoch milliseconds, both ends included.
+    /// A payload field in epoch milliseconds; both ends are included.
     Period { payload: &'static str, from: i64, to: i64 },
-    /// A payload list that holds all of these.
+    /// A payload list that contains all of these.
     HoldsAll { payload: &'static str, values: Vec<String> },
-    /// A payload list that holds none of these.
+    /// A payload list that contains none of these.
     HoldsNone { payload: &'static str, values: Vec<String> },
-    /// The partition: the namespace, or `shared` where a grain names none.
+    /// The partition: the namespace, or `shared` if the grain names none.
     Namespace(String),
-    /// The phase of an action; none written is `complete`.
+    /// The phase of an action; `complete` if absent.
     ActionPhase(String),
-    /// The recall priority; none written, or an unknown one, is warm.
+    /// The recall priority; `warm` if absent or unknown (OMS 22.8).
     RecallPriority(String),
     /// The id of a state's context, else its name.
     StateContext(Want),
@@ -75,13 +75,13 @@ enum Check {
     Purpose(Want),
     /// A field of a domain profile, at top level or in the context.
     Domain { name: String, test: DomainTest },
-    /// Index state: contradicted or not.
+    /// Index state: contradicted.
     Contradicted(bool),
-    /// Index state: what review made of it.
+    /// Index state: verification status.
     Status(VerificationStatus),
 }
 
-/// What a text is compared with.
+/// A test of a text.
 #[derive(Debug, Clone, PartialEq)]
 enum Want {
     Is(String),
@@ -89,24 +89,24 @@ enum Want {
     OneOf(Vec<String>),
 }
 
-/// What a domain field is compared with; its values have no declared type.
+/// A test of a domain field, whose values have no declared type.
 #[derive(Debug, Clone, PartialEq)]
 enum DomainTest {
     Text(Want),
     Number(Comparator, f64),
     Flag(bool),
-    /// One of these numbers or texts, where an IN list mixes them.
+    /// One of these values, if an IN list mixes kinds.
     OneOf(Vec<Value>),
 }
 
 impl Predicate {
-    /// The field it is about, as CAL calls it: `subject`, `tags`, `hc:patient_id`.
+    /// Returns the CAL name of the field: `subject`, `tags`, `hc:patient_id`.
     #[must_use]
     pub fn field_name(&self) -> &Cow<'static, str> {
         &self.name
     }
 
-    /// Whether the condition holds for a grain in this state.
+    /// Returns `true` if the condition holds for a grain in this state.
     #[must_use]
     pub fn matches(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
         match &self.check {
@@ -151,8 +151,7 @@ impl Predicate {
         }
     }
 
-    /// Whether grains that are not current are just what it asks for, and which: contradicted and
-    /// retracted ones (spec section 5).
+    /// Returns which non-current grains the condition asks for: contradicted and retracted ones.
     pub(crate) fn brings_in(&self) -> (bool, bool) {
         match &self.check {
             Check::Contradicted(true) => (true, false),
@@ -163,7 +162,7 @@ impl Predicate {
 }
 
 impl Want {
-    /// Whether a value is what is wanted. A map equals no text, so it differs from every one.
+    /// Returns `true` if a value passes the test. A map equals no text, so it passes every `!=`.
     fn holds(&self, value: &ValueRef<'_>) -> bool {
         match value.as_str() {
             Some(text) => self.holds_text(text),
@@ -181,7 +180,7 @@ impl Want {
 }
 
 impl Comparator {
-    /// Whether `found` stands in this relation to `value`.
+    /// Returns `true` if `found` compares so with `value`.
     fn holds(self, found: f64, value: f64) -> bool {
         match self {
             Self::Equal => found == value,
@@ -194,14 +193,15 @@ impl Comparator {
     }
 }
 
-/// Texts that are looked for one by one.
+/// Up to this many texts are searched linearly.
 const FEW: usize = 8;
 
 fn list<'g>(grain: &GrainRef<'g>, payload: &str) -> Option<ArrayRef<'g>> {
     grain.get(payload)?.as_array()
 }
 
-/// Whether a list has every one of these texts. Long lists on both sides go through a set.
+/// Returns `true` if a list has all of these texts. More than `LINEAR_SEARCH_MAX` of them are looked up in
+/// a set.
 fn holds_all(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
     if wanted.len() <= FEW {
         return wanted.iter().all(|text| items.iter().any(|item| item.as_str() == Some(text)));
@@ -210,7 +210,7 @@ fn holds_all(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
     wanted.iter().all(|text| held.contains(text.as_str()))
 }
 
-/// Whether a list has one of these texts.
+/// Returns `true` if a list has one of these texts.
 fn holds_any(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
     let mut items = items.iter().filter_map(|item| item.as_str());
     if wanted.len() <= FEW {
@@ -220,7 +220,7 @@ fn holds_any(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
     items.any(|item| wanted.contains(item))
 }
 
-/// Whether a text, or a member of a list, is one of these addresses, with `sha256:` or without.
+/// Returns `true` if a text, or a member of a list, is one of these addresses, with or without `sha256:`.
 fn names_one_of(value: &ValueRef<'_>, digits: &[String]) -> bool {
     match value.as_array() {
         Some(items) => items.iter().any(|item| is_one_of(&item, digits)),
@@ -255,7 +255,7 @@ fn purpose(grain: &GrainRef<'_>, want: &Want) -> bool {
     }
 }
 
-/// Whether the texts of `items`, joined by ", ", are `wanted`.
+/// Returns `true` if the texts of `items`, joined by ", ", are `wanted`.
 fn joins_to(items: &ArrayRef<'_>, wanted: &str) -> bool {
     let mut rest = wanted;
     for (at, item) in items.iter().enumerate() {

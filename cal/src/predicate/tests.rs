@@ -1,4 +1,4 @@
-//! Conditions as hosts make them: what they match, and what they tell an index.
+//! Predicates made by hosts: their matches and their index lookups.
 
 use grainstore_format::{
     ContentAddress, Encoding, Grain, GrainRef, GrainState, Profile, Value, VerificationStatus,
@@ -56,7 +56,7 @@ fn fields_are_compared_by_their_names_in_cal() {
         (consent, "scope", Equal, json("\"x\""), Some(true)),
         (&event, "parent_message_id", Equal, Value::from(format!("sha256:{HASH}")), Some(true)),
         (&event, "parent_message_id", Equal, Value::from(HASH), Some(true)),
-        // What WHERE refuses gives no condition.
+        // A condition that WHERE would refuse is `None`.
         (&plain, "subject", Greater, json("\"s\""), None),
         (&plain, "subject", Equal, json("1"), None),
         (&plain, "confidence", Equal, json("\"1\""), None),

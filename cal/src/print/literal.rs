@@ -1,4 +1,4 @@
-//! Literals, places for them, and lists of them as text.
+//! Printing of literals, arguments and lists.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
@@ -22,7 +22,7 @@ impl Display for Literal<'_> {
     }
 }
 
-/// A place for text.
+/// Prints a text argument.
 pub(super) struct Text<'p, 'a, T>(pub(super) &'p Arg<'a, T>);
 
 impl<T: AsRef<str>> Display for Text<'_, '_, T> {
@@ -34,7 +34,7 @@ impl<T: AsRef<str>> Display for Text<'_, '_, T> {
     }
 }
 
-/// A place for a hash.
+/// Prints a hash argument.
 pub(super) struct HashText<'p, 'a>(pub(super) &'p Arg<'a, &'a str>);
 
 impl Display for HashText<'_, '_> {
@@ -46,7 +46,7 @@ impl Display for HashText<'_, '_> {
     }
 }
 
-/// A place for a number.
+/// Prints a number argument.
 pub(super) struct NumberText<'p, 'a>(pub(super) &'p NumberArg<'a>);
 
 impl Display for NumberText<'_, '_> {
@@ -58,7 +58,7 @@ impl Display for NumberText<'_, '_> {
     }
 }
 
-/// A place for a whole number.
+/// Prints a whole-number argument.
 pub(super) struct Count<'p, 'a>(pub(super) &'p CountArg<'a>);
 
 impl Display for Count<'_, '_> {
@@ -103,7 +103,7 @@ pub(super) fn list<T: Display>(f: &mut Formatter<'_>, items: &[Spanned<T>]) -> R
     Ok(())
 }
 
-/// A string literal; everything the lexer would read otherwise is escaped.
+/// Prints a string literal, with every character escaped that the lexer would read differently.
 fn quoted(f: &mut Formatter<'_>, text: &str) -> Result {
     f.write_char('"')?;
     for c in text.chars() {

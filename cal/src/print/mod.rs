@@ -1,7 +1,8 @@
-//! The printer: a statement back to text, in grammar order and with pipes (rulings 1 and 2).
+//! The printer: a statement to text, with clauses in grammar order and stages after pipes (rulings 1 and
+//! 2).
 //!
-//! Parsing the printing gives an equal statement. The normalised text is also what a query hash is
-//! taken of; parameters stay unbound in it.
+//! Parsing the result gives an equal statement. The query hash is taken of this normal form; parameters
+//! stay unbound in it.
 
 mod literal;
 mod recall;
@@ -20,14 +21,14 @@ use literal::{HashText, clause};
 use several::{batch, coalesce};
 
 impl Statement<'_> {
-    /// `sha256:` and the SHA-256 of the normalised text, as `_cal.query_hash`.
+    /// Returns `sha256:` and the SHA-256 of the normal form, as in `_cal.query_hash`.
     #[must_use]
     pub fn query_hash(&self) -> String {
         hash_of(&self.to_string())
     }
 }
 
-/// The hash of a query with entries that were refused, which have no normal form and count as written.
+/// Returns the hash of a query with refused entries, which have no normal form and are hashed as written.
 pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[Refused<'_>]) -> String {
     if refused.is_empty() {
         return statement.query_hash();
@@ -39,7 +40,7 @@ pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[Refused<'_>]) -> 
     hash_of(&text)
 }
 
-/// `sha256:` and the digest of a text.
+/// Returns `sha256:` and the SHA-256 of a text.
 pub(crate) fn hash_of(text: &str) -> String {
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
 }

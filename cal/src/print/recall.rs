@@ -1,4 +1,4 @@
-//! RECALL and its clauses as text.
+//! Printing of RECALL and its clauses.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
@@ -91,7 +91,7 @@ impl Display for ConditionField<'_> {
 }
 
 impl Extractor {
-    /// The keyword.
+    /// Returns the keyword.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Subjects => "SUBJECTS",
@@ -102,7 +102,7 @@ impl Extractor {
 }
 
 impl Comparator {
-    /// The operator as written.
+    /// Returns the operator as written.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -211,7 +211,7 @@ impl Display for WithOption<'_> {
 }
 
 impl LevelName {
-    /// The name in WITH.
+    /// Returns the name in WITH.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",

@@ -1,4 +1,4 @@
-//! Statements made of statements, and DESCRIBE, as text.
+//! Printing of compound statements and DESCRIBE.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -12,7 +12,7 @@ impl Display for SetOp<'_> {
 }
 
 impl SetOperator {
-    /// The keyword.
+    /// Returns the keyword.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Union => "UNION",

@@ -1,4 +1,4 @@
-//! The other statements as text.
+//! Printing of the other statements.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -36,7 +36,7 @@ impl Display for Assemble<'_> {
     }
 }
 
-/// ` STREAM { chunks, chunk_size = 50 }`.
+/// Prints ` STREAM { chunks, chunk_size = 50 }`.
 fn streamed(f: &mut Formatter<'_>, options: &[Spanned<StreamOption<'_>>]) -> Result {
     f.write_str(" STREAM")?;
     for (at, option) in options.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Templates as text. A text stands on lines of its own, so that it is read back as it is.
+//! Printing of templates. Each section's text is on lines of its own, so that parsing returns it unchanged.
 
 use std::fmt::{Display, Formatter, Result};
 

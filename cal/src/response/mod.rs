@@ -1,4 +1,4 @@
-//! What a statement answers, in the shape of spec section 7.
+//! Answers of statements, in the response shapes of CAL 8 and CAL 14.
 
 mod plan;
 mod row;
@@ -15,10 +15,10 @@ use crate::memory::{Hit, TemplateKeeper};
 pub use plan::{Explanation, PlanReport, RecallReport};
 pub use row::ResultRow;
 
-/// The machine envelope: `_cal`, and the answer of the statement beside it.
+/// The machine envelope (CAL 14.1): `_cal`, and the answer of the statement beside it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Response {
-    /// About the execution.
+    /// Metadata of the execution.
     #[serde(rename = "_cal")]
     pub meta: Meta,
     /// The answer; its fields stand beside `_cal`.
@@ -26,44 +26,45 @@ pub struct Response {
     pub answer: Answer,
 }
 
-/// `_cal`.
+/// The `_cal` block.
 #[derive(Debug, Clone, Serialize)]
 pub struct Meta {
     /// Version of the envelope.
     pub version: &'static str,
-    /// Which statement it was.
+    /// The kind of statement.
     pub statement_type: StatementType,
-    /// The tier the statement needs: 0 reads, 1 evolves.
+    /// The tier the statement ran in: 0 reads, 1 evolves.
     pub tier: u8,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
     pub query_hash: String,
-    /// How long it took, milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// What it used.
+    /// Resources it used.
     pub budget: Usage,
-    /// How fresh the answer is, where the statement asked for a consistency: always `linearizable`.
+    /// The consistency of the answer, if the statement asked for one: always `linearizable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistency: Option<&'static str>,
-    /// Where an answer that is kept would have done (WITH cache): always `fresh`, none is kept.
+    /// The cache status, if the statement allowed a cached answer (WITH cache): always `fresh`, since none is
+    /// cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<&'static str>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
 
-/// What a statement used.
+/// Resources that a statement used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// Tokens of the formatted text, by the counter in use; 0 without one.
     pub tokens_used: u64,
     /// Grains in the answer.
     pub grains_returned: u64,
-    /// Grains of the session that were looked at.
+    /// Grains of the session that were read.
     pub grains_scanned: u64,
 }
 
 impl Response {
-    /// The text for a model: of an ASSEMBLE, or of a RECALL with AS.
+    /// Returns the text for a model: of an ASSEMBLE, or of a RECALL with AS.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.answer {
@@ -93,7 +94,7 @@ impl Answer {
         }
     }
 
-    /// Whether nothing was found, for COALESCE.
+    /// Returns `true` if it is an empty result, which lets COALESCE go on to its next branch.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Grains(grains) => grains.results.is_empty(),
@@ -116,7 +117,7 @@ impl Answer {
     }
 }
 
-/// The answer by statement.
+/// The answer, by kind of statement.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -133,9 +134,9 @@ pub enum Answer {
     },
     /// RECALL with an extractor.
     Values {
-        /// The distinct values, in the order of the result; at most a thousand.
+        /// The distinct values, in the order of the result; at most 1,000.
         values: Vec<Value>,
-        /// How many there are; null where there are more than shown.
+        /// The number of distinct values; null if there are more than shown.
         total: Option<u64>,
         /// The values as text, with AS.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,25 +144,26 @@ pub enum Answer {
     },
     /// RECALL .. GROUP BY.
     Groups {
-        /// The groups, largest first; at most a thousand.
+        /// The groups, largest first; at most 1,000.
         groups: Vec<Group>,
-        /// How many there are.
+        /// The number of groups.
         total: u64,
         /// The groups as text, with AS.
         #[serde(skip_serializing_if = "Option::is_none")]
         formatted: Option<String>,
     },
-    /// COALESCE: the answer of the first branch that found something.
+    /// COALESCE: the answer of the first branch with a result.
     Coalesced {
-        /// Its place, from 0; null where none did, then the last answers.
+        /// Index of the branch, from 0; null if none has a result, then the answer is that of the last
+        /// branch.
         branch: Option<u64>,
-        /// Its answer, whose fields stand beside `branch`.
+        /// The answer of the branch, whose fields stand beside `branch`.
         #[serde(flatten, serialize_with = "as_value")]
         answer: Box<Answer>,
     },
     /// BATCH.
     Batch {
-        /// What became of each entry, in order.
+        /// The outcome of each entry, in order.
         batch: Slots,
     },
     /// EXPLAIN.
@@ -171,36 +173,36 @@ pub enum Answer {
     },
     /// DESCRIBE.
     Description {
-        /// What was asked about.
+        /// The description of the target.
         description: serde_json::Value,
     },
     /// ASSEMBLE.
     Assembly {
-        /// Its name, where it has one.
+        /// The name of the assembly, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The text.
         formatted_context: FormattedContext,
-        /// What became of each source, in the order of FROM.
+        /// The outcome of each source, in the order of FROM.
         sources: Sources,
     },
     /// EXISTS.
     Exists {
-        /// Whether the session sees the grain.
+        /// True if the session sees the grain.
         exists: bool,
     },
     /// HISTORY.
     Versions {
-        /// The versions, newest first; of one grain at most a hundred.
+        /// The versions, newest first; at most 100.
         versions: Vec<Version>,
-        /// How many there are; null where there are more than shown.
+        /// The number of versions; null if there are more than shown and they were not counted.
         total: Option<u64>,
     },
     /// HISTORY .. DIFF.
     Diff {
-        /// The fields that differ, by name.
+        /// The fields that differ, ordered by name.
         diff: Vec<Change>,
-        /// Whether one of the two is a reasoning that waits for the review it asks for.
+        /// True if one of the two is a reasoning whose requested review is pending.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         requires_human_review: bool,
     },
@@ -218,12 +220,12 @@ pub enum Answer {
     },
     /// DEFINE TEMPLATE.
     Defined {
-        /// Its name.
+        /// The name of the template.
         template: String,
-        /// The preset it extends, where it says so.
+        /// The preset it extends, if it names one.
         #[serde(skip_serializing_if = "Option::is_none")]
         extends: Option<String>,
-        /// Who keeps it.
+        /// The owner of the template.
         kept: TemplateKeeper,
     },
 }
@@ -233,41 +235,42 @@ pub enum Answer {
 pub struct Grains {
     /// The grains, in order.
     pub results: Vec<ResultRow>,
-    /// All matches, before LIMIT and OFFSET; null where they were not counted.
+    /// The number of all matches, before LIMIT and OFFSET; null if they were not counted.
     pub total: Option<u64>,
-    /// Where the next page starts; null where there is no next page to ask for.
+    /// Cursor of the next page; null, since CAL pages by OFFSET.
     pub next_cursor: Option<String>,
     /// The grains as text, with AS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
-    /// The sentences that say most of what they say, WITH summarize.
+    /// The most informative sentences of the grains, WITH summarize.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarized: Option<Vec<String>>,
-    /// How they were found, WITH explanation.
+    /// The access plan and its cost, WITH explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
-/// A value of GROUP BY.
+/// A group of GROUP BY.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// The value.
+    /// The common value.
     pub key: Value,
-    /// How many grains have it.
+    /// The number of grains that have it.
     pub count: u64,
-    /// Whether all of these are reasonings that wait for the review they ask for: nobody else says so.
+    /// True if every grain of the group is a reasoning whose requested review is pending, so that no reviewed
+    /// grain supports the value.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_human_review: bool,
 }
 
-/// A field two versions differ in.
+/// A field in which two versions differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Its full name.
+    /// The full field name.
     pub field: String,
-    /// Its value in the first; null where it has none.
+    /// The value in the first version; null if it has none.
     pub from: Option<Value>,
-    /// Its value in the second; null where it has none.
+    /// The value in the second version; null if it has none.
     pub to: Option<Value>,
 }
 
@@ -275,7 +278,7 @@ pub struct Change {
 #[derive(Debug, Clone, Default)]
 pub struct Slots(pub Vec<(String, Slot)>);
 
-/// What became of one entry of a BATCH.
+/// The outcome of one entry of a BATCH.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Slot {
@@ -283,12 +286,12 @@ pub enum Slot {
     Answer(Box<Answer>),
     /// It was refused.
     Failed {
-        /// Why.
+        /// The error.
         error: Error,
     },
 }
 
-/// A finished context.
+/// The text of an assembly.
 #[derive(Debug, Clone, Serialize)]
 pub struct FormattedContext {
     /// The format of the text.
@@ -299,11 +302,11 @@ pub struct FormattedContext {
     pub tokens: u64,
 }
 
-/// Reports by label, in the order of FROM; an object in JSON.
+/// Source reports by label, in the order of FROM; an object in JSON.
 #[derive(Debug, Clone, Default)]
 pub struct Sources(pub Vec<(String, SourceAnswer)>);
 
-/// What became of one source of an assembly.
+/// The outcome of one source of an assembly.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SourceAnswer {
     /// Grains shown in full.
@@ -316,18 +319,19 @@ pub struct SourceAnswer {
     pub omitted: u64,
     /// Its share of the budget, in the unit of the budget.
     pub allocated: u64,
-    /// What it used of the budget, in the same unit.
+    /// The part of the budget it used, in the same unit.
     pub used: u64,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
-    /// The sentences that say most of what its grains say, WITH summarize.
+    /// The most informative sentences of its grains, WITH summarize.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarized: Option<Vec<String>>,
     /// Its own text, with AS in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
-    /// What the options of the assembly tell of each of its grains, shown or not; empty without them.
+    /// The rows that the options of the assembly ask for, one for each of its grains, shown or not; empty
+    /// without such options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grains: Vec<ResultRow>,
 }
@@ -335,11 +339,11 @@ pub struct SourceAnswer {
 /// One version of a HISTORY.
 #[derive(Debug, Clone, Serialize)]
 pub struct Version {
-    /// Its address.
+    /// The address.
     pub address: ContentAddress,
     /// The grain.
     pub grain: Grain,
-    /// Its index state.
+    /// Its index-layer state.
     pub state: GrainState,
 }
 
@@ -349,7 +353,8 @@ impl From<Hit> for Version {
     }
 }
 
-/// An answer inside another, by way of a JSON value: a type that flattened itself would never end.
+/// Serialises a nested answer through a JSON value: flattening the type into itself would recurse without
+/// end.
 fn as_value<S: Serializer>(answer: &Answer, serializer: S) -> Result<S::Ok, S::Error> {
     let value = serde_json::to_value(answer).map_err(serde::ser::Error::custom)?;
     value.serialize(serializer)

@@ -1,4 +1,4 @@
-//! What EXPLAIN and WITH explanation tell about a statement.
+//! The reports of EXPLAIN and WITH explanation.
 
 use serde::Serialize;
 
@@ -6,62 +6,62 @@ use crate::ast::StatementType;
 use crate::error::Error;
 use crate::memory::Explained;
 
-/// What a statement would do.
+/// The plan of a statement.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanReport {
     /// The statement in normal form.
     pub statement: String,
-    /// Which statement it is.
+    /// The kind of statement.
     pub statement_type: StatementType,
-    /// The tier it needs.
+    /// The tier it runs in.
     pub tier: u8,
-    /// What it changes; empty for reads.
+    /// The changes it makes; empty for reads.
     pub side_effects: Vec<&'static str>,
-    /// What it would be refused for now: by the tier of the session, and for its target. Empty for
+    /// The errors it would be refused with now: for the tier of the session, and for its target. Empty for
     /// reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Error>,
-    /// What is not looked at before it runs, and may refuse it then; empty for reads.
+    /// The checks that are made only when it runs and may refuse it then; empty for reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checked_later: Vec<&'static str>,
-    /// Tokens its grains take in a text, about, and never more than its budget; none where it answers
-    /// a number, values or groups.
+    /// Estimated tokens of its grains in a text, at most its budget; 0 if it answers a number, values or
+    /// groups.
     pub estimated_tokens: u64,
-    /// The recalls it is made of, those they wait for first.
+    /// The recalls it consists of, each after those it depends on.
     pub recalls: Vec<RecallReport>,
 }
 
-/// How one recall would be run.
+/// The plan of one recall.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecallReport {
-    /// Which part of the statement it is.
+    /// The part of the statement it is, such as `source facts`.
     pub part: String,
     /// Its text without shortcuts.
     pub desugared: String,
-    /// What the memory says about it.
+    /// The access plan of the memory.
     #[serde(flatten)]
     pub plan: Explained,
-    /// Tokens its grains take in a text, about; none where they go into none.
+    /// Estimated tokens of its grains in a text; 0 if they are not rendered.
     pub estimated_tokens: u64,
-    /// What must be found first; the estimates do not know it.
+    /// Inputs that must be computed first, which the estimates do not account for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
-    /// What is asked where nothing has the subject of an ABOUT.
+    /// The fallback search of an ABOUT, used if no grain has its subject (CAL 9.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
-    /// What the memory says about that.
+    /// The access plan of that fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise_plan: Option<Explained>,
 }
 
-/// How a RECALL was run: the plan of EXPLAIN and what it came to.
+/// The plan of EXPLAIN with the measured cost of a RECALL.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     /// The statement without shortcuts.
     pub desugared: String,
-    /// What the memory said beforehand.
+    /// The access plan made before it ran.
     #[serde(flatten)]
     pub plan: Explained,
-    /// Grains looked at, those of subqueries not counted.
+    /// Grains read, without those of subqueries.
     pub scanned: u64,
 }

@@ -1,4 +1,4 @@
-//! One grain of an answer, and what stands beside it.
+//! One grain of an answer, with the details that options add.
 
 use std::borrow::Cow;
 
@@ -9,43 +9,43 @@ use serde::{Serialize, Serializer};
 /// One grain of a RECALL.
 #[derive(Debug, Clone)]
 pub struct ResultRow {
-    /// The grain. In JSON it stands under full field names, or gives way to `selected`.
+    /// The grain. In JSON it has full field names, and is replaced by `selected` where that is set.
     pub grain: Grain,
-    /// SELECT: the fields shown in place of the grain, under their names in CAL, and
-    /// `requires_human_review` where it waits for that.
+    /// SELECT or PROJECT: the fields shown in place of the grain, under their CAL names, and
+    /// `requires_human_review` if a review is pending.
     pub selected: Option<Map>,
-    /// 1.0: a purely structural match.
+    /// The score; 1.0 for a purely structural match.
     pub score: f64,
-    /// The fields the query asked about.
+    /// The fields of the query that the grain matches on.
     pub matched_fields: Vec<Cow<'static, str>>,
-    /// Its address.
+    /// The address.
     pub content_address: ContentAddress,
-    /// Its address again, the root of its provenance.
+    /// The address again, as the root of its provenance.
     pub provenance_id: ContentAddress,
-    /// Its index state, WITH superseded.
+    /// The index-layer state, WITH superseded.
     pub state: Option<GrainState>,
-    /// What its score is made of, WITH score_breakdown.
+    /// The parts of the score, WITH score_breakdown.
     pub score_breakdown: Option<Map>,
-    /// Why it is here, WITH explanation.
+    /// The reason for the match, WITH explanation.
     pub explanation: Option<String>,
-    /// Where it comes from, WITH provenance.
+    /// The provenance fields, WITH provenance.
     pub provenance: Option<Map>,
-    /// What speaks against it, WITH contradiction_detection.
+    /// The contradicting grains, WITH contradiction_detection.
     pub contradictions: Option<Vec<ContentAddress>>,
-    /// Shown by its address and what stands beside it, without the grain: a text tells of that.
+    /// True to serialise the row without the grain: of a source of an ASSEMBLE, whose text has the grain.
     pub(crate) beside_alone: bool,
-    /// Its index state, shown or not.
+    /// The index-layer state, shown or not.
     pub(crate) known: GrainState,
 }
 
 impl ResultRow {
-    /// What review made of it, whether its state is shown or not.
+    /// Returns the verification status, whether or not the row shows its state.
     #[must_use]
     pub fn verification_status(&self) -> VerificationStatus {
         self.known.verification_status
     }
 
-    /// Whether it is a reasoning that asks for a review and has had none (OMS 6.1).
+    /// Returns `true` if it is a reasoning that asks for a review and has had none (OMS 6.1).
     #[must_use]
     pub fn awaits_review(&self) -> bool {
         self.grain.awaits_review(self.verification_status())
@@ -74,7 +74,7 @@ impl Serialize for ResultRow {
     }
 }
 
-/// An entry that is left out where there is nothing to tell.
+/// Serialises an entry, or leaves it out if it is `None`.
 fn beside<M: SerializeMap>(
     map: &mut M,
     name: &'static str,

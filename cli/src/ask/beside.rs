@@ -1,13 +1,11 @@
-//! What people are told beside an answer, on stderr: warnings, what failed, what was left out, and what
-//! the answer has that its text does not show.
-//!
-//! It knows what answers are made of; the answer itself is shown elsewhere.
+//! Notes about an answer, on stderr: warnings, failed sources, omitted grains, and parts of the answer that
+//! its text does not show. The answer itself is printed elsewhere.
 
 use grainstore::cal::{Answer, Grains, Response, ResultRow, Slot, SourceAnswer, Sources};
 
 use crate::output::Output;
 
-/// Says the warnings of an answer, and what there is not in it.
+/// Prints the warnings of an answer, and what is missing from it.
 pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
     for warning in &response.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));
@@ -31,7 +29,7 @@ fn missing(answer: &Answer, output: &mut Output<'_>) {
     }
 }
 
-/// Says which sources failed, and how many grains found no room.
+/// Prints which sources failed, and how many grains did not fit.
 fn of_sources(Sources(sources): &Sources, output: &mut Output<'_>) {
     for (label, source) in sources {
         if let Some(error) = &source.error {
@@ -52,7 +50,8 @@ fn of_sources(Sources(sources): &Sources, output: &mut Output<'_>) {
     }
 }
 
-/// Says what was asked for that only the JSON answer has: a text has no place for it, a table little.
+/// Prints the names of requested parts that only the JSON answer has: text has no place for them, a table
+/// little.
 pub(crate) fn unshown(answer: &Answer, tabled: bool, output: &mut Output<'_>) {
     let mut names = Vec::new();
     hidden(answer, tabled, &mut names);
@@ -88,7 +87,7 @@ fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
     }
 }
 
-/// What stands beside each grain. A table shows where each stands.
+/// Adds the names of the extra parts of grains. A table shows the state of each.
 fn of_rows(rows: &[ResultRow], tabled: bool, names: &mut Vec<&'static str>) {
     let Some(row) = rows.first() else { return };
     for (name, is_there) in [

@@ -1,6 +1,6 @@
-//! What DESCRIBE tells, as people read it: the grammar as text, tables as columns, facts as lines.
+//! Answers of DESCRIBE for people: the grammar as text, tables as columns, facts as lines.
 //!
-//! It reads the JSON of a description by its shape, and knows by name only what has columns of its own.
+//! Works on the JSON of a description, and knows only the table of fields by name.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::output::Output;
 /// The table with columns of its own.
 const FIELDS: &str = "fields";
 
-/// Shows a description.
+/// Prints a description.
 pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
     let Value::Object(parts) = description else {
         return output.document(description);
@@ -23,7 +23,7 @@ pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
             other => fact(name, other, output)?,
         }
     }
-    // The fields are what was asked for; what else there is follows under its name.
+    // The fields were asked for; other tables follow under their names.
     if let Some(Value::Array(fields)) = parts.get(FIELDS) {
         columns(&field_rows(fields), output)?;
     }
@@ -43,7 +43,7 @@ fn lines(text: &str, output: &mut Output<'_>) -> Result<()> {
     text.lines().try_for_each(|line| output.line(line))
 }
 
-/// A fact on one line; those within it under its name.
+/// Prints a fact on one line; nested facts under its name.
 fn fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
     match told {
         Value::Object(inner) => {
@@ -56,7 +56,7 @@ fn fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
     }
 }
 
-/// Name, operators and values of each field, under a heading.
+/// Returns name, operators and values of each field, under a heading.
 fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
     let heading = ["name", "operators", "values"].map(str::to_owned).to_vec();
     let row = |field: &Value| {
@@ -67,7 +67,7 @@ fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(fields.iter().map(row)).collect()
 }
 
-/// Rows that all have the same keys, under a heading of these, names first.
+/// Returns rows of equal keys, under a heading of these, the name first.
 fn rows_of(rows: &[Value]) -> Vec<Vec<String>> {
     let mut keys: Vec<&String> =
         rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys()).collect();
@@ -79,7 +79,7 @@ fn rows_of(rows: &[Value]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(rows.iter().map(row)).collect()
 }
 
-/// Rows with their cells one under the other.
+/// Prints rows in aligned columns.
 fn columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
     let most = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
@@ -94,7 +94,7 @@ fn columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A value in a line: texts as they are, lists with commas, "none" where there is nothing.
+/// Formats a value for a line: text as it is, lists with commas, "none" if empty.
 fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

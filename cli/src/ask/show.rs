@@ -1,6 +1,5 @@
-//! An answer of CAL as people read it: text where it has one, lines where it is a list, else JSON.
-//!
-//! It knows what answers are made of and how they read; it does not know how they were asked for.
+//! CAL answers for people: text if there is some, lines for lists, else JSON. Does not know how they were
+//! asked for.
 
 use std::borrow::Cow;
 
@@ -16,10 +15,10 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::shape::{Version, says};
 
-/// What stands behind a value that only grains have which wait for their review.
+/// Suffix of a value that only grains awaiting their review have.
 pub(crate) const UNREVIEWED: &str = "  (requires_human_review)";
 
-/// Shows an answer: the envelope to machines; to people its text where it has one.
+/// Prints an answer: the envelope with --json; otherwise its text, if it has one.
 pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
     if output.is_json() {
         return output.json_line(response);
@@ -32,8 +31,8 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
     show_answer(&response.answer, output)
 }
 
-/// Shows the grains of an answer a line each: the score, the address, and what the grain says.
-/// Answers of other kinds, and machines, have what [`show`] gives them.
+/// Prints one line for each grain of an answer: the score, the address, and the content of the grain. Other
+/// answers, and all with --json, are printed like [`write_answer`] does.
 pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
     let Answer::Grains(grains) = &response.answer else { return show(response, output) };
     if output.is_json() {
@@ -50,7 +49,7 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
     Ok(())
 }
 
-/// Whether an answer is a list of grains.
+/// Returns `true` if an answer is a list of grains.
 fn is_grains(answer: &Answer) -> bool {
     match answer {
         Answer::Grains(_) => true,
@@ -59,7 +58,7 @@ fn is_grains(answer: &Answer) -> bool {
     }
 }
 
-/// Shows an answer to people, without what stands beside it.
+/// Prints an answer for people, without the notes about it.
 pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     lines(shown, output)?;
     cut(shown, output);
@@ -105,7 +104,7 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     }
 }
 
-/// A formatted text as it is, ended by a newline; nothing where there is none.
+/// Prints a formatted text as it is, with a newline at its end; an empty text is not printed.
 fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -117,7 +116,7 @@ fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The groups of GROUP BY, their counts flush right.
+/// Prints the groups of GROUP BY, with counts aligned right.
 fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
     let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
     let width = most.to_string().len();
@@ -128,7 +127,7 @@ fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Says beside a list that there is more of it.
+/// Notes that a list was cut off.
 pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
     let (shown, total, what) = match answer {
         Answer::Values { values, total, .. } => (values.len(), *total, "values"),
@@ -154,7 +153,7 @@ fn differences(diff: &[Change], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The plan of EXPLAIN: the statement, then each of its recalls.
+/// Prints the plan of EXPLAIN: the statement, then each of its recalls.
 fn plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
     output.line(&plan.statement)?;
     output.line(&format!("  tier {}, about {} tokens", plan.tier, plan.estimated_tokens))?;
@@ -188,7 +187,7 @@ fn recall(report: &RecallReport, output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the memory says about one query.
+/// Prints the memory's plan of one query.
 fn memory_plan(plan: &Explained, output: &mut Output<'_>) -> Result<()> {
     let lookups = match plan.lookups.is_empty() {
         true => "none: all of the index".to_owned(),
@@ -207,7 +206,7 @@ fn told(name: &str, what: &str, output: &mut Output<'_>) -> Result<()> {
     output.line(&format!("    {name:<10} {what}"))
 }
 
-/// The slots of a BATCH, each under its label; an empty line between them.
+/// Prints the slots of a BATCH, each under its label, with an empty line between them.
 fn slots(slots: &[(String, Slot)], output: &mut Output<'_>) -> Result<()> {
     for (at, (label, slot)) in slots.iter().enumerate() {
         if at > 0 {
@@ -222,13 +221,13 @@ fn slots(slots: &[(String, Slot)], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A slot of a BATCH that was refused.
+/// Prints a failed slot of a BATCH.
 pub(crate) fn failed(error: &grainstore::cal::Error, output: &mut Output<'_>) -> Result<()> {
     output.line(&format!("error: {}: {}", error.code(), error.message()))?;
     output.line(&format!("  hint: {}", error.suggestion()))
 }
 
-/// A value on a line: texts as they are, anything else as JSON.
+/// Formats a value for a line: text as it is, any other value as JSON.
 fn value(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Str(text) => Cow::Borrowed(text),

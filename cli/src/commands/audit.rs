@@ -1,4 +1,4 @@
-//! `grain audit`: the log of what was written and refused.
+//! `grain audit`: prints the audit log or the read log, or a signed checkpoint.
 
 use clap::Args;
 use grainstore::Power;
@@ -38,7 +38,7 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// The last entries.
+    /// Returns the command for the last entries.
     pub(crate) fn last(count: u64) -> Self {
         Self { tail: Some(count), ..Self::default() }
     }

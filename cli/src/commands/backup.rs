@@ -1,4 +1,4 @@
-//! `grain backup`: the store of one moment, in a directory of its own.
+//! `grain backup`: copies the store into a new directory.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `grain cal`: one CAL statement.
+//! `grain cal`: runs one CAL statement.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -15,13 +15,13 @@ use crate::input::Source;
 use crate::repl::Interrupt;
 use crate::text::parse_time;
 
-/// Bytes read of a query: CAL allows 8 KiB, or 64 in JSON, and says itself what is wrong with more.
+/// Most bytes read of a statement: CAL allows 8 KiB, or 64 in JSON, and refuses more itself.
 const MAX_QUERY: usize = 128 << 10;
 
-/// CAL's refusal of a statement that writes where only reading is allowed.
+/// The CAL code for a write where only reads are allowed.
 pub(crate) const READS_ONLY: &str = "CAL-E044";
 
-/// What is said of a template that its session keeps.
+/// Note on a template that only lives in its session.
 const GONE: &str = "the session of a command ends with it, and the template with the session: add --evolve to \
      keep it for the namespace, or define it in `grain repl` for the statements there";
 
@@ -83,7 +83,7 @@ impl Cal {
             return context.output.document(&schema());
         }
         let query = match self.query {
-            // What is no UTF-8 is CAL's to refuse, with its place.
+            // Bytes that are not UTF-8 are refused by CAL, with their position.
             Some(query) => query.into_encoded_bytes(),
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
         };
@@ -117,7 +117,7 @@ impl Cal {
     }
 }
 
-/// Writes each event as it comes. When nobody reads them, the statement stops.
+/// Prints each event as it comes. A closed stdout cancels the statement.
 fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
     let session = context.session()?;
     let output = &mut context.output;
@@ -135,7 +135,7 @@ fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A parameter as it is bound on the command line.
+/// Parses a parameter of the command line.
 pub(crate) fn parse_param(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));

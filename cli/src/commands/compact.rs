@@ -1,4 +1,4 @@
-//! `grain compact`: files without gaps.
+//! `grain compact`: rewrites the files without free pages.
 
 use clap::Args;
 use grainstore::Power;

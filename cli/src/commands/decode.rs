@@ -1,4 +1,4 @@
-//! `grain decode`: everything a blob says, without a store.
+//! `grain decode`: prints all parts of a blob, without a store.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `grain disclose`: a view of a grain in which hashes stand for some fields.
+//! `grain disclose`: prints a view of a grain with hashes in place of some fields.
 
 use clap::{Args, ValueEnum};
 use grainstore::format::{Header, disclose};
@@ -27,7 +27,7 @@ pub(crate) struct Disclose {
     format: ViewFormat,
 }
 
-/// How a view is printed.
+/// Output formats of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum ViewFormat {
     /// JSON with full field names
@@ -57,7 +57,7 @@ impl Disclose {
         context.output.flush()?;
         let absent = not_hidden(&view, &self.hide);
         if !absent.is_empty() {
-            // Stdout has the view, which is a grain and nothing beside it.
+            // Stdout has only the view, which is a grain.
             context.output.note(&match context.output.is_json() {
                 true => json!({ "absent": absent }).to_string(),
                 false => format!("not hidden, since the grain has none: {}", absent.join(", ")),

@@ -1,4 +1,4 @@
-//! `grain doctor`: whether the store can be worked with, and what to do about it.
+//! `grain doctor`: diagnoses the store's environment.
 
 use clap::Args;
 use grainstore::{Diagnosis, Health};

@@ -1,4 +1,4 @@
-//! `grain encode`: a grain's canonical bytes, without a store.
+//! `grain encode`: prints a grain's canonical bytes, without a store.
 
 use clap::Args;
 use grainstore::Grain;

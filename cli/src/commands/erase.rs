@@ -1,4 +1,4 @@
-//! `grain erase` and `grain sweep`: what leaves the store for good.
+//! `grain erase` and `grain sweep`: erasure.
 
 use clap::Args;
 use grainstore::{Erasing, Erasure};
@@ -50,7 +50,7 @@ impl Erase {
             .dry_run(self.dry_run)
             .now(self.now)
             .override_malformed_retention(self.override_malformed_retention);
-        // Whom it is about, and not who asks.
+        // `--user` names the user to erase, not the session's.
         let user = context.globals.user.take();
         let whats = [user.is_some(), self.address.is_some(), !self.certificates.is_empty()];
         if whats.into_iter().filter(|given| *given).count() != 1 {
@@ -85,7 +85,7 @@ impl Erase {
     }
 }
 
-/// What is said where a store has nothing of somebody, whose name may be misspelt.
+/// Returns the warning that the store has no grain of a user, whose id may be misspelt.
 pub(super) fn no_grain_of(user: &str) -> String {
     format!("warning: the store has no grain whose user_id is {user:?}")
 }
@@ -100,7 +100,7 @@ impl Sweep {
     }
 }
 
-/// What came of an erasure, as `grain` and `rpc` tell it.
+/// Returns the JSON answer of an erasure, for `grain` and `rpc`.
 pub(crate) fn told(erasure: &Erasure) -> Value {
     let mut told = json!({
         "counts": { "erased": erasure.erased, "skipped": erasure.skipped },

@@ -1,4 +1,4 @@
-//! `grain export`: grains and their state in a portable `.mg` file.
+//! `grain export`: writes grains with their state into a portable `.mg` file.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -116,16 +116,16 @@ fn stop_at_end(cancel: &Cancel) {
 #[cfg(not(unix))]
 fn stop_at_end(_: &Cancel) {}
 
-/// What rules kept here, for a person; nothing where they kept nothing.
+/// Returns a note about grains that rules kept back, `None` if there are none.
 pub(super) fn left_out(exported: &Exported) -> Option<String> {
     let (refused, rules) = (exported.refused, exported.rules.join(", "));
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
 
-/// The name of the file that goes to stdout.
+/// Name of the temporary file that goes to stdout.
 const STREAMED: &str = "export.mg";
 
-/// A directory of its owner's alone, for a file on its way to stdout.
+/// Creates a private directory for a file that goes to stdout.
 fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
     if context.output.is_terminal() {
         let message = "a portable file is no text, and stdout is a terminal";
@@ -134,7 +134,7 @@ fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
     Ok(tempfile::tempdir()?)
 }
 
-/// Sends a file to stdout, and says beside it what it is.
+/// Copies a file to stdout, and notes its figures on stderr.
 fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
     let [file] = exported.files.as_slice() else {
         let message = format!("the grains take {} files, and stdout is one", exported.files.len());
@@ -156,7 +156,7 @@ fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A bar on a terminal, and one that is never drawn elsewhere.
+/// Returns a progress bar, hidden unless stderr is a terminal.
 pub(super) fn bar(context: &Context<'_>) -> ProgressBar {
     match io::stderr().is_terminal() && !context.output.is_json() {
         true => ProgressBar::new(0),

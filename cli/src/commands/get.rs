@@ -1,4 +1,4 @@
-//! `grain get`: one grain by its address.
+//! `grain get`: prints one grain by its address.
 
 use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
@@ -23,7 +23,7 @@ pub(crate) struct Get {
     format: GetFormat,
 }
 
-/// How a grain is printed.
+/// Output formats of a grain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum GetFormat {
     /// JSON with full field names
@@ -60,7 +60,7 @@ impl Get {
     }
 }
 
-/// A grain as it came: in its envelope where it was signed.
+/// Returns the bytes of a grain as they came: the envelope of a signed one.
 fn whole(stored: &Stored) -> &[u8] {
     stored.envelope.as_ref().map_or(&stored.blob, Envelope::bytes)
 }

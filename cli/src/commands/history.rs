@@ -1,4 +1,4 @@
-//! `grain history`: the versions of a grain, or of what is known of a subject.
+//! `grain history`: prints the versions of a grain, or of a subject's relation.
 
 use clap::Args;
 use grainstore::EpochMs;
@@ -49,7 +49,7 @@ impl History {
     }
 }
 
-/// An option the parser has made sure of.
+/// Returns an option that the parser requires.
 fn text(option: Option<&String>) -> &str {
     option.map_or("", String::as_str)
 }

@@ -1,4 +1,4 @@
-//! `grain import`: the grains of portable `.mg` files, with their state, into the store.
+//! `grain import`: imports the grains of portable `.mg` files, with their state.
 
 use std::path::PathBuf;
 

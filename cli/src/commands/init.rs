@@ -1,4 +1,4 @@
-//! `grain init`: an empty store.
+//! `grain init`: creates an empty store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Init {
             Self::remove_unused(file, context);
         }
         let store = match opened {
-            // One that is there holds to a preset of its own.
+            // An existing store has a preset of its own.
             Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
             opened => opened.map_err(not_opened)?,
         };
@@ -67,16 +67,16 @@ impl Init {
         Ok(())
     }
 
-    /// Removes a key that was made for a store which was not, unless something may be under it already.
+    /// Removes the new key of a store that could not be created, unless data may be encrypted under it
+    /// already.
     fn remove_unused(file: &Path, context: &Context<'_>) {
         if !context.globals.store.join("keyring").exists() {
-            // What kept the store from being made is told.
+            // The error of the creation is reported.
             let _ = fs::remove_file(file);
         }
     }
 
-    /// Sees that there is a key where the store is to be encrypted. Gives the file it was written to,
-    /// where there was none.
+    /// Checks or creates the key of a store to be encrypted. Returns the key file if it is new.
     fn key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
         let file = context.globals.key_file.clone();
         match (self.encrypt, file) {
@@ -92,7 +92,7 @@ impl Init {
                 "name a file with --key-file; it is made where there is none",
             )),
             (true, Some(file)) if file.exists() => {
-                // A key that cannot be used is told before anything is made.
+                // A key that cannot be used is reported before anything is created.
                 key_file(&file)?.master_key(&Derivation::Raw)?;
                 Ok(None)
             }

@@ -1,4 +1,4 @@
-//! `grain keys`: keys to sign with, and the key of an encrypted store.
+//! `grain keys`: signing keys, and the key of an encrypted store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -67,10 +67,10 @@ impl KeyOptions {
     }
 }
 
-/// Bytes of a file that may be a key.
+/// Most bytes read of a key file.
 const MAX_KEY: usize = 1024;
 
-/// The key in a file; an error names the file.
+/// Reads the key in a file; an error names the file.
 pub(super) fn read(
     source: &Source,
     algorithm: AlgorithmName,
@@ -104,7 +104,7 @@ impl Keys {
     }
 }
 
-/// Wraps the secrets of the store under another key.
+/// Rewraps the secrets of the store under another key.
 fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
     let session = context.session_with(Power::RotateKeys)?;
     let store = session.store();
@@ -125,9 +125,9 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
     context.output.line(&format!("from now on the store opens with {}", file.display()))
 }
 
-/// Encrypts anew what lies under the key of the person of --user.
+/// Re-encrypts the rows of the user in --user.
 fn rotate_user(context: &mut Context<'_>) -> Result<()> {
-    // It is whose key, and not who asks.
+    // `--user` names the user whose key is changed, not the session's.
     let user = context.globals.user.take().unwrap_or_default();
     let rows = context.session_with(Power::RotateKeys)?.store().rotate_user_key(&user)?;
     if context.output.is_json() {
@@ -138,21 +138,21 @@ fn rotate_user(context: &mut Context<'_>) -> Result<()> {
     context.output.line(&format!("{rows} rows are encrypted anew, and the former key is destroyed"))
 }
 
-/// A new key and the secret it is made of.
+/// Creates a new key and its secret.
 fn new_key(algorithm: AlgorithmName) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
     let mut secret = Zeroizing::new([0; 32]);
     loop {
         getrandom::fill(&mut *secret).map_err(|error| {
             Error::new(Code::Io, format!("no random bytes: {error}"), "check the system")
         })?;
-        // One in four thousand million numbers is beyond the group of P-256.
+        // For P-256, one secret in four thousand million is not below the group order.
         if let Ok(key) = algorithm.key(&*secret) {
             return Ok((key, secret));
         }
     }
 }
 
-/// Writes a file that was not there, durably; what is left of a failure is removed.
+/// Creates a file durably, and removes it again on a failure.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     grainstore::check_outside(path)?;
     let mut file = create_new(path).map_err(|error| match error.kind() {
@@ -167,7 +167,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
         _ => failed(path, &error),
     })?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        // The failure that led here is told.
+        // The first error is reported.
         let _ = fs::remove_file(path);
         failed(path, &error)
     })

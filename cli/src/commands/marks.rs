@@ -1,5 +1,5 @@
-//! `grain contradict`, `set-verification`, `hold`, `lift-hold`: what changes a grain's standing and
-//! writes no other grain.
+//! `grain contradict`, `set-verification`, `hold`, `lift-hold`: change the state of a grain without writing
+//! another.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::input::{MAX_BLOB, Source};
 use crate::shape::verification_status;
 
-/// What is recorded where nobody says why.
+/// The recorded reason if none is given.
 const LIFTED: &str = "lifted on the command line, no reason given";
 
 /// Mark a grain as contradicted, if its invalidation policy lets you: it is no longer current
@@ -127,7 +127,7 @@ impl LiftHold {
 }
 
 impl Target {
-    /// The digits, which the parser has made sure of.
+    /// Returns the digits, which the parser requires.
     fn digits(&self) -> &str {
         self.place.as_ref().or(self.option.as_ref()).map_or("", String::as_str)
     }
@@ -140,7 +140,7 @@ impl Proof {
     }
 }
 
-/// Tells what became of a grain.
+/// Prints the new status of a grain.
 fn done(context: &mut Context<'_>, address: &ContentAddress, standing: &str) -> Result<()> {
     if context.output.is_json() {
         return context.output.json_line(&json!({ "address": address, "standing": standing }));

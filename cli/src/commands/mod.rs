@@ -1,5 +1,6 @@
-//! The commands, one a file (design: cli.md). This table is what the parser, the help and `run` know.
+//! The commands, one a file. The table below drives the parser, the help and `run`.
 
+mod add;
 pub(crate) mod audit;
 mod backup;
 mod cal;
@@ -38,20 +39,24 @@ use crate::{repl, rpc};
 
 pub(crate) use cal::{READS_ONLY, parse_param};
 
-/// Declares the commands once: a variant each, and where it runs.
+/// Declares the commands by group: a variant for each, and its arguments, which have a `run`.
 macro_rules! commands {
-    ($($name:ident($arguments:ty)),+ $(,)?) => {
+    ($($group:literal { $($name:ident($arguments:ty)),+ $(,)? })+) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($name($arguments)),+
+            $($($name($arguments)),+),+
         }
 
         impl Command {
-            /// Does it.
+            /// Groups of the help text, each with as many commands as follow in the order of the variants.
+            pub(crate) const GROUPS: &'static [(&'static str, usize)] =
+                &[$(($group, [$(stringify!($name)),+].len())),+];
+
+            /// Runs the command.
             pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
                 match self {
-                    $(Self::$name(arguments) => arguments.run(context)),+
+                    $($(Self::$name(arguments) => arguments.run(context)),+),+
                 }
             }
         }
@@ -59,39 +64,56 @@ macro_rules! commands {
 }
 
 commands! {
-    Init(init::Init),
-    Put(put::Put),
-    Get(get::Get),
-    Supersede(supersede::Supersede),
-    Contradict(marks::Contradict),
-    SetVerification(marks::SetVerification),
-    Hold(marks::Hold),
-    LiftHold(marks::LiftHold),
-    Erase(erase::Erase),
-    Sweep(erase::Sweep),
-    SubjectReport(subject_report::SubjectReport),
-    Policy(policy::Policy),
-    History(history::History),
-    Recall(recall::Recall),
-    Cal(cal::Cal),
-    Repl(repl::Repl),
-    Export(export::Export),
-    Import(import::Import),
-    Encode(encode::Encode),
-    Decode(decode::Decode),
-    Sign(sign::Sign),
-    VerifySignature(verify_signature::VerifySignature),
-    Prove(prove::Prove),
-    Disclose(disclose::Disclose),
-    Keys(keys::Keys),
-    Verify(verify::Verify),
-    Audit(audit::Audit),
-    Doctor(doctor::Doctor),
-    Stats(stats::Stats),
-    Compact(compact::Compact),
-    Reindex(reindex::Reindex),
-    RemoveVectors(remove_vectors::RemoveVectors),
-    Backup(backup::Backup),
-    Demo(demo::Demo),
-    Rpc(rpc::Rpc),
+    "Start" {
+        Init(init::Init),
+        Demo(demo::Demo),
+    }
+    "Write" {
+        Add(add::Add),
+        Put(put::Put),
+        Supersede(supersede::Supersede),
+        Contradict(marks::Contradict),
+        SetVerification(marks::SetVerification),
+        Hold(marks::Hold),
+        LiftHold(marks::LiftHold),
+    }
+    "Ask" {
+        Recall(recall::Recall),
+        Get(get::Get),
+        History(history::History),
+        Cal(cal::Cal),
+        Repl(repl::Repl),
+    }
+    "Privacy and rules" {
+        Erase(erase::Erase),
+        Sweep(erase::Sweep),
+        SubjectReport(subject_report::SubjectReport),
+        Policy(policy::Policy),
+        Keys(keys::Keys),
+    }
+    "Maintain" {
+        Verify(verify::Verify),
+        Audit(audit::Audit),
+        Doctor(doctor::Doctor),
+        Stats(stats::Stats),
+        Compact(compact::Compact),
+        Reindex(reindex::Reindex),
+        RemoveVectors(remove_vectors::RemoveVectors),
+        Backup(backup::Backup),
+    }
+    "Move" {
+        Export(export::Export),
+        Import(import::Import),
+    }
+    "Grains without a store" {
+        Encode(encode::Encode),
+        Decode(decode::Decode),
+        Sign(sign::Sign),
+        VerifySignature(verify_signature::VerifySignature),
+        Prove(prove::Prove),
+        Disclose(disclose::Disclose),
+    }
+    "For programs" {
+        Rpc(rpc::Rpc),
+    }
 }

@@ -1,4 +1,4 @@
-//! `grain policy`: the rules of the store; what an invalidation policy demands, and what it would say.
+//! `grain policy`: the rules of the store, and the invalidation policies of grains.
 
 mod cal;
 mod rules;
@@ -162,7 +162,7 @@ impl Subject {
     }
 }
 
-/// The policy in lines of a name and a value.
+/// Prints the policy in lines of a name and a value.
 fn show(context: &mut Context<'_>, policy: &Explanation) -> Result<()> {
     let output = &mut context.output;
     let closed =
@@ -204,7 +204,7 @@ fn print_policy(context: &mut Context<'_>, label: &str, policy: &Explanation) ->
     lines(output, "  warning: ", &policy.warnings)
 }
 
-/// Each of these on a line behind its label.
+/// Prints each item on a line after its label.
 fn lines(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
     of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }

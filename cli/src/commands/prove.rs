@@ -1,4 +1,4 @@
-//! `grain prove`: signatures that invalidation policies ask for, without a store.
+//! `grain prove`: makes the signatures that invalidation policies ask for, without a store.
 
 use clap::{Args, Subcommand};
 use data_encoding::BASE64;
@@ -105,7 +105,7 @@ impl About {
     }
 }
 
-/// The address of these digits. Only the beginning of one is looked up in the store.
+/// Parses an address. Only a prefix is looked up in the store.
 fn whole(digits: &str, context: &Context<'_>) -> Result<ContentAddress> {
     if digits.len() >= 2 * ContentAddress::LEN {
         return Ok(digits.parse()?);

@@ -1,12 +1,11 @@
-//! `grain put`: grains in, addresses out.
+//! `grain put`: stores grains, prints their addresses.
 //!
-//! Knows how many grains are stored at once; what a grain may hold and whether it is taken is the
-//! store's to say.
+//! Splits the input into batches; the store decides what is accepted.
 
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use grainstore::{Grain, Offer, Put as Stored, Session};
+use grainstore::{EpochMs, Grain, Offer, Put as Stored, Session};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -15,9 +14,13 @@ use crate::lines::{Document, Documents};
 use crate::output::{Output, or_hung_up};
 use crate::shape::{PutAnswer, SameFact};
 
-/// Grains stored at once.
+/// Hint for a JSON grain without `created_at`.
+const UNDATED: &str =
+    "add created_at (RFC 3339, or epoch milliseconds), or give --created-now to take the present";
+
+/// Grains of one batch.
 const BATCH_GRAINS: usize = 10_000;
-/// Bytes of text stored at once.
+/// Bytes of text of one batch.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// Store grains and print their addresses
@@ -38,9 +41,12 @@ pub(crate) struct Put {
     /// What to do where a current grain says the same: type, namespace, subject, relation, object
     #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
     same_fact: SameFact,
+    /// Give JSON grains without a created_at the present; without this they are refused
+    #[arg(long, conflicts_with = "format")]
+    created_now: bool,
 }
 
-/// What stands in the input.
+/// Input formats of grains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PutFormat {
     /// JSON or JSON Lines
@@ -53,7 +59,7 @@ pub(crate) enum PutFormat {
 }
 
 impl PutFormat {
-    /// The one grain that is offered in bytes of its own; nothing where the input is text.
+    /// Returns the grain of a binary format, `None` for text.
     pub(crate) fn read(self, source: &Source, output: &mut Output<'_>) -> Result<Option<Offer>> {
         Ok(match self {
             Self::Json => None,
@@ -74,7 +80,7 @@ impl Put {
         let reader = self.source.open(&mut context.output)?;
         let mut documents = Documents::new(reader, MAX_TEXT);
         loop {
-            let batch = self.batch(&mut documents).map_err(|error| writer.after(error))?;
+            let batch = self.batch(&mut documents, &writer).map_err(|error| writer.after(error))?;
             let ended = !batch.is_full();
             if !batch.offers.is_empty() {
                 writer.store(batch, &mut context.output)?;
@@ -89,8 +95,8 @@ impl Put {
         }
     }
 
-    /// Reads as many grains as are stored at once.
-    fn batch(&self, documents: &mut Documents<impl BufRead>) -> Result<Batch> {
+    /// Reads the next batch.
+    fn batch(&self, documents: &mut Documents<impl BufRead>, writer: &Writer) -> Result<Batch> {
         let mut batch = Batch::default();
         while !batch.is_full() {
             match documents.next().map_err(|error| self.source.failed(&error))? {
@@ -101,7 +107,8 @@ impl Put {
                 }
                 Some(Document::Text(line, json)) => {
                     let bytes = json.len();
-                    let grain = grain(json).map_err(|error| error.within(&place(line)))?;
+                    let created = self.created_now.then(|| writer.session.now());
+                    let grain = grain(json, created).map_err(|error| error.within(&place(line)))?;
                     batch.push(line, bytes, grain);
                 }
             }
@@ -110,10 +117,10 @@ impl Put {
     }
 }
 
-/// Grains to be stored at once, with the lines they begin on.
+/// Grains of one batch, with the lines they begin on.
 #[derive(Debug, Default)]
 struct Batch {
-    /// One a grain; none where the input has no lines.
+    /// One for each grain; empty if the input has no lines.
     lines: Vec<u64>,
     bytes: usize,
     offers: Vec<Offer>,
@@ -131,11 +138,11 @@ impl Batch {
     }
 }
 
-/// Stores batches and prints what came of them.
+/// Stores batches and prints their results.
 struct Writer {
     session: Session,
     same_fact: SameFact,
-    /// Grains of earlier batches, which stay stored whatever comes.
+    /// Grains of earlier batches, which stay stored whatever follows.
     stored: usize,
 }
 
@@ -165,7 +172,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A reader of addresses who goes away does not stop grains from being stored.
+    /// Prints the result of a put. A closed stdout does not stop the storing.
     fn print(
         &mut self,
         put: Stored,
@@ -183,7 +190,7 @@ impl Writer {
         })
     }
 
-    /// Says with an error what stays stored in spite of it.
+    /// Adds to an error how many grains are stored all the same.
     fn after(&self, error: Error) -> Error {
         match self.stored {
             0 => error,
@@ -192,18 +199,45 @@ impl Writer {
     }
 }
 
-/// Tells what is probably not meant so of a grain that was stored.
+/// Prints warnings about a grain that was stored.
 pub(super) fn warn(at: &str, warnings: &[String], output: &mut Output<'_>) {
     for warning in warnings {
         output.note(&format!("warning: {at}{warning}"));
     }
 }
 
-fn grain(json: Vec<u8>) -> Result<Grain> {
-    Ok(Grain::from_json(&text(json)?)?)
+/// The grain of a JSON text; `created` is its `created_at` if the text has none.
+fn grain(json: Vec<u8>, created: Option<EpochMs>) -> Result<Grain> {
+    let json = text(json)?;
+    let error = match Grain::from_json(&json) {
+        Ok(grain) => return Ok(grain),
+        Err(error) => Error::from(error),
+    };
+    let Some(fields) = undated(&json) else { return Err(error) };
+    match created {
+        None => Err(error.with_hint_for("ERR_SCHEMA", UNDATED)),
+        Some(created) => {
+            let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+            let created = created.get();
+            Ok(Grain::from_json(&format!("{{\"created_at\":{created}{comma}{fields}"))?)
+        }
+    }
 }
 
-/// The store's error, with the line it is about.
+/// What follows the brace of a JSON object without `created_at`; `None` for any other text.
+fn undated(json: &str) -> Option<&str> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
+    let text = json.trim_start().strip_prefix('{')?;
+    (!fields.contains_key("created_at")).then_some(text)
+}
+
+/// Stores one grain and prints its address.
+pub(super) fn store_one(session: Session, offer: Offer, output: &mut Output<'_>) -> Result<()> {
+    let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
+    Writer { session, same_fact: SameFact::Add, stored: 0 }.store(batch, output)
+}
+
+/// Converts an error of the store, with the line it is about.
 fn located(error: grainstore::Error, line: Option<&u64>) -> Error {
     match line {
         Some(line) => Error::from(error).within(&place(*line)),

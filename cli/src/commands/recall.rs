@@ -1,4 +1,4 @@
-//! `grain recall`: what is current about a subject, or answers some words, without writing CAL.
+//! `grain recall`: current knowledge about a subject or a search text, without writing CAL.
 
 use clap::{ArgGroup, Args};
 use grainstore::cal::Expansion;
@@ -50,7 +50,7 @@ pub(crate) struct Recall {
 
 impl Recall {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        // Sessions are of events alone, and a field of one type needs the type to be named.
+        // Only events have sessions, and a field of one type needs the type to be named.
         let mut query = if self.session.is_some() { "RECALL events" } else { "RECALL" }.to_owned();
         let mut params = Vec::new();
         let given = [
@@ -78,7 +78,7 @@ impl Recall {
             query.push_str(" LIMIT ");
             query.push_str(&limit.to_string());
         }
-        // Machines read the envelope and need no text beside it unless they ask.
+        // The JSON answer needs no text unless a format is asked for.
         let needs_text = !context.output.is_json() && !self.scores;
         let format = self.format.or(needs_text.then_some(FormatName::Sml));
         let expansion = self.expand.map(|hops| Expansion {

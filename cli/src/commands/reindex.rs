@@ -1,4 +1,4 @@
-//! `grain reindex`: everything derived, built again.
+//! `grain reindex`: rebuilds everything derived.
 
 use clap::Args;
 use grainstore::Power;

@@ -1,4 +1,4 @@
-//! `grain remove-vectors`: what a model left behind that serves no more.
+//! `grain remove-vectors`: removes the vectors of a model that no longer serves.
 
 use clap::Args;
 use grainstore::Power;

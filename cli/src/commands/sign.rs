@@ -1,4 +1,4 @@
-//! `grain sign`: a grain in an envelope with its signature, without a store.
+//! `grain sign`: puts a grain into a signed envelope, without a store.
 
 use clap::Args;
 use grainstore::{Clock, SystemClock};

@@ -1,4 +1,4 @@
-//! `grain stats`: figures of the store.
+//! `grain stats`: prints figures of the store.
 
 use clap::Args;
 use grainstore::Power;
@@ -32,7 +32,7 @@ impl Stats {
     }
 }
 
-/// One line a figure, those of a group under its name.
+/// Prints one line for each figure, those of a group under its name.
 fn print(name: &str, figure: &Value, context: &mut Context<'_>) -> Result<()> {
     let figures = match figure {
         Value::Object(figures) => figures,

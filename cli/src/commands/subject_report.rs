@@ -1,4 +1,4 @@
-//! `grain subject-report`: everything a store has of a person.
+//! `grain subject-report`: prints or exports all grains of a user.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(crate) struct SubjectReport {
 
 impl SubjectReport {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        // Whom it is about, and not who asks.
+        // `--user` names the user of the report, not the session's.
         let Some(user) = context.globals.user.take() else {
             return Err(Error::usage(
                 Code::Schema,

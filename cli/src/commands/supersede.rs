@@ -1,4 +1,4 @@
-//! `grain supersede`: a new version in the place of an old one.
+//! `grain supersede`: replaces a grain by a new version.
 
 use clap::Args;
 use grainstore::{Grain, Offer};

@@ -1,4 +1,4 @@
-//! `grain verify`: whether the store holds what it acknowledged.
+//! `grain verify`: checks that the store holds what it acknowledged.
 
 use clap::Args;
 use grainstore::{Certificate, Checkpoint};
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::text::iso;
 use crate::withheld::withhold_problems;
 
-/// The longest text of a checkpoint, in bytes.
+/// Most bytes of a checkpoint's text.
 const MAX_CHECKPOINT: usize = 16 << 10;
 /// The longest text of a certificate, in bytes: its entry may name many grains.
 const MAX_CERTIFICATE: usize = 16 << 20;
@@ -97,7 +97,7 @@ impl Verify {
     }
 }
 
-/// Refuses a checkpoint by anybody but this signer.
+/// Refuses a checkpoint of another signer.
 pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
     match signer {
         Some(signer) if signer != checkpoint.signer() => {
@@ -130,7 +130,7 @@ fn certificate(text: &str) -> serde_json::Result<Certificate> {
     serde_json::from_value(within.unwrap_or(told))
 }
 
-/// A checkpoint as `audit --checkpoint` prints it.
+/// Reads a checkpoint that `audit --checkpoint` printed.
 fn read(source: &Source, output: &mut Output<'_>) -> Result<Checkpoint> {
     serde_json::from_str(&source.read_text(MAX_CHECKPOINT, output)?).map_err(|error| {
         let message = format!("{source} is no checkpoint: {error}");

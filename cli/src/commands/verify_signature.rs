@@ -1,4 +1,4 @@
-//! `grain verify-signature`: what the signature around a grain is worth, without a store.
+//! `grain verify-signature`: verifies a signed grain, without a store.
 
 use clap::Args;
 use grainstore::format::Verdict;

@@ -1,5 +1,4 @@
-//! What Tab offers: words of the language's own tables, names of the statement, and what the store
-//! holds.
+//! Tab completion: words from the tables of the language, names in the statement, and values from the store.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +8,28 @@ use super::dot;
 use super::place::{CLAUSES, Place, Wanted, place};
 use crate::text::printable;
 
-/// Candidates shown at most.
+/// The most candidates returned.
 const MOST: usize = 200;
 
-/// What of a store can be offered; it answers from bounded work.
+/// Values of a store that can be completed, read with bounded work.
 pub(crate) trait Held {
-    /// Subjects among the newest grains.
+    /// Returns subjects of the newest grains.
     fn subjects(&self) -> BTreeSet<String>;
-    /// Relations among the newest grains.
+    /// Returns relations of the newest grains.
     fn relations(&self) -> BTreeSet<String>;
 }
 
-/// One thing that could be written.
+/// A completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// As it is listed.
+    /// Its text in the list.
     pub(crate) shown: String,
-    /// As it is written.
+    /// The text it inserts.
     pub(crate) written: String,
 }
 
-/// What could stand where `before` ends, and where the word begins that it would replace. `bound`
-/// are the names of parameters that have a value.
+/// Returns the completions at the end of `before`, and the offset of the word they replace. `bound` has the
+/// names of the bound parameters.
 pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize, Vec<Candidate>) {
     if let Some(command) = dot_line(before) {
         return of_dot(command, before.len());
@@ -43,7 +42,7 @@ pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize,
     (place.start, found)
 }
 
-/// The dot command that is being written: the last line, where no statement is open.
+/// Returns the dot command under the cursor, if the input is a single line and begins with a dot.
 pub(crate) fn dot_line(before: &str) -> Option<&str> {
     let line = before.trim_start();
     (line.starts_with('.') && !line.contains('\n')).then_some(line)
@@ -69,7 +68,7 @@ fn of_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
     (start, found)
 }
 
-/// Words that stand outside of quotes.
+/// Completes a word outside quotes.
 fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
     match wanted {
         Wanted::Nothing | Wanted::ValueOf(_) => Vec::new(),
@@ -115,7 +114,7 @@ fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
     }
 }
 
-/// Texts, which are written with their closing quote.
+/// Completes a string in quotes, with its closing quote.
 fn texts(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
     let Wanted::ValueOf(field) = &place.wanted else { return Vec::new() };
     let values: BTreeSet<String> = match field.as_str() {
@@ -137,19 +136,19 @@ fn texts(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
     offered.filter(fits).map(candidate).collect()
 }
 
-/// Whether a text of the store may reach a terminal and a line that is being edited as it is.
+/// Returns `true` if a stored text can be shown on a terminal, and edited in a line, unchanged.
 fn can_be_shown(value: &str) -> bool {
     const LONGEST: usize = 80;
     !value.is_empty() && value.chars().count() <= LONGEST && printable(value) == value
 }
 
-/// A text as it is written between quotes.
+/// Escapes a text for a string in quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Those words that begin as what was typed. Somebody who writes a word that is of the language but not expected
-/// here is not left without an answer.
+/// Returns the words with the typed prefix. If none has it, all keywords are tried: the word may be of the
+/// language but unexpected here.
 fn keywords_or_any<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
     let found = keywords(words, typed);
     if found.is_empty() && !typed.is_empty() {
@@ -158,7 +157,7 @@ fn keywords_or_any<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec
     found
 }
 
-/// Those words that begin as what was typed, in the case it was typed in.
+/// Returns the words with the typed prefix, in the case it was typed in.
 fn keywords<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
     let lower = typed.chars().any(|c| c.is_ascii_lowercase());
     let spelled = |word: &str| if lower { word.to_ascii_lowercase() } else { word.to_owned() };
@@ -166,7 +165,7 @@ fn keywords<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candid
     fitting.map(|shown| Candidate { written: format!("{shown} "), shown }).collect()
 }
 
-/// Those words that begin as what was typed, with what follows them.
+/// Returns the words with the typed prefix, each followed by `then`.
 fn starting<'w>(
     words: impl IntoIterator<Item = &'w str>,
     typed: &str,
@@ -186,7 +185,7 @@ fn starts_with(word: &str, typed: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A store that holds these.
+    /// A store with a few values.
     struct Few;
 
     impl Held for Few {
@@ -228,7 +227,7 @@ mod tests {
             ("RECALL beliefs AS sm", &["RECALL beliefs AS sml"]),
             ("RECALL beliefs LIMIT $", &["RECALL beliefs LIMIT $city"]),
             ("RECALL beliefs dele", &[]),
-            // Where a type may stand, no word that joins what is not there yet.
+            // AND is not offered before a condition exists that it could follow.
             ("RECALL an", &[]),
             ("RECALL uni", &[]),
             ("ASSEMBLE FROM ", &["ASSEMBLE FROM (RECALL "]),

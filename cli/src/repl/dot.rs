@@ -1,4 +1,4 @@
-//! The dot commands as data: the table that the reader, the help and the completion share.
+//! The table of dot commands, which the parser, the help and the completion share.
 
 use clap::ValueEnum;
 use grainstore::cal::vocabulary;
@@ -10,14 +10,14 @@ use crate::error::{Code, Error, Result};
 /// A row of the table.
 pub(crate) struct Dot {
     pub(crate) name: &'static str,
-    /// What stands behind it.
+    /// Its arguments, for the help.
     pub(crate) takes: &'static str,
-    /// What it does, in a few words.
+    /// Its effect, in a few words.
     pub(crate) does: &'static str,
     read: fn(&str) -> Result<Command>,
 }
 
-/// What a dot command asks for.
+/// A parsed dot command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
     Help,
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Pager(Option<bool>),
     Param(Param),
     Read(String),
-    /// A file, or the terminal again.
+    /// A file, or `None` for the terminal.
     Output(Option<String>),
     Stats,
     Audit(u64),
@@ -39,14 +39,14 @@ pub(crate) enum Command {
     Exit,
 }
 
-/// `.explain`: of one statement, or from now on.
+/// `.explain`: the plan of one statement, or a switch for all that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Explain {
     Of(String),
     From(Option<bool>),
 }
 
-/// `.param`: all of them told, all forgotten, or one bound.
+/// `.param`: lists the parameters, removes all, or binds one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Param {
     Tell,
@@ -54,19 +54,19 @@ pub(crate) enum Param {
     Bind(String, Value),
 }
 
-/// How answers are shown.
+/// The display of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Rows that fit the terminal; texts where a statement asks for one itself.
+    /// Rows that fit the terminal; text if a statement asks for a format.
     Table,
-    /// The text of a format, where an answer has one.
+    /// The text of a format, if an answer has one.
     As(FormatName),
 }
 
-/// Entries `.audit` shows where no number is given.
+/// The entries `.audit` shows without an argument.
 const AUDITED: u64 = 20;
 
-/// The table.
+/// All dot commands, in the order of the help.
 #[rustfmt::skip]
 pub(crate) const DOTS: [Dot; 14] = [
     Dot { name: ".help", takes: "", does: "this list", read: |rest| nothing(rest, Command::Help) },
@@ -86,9 +86,9 @@ pub(crate) const DOTS: [Dot; 14] = [
 ];
 
 impl Command {
-    /// Reads a line that begins with a dot.
+    /// Parses a line that begins with a dot.
     pub(crate) fn read(line: &str) -> Result<Self> {
-        // A semicolon behind a dot command is a habit, not a value; a statement keeps its own.
+        // A semicolon after a dot command is a habit and not part of its argument.
         let line = line.trim().trim_end_matches(';').trim_end();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = if name.eq_ignore_ascii_case(".quit") { ".exit" } else { name };
@@ -99,7 +99,7 @@ impl Command {
 }
 
 impl Mode {
-    /// Its name.
+    /// Returns the name.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Table => "table".to_owned(),
@@ -111,7 +111,7 @@ impl Mode {
     }
 }
 
-/// What `.mode` takes.
+/// Returns the values of `.mode`.
 pub(crate) fn mode_names() -> impl Iterator<Item = String> {
     let formats = FormatName::value_variants().iter().map(|format| Mode::As(*format).name());
     std::iter::once(Mode::Table.name()).chain(formats)
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_command_of_the_contract_is_read() {
-        // design/cli.md: the dot commands that others rely on.
+        // The dot commands of docs/prompt.md.
         for name in [
             ".help", ".mode", ".timer", ".explain", ".param", ".output", ".stats", ".audit",
             ".tables", ".schema", ".exit", ".quit", ".HELP;",

@@ -1,4 +1,4 @@
-//! The line that is being edited: when it is whole, its colours, what is offered, what is hinted at.
+//! The line editor: when a line is complete, its colours, completions and hints.
 
 use std::borrow::Cow;
 
@@ -18,13 +18,13 @@ use crate::error::{Code, Error, Result};
 
 /// Lines of history that are kept.
 const KEPT: usize = 1000;
-/// Candidates that are shown without asking.
+/// The most candidates listed without asking.
 const LISTED: usize = 60;
 
-/// The editor of the prompt.
+/// The line editor of the prompt.
 pub(crate) type Line = Editor<Help, FileHistory>;
 
-/// An editor with what helps.
+/// Creates a line editor with its helper.
 pub(crate) fn editor(help: Help) -> Result<Line> {
     let colours = if help.colours { ColorMode::Enabled } else { ColorMode::Disabled };
     let config = Config::builder()
@@ -34,7 +34,7 @@ pub(crate) fn editor(help: Help) -> Result<Line> {
             config
                 .history_ignore_space(true)
                 .completion_type(CompletionType::List)
-                // What is not listed at once is taken for nothing.
+                // List at once: a first Tab that shows nothing would be taken for no completion.
                 .completion_show_all_if_ambiguous(true)
                 .completion_prompt_limit(LISTED)
                 .color_mode(colours)
@@ -45,16 +45,16 @@ pub(crate) fn editor(help: Help) -> Result<Line> {
     Ok(editor)
 }
 
-/// Why a line could not be read.
+/// Converts the error of a line that could not be read.
 pub(crate) fn failed(error: &rustyline::error::ReadlineError) -> Error {
     let message = format!("cannot read from the terminal: {error}");
     Error::new(Code::Io, message, "pipe the statements in: grain repl < FILE")
 }
 
-/// What helps whoever types.
+/// The helper of the line editor.
 pub(crate) struct Help {
     pub(crate) held: Newest,
-    /// Names of parameters that have a value.
+    /// Names of the bound parameters.
     pub(crate) bound: Vec<String>,
     pub(crate) colours: bool,
 }
@@ -88,10 +88,10 @@ impl Highlighter for Help {
     }
 }
 
-/// What is shown behind the cursor.
+/// A hint after the cursor.
 pub(crate) struct Shown {
     text: String,
-    /// Whether the right arrow takes it over.
+    /// True if the right arrow inserts it.
     taken: bool,
 }
 
@@ -115,13 +115,13 @@ impl Hinter for Help {
         if let Some(text) = waits_for(line) {
             return Some(Shown { text: text.to_owned(), taken: false });
         }
-        // Hints are grey; without colours they would look like what was typed.
+        // Hints are grey; without colours they would look like typed text.
         let typed = HistoryHinter::new().hint(line, pos, context).filter(|_| self.colours);
         typed.map(|text| Shown { text, taken: true })
     }
 }
 
-/// What somebody who pressed Enter and sees no answer is waiting for.
+/// Returns the hint for a statement that is still open after Enter: the token that would complete it.
 fn waits_for(line: &str) -> Option<&'static str> {
     if !line.ends_with('\n') || split::is_finished(line) {
         return None;

@@ -1,7 +1,7 @@
-//! Subjects and relations of the store for Tab: those of the newest grains the session sees.
+//! Subjects and relations for completion, from the newest grains the session sees.
 //!
-//! The work is bounded, and what was found is kept until the next statement ran. Where the rules of a
-//! store want reads in its audit log, these are there too.
+//! The work is bounded, and the result is cached until the next statement. If the rules of the store audit
+//! reads, these reads are audited too.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use grainstore::{Page, Session};
 
 use super::complete::Held;
 
-/// Grains that are looked at.
+/// Grains that are read.
 const NEWEST: usize = 500;
-/// Time that Tab may take.
+/// The longest time a read may take.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What is offered of a store.
+/// The cached values of a store.
 pub(crate) struct Newest {
     session: Session,
     kept: RefCell<Option<Found>>,
@@ -34,7 +34,7 @@ impl Newest {
         Self { session: session.clone(), kept: RefCell::new(None) }
     }
 
-    /// Forgets what was found, since it may have changed.
+    /// Clears the cache, since the next statement may change the store.
     pub(crate) fn forget(&self) {
         self.kept.replace(None);
     }
@@ -54,7 +54,7 @@ impl Held for Newest {
     }
 }
 
-/// Looks at the newest grains. Who may not ask, or waits too long, is offered nothing.
+/// Reads the newest grains. A refusal or a timeout gives no values.
 fn look(session: &Session) -> Found {
     let page = Page { count_to: 0, timeout: PATIENCE, ..Page::first(NEWEST) };
     let Ok(answer) = session.query(&Query::default(), &page) else { return Found::default() };

@@ -1,6 +1,6 @@
-//! Colours of what is being typed: the pieces of the language, each in one.
+//! Syntax colours of the edited line, one for each kind of piece.
 //!
-//! Only on a terminal that shows colours, and not where NO_COLOR says otherwise (no-color.org).
+//! Used only on a terminal with colours, unless NO_COLOR is set (no-color.org).
 
 use std::borrow::Cow;
 use std::env;
@@ -20,18 +20,18 @@ const BLUE: &str = "\x1b[34m";
 const MAGENTA: &str = "\x1b[35m";
 const CYAN: &str = "\x1b[36m";
 
-/// Whether colours are wanted, given that somebody looks at a terminal.
+/// Returns `true` if a terminal should show colours, by NO_COLOR and TERM.
 pub(crate) fn wanted() -> bool {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// A text in a colour.
+/// Returns a text in a colour.
 pub(crate) fn painted(text: &str, colour: &str) -> String {
     format!("{colour}{text}{RESET}")
 }
 
-/// What is being typed, in colours. What is shown takes as much room as what was typed.
+/// Returns the edited line in colours, with the same display width.
 pub(crate) fn highlighted(line: &str) -> Cow<'_, str> {
     if line.is_empty() {
         return Cow::Borrowed(line);
@@ -72,7 +72,7 @@ fn colour(kind: PieceKind, text: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// A text without its colours.
+    /// Returns a text without its colours.
     fn bare(shown: &str) -> String {
         let mut parts = shown.split('\x1b');
         let head = parts.next().unwrap().to_owned();

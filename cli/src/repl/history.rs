@@ -1,7 +1,7 @@
-//! Where what was typed is kept: a file of the user's own, or nowhere.
+//! The history of typed lines: a private file of the user, or none.
 //!
-//! Statements name people. The file can be read by its owner alone; for an encrypted store there is
-//! none, since the file would tell in the open what the store keeps under a key.
+//! Statements name people, so only the owner can read the file. An encrypted store has no history file, since
+//! that would hold in clear text what the store encrypts.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,20 +9,20 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The variable that names the file; set to nothing, there is none.
+/// The environment variable with the path of the file; empty disables the history.
 const NAMED_BY: &str = "GRAIN_HISTORY";
 
-/// Where a history is kept.
+/// The location of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// In this file.
+    /// A file.
     In(PathBuf),
-    /// Until the prompt is left, for this reason.
+    /// No file, for this reason; the history ends with the prompt.
     Nowhere(&'static str),
 }
 
 impl Kept {
-    /// Where it is kept for a store, as the environment says.
+    /// Chooses the location for a store, by the environment.
     pub(crate) fn of_store(encrypted: bool, wanted: bool) -> Self {
         Self::chosen(encrypted, wanted, |name| env::var_os(name))
     }
@@ -49,7 +49,7 @@ impl Kept {
         }
     }
 
-    /// Makes sure that the file is there and only its owner's.
+    /// Creates the file if needed, and restricts it to its owner.
     pub(crate) fn prepare(&self) -> io::Result<Option<&Path>> {
         let Self::In(path) = self else { return Ok(None) };
         grainstore::check_outside(path)
@@ -64,7 +64,7 @@ impl Kept {
         Ok(Some(path))
     }
 
-    /// Forgets what is in the file.
+    /// Empties the file.
     pub(crate) fn clear(&self) -> io::Result<()> {
         match self {
             Self::In(path) if path.exists() => {
@@ -74,7 +74,7 @@ impl Kept {
         }
     }
 
-    /// Where it is, in words.
+    /// Describes the location in a sentence.
     pub(crate) fn told(&self) -> String {
         match self {
             Self::In(path) => format!("what is typed is kept in {}", path.display()),
@@ -85,7 +85,7 @@ impl Kept {
     }
 }
 
-/// Makes a directory, and those above it, that only its owner enters.
+/// Creates a directory and its parents with access for the owner alone.
 fn private_directory(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -93,7 +93,7 @@ fn private_directory(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Opens a file that only its owner reads, from now on where others could before.
+/// Opens a file and restricts it to its owner, even if others had access before.
 pub(crate) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -102,7 +102,7 @@ pub(crate) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result
     Ok(file)
 }
 
-/// Leaves a regular file to its owner alone.
+/// Restricts a regular file to its owner.
 pub(super) fn make_private(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     if file.metadata()?.is_file() {

@@ -1,6 +1,6 @@
-//! Ctrl-C while a statement runs: it is told to stop, and the prompt stays.
+//! Ctrl-C while a statement runs: it cancels the statement, and the prompt continues.
 //!
-//! While a line is edited the terminal hands Ctrl-C to the editor, and no signal is sent.
+//! While a line is edited, the terminal passes Ctrl-C to the line editor and sends no signal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use grainstore::cal::Cancel;
 
 use crate::error::{Code, Error, Result};
 
-/// What Ctrl-C stops.
+/// The handler of Ctrl-C, with the statement it cancels.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupt {
     shared: Arc<Shared>,
@@ -22,7 +22,7 @@ struct Shared {
 }
 
 impl Interrupt {
-    /// Ctrl-C is ours from now on.
+    /// Installs the signal handler for the process.
     pub(crate) fn caught() -> Result<Self> {
         let interrupt = Self::default();
         let shared = Arc::clone(&interrupt.shared);
@@ -33,7 +33,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Runs what can be stopped; it stops at once where Ctrl-C was pressed before it began.
+    /// Runs cancellable work. It is cancelled at once if Ctrl-C was pressed before it began.
     pub(crate) fn during<T>(&self, run: impl FnOnce(Cancel) -> T) -> T {
         let cancel = Cancel::new();
         self.shared.hold(Some(cancel.clone()));
@@ -45,12 +45,12 @@ impl Interrupt {
         done
     }
 
-    /// Whether Ctrl-C was pressed since it was last forgotten.
+    /// Returns `true` if Ctrl-C was pressed since the last reset.
     pub(crate) fn was_pressed(&self) -> bool {
         self.shared.pressed.load(Ordering::SeqCst)
     }
 
-    /// Forgets that Ctrl-C was pressed: what it was meant for is over.
+    /// Resets the pressed state, once all of the input that Ctrl-C was meant for has ended.
     pub(crate) fn forget(&self) {
         self.shared.pressed.store(false, Ordering::SeqCst);
     }

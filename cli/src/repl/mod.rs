@@ -1,13 +1,13 @@
-//! `grain repl`, and `grain` alone on a terminal: statements and dot commands, one after the other.
+//! `grain repl`, and `grain` alone on a terminal: runs statements and dot commands one after the other.
 //!
 //! Modules in the order an entry goes through them:
 //!
-//! - `welcome`: the store, and what is said first. `history`: where what is typed is kept.
-//! - `edit`: the line that is edited, with `place` and `complete` (what Tab offers), `held` (of the
+//! - `welcome`: opens the store and prints the greeting. `history_file`: the history file.
+//! - `editor`: the line editor, with `cursor` and `complete` (completion), `store_values` (values of the
 //!   store), `highlight`.
 //! - `split`: text to entries; `dot`: the table of dot commands.
 //! - `prompt`: runs an entry; `interrupt`: Ctrl-C.
-//! - `table`, `screen`, `pager`: the answer on its way out.
+//! - `table`, `screen`, `pager`: output of the answer.
 
 mod complete;
 mod dot;
@@ -49,23 +49,22 @@ use screen::Screen;
 
 pub(crate) use screen::is_on_terminal;
 
-/// What stands before what is typed.
+/// The prompt string.
 const PROMPT: &str = "grain> ";
-/// Bytes of a statement that is still open; CAL says itself what is wrong with less.
+/// The largest unterminated statement in bytes. A shorter one that is too long for CAL gets the error of CAL.
 const MAX_OPEN: usize = 64 << 10;
 
 /// Ask one statement after the other: the prompt, which `grain` alone opens on a terminal
 ///
-/// Statements end with ; and dot commands stand on a line of their own: .help lists them. From a pipe
-/// each statement is answered in turn, without colours and without a banner; what is refused is told on
-/// stderr, the next is run, and the exit code is that of the first that was refused. The guide is
-/// docs/prompt.md.
+/// Statements end with ; and dot commands stand on a line of their own: .help lists them. From a pipe each
+/// statement is answered in turn, without colours and without a banner; errors go to stderr, the next
+/// statement runs, and the exit code is that of the first error. The guide is docs/prompt.md.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Repl {
     /// Let statements write
     #[arg(long)]
     evolve: bool,
-    /// How grains are shown; a table on a terminal and sml elsewhere if not given
+    /// Format of the grains; a table on a terminal and sml elsewhere if not given
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
     /// Bind $NAME: JSON where VALUE is JSON, else text
@@ -115,12 +114,13 @@ impl Repl {
     }
 }
 
-/// Asks a person until they leave.
+/// Runs the prompt on a terminal until the user leaves.
 fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
     let help =
         Help { held: Newest::of(session), bound: Vec::new(), colours: prompt.screen.colours };
     let mut editor = editor(help)?;
-    // The editor takes SIGINT for itself when it is made, and has no need of it while nothing is edited.
+    // The line editor installs its SIGINT handler when it is created, and needs it only while a line is
+    // edited.
     prompt.screen.interrupt = Interrupt::caught()?;
     let kept = prompt.kept.prepare().and_then(|path| {
         let path = path.map(std::path::Path::to_owned);
@@ -147,14 +147,14 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
         let mut text = line.clone().into_bytes();
         text.push(b'\n');
         let (mut entries, rest) = split::entries(&text);
-        // A terminal that cannot be edited on sends lines that are not whole.
+        // A terminal that cannot edit lines may return an incomplete entry.
         entries.extend(split::last(&text, rest));
         let is_kept = !entries.is_empty() && line.len() <= MAX_OPEN;
         if is_kept
             && editor.add_history_entry(line.as_str()).unwrap_or(false)
             && let Some(path) = &kept
         {
-            // What cannot be kept is no reason not to be answered.
+            // A history that cannot be written must not prevent the answer.
             let _ = editor.append_history(path);
         }
         prompt.screen.interrupt.forget();
@@ -172,7 +172,7 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
     }
 }
 
-/// Runs what comes from a pipe, each statement as soon as it is whole.
+/// Runs statements from a pipe, each as soon as it is complete.
 fn piped(mut prompt: Prompt) -> Result<()> {
     let mut stdin = io::stdin().lock();
     let (mut buffer, mut text) = (Vec::new(), Vec::new());

@@ -1,5 +1,4 @@
-//! Long answers, screen by screen: through $PAGER, through `less` where that is there, else by our
-//! own hand.
+//! Paging of long answers: by $PAGER, by `less` if there is one, else by a simple built-in pager.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -11,12 +10,13 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::error::Result;
 
-/// The pager that is tried where none is named.
+/// The default pager.
 const USUAL: &str = "less";
-/// What it is told where nobody tells it: colours as they are, nothing cleared.
+/// Default options of `less`: quit if the text fits one screen, pass colours through, do not clear the
+/// screen.
 const USUAL_OPTIONS: &str = "FRX";
 
-/// Shows a text.
+/// Shows a text in a pager.
 pub(crate) fn page(text: &str, columns: u16, rows: u16) -> Result<()> {
     let named = env::var_os("PAGER");
     let shown = match named.as_deref().and_then(|named| named.to_str()) {
@@ -27,8 +27,8 @@ pub(crate) fn page(text: &str, columns: u16, rows: u16) -> Result<()> {
     if shown { Ok(()) } else { by_hand(text, columns, rows) }
 }
 
-/// Hands a text to a program; whether there is such a program. It may be left before the end, and
-/// keeps no history of what is looked for in the text.
+/// Pipes a text to a program; false if it could not be run. The program may exit before it has read all, and
+/// `less` is told to keep no history of searches, which may contain stored text.
 fn through(program: &mut Command, text: &str) -> bool {
     if env::var_os("LESS").is_none() {
         program.env("LESS", USUAL_OPTIONS);
@@ -43,11 +43,11 @@ fn through(program: &mut Command, text: &str) -> bool {
             return false;
         }
     }
-    // A shell that finds no such program says so, and with 127.
+    // A shell exits with 127 if it finds no such program.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// Shows a screen, and asks whether to go on.
+/// Shows the text screen by screen, with a question between screens.
 fn by_hand(text: &str, columns: u16, rows: u16) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     let screens = screens(&lines, columns, rows);
@@ -73,7 +73,7 @@ fn by_hand(text: &str, columns: u16, rows: u16) -> Result<()> {
     Ok(())
 }
 
-/// Lines, as many as fit the screen with a line below them.
+/// Splits lines into screens, each with one row left for the question.
 fn screens<'t, 'l>(lines: &'l [&'t str], columns: u16, rows: u16) -> Vec<&'l [&'t str]> {
     let room = usize::from(rows.saturating_sub(1).max(1));
     let columns = usize::from(columns.max(1));

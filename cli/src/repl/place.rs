@@ -1,32 +1,32 @@
-//! Where the cursor stands in a statement, and what could be written there.
+//! The syntactic context of the cursor in a statement, and what may be written there.
 //!
-//! It reads the pieces before the cursor and knows which word calls for what. What the words are is
-//! asked of the language's own tables by whoever completes.
+//! It looks at the pieces before the cursor and knows which word calls for what. The completion takes the
+//! words themselves from the tables of the language.
 
 use std::collections::BTreeSet;
 
 use grainstore::cal::{Piece, PieceKind, scan};
 
-/// What a place calls for.
+/// The kind of text expected at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Nothing that could be offered.
+    /// No completion.
     Nothing,
-    /// One of these words of the grammar.
+    /// One of these keywords.
     Keywords(&'static [&'static str]),
-    /// One of these clauses, those aside that stand already or cannot stand yet.
+    /// One of these clauses: those that may follow, without those that are there already.
     Clauses(Vec<&'static str>),
     /// A grain type in the plural, or a clause.
     Plural,
     /// A grain type in the singular.
     Singular,
-    /// What DESCRIBE tells about.
+    /// A target of DESCRIBE.
     Described,
     /// A field of the named type.
     Field(Option<String>),
-    /// A field ORDER BY takes.
+    /// A field for ORDER BY.
     Sortable,
-    /// A field GROUP BY takes.
+    /// A field for GROUP BY.
     Groupable,
     /// An option of WITH.
     Options,
@@ -36,27 +36,27 @@ pub(crate) enum Wanted {
     Format,
     /// An option of STREAM.
     Streamed,
-    /// A source of an ASSEMBLE: in parentheses, or one of these LETs.
+    /// A source of an ASSEMBLE: a RECALL in parentheses, or one of these LETs.
     Source(BTreeSet<String>),
     /// A variable of a template.
     Variable,
     /// One of these labels or names.
     Names(BTreeSet<String>),
-    /// In a text: what a field holds.
+    /// A value of this field, in quotes.
     ValueOf(String),
 }
 
-/// What stands before the cursor, and what it could become.
+/// The word at the cursor, and what is expected there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Where the word begins that is being written.
+    /// Byte offset at which the word begins.
     pub(crate) start: usize,
-    /// Whether it stands in quotes.
+    /// True if it is in quotes.
     pub(crate) quoted: bool,
     pub(crate) wanted: Wanted,
 }
 
-/// What a statement begins with.
+/// Keywords that begin a statement.
 pub(crate) const STARTS: &[&str] = &[
     "RECALL",
     "ASSEMBLE",
@@ -72,7 +72,7 @@ pub(crate) const STARTS: &[&str] = &[
     "REVERT",
     "DEFINE",
 ];
-/// The clauses of RECALL.
+/// Clauses and stages of RECALL.
 pub(crate) const CLAUSES: &[&str] = &[
     "WHERE",
     "AND",
@@ -98,34 +98,34 @@ pub(crate) const CLAUSES: &[&str] = &[
     "HASHES",
     "CONTRADICTIONS",
 ];
-/// Those that stand once in a RECALL. IN and BETWEEN are also of conditions, and stages may come again.
+/// Clauses that a RECALL has at most once. IN and BETWEEN also occur in conditions, and stages may repeat.
 const ONCE: &[&str] =
     &["WHERE", "ABOUT", "LIKE", "SINCE", "THREAD", "RECENT", "WITH", "AS", "CONTRADICTIONS"];
-/// What joins two queries in parentheses.
+/// Operators between two queries in parentheses.
 const JOINS: &[&str] = &["UNION", "INTERSECT", "EXCEPT"];
-/// The stages behind a pipe.
+/// Stages after a pipe.
 const STAGES: &[&str] = &[
     "SELECT", "PROJECT", "ORDER", "GROUP", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS",
     "OBJECTS", "HASHES",
 ];
-/// The clauses of ASSEMBLE.
+/// Clauses of ASSEMBLE.
 const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
-/// The clauses of ADD, SUPERSEDE and REVERT.
+/// Clauses of ADD, SUPERSEDE and REVERT.
 const EVOLVING: &[&str] = &["SET", "REASON"];
-/// The parts of a template.
+/// Parts of a template definition.
 const OF_TEMPLATE: &[&str] =
     &["EXTENDS", "HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
-/// Those of one in braces.
+/// Sections of a template in braces.
 const SECTIONS: &[&str] =
     &["HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
-/// The clauses of HISTORY.
+/// Clauses of HISTORY.
 const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
-/// What a BATCH holds.
+/// Statements that a BATCH may contain.
 const READS: &[&str] = &["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
-/// What stands behind a field.
+/// Operators after a field of a condition, apart from comparison signs.
 const TESTS: &[&str] = &["IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
 
-/// The place at the end of `before`, the text up to the cursor.
+/// Returns the context at the end of `before`, the text up to the cursor.
 pub(crate) fn place(before: &str) -> Place {
     let mut pieces = scan(before);
     let touched = pieces.pop_if(|piece| {
@@ -153,7 +153,7 @@ pub(crate) fn place(before: &str) -> Place {
     Place { start, quoted, wanted }
 }
 
-/// Where the name begins of the tag that is being written at the end of the text of a template.
+/// Returns the offset of the name in the template tag that is being written at the end of `text`.
 fn tag(text: &str) -> Option<usize> {
     let opens = text.rfind("{{")?.saturating_add(2);
     let name = text.get(opens..)?.trim_start_matches(['#', '^', '/', ' ']);
@@ -172,7 +172,7 @@ impl<'l> Line<'l> {
         self.text.get(piece.range.clone()).unwrap_or_default()
     }
 
-    /// The text of the piece `back` places before the cursor, in upper case where it is a keyword.
+    /// Returns the kind and text of the piece `back` positions before the cursor; keywords in upper case.
     fn back(&self, back: usize) -> Option<(PieceKind, String)> {
         let at = self.pieces.len().checked_sub(back)?;
         let piece = self.pieces.get(at)?;
@@ -184,7 +184,7 @@ impl<'l> Line<'l> {
         Some((piece.kind, text))
     }
 
-    /// What may stand here outside of a text.
+    /// Returns what is expected outside quotes.
     fn word(&self) -> Wanted {
         let Some((kind, last)) = self.back(1) else { return Wanted::Keywords(STARTS) };
         if let Some(wanted) = self.in_braces(&last) {
@@ -239,7 +239,7 @@ impl<'l> Line<'l> {
         }
     }
 
-    /// What goes on with a list.
+    /// Returns what is expected after a comma.
     fn in_list(&self) -> Wanted {
         match self.governing().as_str() {
             "SELECT" | "SET" => Wanted::Field(self.named_type()),
@@ -249,7 +249,8 @@ impl<'l> Line<'l> {
         }
     }
 
-    /// What the braces around the cursor call for, behind `last`: those of STREAM and of a template.
+    /// Returns what is expected in the braces around the cursor, after `last`: those of STREAM and of a
+    /// template.
     fn in_braces(&self, last: &str) -> Option<Wanted> {
         let mut depth = 0_usize;
         let opens = self.pieces.iter().rposition(|piece| {
@@ -289,7 +290,7 @@ impl<'l> Line<'l> {
         }
     }
 
-    /// The clauses of the statement that is being written.
+    /// Returns the clauses that may follow in the statement at the cursor.
     fn clauses(&self) -> Wanted {
         let open = self.open();
         let recall = open.iter().rposition(|piece| self.is(piece, "RECALL"));
@@ -307,7 +308,7 @@ impl<'l> Line<'l> {
         }
     }
 
-    /// What may go on with a RECALL of these pieces.
+    /// Returns the clauses that may follow in a RECALL of these pieces.
     fn of_recall(&self, pieces: &[&Piece]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let joins = stands("WHERE") || stands("BETWEEN");
@@ -317,7 +318,8 @@ impl<'l> Line<'l> {
         Wanted::Clauses(CLAUSES.iter().copied().filter(fits).collect())
     }
 
-    /// What may go on with an ASSEMBLE of these pieces: FOR and FROM first, then each clause once.
+    /// Returns the clauses that may follow in an ASSEMBLE of these pieces: FOR and FROM first, then each
+    /// clause once.
     fn of_assemble(&self, pieces: &[&Piece]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let sourced = stands("FROM");
@@ -328,7 +330,7 @@ impl<'l> Line<'l> {
         Wanted::Clauses(ASSEMBLY.iter().copied().filter(fits).collect())
     }
 
-    /// The pieces since the last semicolon, as far as they are in the parentheses around the cursor.
+    /// Returns the pieces since the last semicolon, limited to the parentheses around the cursor.
     fn open(&self) -> Vec<&Piece> {
         let mut open = Vec::new();
         let mut depth = 0_usize;
@@ -348,7 +350,8 @@ impl<'l> Line<'l> {
         open
     }
 
-    /// The first keyword since the last semicolon that is a statement, EXPLAIN aside.
+    /// Returns the keyword that begins the statement, without EXPLAIN and the version; empty if there is
+    /// none.
     fn head(&self) -> String {
         let semicolon = |piece: &Piece| piece.kind == PieceKind::Semicolon;
         let from = self.pieces.iter().rposition(semicolon).map_or(0, |at| at.saturating_add(1));
@@ -358,7 +361,7 @@ impl<'l> Line<'l> {
         heads.next().map(|piece| self.text_of(piece).to_ascii_uppercase()).unwrap_or_default()
     }
 
-    /// The last clause keyword in the parentheses around the cursor.
+    /// Returns the last clause keyword in the parentheses around the cursor; empty if there is none.
     fn governing(&self) -> String {
         let open = self.open();
         let governs = |piece: &&&Piece| {
@@ -377,22 +380,22 @@ impl<'l> Line<'l> {
         piece.kind == PieceKind::Keyword && self.text_of(piece).eq_ignore_ascii_case(keyword)
     }
 
-    /// Whether this is the `=` of a LET.
+    /// Returns `true` if the `=` before the cursor is that of a LET.
     fn is_let(&self) -> bool {
         self.back(3).is_some_and(|(_, word)| word == "LET")
     }
 
-    /// Whether the name before the cursor is the field of a condition.
+    /// Returns `true` if the name before the cursor is the field of a condition.
     fn stands_in_condition(&self) -> bool {
         self.back(2).is_some_and(|(_, word)| matches!(word.as_str(), "WHERE" | "AND"))
     }
 
-    /// The type behind the RECALL or ADD that the cursor is in.
+    /// Returns the type named by the RECALL or ADD around the cursor.
     fn named_type(&self) -> Option<String> {
         self.type_in(&self.open())
     }
 
-    /// The type behind the last RECALL or ADD of these.
+    /// Returns the type named by the last RECALL or ADD among these pieces.
     fn type_in(&self, pieces: &[&Piece]) -> Option<String> {
         let names = |piece: &&Piece| self.is(piece, "RECALL") || self.is(piece, "ADD");
         let at = pieces.iter().rposition(names)?;
@@ -402,21 +405,21 @@ impl<'l> Line<'l> {
         named.map(|piece| self.text_of(piece).to_owned())
     }
 
-    /// The names that stand before a colon.
+    /// Returns the names before a colon.
     fn labels(&self) -> BTreeSet<String> {
         let pairs = self.pieces.iter().zip(self.pieces.iter().skip(1));
         let labelled = pairs.filter(|(_, colon)| self.text_of(colon) == ":");
         labelled.map(|(name, _)| self.text_of(name).to_owned()).collect()
     }
 
-    /// What the LETs bind, with its dollar.
+    /// Returns the names of the LETs, with the dollar sign.
     fn lets(&self) -> BTreeSet<String> {
         let pairs = self.pieces.iter().zip(self.pieces.iter().skip(1));
         let bound = pairs.filter(|(before, _)| self.is(before, "LET"));
         bound.map(|(_, name)| self.text_of(name).to_owned()).collect()
     }
 
-    /// What a text here is a value of.
+    /// Returns the field whose value a string at the cursor is.
     fn value(&self) -> Wanted {
         let passes = |piece: &&Piece| match piece.kind {
             PieceKind::Mark | PieceKind::Text | PieceKind::Number => true,

@@ -1,4 +1,4 @@
-//! What each place of a statement calls for.
+//! Tests of the expectation at each position of a statement.
 
 use grainstore::cal::vocabulary;
 
@@ -12,12 +12,12 @@ fn names(names: &[&str]) -> Wanted {
     Wanted::Names(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// The clauses of a RECALL but these.
+/// The clauses of a RECALL without these.
 fn clauses(gone: &[&str]) -> Wanted {
     Wanted::Clauses(CLAUSES.iter().copied().filter(|word| !gone.contains(word)).collect())
 }
 
-/// The clauses of an ASSEMBLE behind its sources but these.
+/// The clauses of an ASSEMBLE after its sources without these.
 fn assembly(gone: &[&str]) -> Wanted {
     let behind = ["BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
     Wanted::Clauses(behind.into_iter().filter(|word| !gone.contains(word)).collect())

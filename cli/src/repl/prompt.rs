@@ -1,7 +1,6 @@
-//! What runs behind the prompt: statements and dot commands on one session, and what was chosen for
-//! them.
+//! The runner of statements and dot commands, with the session and the settings of the prompt.
 //!
-//! It does not know where they come from: a person, a pipe or a file.
+//! It does not depend on the origin of an entry: a terminal, a pipe or a file.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -26,12 +25,12 @@ use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
 
-/// Bytes of a file that `.read` takes.
+/// The largest file that `.read` takes, in bytes.
 const MAX_FILE: usize = 4 << 20;
-/// Files that read each other.
+/// The deepest nesting of files that `.read` each other.
 const MAX_DEPTH: usize = 8;
 
-/// What was chosen.
+/// The settings of the prompt.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
@@ -42,30 +41,30 @@ pub(crate) struct Settings {
     pub(crate) now: Option<EpochMs>,
 }
 
-/// Whether the prompt stays.
+/// The next action of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Stays,
-    /// And what was typed is to be forgotten.
+    /// Continues, and clears the history of typed lines.
     Forgets,
     Leaves,
 }
 
-/// A session, its choices and its screen.
+/// A session with its settings and its screen.
 pub(crate) struct Prompt {
     pub(crate) globals: Globals,
     pub(crate) session: Session,
     pub(crate) settings: Settings,
     pub(crate) screen: Screen,
     pub(crate) kept: Kept,
-    /// Files that are being read.
+    /// The number of files being read, nested in each other.
     pub(crate) depth: usize,
 }
 
 impl Prompt {
     /// Runs one entry.
     pub(crate) fn run(&mut self, entry: &Entry) -> Result<Flow> {
-        // A statement that is short may end before it looks whether to stop.
+        // A short statement may end before it polls for cancellation.
         if self.screen.interrupt.was_pressed() {
             let hint = "run it again if it is still wanted";
             return Err(Error::new(Code::Cancelled, "stopped by Ctrl-C", hint));
@@ -90,10 +89,10 @@ impl Prompt {
         Ok(())
     }
 
-    /// The plan of a statement, where it has one: what is wrong with it is told when it runs.
+    /// Shows the plan of a statement, if it has one. Errors are shown when the statement runs.
     fn explain(&mut self, text: &[u8]) {
         if let Ok(plan) = self.ask(&explaining(text)) {
-            // A plan that cannot be written is followed by an answer that cannot be written either.
+            // If the plan cannot be written, the answer fails in the same way.
             let _ = self.answer(&plan);
         }
     }
@@ -116,7 +115,7 @@ impl Prompt {
                 piece.kind == PieceKind::Parameter && text.strip_prefix('$') == Some(name)
             })
         };
-        // What a statement says itself goes before the mode.
+        // A format in the statement has precedence over the mode.
         let own = told("AS") || told("FORMAT");
         let format = match self.settings.mode {
             Mode::As(format) if !own && !self.globals.json && gives_text(text) => Some(format),
@@ -136,7 +135,7 @@ impl Prompt {
         answer.map_err(|error| error.with_hint_for(READS_ONLY, "start the prompt with --evolve"))
     }
 
-    /// Shows an answer as the mode says.
+    /// Shows an answer in the mode of the settings.
     fn answer(&mut self, response: &Response) -> Result<()> {
         let width = self.screen.width();
         let tables = self.settings.mode == Mode::Table;
@@ -156,7 +155,7 @@ impl Prompt {
         })
     }
 
-    /// Shows what is written, and tells what is noted.
+    /// Shows the output of `write`, and its notes on stderr.
     fn shown(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         let written = write(&mut Output::new(&mut out, &mut notes, self.globals.json));
@@ -208,7 +207,7 @@ impl Prompt {
         Ok(Flow::Stays)
     }
 
-    /// Tells what holds now: on a terminal always, else where it was asked for.
+    /// Shows a setting: on a terminal always, else only if it was asked for.
     fn told(&mut self, what: &str, asked: bool) -> Result<()> {
         if asked || self.screen.interactive {
             self.shown(|output| output.line(what))
@@ -245,7 +244,7 @@ impl Prompt {
         Ok(())
     }
 
-    /// Runs what stands in a file, up to the first that is refused.
+    /// Runs the entries of a file, up to the first error.
     fn read(&mut self, path: &str) -> Result<Flow> {
         if self.depth >= MAX_DEPTH {
             let message = format!("{path} is read by files that read each other");
@@ -273,20 +272,20 @@ impl Prompt {
     }
 }
 
-/// Whether a format can act on the answer of a statement; of one that does not read nobody knows.
+/// Returns `true` if a format applies to the answer of a statement, or if the statement does not parse.
 fn gives_text(text: &[u8]) -> bool {
     let Ok(source) = grainstore::cal::Source::read_bytes(text) else { return true };
     source.statement().map_or(true, |statement| statement.gives_text())
 }
 
-/// A statement asking for the plan of another.
+/// Returns the EXPLAIN of a statement, after its LETs.
 fn explaining(statement: &[u8]) -> Vec<u8> {
     let (lets, body) =
         statement.split_at_checked(split::body(statement)).unwrap_or((b"", statement));
     [lets, b"EXPLAIN ", body].concat()
 }
 
-/// An answer as a table where it is a list, else as lines.
+/// Writes an answer as a table if it is a list, else as lines.
 fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
     if let Answer::Batch { batch } = answer {
         for (at, (label, slot)) in batch.0.iter().enumerate() {
@@ -311,7 +310,7 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
     }
 }
 
-/// How many grains are shown; nothing is said of none, which is said already.
+/// Returns the number of grains shown, in words; `None` for no grains, which is reported elsewhere.
 fn counted(shown: usize, total: Option<u64>) -> Option<String> {
     let shown = u64::try_from(shown).unwrap_or(u64::MAX);
     match (shown, total) {

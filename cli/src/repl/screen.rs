@@ -1,6 +1,6 @@
-//! Where answers go: the terminal, a pipe, or a file that `.output` names.
+//! The output of answers: to the terminal, a pipe, or the file of `.output`.
 //!
-//! On a terminal nothing that is stored can steer it, and what is longer than the screen is paged.
+//! Control characters in stored text are escaped on a terminal, and text longer than the screen is paged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -16,18 +16,18 @@ use super::pager;
 use crate::error::{Code, Error, Result};
 use crate::text::harmless;
 
-/// Columns and rows where nobody says how many there are.
+/// Default columns and rows.
 const USUAL: (u16, u16) = (80, 24);
 
-/// Where answers go.
+/// The output of answers.
 pub(crate) struct Screen {
-    /// Whether a person looks at it.
+    /// True if it is a terminal.
     pub(crate) interactive: bool,
     pub(crate) colours: bool,
-    /// Whether long answers are paged.
+    /// True if long answers are paged.
     pub(crate) pages: bool,
     pub(crate) interrupt: Interrupt,
-    /// The file in its place.
+    /// The file of `.output`, in place of stdout.
     file: Option<File>,
 }
 
@@ -42,12 +42,12 @@ impl Screen {
         }
     }
 
-    /// Columns of a line.
+    /// Returns the columns of a line.
     pub(crate) fn width(&self) -> u16 {
         size().0
     }
 
-    /// Puts answers into a file from now on, or here again. The file is its owner's alone.
+    /// Redirects answers to a private file, or back to stdout.
     pub(crate) fn divert(&mut self, path: Option<&str>) -> Result<()> {
         let open = |path: &str| {
             grainstore::check_outside(Path::new(path))?;
@@ -79,14 +79,14 @@ impl Screen {
         self.lines(&text)
     }
 
-    /// Tells what stands beside an answer.
+    /// Writes notes to stderr.
     pub(crate) fn tell(&self, notes: &str) {
         if !notes.is_empty() {
             let _ = io::stderr().write_all(notes.as_bytes());
         }
     }
 
-    /// Tells of an error.
+    /// Writes an error to stderr.
     pub(crate) fn tell_error(&self, error: &Error, json: bool) {
         let mut told = Vec::new();
         let _ = error.write(&mut told, json);
@@ -112,8 +112,8 @@ impl Screen {
     }
 }
 
-/// An empty file of its owner's alone: a new one, or the regular one of this name. What a link, a pipe or a
-/// device stands for is somebody else's, and stays as it is.
+/// Opens an empty private file: a new one, or an existing regular file of this name. A link, a pipe or a
+/// device is refused and left unchanged, since it may lead to a file of another user.
 fn into(path: &Path) -> io::Result<File> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -140,7 +140,7 @@ fn into(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether what was opened is what was looked at: a link may have come between.
+/// Returns `true` if the opened file is the one that was examined; a link may have replaced it in between.
 #[cfg(unix)]
 fn is_same(seen: &fs::Metadata, opened: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -159,18 +159,18 @@ fn has_other_names(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Elsewhere files have no numbers that can be compared.
+/// Returns `true` for any regular file: other systems have no file numbers to compare.
 #[cfg(not(unix))]
 fn is_same(_: &fs::Metadata, opened: &fs::Metadata) -> bool {
     opened.is_file()
 }
 
-/// Whether a person types and looks.
+/// Returns `true` if stdin and stdout are a terminal.
 pub(crate) fn is_on_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Columns and rows of the terminal; without one, what COLUMNS says.
+/// Returns the columns and rows of the terminal; without one, the columns of COLUMNS.
 fn size() -> (u16, u16) {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     match terminal_size() {
@@ -179,7 +179,7 @@ fn size() -> (u16, u16) {
     }
 }
 
-/// The rows a text takes.
+/// Returns the rows that a text takes on the terminal.
 fn height(text: &str, columns: u16) -> usize {
     let columns = usize::from(columns.max(1));
     text.lines().map(|line| line.width().div_ceil(columns).max(1)).sum()

@@ -1,27 +1,27 @@
-//! What was typed, or read, cut into what is run: statements that end with `;`, and lines that begin
-//! with a dot.
+//! Splits input into entries: statements that end with `;`, and lines that begin with a dot.
 //!
-//! It works on bytes, since input need not be UTF-8, and knows of the language only what a semicolon
-//! can stand in: texts, comments, templates, and LETs, which belong to the statement behind them.
+//! It works on bytes, since input need not be UTF-8. Of the language it knows only where a semicolon does not
+//! end a statement: in strings, comments, templates, and after a LET, which belongs to the statement after
+//! it.
 
 use std::ops::Range;
 
 use grainstore_sml::{Section, body_end};
 
-/// Words that work without their dot when they stand alone, since everybody types them once.
+/// Commands that work without their dot when they stand alone.
 const BARE: [&str; 3] = ["help", "exit", "quit"];
 
-/// One thing to run.
+/// A statement or dot command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A line beginning with a dot, or one of the words that need none, and which line it is, from 0.
+    /// A dot command, with the dot added if it was written without; and its line, from 0.
     Dot(String, usize),
     /// A statement without its semicolon, and the line it begins on, from 0.
     Statement(Vec<u8>, usize),
 }
 
 impl Entry {
-    /// The line it begins on, from 0.
+    /// Returns the line it begins on, from 0.
     pub(crate) fn line(&self) -> usize {
         match self {
             Self::Dot(_, line) | Self::Statement(_, line) => *line,
@@ -29,7 +29,7 @@ impl Entry {
     }
 }
 
-/// The entries that are whole in a text, and where the rest begins.
+/// Returns the complete entries of a text, and the offset of the rest.
 pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
     let mut found = Vec::new();
     let (mut from, mut line) = (0, 0_usize);
@@ -44,20 +44,20 @@ pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
     (found, from)
 }
 
-/// The statement in what is left when nothing follows any more; none where there is none.
+/// Returns the unterminated statement at the end of the input; `None` if there is none.
 pub(crate) fn last(text: &[u8], from: usize) -> Option<Entry> {
     let start = skip_blank(text, from);
     let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
     Some(Entry::Statement(rest.trim_ascii_end().to_vec(), lines(text, 0, start)))
 }
 
-/// Whether nothing of a text waits for more.
+/// Returns `true` if a text has no incomplete entry.
 pub(crate) fn is_finished(text: &str) -> bool {
     let (_, from) = entries(format!("{text}\n").as_bytes());
     skip_blank(text.as_bytes(), from) >= text.len()
 }
 
-/// Where EXPLAIN stands in a statement: before what its LETs serve.
+/// Returns the offset at which EXPLAIN is inserted in a statement: after its LETs.
 pub(crate) fn body(statement: &[u8]) -> usize {
     let mut from = 0;
     while let Some(end) = semicolon(statement, from) {
@@ -67,8 +67,8 @@ pub(crate) fn body(statement: &[u8]) -> usize {
     skip_version(statement, start)
 }
 
-/// The next entry, its line counted from here, and where it ends; only the end where there is nothing
-/// but a semicolon.
+/// Returns the next entry, with its line counted from `from`, and the offset after it. Of an empty statement
+/// only the offset.
 fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
     let start = skip_blank(text, from);
     if let Some((line, end)) = dot(text, start) {
@@ -88,7 +88,7 @@ fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
     }
 }
 
-/// The dot command that begins here, up to the end of its line.
+/// Returns the dot command that begins here, and the offset after its line.
 fn dot(text: &[u8], start: usize) -> Option<(String, usize)> {
     let rest = text.get(start..)?;
     let length = rest.iter().position(|byte| *byte == b'\n')?;
@@ -102,10 +102,10 @@ fn dot(text: &[u8], start: usize) -> Option<(String, usize)> {
     line.starts_with('.').then(|| (line.to_owned(), end))
 }
 
-/// The place of the next semicolon outside texts, comments and templates.
+/// Returns the offset of the next semicolon outside strings, comments and templates.
 fn semicolon(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    // Whether a word stands before this that starts a section of a template, or one that a name follows.
+    // True if the word before begins a section of a template, and if a name follows it.
     let (mut is_section, mut names) = (false, false);
     loop {
         match text.get(at)? {
@@ -136,14 +136,14 @@ fn semicolon(text: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// The place behind a word of the language.
+/// Returns the offset after a word.
 fn after_word(text: &[u8], from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     from.saturating_add(rest.iter().take_while(is_part).count())
 }
 
-/// The place behind the closing quote of a text.
+/// Returns the offset after the closing quote of a string.
 fn after_text(text: &[u8], quote: usize) -> Option<usize> {
     let mut at = quote.saturating_add(1);
     loop {
@@ -161,7 +161,7 @@ fn after_line(text: &[u8], from: usize) -> usize {
     length.map_or(text.len(), |length| from.saturating_add(length).saturating_add(1))
 }
 
-/// The first byte that is neither blank nor in a comment.
+/// Returns the offset of the first byte that is neither white space nor in a comment.
 fn skip_blank(text: &[u8], from: usize) -> usize {
     let mut at = from;
     loop {
@@ -173,14 +173,14 @@ fn skip_blank(text: &[u8], from: usize) -> usize {
     }
 }
 
-/// Whether what begins here is a LET.
+/// Returns `true` if a LET begins here.
 fn is_let(text: &[u8], from: usize) -> bool {
     let start = skip_version(text, skip_blank(text, from));
     let found = word(text, start);
     text.get(found).is_some_and(|word| word.eq_ignore_ascii_case(b"LET"))
 }
 
-/// The place behind `CAL/1`, if that stands here.
+/// Returns the offset after `CAL/1`, if that begins here.
 fn skip_version(text: &[u8], from: usize) -> usize {
     let head = word(text, from);
     let names_cal = text.get(head.clone()).is_some_and(|word| word.eq_ignore_ascii_case(b"CAL"));
@@ -196,7 +196,7 @@ fn word(text: &[u8], from: usize) -> Range<usize> {
     from..from.saturating_add(length)
 }
 
-/// Ends of lines between two places.
+/// Counts the line ends between two offsets.
 fn lines(text: &[u8], from: usize, to: usize) -> usize {
     let between = text.get(from..to).unwrap_or_default();
     between.iter().filter(|byte| **byte == b'\n').count()

@@ -1,7 +1,6 @@
 //! Answers as tables that fit the terminal.
 //!
-//! Widths are those a terminal gives the characters; what stored text could steer it with is gone
-//! before anything is measured.
+//! Column widths are display widths; control characters of stored text are escaped before they are measured.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +12,14 @@ use crate::ask::UNREVIEWED;
 use crate::shape::{says, standing};
 use crate::text::{iso, printable};
 
-/// Lines a row takes at most; what is longer ends in dots.
+/// The most lines of a row; longer text is cut with dots.
 const ROW_LINES: usize = 4;
-/// The narrowest table: below, columns would have no room at all.
+/// The smallest width of a table, below which columns would have no room.
 const NARROWEST: u16 = 32;
-/// Digits of an address that tell grains apart, and which CAL and `grain get` take.
+/// Digits of an address that are shown: enough to tell grains apart, and as many as CAL and `grain get` need.
 const DIGITS: usize = 8;
 
-/// An answer as a table of at most this width; none where it is no list.
+/// Renders an answer as a table of at most this width; `None` if it is not a list.
 pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
     let rows = match answer {
         Answer::Grains(Grains { formatted: None, results, .. }) if results.is_empty() => {
@@ -36,7 +35,7 @@ pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
     Some(drawn(rows, width))
 }
 
-/// Rows under their heading, the first of them.
+/// Renders rows as a table; the first is the heading.
 pub(crate) fn drawn(rows: Vec<Vec<String>>, width: u16) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
@@ -82,12 +81,12 @@ fn of_grains(results: &[ResultRow]) -> Vec<Vec<String>> {
     rows
 }
 
-/// A row with what it has before and behind the rest.
+/// Adds an optional first and last cell to a row.
 fn beside(cells: Vec<String>, first: Option<String>, last: Option<String>) -> Vec<String> {
     first.into_iter().chain(cells).chain(last).collect()
 }
 
-/// Time to the minute: the rest is in `.mode json`.
+/// Formats a time to the minute; `.mode json` has the rest.
 fn date(time: grainstore::EpochMs) -> String {
     let told = iso(time);
     told.get(..16).map_or(told.clone(), |minute| minute.replace('T', " "))
@@ -133,7 +132,7 @@ fn of_changes(changes: &[Change]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(changes.iter().map(row)).collect()
 }
 
-/// A value in a cell: texts as they are, anything else as JSON.
+/// Returns the text of a cell: strings as they are, other values as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),

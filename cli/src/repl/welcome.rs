@@ -1,4 +1,4 @@
-//! The store of a prompt, and what is said first: where somebody is, and what they could try.
+//! Opens the store of a prompt, and prints the greeting: the store, and a statement to try.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,21 +14,22 @@ use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::text::printable;
 
-/// What somebody could ask the week of the demo.
+/// The statement to try in the demo.
 const OF_THE_WEEK: &str =
     r#"ASSEMBLE FOR "Monday morning" FROM (RECALL beliefs ABOUT "Clementine") BUDGET 300 tokens;"#;
-/// What somebody could write into an empty store.
+/// The statement to try in an empty store.
 const TO_BEGIN: &str = r#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = "tea" REASON "first";"#;
 
 /// An open store.
 pub(crate) struct Opened {
     pub(crate) session: Session,
     name: String,
-    /// The directory of the demo, which goes with the prompt.
+    /// The temporary directory of the demo, deleted with the prompt.
     week: Option<TempDir>,
 }
 
-/// Opens the store of the options, or the week of the demo. Where there is no store, a person is asked.
+/// Opens the store of the options, or the demo. On a terminal, the user is asked what to do if there is no
+/// store.
 pub(crate) fn open(context: &Context<'_>, demo: bool, interactive: bool) -> Result<Opened> {
     if demo {
         return open_week();
@@ -53,7 +54,7 @@ fn named(context: &Context<'_>, session: Session) -> Opened {
     Opened { session, name: context.globals.store.display().to_string(), week: None }
 }
 
-/// Asks what to do where there is no store.
+/// Asks what to do if there is no store.
 fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
     let mut out = io::stdout();
     let store = context.globals.store.display().to_string();
@@ -72,7 +73,7 @@ fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
     }
 }
 
-/// Says where somebody is and what they could try.
+/// Prints the greeting: the store, and a statement to try.
 pub(crate) fn greet(opened: &Opened, prompt: &Prompt) {
     let grains = opened.session.store().stats().map_or(0, |stats| stats.grains);
     let mut told =
@@ -91,6 +92,6 @@ pub(crate) fn greet(opened: &Opened, prompt: &Prompt) {
         }
     };
     let tried = if prompt.screen.colours { painted(&tried, BOLD) } else { tried };
-    // When nobody reads the terminal there is nobody to greet.
+    // A terminal that cannot be written to needs no greeting.
     let _ = writeln!(io::stdout(), "{told}Try: {tried}");
 }

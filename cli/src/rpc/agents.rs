@@ -1,5 +1,5 @@
-//! Methods about agents and their conversations: `thread`, `owner`, `capabilities`, `handoffs`; and
-//! `latest`, what is held of a subject now or was then.
+//! Methods about agents and conversations: `thread`, `owner`, `capabilities`, `handoffs`; and `latest`, the
+//! grain in force for a subject and relation now or at a time.
 
 use grainstore::AsOf;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::host::Host;
 use super::params::{self, address, time};
 use crate::shape::Version;
 
-/// `thread`: by one of its messages, its session, or a state that remembers it.
+/// Parameters of `thread`: one of its messages, its session, or a state that remembers it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Thread {
@@ -37,7 +37,7 @@ pub(crate) fn thread(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     Answer::of(&thread)
 }
 
-/// `owner`.
+/// Parameters of `owner`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Owner {
@@ -49,7 +49,7 @@ pub(crate) fn owner(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     Answer::of(&host.session()?.owner(&params.agent)?)
 }
 
-/// `capabilities`: of an agent, or by the name of a capability or tool.
+/// Parameters of `capabilities`: an agent, or the name of a capability or tool.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Capabilities {
@@ -68,7 +68,7 @@ pub(crate) fn capabilities(host: &mut Host, params: Option<&RawValue>) -> Result
     listed("capabilities", &found)
 }
 
-/// `handoffs`.
+/// Parameters of `handoffs`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Handoffs {
@@ -80,7 +80,7 @@ pub(crate) fn handoffs(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     listed("handoffs", &host.session()?.handoffs(&params.session_id)?)
 }
 
-/// `latest`.
+/// Parameters of `latest`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Latest {

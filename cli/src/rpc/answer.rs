@@ -1,4 +1,4 @@
-//! Results as JSON text that never grows past what one answer may hold.
+//! Results as JSON text of bounded size.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -6,13 +6,13 @@ use serde_json::value::RawValue;
 use super::fault::Fault;
 use crate::output::Bounded;
 
-/// Bytes of a result: 8 MiB less room for the envelope and the longest id.
+/// Most bytes of a result: 8 MiB less space for the envelope and the longest id.
 const MAX_RESULT: usize = (8 << 20) - 2048;
 
-/// Bytes of a result that are left for what stands beside a list.
+/// Bytes of a result reserved for other members than the list.
 const BESIDE: usize = 1024;
 
-/// A result, serialised.
+/// A serialised result.
 #[derive(Debug)]
 pub(crate) struct Answer(Vec<u8>);
 
@@ -23,12 +23,12 @@ impl Answer {
     /// `ERR_LIMIT` past 8 MiB.
     pub(crate) fn of(value: &impl Serialize) -> Result<Self, Fault> {
         let mut bytes = Bounded::new(MAX_RESULT);
-        // Our shapes serialise; what can fail is that they do not fit.
+        // Serialising these types can only fail because of the limit.
         serde_json::to_writer(&mut bytes, value).map_err(|_| Fault::answer_too_large())?;
         Ok(Self(bytes.into_bytes()))
     }
 
-    /// The answer of methods that have nothing to tell.
+    /// The empty result, `{}`.
     pub(crate) fn empty() -> Self {
         Self(b"{}".to_vec())
     }
@@ -55,13 +55,13 @@ impl List {
         if self.offer(item)? { Ok(()) } else { Err(Fault::answer_too_large()) }
     }
 
-    /// Adds an item, if an answer that holds little else still has room for it.
+    /// Adds an item if it fits. Returns `false` if it does not.
     ///
     /// # Errors
     /// `ERR_LIMIT` for an item that cannot be serialised.
     pub(crate) fn offer(&mut self, item: &impl Serialize) -> Result<bool, Fault> {
         let item = serde_json::value::to_raw_value(item).map_err(|_| Fault::answer_too_large())?;
-        // With the comma behind it.
+        // Including the comma.
         let bytes = self.bytes.saturating_add(item.get().len()).saturating_add(1);
         if bytes > MAX_RESULT - BESIDE {
             return Ok(false);
@@ -71,7 +71,7 @@ impl List {
         Ok(true)
     }
 
-    /// How many items it has.
+    /// Number of items.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }

@@ -1,5 +1,5 @@
-//! A line that is not UTF-8: where the bad bytes stand in a CAL query, the query is refused as CAL refuses it
-//! (E070) and the answer has its id.
+//! Requests that are not UTF-8. If the invalid bytes are in a CAL query, the query is refused with the CAL
+//! code (CAL-E070), and the response has the id of the request.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// The methods that take a query.
 const CAL: [&str; 3] = ["cal", "prepare", "cal_stream"];
 
-/// What of a request is read before it is refused.
+/// The members of a request that are read before it is refused.
 #[derive(Deserialize)]
 struct Members<'l> {
     #[serde(borrow)]
@@ -29,8 +29,8 @@ struct Asked<'l> {
     query: &'l RawValue,
 }
 
-/// The refusal of a query whose bytes are not UTF-8, with the place of the id; nothing where the line is no
-/// call of CAL or the bad bytes stand elsewhere.
+/// Returns the refusal of a query that is not UTF-8, with the range of the id. `None` if the line is no CAL
+/// call, or the invalid bytes are elsewhere.
 pub(super) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, Fault)> {
     let plain = with_bad_bytes_as_signs(line);
     let members: Members<'_> = serde_json::from_str(&plain).ok()?;
@@ -48,7 +48,7 @@ pub(super) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, Fault)> {
     Some((members.id.map(|id| self::place(id, &plain)), fault))
 }
 
-/// The line with a sign of one byte for each bad one, so that every place in it stays what it is.
+/// Replaces each invalid byte by one ASCII character, so that all offsets stay the same.
 fn with_bad_bytes_as_signs(line: &[u8]) -> String {
     let mut text = String::with_capacity(line.len());
     for chunk in line.utf8_chunks() {
@@ -58,20 +58,20 @@ fn with_bad_bytes_as_signs(line: &[u8]) -> String {
     text
 }
 
-/// Where a part of `text` stands in it.
+/// Returns the range of a part of `text` in it.
 fn place(part: &RawValue, text: &str) -> Range<usize> {
     let start = part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
     start..start.saturating_add(part.get().len())
 }
 
-/// The query as it was meant, so that its places are counted in it and not in the line: what stands before
-/// the bad bytes without the JSON around it.
+/// Returns the query without its JSON quoting, as far as it is valid, so that the position of the error is
+/// one in the query and not in the line.
 fn unquoted(before: &[u8], from_bad: &[u8]) -> Vec<u8> {
     let mut closed = before.to_vec();
     closed.push(b'"');
     let mut query = match serde_json::from_slice::<String>(&closed) {
         Ok(text) => text.into_bytes(),
-        // The JSON form of CAL stands as it is.
+        // A query in the JSON form has no quotes.
         Err(_) => before.to_vec(),
     };
     query.extend_from_slice(from_bad);

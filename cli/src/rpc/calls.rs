@@ -1,4 +1,4 @@
-//! Methods of CAL in two phases, and its switch: `prepare`, `execute`, `cal_switch`.
+//! Methods for CAL in two phases, and for its switch: `prepare`, `execute`, `cal_switch`; and `cal_convert`.
 
 use grainstore::cal::{self, Tier};
 use grainstore::format::GrainType;
@@ -28,7 +28,7 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     Answer::of(&prepared.map_err(|error| Error::cal(&error, &query))?)
 }
 
-/// A statement in both forms, without a store.
+/// Converts a statement to both forms, without a store.
 pub(crate) fn convert(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::CalConvert = params::read(params)?;
     let query = query_text(&params.query)?;
@@ -49,7 +49,7 @@ pub(crate) fn execute(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     Answer::of(&answer.map_err(|error| Error::cal(&error, ""))?)
 }
 
-/// A token as it was given back; what has not the form of one is answered as one that is none.
+/// Parses a token that was given back; a malformed one is ERR_TOKEN, like an invalid one.
 pub(super) fn token(given: serde_json::Value) -> Result<CapabilityToken, Fault> {
     let token = serde_json::from_value(given).map_err(|error| {
         let message = format!("this is no token: {error}");

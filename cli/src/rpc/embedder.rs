@@ -1,4 +1,4 @@
-//! What makes vectors of texts for a store that is opened: a program, or a model in this process.
+//! The embedder of a store to be opened: a program, or a model in this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::json::Form;
 use super::vectors::metric;
 use crate::error::{Code, Error};
 
-/// `embedder` of `open`.
+/// The member `embedder` of `open`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Maker {
@@ -29,7 +29,7 @@ impl Form for Maker {
 }
 
 impl Maker {
-    /// The embedder, and how its vectors are compared. A program is not started yet; a model is read.
+    /// Returns the embedder and the metric of its vectors. A program is not started yet; a model is loaded.
     pub(crate) fn embedder(self) -> Result<(Arc<dyn Embedder>, Metric), Fault> {
         let metric = metric(self.metric.as_deref())?;
         let embedder = match (self.command, self.directory) {
@@ -73,7 +73,7 @@ fn program(
     Ok(Arc::new(CommandEmbedder::new(options)?))
 }
 
-/// Something about an embedder that no store and no model has to do with.
+/// An error in the parameters of an embedder.
 fn named_wrong(message: &str) -> Fault {
     let hint = "write it as {\"command\": [\"python3\", \"embed.py\"], \"model\": \"all-MiniLM-L6-v2\", \
                 \"dimension\": 384}: the program, the name of its model, and how many numbers its vectors have";

@@ -11,7 +11,7 @@ use super::host::Host;
 use super::params::{self, Nothing, address};
 use crate::commands::erase::told;
 
-/// `erase`.
+/// Parameters of `erase`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Erase {
@@ -28,7 +28,7 @@ struct Erase {
     override_malformed_retention: bool,
 }
 
-/// `erase_user`.
+/// Parameters of `erase_user`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EraseUser {
@@ -42,7 +42,7 @@ struct EraseUser {
     override_malformed_retention: bool,
 }
 
-/// `subject_report`.
+/// Parameters of `subject_report`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubjectReport {

@@ -1,19 +1,19 @@
-//! Errors in the shape of JSON-RPC 2.0: the protocol's own codes, and -32000 with ours in `data`.
+//! JSON-RPC 2.0 errors: the protocol's own codes, and -32000 with the code of the store in `data`.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Code, Error};
 
-/// Not JSON.
+/// Invalid JSON.
 const PARSE: i32 = -32_700;
-/// JSON, but no request.
+/// Valid JSON, but no valid request.
 const INVALID_REQUEST: i32 = -32_600;
-/// A method that does not exist.
+/// Unknown method.
 const METHOD_NOT_FOUND: i32 = -32_601;
 /// Parameters that are missing, unknown or of the wrong type.
 const INVALID_PARAMS: i32 = -32_602;
-/// The operation itself was refused or failed: see `data`.
+/// The operation was refused or failed: see `data`.
 const DOMAIN: i32 = -32_000;
 
 /// The `error` member of a response.
@@ -49,7 +49,7 @@ impl Fault {
         Self::protocol(INVALID_PARAMS, message.into())
     }
 
-    /// An answer over the limit.
+    /// An answer over the size limit.
     pub(crate) fn answer_too_large() -> Self {
         Error::new(
             Code::Limit,
@@ -59,7 +59,7 @@ impl Fault {
         .into()
     }
 
-    /// The same fault with where to go on: the `cursor` of `history`, the `after` of `audit`.
+    /// Adds where to continue: the `cursor` of `history`, the `after` of `audit`.
     pub(crate) fn go_on_from(mut self, cursor: u64) -> Self {
         if let Some(Value::Object(data)) = &mut self.data {
             data.insert("cursor".to_owned(), cursor.into());
@@ -67,7 +67,7 @@ impl Fault {
         self
     }
 
-    /// Where it says to go on.
+    /// Returns where to continue.
     #[cfg(test)]
     pub(crate) fn cursor(&self) -> Option<u64> {
         self.data.as_ref()?.get("cursor").and_then(Value::as_u64)
@@ -84,7 +84,7 @@ impl<E: Into<Error>> From<E> for Fault {
             Error::Refused(refusal) => {
                 Self { code: DOMAIN, data: Some(refusal.data()), message: refusal.message }
             }
-            // Only writing answers can find that nobody reads them, and that is no method's doing.
+            // These only come from writing responses, not from a method.
             Error::HungUp | Error::Told(_) => {
                 Self::protocol(DOMAIN, "the reader went away".to_owned())
             }

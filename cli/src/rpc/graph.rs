@@ -1,6 +1,6 @@
-//! Methods that follow what grains say of each other: edges, derivation, cross-links, versions.
+//! Methods that follow links between grains: edges, derivation, cross-links, versions.
 
-use grainstore::{Direction, Lens, Listed, Walk};
+use grainstore::graph::{Direction, Lens, Listed, Walk};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -11,13 +11,13 @@ use super::host::Host;
 use super::params::{self, address};
 use crate::shape::Version;
 
-/// Items of an answer where no limit is given.
+/// Default number of items in an answer.
 const DEFAULT_LIMIT: usize = 50;
-/// Edges of a path, and steps of derivation, where no number is given.
+/// Default number of edges in a path, and of derivation steps.
 const DEFAULT_HOPS: usize = 4;
 const DEFAULT_ANCESTRY_HOPS: usize = 16;
 
-/// Which way edges are followed, as it is asked for.
+/// Names of edge directions.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DirectionName {
@@ -37,7 +37,7 @@ impl From<DirectionName> for Direction {
     }
 }
 
-/// `neighbours`.
+/// Parameters of `neighbours`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Neighbours {
@@ -61,7 +61,7 @@ pub(crate) fn neighbours(host: &mut Host, params: Option<&RawValue>) -> Result<A
     listed("edges", &host.session()?.neighbours(&params.node, &walk)?)
 }
 
-/// `paths`.
+/// Parameters of `paths`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Paths {
@@ -88,7 +88,7 @@ pub(crate) fn paths(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     listed("paths", &host.session()?.paths(&params.from, &params.to, hops, &walk)?)
 }
 
-/// `ancestry`.
+/// Parameters of `ancestry`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ancestry {
@@ -108,7 +108,7 @@ pub(crate) fn ancestry(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     listed("grains", &host.session()?.ancestry(&address, hops, limit, &lens)?)
 }
 
-/// `children`.
+/// Parameters of `children`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Children {
@@ -126,7 +126,7 @@ pub(crate) fn children(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     listed("grains", &host.session()?.children(&address, limit, &lens)?)
 }
 
-/// `related`.
+/// Parameters of `related`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Related {
@@ -146,7 +146,7 @@ pub(crate) fn related(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     listed("links", &host.session()?.related(&address, kind, limit, &lens)?)
 }
 
-/// Which end of a chain is read towards.
+/// The direction in which a version chain is read.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Towards {
@@ -154,7 +154,7 @@ enum Towards {
     Newer,
 }
 
-/// `versions`: a part of a chain of any length.
+/// Parameters of `versions`: a section of a version chain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Versions {
@@ -175,7 +175,7 @@ pub(crate) fn versions(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     let (mut versions, mut more) = (List::default(), found.more);
     for stored in found.items {
         if !versions.offer(&Version::try_from(stored)?)? {
-            // Whoever goes on from the last one must get beyond it.
+            // The first version is the one asked from, so an answer with only one would not advance.
             if versions.len() < 2 {
                 return Err(Fault::answer_too_large());
             }
@@ -190,10 +190,10 @@ pub(super) fn lens(include_superseded: bool) -> Lens {
     Lens { include_superseded, ..Lens::default() }
 }
 
-/// A list under its name, as much of it as an answer holds, and whether there is more.
+/// Serialises a list under its name, as far as it fits, and whether there is more.
 ///
 /// # Errors
-/// `ERR_LIMIT` where not even one item fits.
+/// `ERR_LIMIT` if not even one item fits.
 pub(super) fn listed<T: Serialize>(name: &str, found: &Listed<T>) -> Result<Answer, Fault> {
     let (mut items, mut more) = (List::default(), found.more);
     for item in &found.items {

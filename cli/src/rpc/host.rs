@@ -1,4 +1,4 @@
-//! What lives between requests: the open store, the session on it, and the clock of tests.
+//! The state between requests: the open store, its session, and the test clock.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::methods::{self, Run};
 use super::stream::Events;
 use crate::error::{Code, Error};
 
-/// One conversation.
+/// The state of one connection.
 pub(crate) struct Host {
     session: Option<Session>,
     clock: Option<Arc<ManualClock>>,
@@ -38,12 +38,12 @@ impl Host {
         }
     }
 
-    /// The clock of tests, if there is one.
+    /// The test clock, if there is one.
     pub(crate) fn clock(&self) -> Option<&Arc<ManualClock>> {
         self.clock.as_ref()
     }
 
-    /// What is taken for now.
+    /// The current time, by the test clock if there is one.
     pub(crate) fn now(&self) -> EpochMs {
         self.clock.as_ref().map_or_else(|| SystemClock.now(), |clock| clock.now())
     }
@@ -55,7 +55,7 @@ impl Host {
             .ok_or_else(|| Error::new(Code::NotFound, "no store is open", "call open first").into())
     }
 
-    /// Opens a store in the place of the one that was open. Whether it was created.
+    /// Opens a store in place of the open one. Returns `true` if it was created.
     pub(crate) fn open(
         &mut self,
         path: &str,
@@ -72,7 +72,7 @@ impl Host {
         Ok(created)
     }
 
-    /// Goes on as somebody else on the same store.
+    /// Changes the identity of the session.
     pub(crate) fn rescope(&mut self, options: SessionOptions) -> Result<(), Fault> {
         let session = self.session()?.store().session(options);
         self.session = Some(session);
@@ -88,7 +88,7 @@ impl Host {
     }
 }
 
-/// Why a store did not open; what there is none of can be made.
+/// Converts the error of opening a store, with a hint for a missing one.
 fn not_opened(error: grainstore::Error) -> Error {
     let hint = "check the path, or make a store there with create: true";
     Error::from(error).with_hint_for(Code::NotFound.name(), hint)

@@ -1,4 +1,4 @@
-//! Forms of JSON that the parameters need and serde has not: objects only, base64, pairs in order.
+//! JSON forms that serde lacks: strict objects, base64, ordered pairs.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::Code;
 
-/// A struct that stands as a JSON object, never as an array of its fields.
+/// A struct that is read from a JSON object, never from an array of its fields.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -19,13 +19,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A struct that says what it looks like, to whoever has written something else.
+/// A struct with a description of its JSON form, for error messages.
 pub(crate) trait Form {
-    /// Its members, as the document has them.
+    /// Its members, as docs/rpc.md writes them.
     const FORM: &'static str;
 }
 
-/// As [`Object`], where what else was written is told how it is written.
+/// A [`StrictObject`] whose error messages describe the expected form.
 #[derive(Debug)]
 pub(crate) struct Formed<T>(pub(crate) T);
 
@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for Base64 {
     }
 }
 
-/// An object as its pairs: nothing is lost where a name occurs twice.
+/// The pairs of an object, in order, with duplicate names.
 #[derive(Debug)]
 pub(crate) struct Pairs(pub(crate) Vec<(String, Value)>);
 

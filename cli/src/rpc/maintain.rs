@@ -1,9 +1,8 @@
-//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`,
-//! `backup`;
+//! Methods for maintenance: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`, `backup`;
 //! and `checkpoint`.
 //!
-//! They concern the whole store, whatever the session sees, and are for its operator in a session without
-//! a namespace and a user; `verify` and `doctor` tell any other whether the store is sound, and no more.
+//! They concern the whole store, and need its operator in a session without a namespace and a user; `verify`
+//! and `doctor` tell other sessions only whether the store is sound.
 
 use grainstore::Power;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Methods that change a grain's standing and write no other: `contradict`, `set_verification`,
-//! `hold`, `lift_hold`; and `policy_explain`, which says what a policy makes of such things.
+//! Methods that change the state of a grain without writing another: `contradict`, `set_verification`,
+//! `hold`, `lift_hold`; and `policy_explain`.
 
 use serde_json::value::RawValue;
 
@@ -53,7 +53,7 @@ pub(crate) fn set_verification(
     Ok(Answer::empty())
 }
 
-/// Anybody may place a hold, so there is nothing a `cose` could add.
+/// Any session that sees a grain may hold it, so `cose` is not read.
 pub(crate) fn hold(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Mark = params::read(params)?;
     host.session()?.hold(&address(&params.address)?, &params.reason)?;

@@ -1,4 +1,4 @@
-//! The one table of methods.
+//! The table of methods.
 
 use serde_json::value::RawValue;
 
@@ -11,12 +11,12 @@ use super::{
     store, stream, write,
 };
 
-/// What a method does with its parameters, which are text yet.
+/// A method: it takes its parameters as unparsed JSON.
 type Call = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
-/// The same of a method that tells of its work before it answers.
+/// A method that sends events before it answers.
 type Telling = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer, Fault>;
 
-/// How a method runs.
+/// The function of a method.
 #[derive(Clone, Copy)]
 pub(crate) enum Run {
     Answers(Call),
@@ -27,7 +27,7 @@ pub(crate) enum Run {
 pub(crate) struct Method {
     pub(crate) name: &'static str,
     pub(crate) run: Run,
-    /// Only there with `--test-clock`.
+    /// True if it needs `--test-clock`.
     test: bool,
 }
 
@@ -98,12 +98,12 @@ const METHODS: &[Method] = &[
     Method { name: "clock", run: Run::Answers(store::clock), test: true },
 ];
 
-/// The methods of this conversation.
+/// Returns the available methods.
 pub(crate) fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(move |method| test_clock || !method.test)
 }
 
-/// The method of this name.
+/// Returns the method of this name.
 pub(crate) fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
     all(test_clock).find(|method| method.name == name)
 }

@@ -1,10 +1,10 @@
-//! What is wrong with parameters, told to who has written JSON and knows nothing of Rust.
+//! Error messages for invalid parameters, in terms of JSON instead of Rust.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// What serde says of types, and what it is called in JSON.
+/// Phrases of serde, and their replacements.
 const WORDS: [(&str, &str); 12] = [
     ("expected a sequence", "expected a list"),
     ("expected f64", "expected a number"),
@@ -20,7 +20,7 @@ const WORDS: [(&str, &str); 12] = [
     ("unknown variant", "unknown value"),
 ];
 
-/// The error without its place, behind the name of the parameter it is in.
+/// Returns the message without its position, after the name of the parameter it is about.
 pub(super) fn misread(error: &serde_json::Error, params: &str) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -34,7 +34,7 @@ pub(super) fn misread(error: &serde_json::Error, params: &str) -> String {
     }
 }
 
-/// The parameter whose value this place is in; parameters stand on one line.
+/// Returns the parameter whose value contains this position; parameters are on one line.
 fn member_at(params: &str, line: usize, column: usize) -> Option<String> {
     if line != 1 {
         return None;

@@ -1,10 +1,12 @@
-//! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (design: rpc.md).
+//! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (docs/rpc.md).
 //!
-//! - `request`: a line into a request, or into what is wrong with it.
-//! - `methods`: the one table of methods, with `params` (and `vectors`, `embedder`, `json`, `misread`) and what they do in `codec`, `signed`,
-//!   `store`, `write`, `marks`, `read`, `calls`. `host`: what lives between requests.
+//! - `request`: parses a line into a request, or an error (`invalid_utf8`: for lines that are not UTF-8).
+//! - `methods`: the table of methods. `params` (with `vectors`, `embedder`, `json`, `param_errors`): their
+//!   parameters. The
+//! methods are in `codec`, `signed`, `store`, `write`, `state_changes`, `policy`, `erasure`, `read`, `query`,
+//! `graph`, `agents`, `calls`, `portable`, `maintain`. `connection`: the state between requests.
 //! - `stream`: events before an answer.
-//! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
+//! - `answer`: results of bounded size. `rpc_error`: errors in the form of the protocol.
 
 mod agents;
 mod answer;
@@ -47,9 +49,9 @@ use host::Host;
 use request::{Request, parse};
 use stream::Events;
 
-/// Bytes of one request.
+/// Most bytes of a request.
 const MAX_REQUEST: usize = 64 << 20;
-/// Bytes of the request buffer that are kept from one request to the next.
+/// Bytes of the request buffer that are kept for the next request.
 const KEPT_BUFFER: usize = 1 << 20;
 
 /// Serve every operation as JSON-RPC 2.0, one request a line on stdin, one response a line on stdout
@@ -76,7 +78,7 @@ impl Rpc {
     }
 }
 
-/// Answers requests in order until there are no more.
+/// Answers requests in order until the end of input.
 fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write) -> Result<()> {
     let unreadable =
         |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
@@ -95,7 +97,7 @@ fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write)
     }
 }
 
-/// Answers one request; a notification is done without an answer.
+/// Answers one request; a notification gets no response.
 fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()> {
     match parse(line) {
         Ok(Request { id: Some(id), method, params }) => {
@@ -105,7 +107,7 @@ fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()>
             respond(responses, Some(id), answer)
         }
         Ok(Request { id: None, method, params }) => {
-            // The protocol leaves nobody to tell.
+            // By the protocol a notification gets no response, not even an error.
             let _ = host.call(&method, params, &mut Events::of(responses, None));
             Ok(())
         }
@@ -113,7 +115,7 @@ fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()>
     }
 }
 
-/// Writes one response line and hands it over.
+/// Writes and flushes one response line.
 fn respond(to: &mut dyn Write, id: Option<&RawValue>, answer: Result<Answer, Fault>) -> Result<()> {
     let id = id.map_or("null", RawValue::get);
     match answer {

@@ -1,12 +1,10 @@
-//! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
-//! done.
+//! Parameters of methods. Unknown, missing and wrongly typed ones are refused before the method runs.
 
 use grainstore::cal::Operation;
 use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
-use grainstore::{
-    CalSwitch, ContentAddress, EpochMs, Grain, MAX_BATCH, Offer, Preset, SessionOptions,
-};
+use grainstore::limits::MAX_BATCH;
+use grainstore::{CalSwitch, ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -21,7 +19,7 @@ use crate::shape::{AlgorithmName, EncodingName, SameFact};
 /// Vectors of one grain.
 const MAX_VECTORS: usize = 10_000;
 
-/// Reads the parameters of a method; without any, an empty object is read.
+/// Parses the parameters of a method; missing parameters are an empty object.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
     let text = params.map_or("{}", RawValue::get);
     let Object(params) =
@@ -34,7 +32,7 @@ pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Resu
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
-/// `verify`.
+/// Parameters of `verify`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {
@@ -45,35 +43,35 @@ pub(crate) struct Verify {
     pub(crate) certificates: Vec<grainstore::Certificate>,
 }
 
-/// `checkpoint`.
+/// Parameters of `checkpoint`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Checkpoint {
     pub(crate) key: Option<Base64>,
 }
 
-/// `stats`.
+/// Parameters of `stats`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stats {
     pub(crate) pages: Option<bool>,
 }
 
-/// `remove_vectors`.
+/// Parameters of `remove_vectors`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoveVectors {
     pub(crate) model: String,
 }
 
-/// `backup`.
+/// Parameters of `backup`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {
     pub(crate) path: String,
 }
 
-/// `encode`.
+/// Parameters of `encode`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Encode<'p> {
@@ -83,14 +81,14 @@ pub(crate) struct Encode<'p> {
     pub(crate) encoding: EncodingName,
 }
 
-/// `decode`.
+/// Parameters of `decode`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decode {
     pub(crate) blob: Base64,
 }
 
-/// `sign`.
+/// Parameters of `sign`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sign<'p> {
@@ -104,7 +102,7 @@ pub(crate) struct Sign<'p> {
 }
 
 impl Sign<'_> {
-    /// The blob to be signed.
+    /// Returns the blob to sign.
     pub(crate) fn blob(&mut self) -> Result<Vec<u8>, Fault> {
         match (self.grain, self.blob.take()) {
             (Some(grain), None) => Ok(encoded(grain)?),
@@ -114,7 +112,7 @@ impl Sign<'_> {
     }
 }
 
-/// `prove`.
+/// Parameters of `prove`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Prove<'p> {
@@ -122,7 +120,7 @@ pub(crate) struct Prove<'p> {
     pub(crate) address: String,
     #[serde(borrow)]
     pub(crate) grain: Option<&'p RawValue>,
-    /// Whether the grain will come in an envelope.
+    /// True if the grain will be in a signed envelope.
     #[serde(default)]
     pub(crate) signed: bool,
     pub(crate) key: Base64,
@@ -130,7 +128,7 @@ pub(crate) struct Prove<'p> {
     pub(crate) algorithm: AlgorithmName,
 }
 
-/// What `prove` signs.
+/// The operation that a proof is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Proved {
@@ -141,7 +139,7 @@ pub(crate) enum Proved {
     LiftHold,
 }
 
-/// `policy_explain`.
+/// Parameters of `policy_explain`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicyExplain<'p> {
@@ -155,25 +153,25 @@ pub(crate) struct PolicyExplain<'p> {
 }
 
 impl PolicyExplain<'_> {
-    /// The grain that is given instead of an address.
+    /// Returns the grain that is given instead of an address.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
         offer(self.grain, self.blob.take(), self.cose.take())
     }
 
-    /// Whether a grain is given.
+    /// Returns `true` if a grain is given.
     pub(crate) fn has_offer(&self) -> bool {
         self.grain.is_some() || self.blob.is_some() || self.cose.is_some()
     }
 }
 
-/// `verify_signature`.
+/// Parameters of `verify_signature`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VerifySignature {
     pub(crate) cose: Base64,
 }
 
-/// `disclose`.
+/// Parameters of `disclose`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Disclose<'p> {
@@ -183,19 +181,19 @@ pub(crate) struct Disclose<'p> {
     pub(crate) hide: Vec<String>,
 }
 
-/// The blob of a grain in JSON.
+/// Encodes a grain in JSON.
 pub(crate) fn encoded(grain: &RawValue) -> Result<Vec<u8>, Fault> {
     Ok(Grain::from_json(grain.get())?.encode(Encoding::default())?.into_bytes())
 }
 
-/// `clock`.
+/// Parameters of `clock`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Clock {
     pub(crate) now_ms: i64,
 }
 
-/// `open`.
+/// Parameters of `open`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Open {
@@ -241,14 +239,14 @@ impl<'de> Deserialize<'de> for PresetName {
     }
 }
 
-/// `policy_show`.
+/// Parameters of `policy_show`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicyShow {
     pub(crate) preset: Option<PresetName>,
 }
 
-/// `policy_set`.
+/// Parameters of `policy_set`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicySet {
@@ -258,7 +256,7 @@ pub(crate) struct PolicySet {
     pub(crate) reason: String,
 }
 
-/// Who is asking, in `open`.
+/// The member `session` of `open`: the identity of the session.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scope {
@@ -272,7 +270,7 @@ impl Form for Scope {
     const FORM: &'static str = "an object {namespace?, user_id?, actor?, purposes?}";
 }
 
-/// `session`: who is asking from now on. The namespace must be named, if only as null for all.
+/// Parameters of `session`: the identity from now on. The namespace is required, if only as null for all.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Session {
@@ -306,7 +304,7 @@ fn named<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Erro
     Option::deserialize(source)
 }
 
-/// `put`.
+/// Parameters of `put`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Put<'p> {
@@ -321,14 +319,14 @@ pub(crate) struct Put<'p> {
 }
 
 impl Put<'_> {
-    /// What is offered.
+    /// Returns the grain with its vectors.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
         let offer = offer(self.grain, self.blob.take(), self.cose.take())?;
         Ok(offer.with_vectors(embeddings(std::mem::take(&mut self.vectors))?))
     }
 }
 
-/// `put_batch`.
+/// Parameters of `put_batch`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutBatch<'p> {
@@ -341,14 +339,14 @@ pub(crate) struct PutBatch<'p> {
 }
 
 impl PutBatch<'_> {
-    /// The vectors of each grain, in their order; none where none are given.
+    /// Returns the vectors of each grain, in order; empty if there are none.
     pub(crate) fn vectors(&mut self) -> Result<Vec<Vec<Embedding>>, Fault> {
         let of_each = std::mem::take(&mut self.vectors).all("vectors")?;
         of_each.into_iter().map(|vectors| embeddings(vectors.all("vectors")?)).collect()
     }
 }
 
-/// `supersede`.
+/// Parameters of `supersede`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Supersede<'p> {
@@ -363,24 +361,24 @@ pub(crate) struct Supersede<'p> {
 }
 
 impl Supersede<'_> {
-    /// What is offered.
+    /// Returns the new grain with its vectors.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
         let offer = offer(self.grain, self.blob.take(), self.cose.take())?;
         Ok(offer.with_vectors(embeddings(std::mem::take(&mut self.vectors))?))
     }
 }
 
-/// `contradict`, `hold` and `lift_hold`.
+/// Parameters of `contradict`, `hold` and `lift_hold`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mark {
     pub(crate) address: String,
     pub(crate) reason: String,
-    /// A COSE_Sign1 without a payload.
+    /// A COSE_Sign1 with a detached payload.
     pub(crate) cose: Option<Base64>,
 }
 
-/// `set_verification`.
+/// Parameters of `set_verification`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetVerification {
@@ -390,21 +388,21 @@ pub(crate) struct SetVerification {
     pub(crate) cose: Option<Base64>,
 }
 
-/// `get` and `exists`.
+/// Parameters of `get` and `exists`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
     pub(crate) address: String,
 }
 
-/// `get_batch`.
+/// Parameters of `get_batch`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Addresses {
     pub(crate) addresses: Few<String, MAX_BATCH>,
 }
 
-/// `history`: of an address, or of a subject's relation.
+/// Parameters of `history`: an address, or a subject and a relation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
@@ -413,16 +411,16 @@ pub(crate) struct History {
     pub(crate) relation: Option<String>,
     pub(crate) namespace: Option<String>,
     pub(crate) as_of: Option<i64>,
-    /// Versions to leave out, the newest first; and how many to answer at most.
+    /// Versions to skip, the newest first; and the most to answer.
     pub(crate) cursor: Option<usize>,
     pub(crate) limit: Option<usize>,
 }
 
-/// `cal`.
+/// Parameters of `cal`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cal {
-    /// As it was sent: a query in JSON keeps its places and the spelling of its numbers.
+    /// The unparsed text: a query in JSON keeps its positions and the spelling of its numbers.
     pub(crate) query: Box<RawValue>,
     pub(crate) params: Option<Pairs>,
     pub(crate) now: Option<i64>,
@@ -436,7 +434,7 @@ pub(crate) struct Cal {
     pub(crate) agent_id: Option<String>,
 }
 
-/// `cal_stream`: a query as `cal` takes it, or the token of one that was prepared.
+/// Parameters of `cal_stream`: a query like that of `cal`, or the token of a prepared statement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CalStream {
@@ -453,7 +451,7 @@ pub(crate) struct CalStream {
     pub(crate) agent_id: Option<String>,
 }
 
-/// `prepare`.
+/// Parameters of `prepare`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Prepare {
@@ -469,14 +467,14 @@ pub(crate) struct Prepare {
     pub(crate) terms: Option<Terms>,
 }
 
-/// `cal_convert`.
+/// Parameters of `cal_convert`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CalConvert {
     pub(crate) query: Box<RawValue>,
 }
 
-/// What a token is to allow.
+/// Limits of a token.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Terms {
@@ -487,14 +485,14 @@ pub(crate) struct Terms {
     pub(crate) write_quota: Option<u32>,
 }
 
-/// `execute`.
+/// Parameters of `execute`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Execute {
     pub(crate) token: serde_json::Value,
 }
 
-/// `cal_switch`: without anything, how far CAL runs.
+/// Parameters of `cal_switch`; without any it only answers the setting.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CalSwitched {
@@ -502,7 +500,7 @@ pub(crate) struct CalSwitched {
     pub(crate) reason: Option<String>,
 }
 
-/// `audit`.
+/// Parameters of `audit`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Audit {
@@ -512,17 +510,17 @@ pub(crate) struct Audit {
     pub(crate) limit: Option<usize>,
 }
 
-/// A whole address.
+/// Parses a full address.
 pub(crate) fn address(text: &str) -> Result<ContentAddress, Fault> {
     text.parse::<ContentAddress>().map_err(Fault::from)
 }
 
-/// A time, in epoch milliseconds.
+/// Converts epoch milliseconds.
 pub(crate) fn time(ms: Option<i64>) -> Option<EpochMs> {
     ms.map(EpochMs::new)
 }
 
-/// Exactly one of the three forms a grain comes in.
+/// Returns the grain in exactly one of its three forms.
 fn offer(
     grain: Option<&RawValue>,
     blob: Option<Base64>,

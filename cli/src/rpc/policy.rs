@@ -1,4 +1,4 @@
-//! Methods about the rules of the store: `policy_show`, `policy_set`.
+//! Methods for the rules of the store: `policy_show`, `policy_set`.
 
 use serde_json::value::RawValue;
 
@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, PresetName};
 
-/// The rules of the store that is open, or those of a preset.
+/// Answers the rules of the open store, or those of a preset.
 pub(crate) fn show(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::PolicyShow = params::read(params)?;
     match params.preset {

@@ -12,7 +12,7 @@ use super::{params, query};
 use crate::error::Error;
 use crate::shape::CompressionName;
 
-/// `export`.
+/// Parameters of `export`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Export<'p> {
@@ -34,14 +34,14 @@ pub(crate) fn export(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     Answer::of(&session.export(&params.path, &query, &how)?)
 }
 
-/// `import`.
+/// Parameters of `import`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Import {
     path: Paths,
 }
 
-/// One file, or several that come together.
+/// One file, or several of one export.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Paths {
@@ -58,7 +58,7 @@ pub(crate) fn import(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     Answer::of(&host.session()?.import(files, &Importing::default())?)
 }
 
-/// What `where` asks for: conditions of CAL as text, or those of `query` as an object.
+/// Returns the query of `where`: CAL conditions as text, or those of `query` as an object.
 fn selected(session: &Session, conditions: &RawValue) -> Result<Query, Fault> {
     let Ok(text) = serde_json::from_str::<String>(conditions.get()) else {
         return query::conditions(conditions);

@@ -19,9 +19,9 @@ use super::params::{self, time};
 use super::vectors;
 use crate::error::{Code, Error};
 
-/// Matches counted for `total`; beyond, it is null.
+/// Most matches counted for `total`; beyond, it is null.
 const COUNT_TO: u64 = 1_000;
-/// Bytes of payloads in a page, so that as JSON it stays below what an answer may hold.
+/// Most bytes of payloads in a page, so that its JSON stays below the limit of an answer.
 const PAGE_BYTES: usize = 2 << 20;
 
 /// Tags of a list of `where`.
@@ -29,7 +29,7 @@ const MAX_TAGS: usize = 1_000;
 /// Kinds of links that are named.
 const MAX_LINKS: usize = 100;
 
-/// `query`.
+/// Parameters of `query`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Params<'p> {
@@ -46,7 +46,7 @@ struct Params<'p> {
     explain: bool,
 }
 
-/// `where`: all that is given must hold.
+/// The member `where`: all given conditions must hold.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Conditions<'p> {
@@ -67,7 +67,7 @@ struct Conditions<'p> {
     valid_at: Option<i64>,
 }
 
-/// `vector`: what is looked for by its meaning.
+/// The member `vector`: search by vector.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Vector {
@@ -79,7 +79,7 @@ impl Form for Vector {
     const FORM: &'static str = "an object {model?, values: [number ...]}";
 }
 
-/// `expand`: how far what is linked to the best answers is an answer too.
+/// The member `expand`: expansion by links from the best answers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expand {
@@ -109,7 +109,7 @@ struct Envelope {
     plan: Option<grainstore::QueryPlan>,
 }
 
-/// What an object of conditions asks for.
+/// Returns the query of an object of conditions.
 pub(crate) fn conditions(given: &RawValue) -> Result<Query, Fault> {
     let conditions: Conditions<'_> = params::read(Some(given))?;
     conditions.query()
@@ -156,7 +156,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
 }
 
 impl Expand {
-    /// What it asks for; what it leaves out is as usual.
+    /// Returns the expansion, with defaults for missing members.
     fn expansion(self) -> Result<Expansion, Fault> {
         let usual = Expansion::default();
         let links = self.links.map(|names| names.all("links")).transpose()?;
@@ -174,7 +174,7 @@ impl Expand {
     }
 }
 
-/// The kind of link of a name.
+/// Parses the kind of a link.
 fn link(name: &str) -> Result<Link, Fault> {
     let refused = || {
         let names = Link::ALL.map(Link::name).join(", ");
@@ -231,7 +231,7 @@ impl Conditions<'_> {
     }
 }
 
-/// What can be searched for.
+/// Refuses an empty search text.
 fn words(text: String) -> Result<String, Fault> {
     if text.trim().is_empty() {
         let message = "there is nothing to search for";
@@ -240,7 +240,7 @@ fn words(text: String) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Text as grains have it: NFC.
+/// Normalises text to NFC, as it is in grains.
 fn text(text: &str) -> Result<String, Fault> {
     Ok(grainstore::format::normalise_text(text)?.into_owned())
 }
@@ -252,7 +252,7 @@ fn tags(name: &str, given: Option<Few<String, MAX_TAGS>>) -> Result<Option<Vec<S
     Ok((!tags.is_empty()).then(|| tags.into_iter().collect()))
 }
 
-/// The condition that a grain has this object, brought into the form grains have it in.
+/// Returns the condition that a grain has this object, normalised as it is in grains.
 fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
     let fields: [(&str, Value); 6] = [
         ("type", "belief".into()),

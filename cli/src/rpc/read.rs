@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use grainstore::cal::Tier;
-use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
+use grainstore::limits::MAX_ENTRIES;
+use grainstore::{AuditEntry, ContentAddress, Session, SessionOptions};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -18,7 +19,7 @@ use crate::context::within;
 use crate::error::{Code, Error};
 use crate::shape::{AuditAnswer, StoredAnswer, Version};
 
-/// Entries of `audit` where no limit is given.
+/// Default number of entries of `audit`.
 const DEFAULT_LIMIT: usize = 50;
 
 pub(crate) fn get(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -35,7 +36,7 @@ pub(crate) fn get_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
     let addresses: Vec<ContentAddress> =
         addresses.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
     let mut grains = List::default();
-    // A few at a time: what is too much is refused before it is read.
+    // In small batches, so that too large an answer is refused before all of it is read.
     for some in addresses.chunks(16) {
         for stored in session.get_batch(some)? {
             let grain = stored.map(|stored| stored.grain()).transpose()?;
@@ -104,7 +105,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
     Answer::of(&question.ask(&session)?)
 }
 
-/// The query in the form it was sent: what a string says, or the text of an object.
+/// Returns the query in the form it was sent: the content of a string, or the text of an object.
 pub(super) fn query_text(query: &RawValue) -> Result<Cow<'_, str>, Fault> {
     let sent = query.get();
     if sent.starts_with('{') {
@@ -115,10 +116,10 @@ pub(super) fn query_text(query: &RawValue) -> Result<Cow<'_, str>, Fault> {
     text.map(Cow::Owned).map_err(|_| Fault::params(said))
 }
 
-/// Where a page of the log ends.
+/// The end of the log that a page is from.
 #[derive(Debug, Serialize)]
 struct Head {
-    /// The place of the newest entry.
+    /// Sequence of the newest entry.
     sequence: u64,
     /// SHA-256 of the newest entry, in hex.
     hash: String,
@@ -141,7 +142,7 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     };
     let entries = listed(page)?;
     let head = if reads { session.reads_head()? } else { Some(session.audit_head()?) };
-    // Nothing was ever read: there is no entry to name.
+    // An empty read log has no entry to name.
     let Some((count, hash)) = head.filter(|(count, _)| *count > 0) else {
         return Answer::of(&json!({ "entries": entries, "head": null }));
     };
@@ -150,8 +151,8 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     )
 }
 
-/// Entries as a list. Where they do not fit, the fault says to go on behind the last that did; or
-/// behind the first, if not even that one fits, since asking for it again would never end.
+/// Serialises entries. If they do not fit, the error says to continue after the last that did, or after the
+/// first if not even that one fits, since asking for it again would never end.
 fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
     let mut entries = List::default();
     let mut cursor = page.first().map_or(0, |first| first.sequence);
@@ -163,7 +164,7 @@ fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
     Ok(entries)
 }
 
-/// The session for one query: never wider than the one it comes from.
+/// Returns the session for one query: never wider than the session it comes from.
 pub(super) fn narrowed(
     session: &Session,
     namespace: Option<String>,

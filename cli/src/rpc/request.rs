@@ -1,5 +1,5 @@
-//! One line into one JSON-RPC request, strictly. Parameters stay text, so that what stands in a grain
-//! reaches the parser of grains as it was written.
+//! Parses a line into a JSON-RPC request, strictly. Parameters stay text, so that a grain reaches its parser
+//! exactly as it was written.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,10 +8,10 @@ use super::bytes;
 use super::fault::Fault;
 use super::json::Object;
 
-/// Bytes of an id; it is echoed in the answer, which is bounded.
+/// Most bytes of an id, which is echoed in the bounded response.
 const MAX_ID: usize = 1024;
 
-/// A request, or a notification where it has no id.
+/// A request, or a notification if it has no id.
 #[derive(Debug)]
 pub(crate) struct Request<'l> {
     pub(crate) id: Option<&'l RawValue>,
@@ -19,14 +19,14 @@ pub(crate) struct Request<'l> {
     pub(crate) params: Option<&'l RawValue>,
 }
 
-/// A line that is no request, with its id where it had a usable one.
+/// A line that is no valid request, with its id if that is usable.
 #[derive(Debug)]
 pub(crate) struct Rejected<'l> {
     pub(crate) id: Option<&'l RawValue>,
     pub(crate) fault: Fault,
 }
 
-/// The members of a request object. Each is text yet, so that one bad member does not hide the id.
+/// The members of a request object, unparsed, so that one bad member does not hide the id.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members<'l> {
@@ -83,18 +83,18 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
     }
 }
 
-/// Whether an id is a scalar, and short.
+/// Returns `true` if an id is a scalar, and short.
 fn is_usable(id: &RawValue) -> bool {
     !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_ID
 }
 
-/// An id that stands in a line that is not text as a whole.
+/// Parses an id from a line that is not UTF-8 as a whole.
 fn usable_id(id: &[u8]) -> Option<&RawValue> {
     let id: &RawValue = serde_json::from_slice(id).ok()?;
     is_usable(id).then_some(id)
 }
 
-/// A member that is there, even if it is null.
+/// Reads a member that is present, even if it is null.
 fn present<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(source).map(Some)
 }

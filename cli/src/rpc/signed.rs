@@ -1,4 +1,4 @@
-//! Methods about signatures and disclosed views: `sign`, `prove`, `verify_signature`, `disclose`.
+//! Methods for signatures and disclosed views: `sign`, `prove`, `verify_signature`, `disclose`.
 
 use data_encoding::BASE64;
 use grainstore::Grain;

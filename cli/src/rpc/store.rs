@@ -1,4 +1,4 @@
-//! Methods about the conversation and its store: `hello`, `clock`, `open`, `session`, `close`.
+//! Methods for the connection and its store: `hello`, `clock`, `open`, `session`, `close`.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use super::methods;
 use super::params::{self, Nothing, PresetName};
 use crate::error::{Code, Error};
 
-/// What of OMS this version is (section 17): a production store, with encrypted envelopes under keys of
-/// people, blind tokens, the hexastore, full text, an audit chain, recovery and presets.
+/// OMS conformance level (section 17): a production store, with envelopes encrypted under users' keys, blind
+/// tokens, the hexastore, full text, an audit chain, recovery and presets.
 const OMS_LEVEL: u8 = 3;
 
 pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -17,14 +17,14 @@ use super::read::{narrowed, query_text};
 use crate::ask::Question;
 use crate::error::{Error, Result};
 
-/// Where the events of a request go.
+/// The output of a request's events.
 pub(crate) struct Events<'e> {
     to: &'e mut dyn Write,
-    /// The request; nothing where it was a notification, which has no events either.
+    /// Id of the request, `None` for a notification, which gets no events.
     request: Option<&'e RawValue>,
     assembly_id: String,
     sent: u64,
-    /// Why they go nowhere any longer.
+    /// The error that ended the output.
     failed: Option<Error>,
 }
 
@@ -47,10 +47,10 @@ impl<'e> Events<'e> {
         Self { to, request, assembly_id: String::new(), sent: 0, failed: None }
     }
 
-    /// Whether all events reached whoever reads.
+    /// Returns the error of the output, if there was one.
     ///
     /// # Errors
-    /// Why they did not.
+    /// The error of writing an event.
     pub(crate) fn finish(self) -> Result<()> {
         self.failed.map_or(Ok(()), Err)
     }
@@ -84,8 +84,8 @@ impl Listener for Events<'_> {
     }
 }
 
-/// An ASSEMBLE whose events are sent while it is put together. The answer has what they do not: the
-/// text is in the events alone.
+/// Runs an ASSEMBLE and sends its events meanwhile. The answer has only what the events do not: the text is
+/// in the events alone.
 pub(crate) fn cal_stream(
     host: &mut Host,
     params: Option<&RawValue>,

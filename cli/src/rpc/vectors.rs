@@ -1,4 +1,4 @@
-//! The parameters that are about vectors: those of grains, and how long to wait for what makes them.
+//! Parameters about vectors: those of grains, and the time to wait for an embedder.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::fault::Fault;
 use super::json::{Form, Formed};
 use crate::error::{Code, Error};
 
-/// Milliseconds `wait_for_vectors` waits at most.
+/// Longest wait of `wait_for_vectors`, in milliseconds.
 const MAX_WAIT_MS: u64 = 600_000;
 
-/// How vectors are compared; by their angle if it is not said.
+/// Parses a metric, cosine by default.
 pub(super) fn metric(name: Option<&str>) -> Result<Metric, Fault> {
     let name = name.unwrap_or("cosine");
     let refused = || {
@@ -45,18 +45,18 @@ impl Given {
     }
 }
 
-/// The vectors of one grain.
+/// Converts the vectors of one grain.
 pub(super) fn embeddings(given: Vec<Formed<Given>>) -> Result<Vec<Embedding>, Fault> {
     given.into_iter().map(|Formed(given)| given.embedding()).collect()
 }
 
-/// Numbers as vectors have them. What is too large for them is infinite, and refused as such.
+/// Converts numbers to f32. One that is too large becomes infinite, which is refused later.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
 pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
     values.iter().map(|value| *value as f32).collect()
 }
 
-/// `embed`.
+/// Parameters of `embed`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Embed {
@@ -70,7 +70,7 @@ impl Embed {
     }
 }
 
-/// `wait_for_vectors`.
+/// Parameters of `wait_for_vectors`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wait {
@@ -78,7 +78,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// How long to wait, at most: ten seconds if it is not said.
+    /// Returns the longest time to wait, ten seconds by default.
     pub(crate) fn patience(&self) -> Result<Duration, Fault> {
         match self.timeout_ms.unwrap_or(10_000) {
             ms if ms <= MAX_WAIT_MS => Ok(Duration::from_millis(ms)),

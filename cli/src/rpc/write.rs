@@ -1,5 +1,4 @@
-//! Methods that write grains: `put`, `put_batch`, `supersede`; and beside them `embed` and
-//! `wait_for_vectors`.
+//! Methods that write grains: `put`, `put_batch`, `supersede`; also `embed` and `wait_for_vectors`.
 
 use grainstore::embed::Embedding;
 use grainstore::{Grain, Offer};
@@ -15,9 +14,9 @@ use super::vectors;
 use crate::error::{Code, Error};
 use crate::shape::{PutAnswer, SupersedeAnswer};
 
-/// Grains of one batch: the answer to more would not fit, and it comes after they are stored.
+/// Most grains of one batch: the answer to more would exceed its limit after they are stored.
 const MAX_BATCH: usize = 75_000;
-/// Grains of one batch that are warned of, for the same reason.
+/// Most grains of one batch with warnings, for the same reason.
 const MAX_DOUBTFUL: usize = 256;
 
 pub(crate) fn put(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -88,7 +87,7 @@ pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<An
     Answer::of(&SupersedeAnswer::new(new, None, warnings))
 }
 
-/// The offers with their vectors, where any are given.
+/// Adds the vectors to the offers, if there are any.
 fn with_vectors(offers: Vec<Offer>, vectors: Vec<Vec<Embedding>>) -> Result<Vec<Offer>, Fault> {
     if vectors.is_empty() {
         return Ok(offers);
@@ -101,7 +100,7 @@ fn with_vectors(offers: Vec<Offer>, vectors: Vec<Vec<Embedding>>) -> Result<Vec<
     Ok(pairs.map(|(offer, vectors)| offer.with_vectors(vectors)).collect())
 }
 
-/// The offers of a batch; an error says which one it is about, counted from 0.
+/// Converts the grains of a batch; an error names the position, from 0.
 fn each<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer, Error>) -> Result<Vec<Offer>, Error> {
     if items.len() > MAX_BATCH {
         let message = format!("a batch holds {MAX_BATCH} grains at most");

@@ -1,4 +1,4 @@
-//! The JSON shape of an entry of the audit log, and its line.
+//! The JSON form of an audit entry, and its line.
 
 use data_encoding::HEXLOWER;
 use grainstore::format::VerificationStatus;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::text::{iso, printable};
 
-/// One entry of the audit log.
+/// An entry of the audit log.
 #[derive(Debug, Serialize)]
 pub(crate) struct AuditAnswer {
     sequence: u64,
@@ -19,29 +19,29 @@ pub(crate) struct AuditAnswer {
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<VerificationStatus>,
-    /// The grain whose policy refused, where that is another.
+    /// The grain whose policy refused, if it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_by: Option<ContentAddress>,
-    /// Why it was refused, in words.
+    /// The reason of a refusal, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     import: Option<ImportAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The call in CAL it comes from.
+    /// The CAL call it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<CallAnswer>,
-    /// What the read log came to.
+    /// The state of the read log.
     #[serde(skip_serializing_if = "Option::is_none")]
     reads: Option<ReadsAnswer>,
-    /// The key a signature that did not hold was said to be by.
+    /// The key id stated by an envelope whose signature was invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     kid: Option<String>,
-    /// How many equal refusals it stands for.
+    /// Number of equal refusals it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
-    /// What is left of a consent whose contents were erased.
+    /// The remains of a consent whose contents were erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     consent: Option<ConsentAnswer>,
 }
@@ -66,7 +66,7 @@ impl From<ErasedConsent> for ConsentAnswer {
     }
 }
 
-/// Where the read log stood, in its audit entry.
+/// The state of the read log, in its audit entry.
 #[derive(Debug, Serialize)]
 struct ReadsAnswer {
     entries: u64,
@@ -74,7 +74,7 @@ struct ReadsAnswer {
     head: String,
 }
 
-/// A call in CAL, in its audit entry.
+/// A CAL call, in its audit entry.
 #[derive(Debug, Serialize)]
 struct CallAnswer {
     query_hash: String,
@@ -98,7 +98,7 @@ struct CallAnswer {
     stream: Option<StreamAnswer>,
 }
 
-/// What a call wrote, in its audit entry (CAL section 21).
+/// The write of a call, in its audit entry (CAL 21).
 #[derive(Debug, Serialize)]
 struct WriteAnswer {
     operation: String,
@@ -108,7 +108,7 @@ struct WriteAnswer {
 }
 
 impl WriteAnswer {
-    /// Of an entry that tells of a write that was done.
+    /// Returns the write of an entry, `None` if it records none that was done.
     fn of(entry: &AuditEntry) -> Option<Self> {
         let operation = entry.call.as_ref()?.statement.clone()?;
         let (target_hash, new_hash) = match (operation.as_str(), entry.subjects.as_slice()) {
@@ -145,7 +145,7 @@ impl From<StreamedEntry> for StreamAnswer {
     }
 }
 
-/// The options of a stream one by one, of which an entry has the text.
+/// Splits the options of a stream, which an entry has as one text.
 fn named(options: &str) -> Vec<String> {
     options.split(", ").filter(|option| !option.is_empty()).map(str::to_owned).collect()
 }
@@ -167,7 +167,7 @@ impl CallAnswer {
         }
     }
 
-    /// It in words, for a line.
+    /// Formats the call for a line.
     fn words(&self) -> Vec<String> {
         let stream = self.stream.as_ref();
         let words = [
@@ -183,7 +183,7 @@ impl CallAnswer {
     }
 }
 
-/// What an import came to, in its audit entry.
+/// The counts of an import, in its audit entry.
 #[derive(Debug, Serialize)]
 struct ImportAnswer {
     first: u64,
@@ -229,7 +229,7 @@ impl From<AuditEntry> for AuditAnswer {
 }
 
 impl AuditAnswer {
-    /// The entry on one line.
+    /// Formats the entry on one line.
     pub(crate) fn line(&self) -> String {
         let Self { sequence, operation, actor, decision, .. } = self;
         let time = iso(self.time_ms);

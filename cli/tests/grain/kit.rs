@@ -70,8 +70,8 @@ impl Place {
     /// The commands that the help lists.
     pub(crate) fn commands(&self) -> BTreeSet<String> {
         let help = self.grain(&["--help"]).done();
-        let listing = help.text().split_once("Commands:\n").unwrap().1;
-        let listing = listing.split_once("\n\n").unwrap().0;
+        let listing = help.text().split_once("\n\n").unwrap().1;
+        let listing = listing.split_once("Options:\n").unwrap().0;
         let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
         let names = listing.lines().filter(is_name);
         names.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()

@@ -116,3 +116,65 @@ fn input_that_cannot_be_read_is_named() {
         assert!(run.err.contains(path), "{}", run.err);
     }
 }
+
+#[test]
+fn a_fact_and_an_event_are_added_by_their_words() {
+    let place = Place::with_store();
+    let fact = ["add", "alice", "prefers", "tea", "--tag", "mg:dietary", "--confidence", "0.8"];
+    let fact = place.grain(&[&fact[..], &["--namespace", "home", "--user", "u1"]].concat());
+    let address = fact.done().line();
+    let grain = place.grain(&["get", &address]).done().json();
+    assert_eq!((&grain["type"], &grain["object"]), (&json!("belief"), &json!("tea")));
+    assert_eq!((&grain["namespace"], &grain["user_id"]), (&json!("home"), &json!("u1")));
+    assert_eq!(
+        (&grain["confidence"], &grain["structural_tags"]),
+        (&json!(0.8), &json!(["mg:dietary"]))
+    );
+    assert!(grain["created_at"].as_i64().is_some_and(|at| at > 1_700_000_000_000));
+    let event = ["add", "--event", "alice came home", "--created-at", "2026-01-15T10:00:00Z"];
+    let address = place.grain(&event).done().line();
+    let grain = place.grain(&["get", &address]).done().json();
+    assert_eq!(
+        (&grain["type"], &grain["content"], &grain["created_at"]),
+        (&json!("event"), &json!("alice came home"), &json!(1_768_471_200_000_i64))
+    );
+    for wrong in [
+        &["add"][..],
+        &["add", "alice"],
+        &["add", "alice", "prefers"],
+        &["add", "alice", "prefers", "tea", "--event", "x"],
+        &["add", "alice", "prefers", "tea", "--created-at", "soon"],
+    ] {
+        assert_eq!(place.grain(wrong).code, 2, "{wrong:?}");
+    }
+    let run = place.grain(&["add", "alice", "prefers", "tea", "--confidence", "2"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_RANGE"));
+}
+
+#[test]
+fn a_grain_without_a_time_gets_the_present_only_where_that_is_asked_for() {
+    let place = Place::with_store();
+    let undated = r#"{"type": "event", "content": "hello"}"#;
+    let run = place.feed(&["put"], undated);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_SCHEMA"));
+    assert!(run.err.contains("--created-now"), "{}", run.err);
+    let put =
+        place.feed(&["put", "--created-now"], format!("{undated}\n{}", belief("a", "1"))).done();
+    let addresses: Vec<_> = put.text().lines().map(str::to_owned).collect();
+    let times = addresses.iter().map(|address| {
+        place.grain(&["get", address]).done().json()["created_at"].as_i64().unwrap()
+    });
+    let times: Vec<_> = times.collect();
+    assert!(times[0] > times[1], "the one that has a time keeps it: {times:?}");
+    let run = place.feed(&["put", "--created-now"], "{}");
+    assert_eq!(run.error_code(), "ERR_NO_TYPE");
+}
+
+#[test]
+fn the_help_lists_every_command_in_one_group() {
+    let place = Place::empty();
+    let help = place.grain(&["help"]).done();
+    for group in ["Start:\n  init", "Write:\n  add", "Ask:\n  recall", "Maintain:\n  verify"] {
+        assert!(help.text().contains(group), "{group}");
+    }
+}

@@ -6,9 +6,9 @@ use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
 use super::disk::{Cut, Disk, Event, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
-use crate::keys;
-use crate::pending::Pending;
-use crate::writer::Request;
+use crate::base::pending::Pending;
+use crate::disk::keys;
+use crate::write::writer::Request;
 use crate::{Erasing, Session, SessionOptions, Store};
 
 const ANN: &str = "ann";

@@ -15,7 +15,7 @@ use super::kit::model::Model;
 use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
-use crate::keys::{self, AuditHead, Envelope};
+use crate::disk::keys::{self, AuditHead, Envelope};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.

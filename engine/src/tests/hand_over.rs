@@ -17,8 +17,8 @@ use super::disk::{Disk, Image};
 use super::kit::calls::session;
 use super::{START_MS, clock_at, is_full, open};
 use crate::Store;
-use crate::pending::Pending;
-use crate::writer::{Backlog, Request, Writer};
+use crate::base::pending::Pending;
+use crate::write::writer::{Backlog, Request, Writer};
 
 /// Steps of one schedule, after which threads wait for each other in a circle.
 const MAX_STEPS: usize = 200_000;

@@ -19,8 +19,8 @@ use super::script::{Script, Step};
 use super::{
     CACHE_BYTES, START_MS, assert_no_writer_panicked, clock_at, empty_image, is_full, open_with,
 };
-use crate::keyring::Keyring;
-use crate::vault::Vault;
+use crate::disk::keyring::Keyring;
+use crate::disk::vault::Vault;
 use crate::{Erasing, ManualClock, MasterKey, OpenOptions, Store};
 
 /// Calls that are still made after the first one that fails.

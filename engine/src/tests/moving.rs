@@ -10,7 +10,7 @@ use grainstore_index::Sequence;
 use super::disk::{Cut, Disk, Event, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, open};
-use crate::embed::{Embedder, Metric, Vector};
+use crate::search::embed::{Embedder, Metric, Vector};
 use crate::{OpenOptions, Result, SessionOptions, Store};
 
 /// Grains: more than an embedder is given at once.

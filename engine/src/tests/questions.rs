@@ -13,7 +13,8 @@ use super::kit::model::{Known, Model};
 use super::kit::rules;
 use super::naive::{self, Item};
 use super::question::{Condition, Question};
-use crate::{ContentAddress, MAX_PAGE, Page, Store};
+use crate::limits::MAX_PAGE;
+use crate::{ContentAddress, Page, Store};
 
 /// Says which answer differs first.
 pub(crate) fn answers_agree(store: &Store, model: &Model) -> Result<(), String> {

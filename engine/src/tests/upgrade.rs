@@ -11,9 +11,9 @@ use redb::{Database, ReadableDatabase, ReadableTableMetadata};
 use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
-use crate::keyring::Keyring;
-use crate::keys::{self, AuditHead};
-use crate::vault::Vault;
+use crate::disk::keyring::Keyring;
+use crate::disk::keys::{self, AuditHead};
+use crate::disk::vault::Vault;
 use crate::{AuditEntry, Erasing, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
 /// Any time after the fixture was written.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::{Expansion, Near, Query};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Grain, Offer, OpenOptions, Session, Store, Walk};
+use grainstore::graph::Walk;
+use grainstore::{ContentAddress, Grain, Offer, OpenOptions, Session, Store};
 use tempfile::TempDir;
 
 use super::random::Random;
@@ -173,9 +174,10 @@ fn compare(twins: &Twins, random: &mut Random, questions: usize) -> usize {
         let edges = |session: &Session| {
             let edges = session.neighbours(subject, &Walk { limit: 500, ..Walk::default() });
             // Edges of one instant come as the index has them, which knows no addresses here.
-            let all = |listed: grainstore::Listed<grainstore::Edge>| -> BTreeSet<String> {
-                listed.items.iter().map(|edge| format!("{edge:?}")).collect()
-            };
+            let all =
+                |listed: grainstore::graph::Listed<grainstore::graph::Edge>| -> BTreeSet<String> {
+                    listed.items.iter().map(|edge| format!("{edge:?}")).collect()
+                };
             edges.map(all).map_err(|error| error.code())
         };
         assert_eq!(edges(&keyed), edges(&plain), "{user}: {subject}");

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use grainstore::cal::{Near, Query, Visibility};
-use grainstore::{Erasing, Exporting, Lens, Page, Session, Walk};
+use grainstore::graph::{Lens, Walk};
+use grainstore::{Erasing, Exporting, Page, Session};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, World, files, open, operator};

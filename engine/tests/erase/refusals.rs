@@ -200,7 +200,7 @@ fn an_erasure_needs_a_user_and_a_reason() {
     let store = open(dir.path());
     let session = operator(&store);
     let address = put(&session, belief(ANN, "tea", 1, ""));
-    let long = "x".repeat(grainstore::MAX_REASON_BYTES + 1);
+    let long = "x".repeat(grainstore::limits::MAX_REASON_BYTES + 1);
     for (user, reason, expected) in
         [("", "why", "ERR_EMPTY"), (ANN, " ", "ERR_EMPTY"), (ANN, &long, "ERR_TOO_LARGE")]
     {

@@ -129,7 +129,7 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
     let shown = session.query(&every, &grainstore::Page::first(1000)).unwrap().results;
     assert!(shown.iter().all(|row| !world.of_ann.contains(&row.content_address)));
     assert_eq!(session.history_of("s", "likes", None, None).unwrap().len(), 85);
-    session.neighbours("s", &grainstore::Walk::default()).unwrap();
+    session.neighbours("s", &grainstore::graph::Walk::default()).unwrap();
     assert!(session.subject_report(ANN).unwrap().addresses.is_empty());
     assert_eq!(session.erase_user(ANN, "again", &Erasing::new()).unwrap().erased, 0);
     store.reindex().unwrap();

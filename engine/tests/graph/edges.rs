@@ -1,7 +1,8 @@
 //! Neighbours of a node.
 
 use grainstore::cal::Cancel;
-use grainstore::{Direction, Lens, MAX_EDGES, Walk};
+use grainstore::graph::{Direction, Lens, Walk};
+use grainstore::limits::MAX_EDGES;
 use serde_json::json;
 
 use crate::kit::{Place, code, edge, ends, grain_of};

@@ -1,6 +1,6 @@
 //! Owners, capabilities and handoffs of agents.
 
-use grainstore::Ownership;
+use grainstore::graph::Ownership;
 use serde_json::{Value, json};
 
 use crate::kit::{Place, edge, grain_of};

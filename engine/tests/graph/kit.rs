@@ -1,6 +1,7 @@
 //! A store in a directory of its own, and grains by their JSON.
 
-use grainstore::{ContentAddress, Edge, Grain, OpenOptions, Session, SessionOptions, Store};
+use grainstore::graph::Edge;
+use grainstore::{ContentAddress, Grain, OpenOptions, Session, SessionOptions, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

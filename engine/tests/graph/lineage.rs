@@ -1,6 +1,8 @@
 //! Derivation and cross-links.
 
-use grainstore::{ContentAddress, Direction, Lens, Listed, MAX_RELATIVES, Relative, Session};
+use grainstore::graph::{Direction, Lens, Listed, Relative};
+use grainstore::limits::MAX_RELATIVES;
+use grainstore::{ContentAddress, Session};
 use serde_json::{Value, json};
 
 use crate::kit::{Place, code, edge, nowhere};

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use grainstore::Session;
 use grainstore::cal::Cancel;
-use grainstore::{Direction, Edge, Lens, MAX_HOPS, MAX_NODES, MAX_PATHS, Session, Walk};
+use grainstore::graph::{Direction, Edge, Lens, Walk};
+use grainstore::limits::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 use proptest::prelude::*;
 
 use crate::kit::{Place, code, edge, ends, grain_of};

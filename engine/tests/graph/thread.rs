@@ -1,7 +1,9 @@
 //! Conversations as trees.
 
 use grainstore::cal::Answer;
-use grainstore::{ContentAddress, Lens, MAX_MESSAGES, Session, Thread};
+use grainstore::graph::{Lens, Thread};
+use grainstore::limits::MAX_MESSAGES;
+use grainstore::{ContentAddress, Session};
 use serde_json::{Value, json};
 
 use crate::kit::{Place, code, grain_of, nowhere};

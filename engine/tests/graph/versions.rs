@@ -1,6 +1,7 @@
 //! Versions of a grain in parts, and the newest value of a relation at any time.
 
-use grainstore::{AsOf, ContentAddress, EpochMs, MAX_VERSIONS, SameFact};
+use grainstore::limits::MAX_VERSIONS;
+use grainstore::{AsOf, ContentAddress, EpochMs, SameFact};
 use serde_json::{Value, json};
 
 use crate::kit::{Place, code, edge, grain_of, nowhere};

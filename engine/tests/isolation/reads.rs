@@ -7,10 +7,8 @@ use std::fs;
 use grainstore::cal::{Diversity, Expansion, Near, Options, Query, Rerank, Tier};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
-use grainstore::{
-    AsOf, ContentAddress, EpochMs, Exporting, Lens, Listed, Page, Preparing, Relative, Session,
-    Streaming, Walk,
-};
+use grainstore::graph::{Lens, Listed, Relative, Walk};
+use grainstore::{AsOf, ContentAddress, EpochMs, Exporting, Page, Preparing, Session, Streaming};
 use serde_json::json;
 
 use crate::kit::{NOW, Place, everything, grain};

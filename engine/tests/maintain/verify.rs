@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use grainstore::{Fault, MAX_PROBLEMS, Store, Verification};
+use grainstore::limits::MAX_PROBLEMS;
+use grainstore::{Fault, Store, Verification};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use tempfile::TempDir;
 

@@ -158,7 +158,7 @@ fn only_the_operator_changes_rules_and_says_why() {
     }
     let boss = as_who(Some("did:web:boss"), None, None);
     assert_eq!(boss.change_rules(AUTHORED, false, " ").unwrap_err().code(), "ERR_EMPTY");
-    let long = "x".repeat(grainstore::MAX_REASON_BYTES + 1);
+    let long = "x".repeat(grainstore::limits::MAX_REASON_BYTES + 1);
     assert_eq!(boss.change_rules(AUTHORED, false, &long).unwrap_err().code(), "ERR_TOO_LARGE");
     assert!(boss.change_rules(AUTHORED, false, "I may").unwrap().changed);
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use grainstore::MAX_PAGE;
+use grainstore::limits::MAX_PAGE;
 
 use crate::asker::Asker;
 use crate::naive;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use grainstore::cal::{Cancel, Comparator, Order};
 use grainstore::format::{Map, Value};
-use grainstore::{Cursor, Grain, MAX_PAGE, Page, SessionOptions};
+use grainstore::limits::MAX_PAGE;
+use grainstore::{Cursor, Grain, Page, SessionOptions};
 
 use crate::grains::CREATED_MS;
 use crate::naive;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grainstore::{Answer, ContentAddress, MAX_PAGE, Page, QueryPlan};
+use grainstore::limits::MAX_PAGE;
+use grainstore::{Answer, ContentAddress, Page, QueryPlan};
 
 use crate::asker::Asker;
 use crate::naive::{self, Item};

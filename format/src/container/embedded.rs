@@ -1,36 +1,37 @@
-//! Which vectors a store that embeds has of a grain, as a manifest carries it (OMS 7.2): the immutable blob
-//! cannot, and the vectors themselves stay where they are.
+//! The vectors an embedding store has of a grain, as recorded in a manifest (OMS 7.2). The blob is
+//! immutable and cannot record them; the vectors themselves are not exported.
 
 use crate::error::{Result, corrupt};
 use crate::value::{Map, Value};
 use crate::wire::{Reader, Token};
 
-/// Models and metrics one grain has vectors of at most.
+/// Maximum number of spaces (models and metrics) listed for one grain.
 const MAX_SPACES: usize = 64;
-/// Vectors one grain has at most.
+/// Maximum number of vectors listed for one grain.
 const MAX_CHUNKS: usize = 1_024;
-/// Bytes of the name of a model.
+/// The longest model name, in bytes.
 const MAX_MODEL_BYTES: usize = 256;
-/// Bytes of the name of a metric.
+/// The longest metric name, in bytes.
 const MAX_METRIC_BYTES: usize = 32;
-/// Numbers of a vector.
+/// Maximum number of dimensions of a vector.
 const MAX_DIMENSIONS: u32 = 4_096;
 
-/// The vectors that a grain has of one model.
+/// The vectors that a grain has in one space.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Embedded {
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// Numbers of each vector.
+    /// The dimensions of each vector.
     pub dimensions: u32,
-    /// How they are compared: `cosine`, `dot` or `l2`.
+    /// The metric they are compared with: `cosine`, `dot` or `l2`.
     pub metric: String,
-    /// The parts of the grain they stand for, ascending; 0 alone where that is all of it.
+    /// The parts of the grain that have a vector, ascending; `[0]` alone if one vector stands for the
+    /// whole grain.
     pub chunks: Vec<u32>,
 }
 
 impl Embedded {
-    /// As a value, under the short keys of OMS 7.2; `ci` is a list.
+    /// Returns a map under the short keys of OMS 7.2, with a list under `ci`.
     pub(super) fn value(&self) -> Value {
         let chunks: Vec<Value> =
             self.chunks.iter().map(|chunk| Value::from(i64::from(*chunk))).collect();
@@ -47,7 +48,7 @@ impl Embedded {
     /// Reads a list of them.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for anything else, or for more than a grain can have.
+    /// `ERR_CORRUPT` for anything else, and beyond the limits above.
     pub(super) fn list(reader: &mut Reader<'_>) -> Result<Vec<Self>> {
         let Token::Array(count) = reader.token()? else { return Err(corrupt("not a list")) };
         if count > MAX_SPACES {

@@ -1,6 +1,7 @@
-//! One grain as it lies in a container: a bare blob, or a COSE_Sign1 around one (rulings 14, 15).
+//! One grain in a container: a bare blob, or a COSE_Sign1 around one (rulings 14, 15).
 //!
-//! Says where an entry ends and what is in it. What the signature around it is worth is not asked.
+//! Finds the end of an entry and its blob, and decodes it. The only module of `container` that looks into
+//! envelopes. Signatures are not verified here.
 
 use std::ops::Range;
 
@@ -13,13 +14,13 @@ use crate::profile::Profile;
 use crate::time::EpochMs;
 use crate::wire::Reader;
 
-/// Bytes of one entry at most: a blob of the profile in an envelope.
+/// Returns the length in bytes of the largest entry: a blob of the profile in an envelope.
 #[must_use]
 pub const fn max_entry_bytes(profile: &Profile) -> usize {
     profile.max_blob_bytes.saturating_add(Envelope::MAX_WRAPPER)
 }
 
-/// A grain out of a container, checked by itself: canonical form, schema, limits (OMS 4, 8).
+/// A grain read from a container, with canonical form, schema and limits checked (OMS 4, 8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     bytes: Vec<u8>,
@@ -29,10 +30,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Reads what one entry or one frame holds: a blob or an envelope, and nothing beside it.
+    /// Reads the bytes of one entry or frame: exactly one blob or envelope.
     ///
     /// # Errors
-    /// As [`Grain::decode_with`]; `ERR_CORRUPT` for bytes after it or a malformed envelope;
+    /// As [`Grain::decode_with`]; `ERR_CORRUPT` for bytes after it, or for a malformed envelope;
     /// `ERR_SIGNED_MISMATCH`; `ERR_TOO_LARGE`.
     pub fn read(bytes: Vec<u8>, options: &DecodeOptions<'_>) -> Result<Self> {
         check_size(bytes.len(), &options.profile)?;
@@ -50,51 +51,52 @@ impl Entry {
         Ok(Self { address, grain, blob, bytes })
     }
 
-    /// The bytes as they lie in the file.
+    /// Returns the bytes as stored in the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The blob: the bytes, or what their envelope holds.
+    /// Returns the blob: the bytes, or the payload of their envelope.
     #[must_use]
     pub fn blob(&self) -> &[u8] {
         self.bytes.get(self.blob.clone()).unwrap_or_default()
     }
 
-    /// The COSE_Sign1 around the blob, if there is one. Its signature is not checked here.
+    /// Returns the COSE_Sign1 around the blob, or `None` for a bare blob. Its signature is not
+    /// verified.
     #[must_use]
     pub fn envelope(&self) -> Option<&[u8]> {
         is_envelope(&self.bytes).then_some(self.bytes.as_slice())
     }
 
-    /// What stands before the blob and behind it in its envelope.
+    /// Returns the bytes of the envelope before and after the blob, or `None` for a bare blob.
     #[must_use]
     pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
         let (before, behind) = (self.bytes.get(..self.blob.start), self.bytes.get(self.blob.end..));
         before.zip(behind).filter(|_| is_envelope(&self.bytes))
     }
 
-    /// The address of the blob.
+    /// Returns the address of the blob.
     #[must_use]
     pub fn address(&self) -> ContentAddress {
         self.address
     }
 
-    /// The grain.
+    /// Returns the grain.
     #[must_use]
     pub fn grain(&self) -> &Grain {
         &self.grain
     }
 
-    /// The grain, and the bytes it was read from.
+    /// Returns the grain, and the bytes it was read from.
     #[must_use]
     pub fn into_parts(self) -> (Grain, Vec<u8>) {
         (self.grain, self.bytes)
     }
 
-    /// When it was created: the field, or the second of the header where a grain of an unknown type
-    /// has none. What containers are sorted by, ties by address.
+    /// Returns the creation time: `created_at`, or the second of the header for a grain of an opaque
+    /// type without it. Containers are sorted by it, ties by address.
     #[must_use]
     pub fn created_at(&self) -> EpochMs {
         let second = self.grain.decoded_header().map_or(0, |header| header.created_at_sec);
@@ -102,21 +104,20 @@ impl Entry {
     }
 }
 
-/// The blob in an entry: the entry itself, or the payload of its envelope. The one place where
-/// containers look into envelopes.
+/// Returns the blob in an entry: the entry itself, or the payload of its envelope.
 ///
 /// # Errors
-/// `ERR_CORRUPT` for a malformed envelope; `ERR_SIGNED_MISMATCH` where the signed flag of the blob
-/// says that there is none.
+/// `ERR_CORRUPT` for a malformed envelope; `ERR_SIGNED_MISMATCH` if the signed flag of an enveloped
+/// blob is clear.
 pub(super) fn inner_blob(entry: &[u8]) -> Result<&[u8]> {
     Ok(entry.get(inner_range(entry)?).unwrap_or_default())
 }
 
-/// How many of these bytes the entry they begin with takes; nothing for a blob whose payload is
-/// encrypted, which only its neighbour ends.
+/// Returns the length of the entry at the start of these bytes, or `None` for a blob with an encrypted
+/// payload, whose end is known only from the offset of the next entry.
 ///
 /// # Errors
-/// `ERR_CORRUPT` and the codes of [`Header::split`] where no entry begins here.
+/// `ERR_CORRUPT` and the codes of [`Header::split`] if no entry begins here.
 pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
     if is_envelope(bytes) {
         return Ok(Some(Envelope::extent(bytes)?.0));
@@ -138,7 +139,7 @@ pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
     Ok(Some(bytes.len() - reader.rest().len()))
 }
 
-/// Refuses an entry that is too long before anything is read of it.
+/// Rejects an entry that is too long, before any of it is read.
 ///
 /// # Errors
 /// `ERR_TOO_LARGE`.
@@ -151,8 +152,8 @@ pub(super) fn check_size(bytes: usize, profile: &Profile) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, message))
 }
 
-/// Whether an envelope begins here: an array of four, with or without the tag of COSE_Sign1. A blob
-/// begins with its version instead.
+/// Returns `true` if an envelope begins here: a CBOR array of four, with or without the COSE_Sign1 tag.
+/// A blob begins with its version byte instead.
 fn is_envelope(bytes: &[u8]) -> bool {
     matches!(bytes.first(), Some(&(ARRAY_OF_FOUR | TAG_SIGN1)))
 }
@@ -160,7 +161,7 @@ fn is_envelope(bytes: &[u8]) -> bool {
 const ARRAY_OF_FOUR: u8 = 0x84;
 const TAG_SIGN1: u8 = 0xd2;
 
-/// Where the blob lies within an entry.
+/// Returns the range of the blob in an entry.
 fn inner_range(entry: &[u8]) -> Result<Range<usize>> {
     if !is_envelope(entry) {
         return Ok(0..entry.len());

@@ -1,7 +1,8 @@
-//! Grains over a wire (OMS 11.6): the length of each before it, and a length of zero at the end.
+//! Framing of grains in a stream (OMS 11.6): a length before each grain, and a length of zero at the
+//! end.
 //!
-//! Nothing of this is kept on disk. Whoever reads decides what to do with a grain before the next
-//! one is read, so a stream may be endless.
+//! The framing is for transport, not for storage. Each grain is handed to the caller before the next is
+//! read, so a stream may be endless.
 
 use std::io::{self, Read, Write};
 
@@ -11,7 +12,7 @@ use crate::error::{Result, corrupt};
 use crate::grain::DecodeOptions;
 use crate::profile::Profile;
 
-/// Writes frames.
+/// Writes frames to a stream.
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     out: W,
@@ -19,7 +20,7 @@ pub struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Writes frames that hold grains of this profile at most.
+    /// Creates a writer of frames that accepts grains up to the limits of this profile.
     pub fn new(out: W, profile: Profile) -> Self {
         Self { out, profile }
     }
@@ -27,7 +28,7 @@ impl<W: Write> FrameWriter<W> {
     /// Writes one entry: a blob, or the envelope around one.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` for no bytes, which would end the stream; `ERR_IO`.
+    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` for an empty entry, which would end the stream; `ERR_IO`.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         entry::check_size(bytes.len(), &self.profile)?;
         if bytes.is_empty() {
@@ -39,7 +40,7 @@ impl<W: Write> FrameWriter<W> {
         written.map_err(|error| failed(&error))
     }
 
-    /// Ends the stream and hands everything over.
+    /// Writes the end mark, flushes, and returns the inner writer.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -50,25 +51,26 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// Reads frames and the grains in them. The first error is the last item.
+/// Iterates over the frames of a stream and decodes their grains. After the first error the iterator
+/// ends.
 #[derive(Debug)]
 pub struct FrameReader<'o, R> {
     input: R,
     options: DecodeOptions<'o>,
-    /// Frames read so far.
+    /// The number of frames read so far.
     frames: u64,
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     bytes: u64,
     ended: bool,
 }
 
 impl<'o, R: Read> FrameReader<'o, R> {
-    /// Reads frames that hold grains of the options' profile.
+    /// Creates a reader of frames. The options give the limits and the key of encrypted payloads.
     pub fn new(input: R, options: DecodeOptions<'o>) -> Self {
         Self { input, options, frames: 0, bytes: 0, ended: false }
     }
 
-    /// What follows the end of the stream.
+    /// Returns the input, positioned after the end mark if the iterator has ended without an error.
     pub fn into_inner(self) -> R {
         self.input
     }

@@ -1,28 +1,28 @@
-//! The header of a container (OMS 11.2, 11.3) and the places of its sections.
+//! The header of a container (OMS 11.2, 11.3) and the offsets of its sections.
 
 use super::damaged;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes of grains one container holds at most, inflated: offsets have 32 bits (ruling 14).
+/// Maximum number of bytes of grains in one container, inflated: offsets have 32 bits (ruling 14).
 pub const MAX_REGION_BYTES: u64 = u32::MAX as u64;
 
-/// Bytes of the header.
+/// The length of the header in bytes.
 pub(super) const HEADER_LEN: usize = 16;
-/// Bytes of one offset.
+/// The length of one offset in bytes.
 pub(super) const OFFSET_LEN: u64 = 4;
-/// Bytes of the checksum at the end.
+/// The length of the checksum at the end, in bytes.
 pub(super) const FOOTER_LEN: u64 = 32;
 
 const MAGIC: [u8; 2] = *b"MG";
 const VERSION: u8 = 1;
 const FIELD_MAP_VERSION: u8 = 1;
 
-/// How the region of grains is packed (OMS 11.3).
+/// The compression of the region of grains (OMS 11.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
-    /// As the grains are: any of them can be read alone.
+    /// Uncompressed: each grain can be read alone.
     None,
-    /// One zstd frame, written at level 3: the default of the standard.
+    /// One zstd frame, written at level 3. The default of the standard.
     #[default]
     Zstd,
     /// One lz4 frame.
@@ -30,10 +30,10 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Every way, in the order of their bytes.
+    /// Every compression, in the order of their bytes.
     pub const ALL: [Self; 3] = [Self::None, Self::Zstd, Self::Lz4];
 
-    /// `none`, `zstd` or `lz4`.
+    /// Returns `none`, `zstd` or `lz4`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Compression {
         }
     }
 
-    /// The way a word stands for.
+    /// Returns the compression of a word, or `None` for any other word.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|way| way.name() == name)
@@ -63,9 +63,9 @@ impl Compression {
 pub(super) struct Head {
     pub(super) count: u32,
     pub(super) compression: Compression,
-    /// By `created_at`, ties by address.
+    /// `true` if entries are sorted by `created_at`, ties by address.
     pub(super) sorted: bool,
-    /// No address occurs twice.
+    /// `true` if no address occurs twice.
     pub(super) deduplicated: bool,
     pub(super) manifest: bool,
 }
@@ -78,7 +78,7 @@ impl Head {
     const MANIFEST: u8 = 1 << 4;
     const RESERVED: u8 = 0b1110_0000;
 
-    /// The sixteen bytes.
+    /// Returns the sixteen bytes.
     pub(super) fn to_bytes(self) -> [u8; HEADER_LEN] {
         let bits = [
             (self.sorted, Self::SORTED),
@@ -96,7 +96,7 @@ impl Head {
     /// Checks that these bytes begin a container of a known version.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for what is no container, `ERR_VERSION`.
+    /// `ERR_CORRUPT` for bytes that are not a container, `ERR_VERSION`.
     pub(super) fn check_magic(bytes: &[u8; HEADER_LEN]) -> Result<()> {
         let [m, g, version, ..] = bytes;
         if [*m, *g] != MAGIC {
@@ -110,11 +110,12 @@ impl Head {
         Ok(())
     }
 
-    /// Reads a header whose container has the right checksum.
+    /// Parses a header. The checksum of the container is verified before.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for reserved bits and bytes, for flags that contradict the compression byte,
-    /// and for a custom field map, which has no defined place; `ERR_VERSION`.
+    /// `ERR_CORRUPT` for reserved bits and bytes that are not zero, for flags that contradict the
+    /// compression byte, and for a custom field map, whose location the standard does not define;
+    /// `ERR_VERSION`.
     pub(super) fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self> {
         Self::check_magic(bytes)?;
         let [_, _, _, flags, c0, c1, c2, c3, map_version, codec, reserved @ ..] = *bytes;
@@ -147,12 +148,13 @@ impl Head {
         })
     }
 
-    /// Where the region of grains begins in the file.
+    /// Returns the offset of the region of grains in the file.
     pub(super) fn region_start(&self) -> u64 {
         HEADER_LEN as u64 + OFFSET_LEN * u64::from(self.count)
     }
 
-    /// What the offset of the first grain is: absolute, or within the inflated region.
+    /// Returns the offset of the first grain: absolute if uncompressed, else within the inflated
+    /// region.
     pub(super) fn first_offset(&self) -> u64 {
         match self.compression {
             Compression::None => self.region_start(),

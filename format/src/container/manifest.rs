@@ -1,5 +1,5 @@
-//! The state of grains beside them in a container (OMS 11.7, ruling 37): one map by address, written
-//! and read an entry at a time.
+//! The manifest of a container (OMS 11.7, ruling 37): the state of its grains, as one map by address
+//! that is written and read entry by entry.
 
 use std::io::Read;
 
@@ -13,35 +13,35 @@ use crate::time::EpochMs;
 use crate::value::Value;
 use crate::wire::{Encoding, Reader, Token, Writer};
 
-/// Bytes of one entry at most. Ours take less than 400, and of a grain with vectors of many models up to
-/// 26 KiB; the rest is room for keys of others.
+/// The longest entry in bytes. Entries of this store take less than 400 bytes, and up to 26 KiB with
+/// vectors of many models; the rest is room for keys of other exporters.
 const MAX_ENTRY_BYTES: usize = 32 << 10;
-/// Bytes read at once.
+/// Bytes per read.
 const BLOCK: usize = 64 << 10;
 
-/// What a manifest carries about one grain.
+/// The manifest entry of one grain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Carried {
-    /// Its index-layer state.
+    /// The index-layer state.
     pub state: GrainState,
-    /// How often it was read (a local field: an importer may ignore it).
+    /// The number of reads of the grain. A local field: an importer may ignore it.
     pub access_count: u64,
-    /// When it was read last (local).
+    /// The time of the last read. A local field as well.
     pub last_accessed_at: Option<EpochMs>,
-    /// Whether the hold that its policy declares was lifted: `x_held` is there and says false.
+    /// `true` if the hold declared by the grain's policy was lifted: `x_held` is present and false.
     pub hold_lifted: bool,
-    /// Which vectors the store that wrote it has of the grain, ascending.
+    /// The vectors the exporting store has of the grain, ascending.
     pub embedded: Vec<Embedded>,
 }
 
 impl Carried {
-    /// Whether there is nothing to carry, so that the grain needs no entry.
+    /// Returns `true` if every value is the default, so that the grain needs no entry.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The keys and values it is written as; defaults are left out.
+    /// Returns the keys and values to write. Defaults are left out.
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let GrainState {
             superseded_by,
@@ -72,10 +72,10 @@ impl Carried {
         .collect()
     }
 
-    /// Takes one key of an entry.
+    /// Reads the value of one key of an entry.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for a value of the wrong type or outside its list.
+    /// `ERR_CORRUPT` for a value of the wrong type or outside its vocabulary.
     fn take(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<()> {
         let state = &mut self.state;
         match key {
@@ -94,14 +94,14 @@ impl Carried {
             "x_er" => self.embedded = Embedded::list(reader)?,
             "ac" => self.access_count = count(reader)?,
             "laa" => self.last_accessed_at = Some(time(reader)?),
-            // Keys of others, and of versions to come (ruling 37).
+            // Keys of other exporters and of later versions are skipped (ruling 37).
             _ => reader.skip()?,
         }
         Ok(())
     }
 }
 
-/// Writes a manifest entry by entry.
+/// Encodes a manifest entry by entry.
 #[derive(Debug)]
 pub(super) struct ManifestWriter {
     writer: Writer,
@@ -115,10 +115,10 @@ impl ManifestWriter {
         Self { writer: Writer::new(Vec::new(), encoding), entries, written: 0, last: None }
     }
 
-    /// The bytes of the next entry, with those of the head before the first.
+    /// Returns the bytes of the next entry, with the head of the map before the first.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for one too many, and for one out of order.
+    /// `ERR_CORRUPT` for more entries than announced, and for an entry out of order.
     pub(super) fn entry(&mut self, address: &ContentAddress, carried: &Carried) -> Result<&[u8]> {
         if self.written == self.entries {
             return Err(corrupt(format!("the manifest was to have {} entries", self.entries)));
@@ -139,10 +139,10 @@ impl ManifestWriter {
         Ok(self.writer.bytes())
     }
 
-    /// Ends it.
+    /// Checks that the manifest is complete.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where entries are missing.
+    /// `ERR_CORRUPT` if entries are missing.
     pub(super) fn finish(self) -> Result<()> {
         if self.written == self.entries {
             return Ok(());
@@ -151,21 +151,21 @@ impl ManifestWriter {
     }
 }
 
-/// The entries of a manifest by ascending address, read one at a time. The first error is the last
-/// item.
+/// Iterates over the entries of a manifest by ascending address, reading as it goes. After the first
+/// error the iterator ends.
 #[derive(Debug)]
 pub struct ManifestEntries<'s, S: ?Sized> {
     rest: Stretch<'s, S>,
     buffer: Vec<u8>,
     encoding: Encoding,
-    /// Entries that are to come; nothing before the head was read.
+    /// The number of entries still to be read, or `None` before the head was read.
     left: Option<usize>,
     last: Option<ContentAddress>,
     ended: bool,
 }
 
 impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
-    /// The manifest at these bytes.
+    /// Creates an iterator over the manifest at the bytes `from..to`.
     pub(super) fn new(source: &'s S, from: u64, to: u64) -> Self {
         Self {
             rest: Stretch::new(source, from, to),
@@ -198,7 +198,7 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
         Ok(Some((address, carried)))
     }
 
-    /// Reads on until an entry must be whole.
+    /// Fills the buffer until it holds a whole entry, or the end of the manifest.
     fn fill(&mut self) -> Result<()> {
         if self.buffer.len() >= MAX_ENTRY_BYTES || self.rest.left() == 0 {
             return Ok(());
@@ -208,7 +208,7 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
         read.map(drop).map_err(|error| failed(&error))
     }
 
-    /// Reads how many entries there are; each takes more bytes than an address has digits.
+    /// Reads the number of entries, and checks it: each takes more bytes than an address has digits.
     fn head(&mut self) -> Result<usize> {
         let first = self.buffer.first().copied();
         let encoding = first.and_then(Reader::encoding_of_map);
@@ -249,7 +249,7 @@ impl<S: ReadAt + ?Sized> Iterator for ManifestEntries<'_, S> {
     }
 }
 
-/// What stands behind an address.
+/// Reads the value of one address.
 fn carried(reader: &mut Reader<'_>) -> Result<Carried> {
     let encoding = reader.encoding();
     let Token::Map(keys) = reader.token()? else { return Err(corrupt("an entry is a map")) };

@@ -1,14 +1,15 @@
-//! Many grains in one portable `.mg` file (OMS section 11), and in a stream of frames (11.6).
+//! Many grains in one portable `.mg` file (OMS section 11), or in a stream of frames (11.6).
 //!
-//! Opens no file and no connection: it writes to a `Write` and reads from a [`ReadAt`]. Whatever the
-//! number of grains, one of them is held at a time, beside four bytes for each while writing.
+//! Opens no files and no connections: containers are written to a `Write` and read from a [`ReadAt`].
+//! Memory use is one grain at a time, plus four bytes per grain while writing.
 //!
-//! - `entry`: one grain as it lies in a file: a blob or a COSE_Sign1, and where it ends.
-//! - `layout`: the sixteen bytes in front, and the limits of a file.
-//! - `plan` -> `writer`: what will be in a file, then its bytes.
-//! - `source` -> `region` -> `reader`: bytes at any place, grains one after the other, the whole file.
-//! - `manifest`: the state of grains beside them (11.7).
-//! - `frames`: grains over a wire.
+//! - `entry`: one grain in a file: a blob or a COSE_Sign1, and its length.
+//! - `layout`: the header of sixteen bytes, and the limits of a file.
+//! - `plan` -> `writer`: the layout of a file before it is written, then its bytes.
+//! - `source` -> `region` -> `reader`: random access to bytes, the region of grains as a stream, the
+//!   whole file.
+//! - `manifest`, `embedding_summary`: the state of grains, beside them in the file (11.7).
+//! - `frames`: grains in a stream.
 
 mod embedded;
 mod entry;
@@ -33,12 +34,12 @@ pub use writer::{Writer, Written};
 
 use crate::error::{Error, ErrorKind, corrupt};
 
-/// An error of the storage below, told as one of the format.
+/// Converts an I/O error into an `ERR_IO` error.
 fn io(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("I/O: {error}"))
 }
 
-/// A container whose own structure is wrong.
+/// Creates an `ERR_CORRUPT` error about the structure of a container.
 fn damaged(message: impl Into<String>, place: impl Into<String>) -> Error {
     corrupt(message).at(place).with_hint("get the container again, or export it again")
 }

@@ -1,5 +1,5 @@
-//! What will be in a container, known before the first of its bytes: header and offsets stand in front
-//! of the grains, and neither must be written twice.
+//! The layout of a container, computed before its first byte is written: header and offsets precede the
+//! grains, and the output is written once from front to back.
 
 use super::entry;
 use super::layout::{Compression, HEADER_LEN, Head, MAX_REGION_BYTES, OFFSET_LEN};
@@ -9,25 +9,26 @@ use crate::header::Flags;
 use crate::profile::Profile;
 use crate::time::EpochMs;
 
-/// A grain that is to go into a container.
+/// A grain that will be written to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planned {
-    /// When it was created, in milliseconds.
+    /// The creation time.
     pub created_at: EpochMs,
     /// The address of its blob.
     pub address: ContentAddress,
-    /// Bytes of its entry, the envelope included.
+    /// The length of its entry in bytes, envelope included.
     pub length: u32,
-    /// Whether its payload is encrypted inside a bare blob, so that only its neighbour ends it.
+    /// `true` if its payload is encrypted inside a bare blob, so that its end is known only from the
+    /// next offset.
     pub open_ended: bool,
 }
 
 impl Planned {
-    /// What has to be known of an entry whose blob was created at this time, as
-    /// [`super::Entry::created_at`] has it.
+    /// Plans an entry. `created_at` is that of its blob, as computed by
+    /// [`super::ContainerEntry::created_at`].
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` and `ERR_SIGNED_MISMATCH` for what is no entry.
+    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` and `ERR_SIGNED_MISMATCH` for bytes that are not an entry.
     pub fn of(entry: &[u8], created_at: EpochMs) -> Result<Self> {
         entry::check_size(entry.len(), &Profile::EXTENDED)?;
         let blob = entry::inner_blob(entry)?;
@@ -42,11 +43,11 @@ impl Planned {
     }
 }
 
-/// Brings entries into the order of a container: by time, ties by address, each once, and none last
-/// whose end cannot be seen (ruling 36).
+/// Sorts entries into the order of a container: by time, ties by address, duplicates removed. If the
+/// end of the last one cannot be determined, the last entry with a known end is moved behind it (ruling 36).
 ///
 /// # Errors
-/// `ERR_CORRUPT` where the payload of every one is encrypted.
+/// `ERR_CORRUPT` if the payload of every entry is encrypted.
 pub fn arrange(entries: &mut Vec<Planned>) -> Result<()> {
     entries.sort_unstable();
     entries.dedup_by_key(|entry| entry.address);
@@ -58,25 +59,26 @@ pub fn arrange(entries: &mut Vec<Planned>) -> Result<()> {
     Ok(())
 }
 
-/// The entries of one container, in the order they are going to be written. Takes four bytes a grain.
+/// The layout of one container: the entries in the order they will be written. Takes four bytes per
+/// grain.
 #[derive(Debug, Clone)]
 pub struct Plan {
     compression: Compression,
-    /// Offset of each entry within the region.
+    /// The offset of each entry within the region.
     pub(super) offsets: Vec<u32>,
     region_bytes: u64,
     limit: u64,
     sorted: bool,
-    /// Whether two neighbours are the same.
+    /// `true` if two adjacent entries have the same address.
     repeats: bool,
-    /// Whether the caller says that no two are the same.
+    /// `true` if the caller guarantees distinct addresses.
     distinct: bool,
     last: Option<Planned>,
     manifest: u32,
 }
 
 impl Plan {
-    /// An empty container of this compression.
+    /// Creates an empty plan with this compression.
     #[must_use]
     pub fn new(compression: Compression) -> Self {
         Self {
@@ -92,32 +94,32 @@ impl Plan {
         }
     }
 
-    /// The same, full at so many bytes of header, offsets and inflated grains already.
+    /// Limits header, offsets and inflated grains to this many bytes, at most [`MAX_REGION_BYTES`].
     #[must_use]
     pub fn limited_to(mut self, bytes: u64) -> Self {
         self.limit = bytes.min(MAX_REGION_BYTES);
         self
     }
 
-    /// The same for entries of which the caller knows that no two have one address. Entries that
-    /// come sorted show it by themselves.
+    /// Declares that no two entries have the same address. Not needed for entries in sorted order,
+    /// where duplicates are adjacent.
     #[must_use]
     pub fn distinct(mut self) -> Self {
         self.distinct = true;
         self
     }
 
-    /// The same with a manifest about so many of the grains; 0 for none.
+    /// Announces a manifest with entries for this many grains; 0 for no manifest.
     #[must_use]
     pub fn with_manifest(mut self, grains: u32) -> Self {
         self.manifest = grains;
         self
     }
 
-    /// Adds an entry behind the others. `false` where it does not fit: it begins the next file.
+    /// Appends an entry. Returns `false` if it does not fit; it then begins the next file.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE` for an entry that fits no file.
+    /// `ERR_TOO_LARGE` for an entry that does not fit an empty file.
     pub fn add(&mut self, entry: &Planned) -> Result<bool> {
         let offset = u32::try_from(self.region_bytes).ok();
         let bytes = self.region_bytes + u64::from(entry.length);
@@ -140,23 +142,23 @@ impl Plan {
         Ok(true)
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Whether it has none.
+    /// Returns `true` if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// The header it comes to.
+    /// Returns the header of the planned container.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where the last entry has no visible end, or the manifest is about more grains
-    /// than there are.
+    /// `ERR_CORRUPT` if the end of the last entry cannot be determined, or if the manifest has more
+    /// entries than there are grains.
     pub(super) fn head(&self) -> Result<Head> {
         if self.last.is_some_and(|last| last.open_ended) {
             return Err(endless());
@@ -169,18 +171,18 @@ impl Plan {
             count,
             compression: self.compression,
             sorted: self.sorted,
-            // Of sorted entries, equal ones are neighbours.
+            // In sorted order, equal entries are adjacent.
             deduplicated: !self.repeats && (self.sorted || self.distinct),
             manifest: self.manifest > 0,
         })
     }
 
-    /// How many grains the manifest is about.
+    /// Returns the number of entries in the manifest.
     pub(super) fn manifest(&self) -> u32 {
         self.manifest
     }
 
-    /// Bytes of all entries.
+    /// Returns the length of all entries in bytes.
     pub(super) fn region_bytes(&self) -> u64 {
         self.region_bytes
     }

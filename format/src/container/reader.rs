@@ -1,4 +1,4 @@
-//! Reads a container: all of it is checked, and no more than one grain of it is in memory.
+//! Reads a container: all of it is checked, with at most one grain in memory.
 
 use std::io::{BufReader, Read};
 
@@ -16,15 +16,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grain::DecodeOptions;
 use crate::time::EpochMs;
 
-/// Bytes read at once.
+/// Bytes per read.
 const BLOCK: usize = 64 << 10;
-/// Grains of an unsorted container whose addresses are compared, 16 bytes each in memory.
+/// Maximum number of grains of an unsorted container that are checked for duplicates. Each takes 16 bytes of
+/// memory.
 const MAX_UNSORTED: u32 = 1 << 22;
 
-/// A container whose checksum, header and offsets are right.
+/// A container whose checksum, header and offsets are valid.
 ///
-/// Grains and manifest are checked while they are read: [`Container::verify`] reads all of both.
-/// A source that changes in between is noticed by [`Container::recheck`].
+/// Grains and manifest are checked while they are read; [`Container::verify`] reads all of both.
+/// [`Container::recheck`] detects a source that changed in the meantime.
 #[derive(Debug)]
 pub struct Container<'o, S> {
     source: S,
@@ -32,17 +33,17 @@ pub struct Container<'o, S> {
     head: Head,
     size: u64,
     checksum: [u8; 32],
-    /// Where the grains end: in the file, and by the count of the offsets.
+    /// The end of the region of grains: its inflated length, and its offset in the file.
     region: Measure,
 }
 
 impl<'o, S: ReadAt> Container<'o, S> {
-    /// Opens a container for grains within the profile of these options. Reads it once for the
-    /// checksum, and the grains once more where they are compressed.
+    /// Opens a container. The options give the profile of its grains. Reads the source once for the
+    /// checksum, and compressed grains once more.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the checksum differs; `ERR_CORRUPT` and `ERR_VERSION` for a wrong
-    /// structure, with its place; `ERR_TOO_LARGE` beyond the limits; `ERR_IO`.
+    /// `ERR_INTEGRITY` for a wrong checksum; `ERR_CORRUPT` and `ERR_VERSION` for an invalid structure,
+    /// with its place; `ERR_TOO_LARGE` beyond the limits; `ERR_IO`.
     pub fn open(source: S, options: &DecodeOptions<'o>) -> Result<Self> {
         let size = source.size().map_err(|error| failed(&error))?;
         if size < HEADER_LEN as u64 + FOOTER_LEN {
@@ -59,47 +60,47 @@ impl<'o, S: ReadAt> Container<'o, S> {
         Ok(container)
     }
 
-    /// How many grains it holds.
+    /// Returns the number of grains.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.head.count
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if it holds no grains.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.head.count == 0
     }
 
-    /// How the grains are packed.
+    /// Returns the compression of the grains.
     #[must_use]
     pub fn compression(&self) -> Compression {
         self.head.compression
     }
 
-    /// Whether it says that grains come by `created_at`, ties by address.
+    /// Returns `true` if the header says that grains are sorted by `created_at`, ties by address.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         self.head.sorted
     }
 
-    /// Whether it says that no address occurs twice.
+    /// Returns `true` if the header says that no address occurs twice.
     #[must_use]
     pub fn is_deduplicated(&self) -> bool {
         self.head.deduplicated
     }
 
-    /// The last 32 bytes: what tells it from every other container.
+    /// Returns the last 32 bytes, the SHA-256 of all others.
     #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         self.checksum
     }
 
-    /// One grain by its number, which is read alone where the region is not compressed; else all
-    /// before it are inflated too (OMS 11.4).
+    /// Reads one grain by its number. In a compressed container all grains before it are inflated too
+    /// (OMS 11.4).
     ///
     /// # Errors
-    /// As [`Entry::read`], `ERR_CORRUPT` for a number there is not, `ERR_IO`.
+    /// As [`ContainerEntry::read`], `ERR_CORRUPT` for a number out of range, `ERR_IO`.
     pub fn entry(&self, number: u32) -> Result<Entry> {
         if number >= self.head.count {
             let message = format!("no grain {number} among {}", self.head.count);
@@ -122,10 +123,11 @@ impl<'o, S: ReadAt> Container<'o, S> {
         read().map_err(|error| error.within(&self.place(number, from)))
     }
 
-    /// All grains in order, each checked, and the flags of the header with them.
+    /// Iterates over all grains in order. Each grain is checked, and so are the sorted and deduplicated
+    /// flags.
     ///
     /// # Errors
-    /// `ERR_CORRUPT`, `ERR_IO` where reading cannot begin.
+    /// `ERR_CORRUPT`, `ERR_IO` if reading cannot begin.
     pub fn entries(&self) -> Result<Entries<'_, 'o, S>> {
         let table = HEADER_LEN as u64;
         let offsets = Stretch::new(&self.source, table, self.head.region_start());
@@ -143,18 +145,18 @@ impl<'o, S: ReadAt> Container<'o, S> {
         })
     }
 
-    /// What it says of the state of its grains, by ascending address; nothing without a manifest. It
-    /// may speak of grains that are not in it, which mean nothing.
+    /// Iterates over the manifest by ascending address. `None` if there is no manifest. Entries about
+    /// grains that are not in the container are allowed and have no meaning.
     #[must_use]
     pub fn manifest(&self) -> Option<ManifestEntries<'_, S>> {
         let end = self.size - FOOTER_LEN;
         self.head.manifest.then(|| ManifestEntries::new(&self.source, self.region.end, end))
     }
 
-    /// Reads every grain and every entry of the manifest: what is wrong anywhere is an error.
+    /// Reads and checks every grain and every entry of the manifest.
     ///
     /// # Errors
-    /// As [`Container::open`] and [`Entry::read`].
+    /// As [`Container::open`] and [`ContainerEntry::read`].
     pub fn verify(&self) -> Result<()> {
         self.entries()?.try_for_each(|entry| entry.map(drop))?;
         match self.manifest() {
@@ -163,7 +165,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
         }
     }
 
-    /// Checks that the bytes are still those that were opened.
+    /// Checks that the bytes are unchanged since the container was opened.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -176,7 +178,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
             .with_hint("read it again once nobody writes to it"))
     }
 
-    /// Checks counts and offsets against what there is, and finds where the grains end.
+    /// Checks count and offsets against the size of the source, and determines where the grains end.
     fn measure(&mut self) -> Result<()> {
         let end = self.size - FOOTER_LEN;
         let Head { count, compression, .. } = self.head;
@@ -208,8 +210,8 @@ impl<'o, S: ReadAt> Container<'o, S> {
         }
     }
 
-    /// Reads all offsets: the first is where the region begins, each is behind the one before and
-    /// within the region. Answers the last, or where the first would be.
+    /// Checks all offsets: the first is the start of the region, each is greater than the one before
+    /// and within the region. Returns the last offset, or the start of the region if there is none.
     fn check_offsets(&self) -> Result<u64> {
         let first = self.head.first_offset();
         let table = HEADER_LEN as u64;
@@ -242,7 +244,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
         Ok(last.unwrap_or(first))
     }
 
-    /// Bytes of the last grain, whose end no offset tells.
+    /// Returns the length of the last grain, which has no offset after it.
     fn last_length(&self, from: u64, end: u64) -> Result<u64> {
         let most = max_entry_bytes(&self.options.profile) as u64;
         let most = usize::try_from(most.min(end - from)).unwrap_or(usize::MAX);
@@ -257,7 +259,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
         Ok(length as u64)
     }
 
-    /// Where a grain begins, or where the last one ends.
+    /// Returns the offset of a grain, or the end of the region for the number after the last.
     fn offset(&self, number: u32) -> Result<u64> {
         if number >= self.head.count {
             return Ok(self.region.inflated);
@@ -276,17 +278,18 @@ impl<'o, S: ReadAt> Container<'o, S> {
     }
 }
 
-/// The grains of a container in order. The first error is the last item.
+/// Iterates over the grains of a container in order. After the first error the iterator ends.
 #[derive(Debug)]
 pub struct Entries<'c, 'o, S: ReadAt> {
     container: &'c Container<'o, S>,
     region: Region<'c, S>,
     offsets: BufReader<Stretch<'c, S>>,
     number: u32,
-    /// Where the grain of this number begins.
+    /// The offset of the next grain.
     next: u64,
     last: Option<(EpochMs, ContentAddress)>,
-    /// Halves of the addresses seen, where nothing but all of them tells that they are distinct.
+    /// The first 16 bytes of each address seen. Filled only for a container that says deduplicated but
+    /// not sorted.
     seen: Vec<[u8; 16]>,
     ended: bool,
 }
@@ -319,7 +322,7 @@ impl<S: ReadAt> Entries<'_, '_, S> {
         Ok(entry)
     }
 
-    /// Holds the flags of the header against a grain.
+    /// Checks a grain against the sorted and deduplicated flags of the header.
     fn check_order(&mut self, entry: &Entry) -> Result<()> {
         let Head { sorted, deduplicated, count, .. } = self.container.head;
         let place = (entry.created_at(), entry.address());
@@ -344,7 +347,8 @@ impl<S: ReadAt> Entries<'_, '_, S> {
         Ok(())
     }
 
-    /// Sorted grains that are equal are neighbours; of others, all have to be compared.
+    /// Checks that the collected addresses are distinct. In sorted order duplicates are adjacent, and
+    /// nothing was collected.
     fn check_seen(&mut self) -> Result<()> {
         self.seen.sort_unstable();
         match self.seen.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -369,7 +373,7 @@ impl<S: ReadAt> Iterator for Entries<'_, '_, S> {
     }
 }
 
-/// The bytes a grain between two offsets takes, once they are known to be few enough.
+/// Allocates the buffer of a grain between two offsets, after checking its length against the limit.
 fn room(from: u64, to: u64, options: &DecodeOptions<'_>) -> Result<Vec<u8>> {
     let length = to.checked_sub(from).and_then(|length| usize::try_from(length).ok());
     let length = length.unwrap_or(usize::MAX);
@@ -383,7 +387,7 @@ fn next_offset(offsets: &mut impl Read) -> Result<u64> {
     Ok(u64::from(u32::from_be_bytes(bytes)))
 }
 
-/// The checksum at the end, which must be that of everything before it.
+/// Returns the checksum at the end, after comparing it with that of everything before it.
 fn check_sum(source: &impl ReadAt, size: u64) -> Result<[u8; 32]> {
     let end = size - FOOTER_LEN;
     let mut hash = Sha256::new();

@@ -1,4 +1,4 @@
-//! The region of grains as one stream of bytes, whatever it is packed in.
+//! The region of grains as one stream of inflated bytes, for each compression.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,11 +9,11 @@ use super::source::Stretch;
 use super::{ReadAt, damaged, io as failed};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes read at once.
+/// Bytes per read.
 const BLOCK: usize = 64 << 10;
 
-/// A region that is read from its start. What it takes in memory depends on the frame, not on its
-/// length: a zstd window of 128 MiB at most (8 at the level the standard names), or two lz4 blocks.
+/// A reader of a region from its start. Its memory use depends on the frame, not on the length: a zstd
+/// window of at most 128 MiB (8 MiB at the level of the standard), or two lz4 blocks.
 pub(super) enum Region<'s, S: ReadAt + ?Sized> {
     Plain(BufReader<Stretch<'s, S>>),
     Zstd(Box<zstd::Decoder<'static, Metered<'s, S>>>),
@@ -30,20 +30,20 @@ impl<S: ReadAt + ?Sized> std::fmt::Debug for Region<'_, S> {
     }
 }
 
-/// What a packed region comes to.
+/// The extent of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measure {
-    /// Bytes of grains.
+    /// The length of the grains in bytes, inflated.
     pub(super) inflated: u64,
-    /// Where the frame ends in the file.
+    /// The offset in the file at which the region ends.
     pub(super) end: u64,
 }
 
 impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
-    /// The region that begins behind the offsets and ends before `to`.
+    /// Opens the region between the offsets and `to`.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where no frame of the announced kind begins there; `ERR_IO`.
+    /// `ERR_CORRUPT` if no frame of the announced kind begins there; `ERR_IO`.
     pub(super) fn open(source: &'s S, head: &Head, to: u64) -> Result<Self> {
         let from = head.region_start();
         let input = BufReader::with_capacity(BLOCK, Stretch::new(source, from, to));
@@ -53,7 +53,8 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
             Compression::Lz4 => [0x04, 0x22, 0x4d, 0x18],
         };
         let mut input = Metered { input, taken: 0, dry: false, failed: false };
-        // Decoders also take frames that hold nothing, and older forms, before or in place of one.
+        // The decoders also accept empty and skippable frames and legacy formats, before or instead of
+        // a frame.
         if input.fill_buf().map_err(|error| failed(&error))?.first_chunk() != Some(&magic) {
             let message = format!("no {} frame begins here", head.compression.name());
             return Err(damaged(message, format!("grains, byte {from}")));
@@ -65,10 +66,10 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
         Ok(Self::Zstd(Box::new(decoder.single_frame())))
     }
 
-    /// Reads a packed region to its end, without keeping any of it.
+    /// Inflates a compressed region to its end to measure it, discarding the bytes.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE` as soon as more than `most` bytes come out; `ERR_CORRUPT`; `ERR_IO`.
+    /// `ERR_TOO_LARGE` as soon as it inflates to more than `most` bytes; `ERR_CORRUPT`; `ERR_IO`.
     pub(super) fn measure(mut self, head: &Head, most: u64) -> Result<Measure> {
         let mut buffer = vec![0; BLOCK];
         let mut inflated = 0_u64;
@@ -92,7 +93,8 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
         Ok(Measure { inflated, end: head.region_start() + taken })
     }
 
-    /// What an error of reading means: the storage failed, or the frame is broken.
+    /// Converts a read error: `ERR_IO` if the storage failed, `ERR_CORRUPT` if the frame is broken or
+    /// ends early.
     pub(super) fn told(&self, error: &io::Error) -> Error {
         match self.metered() {
             Some(input) if !input.failed => {
@@ -124,13 +126,13 @@ impl<S: ReadAt + ?Sized> Read for Region<'_, S> {
     }
 }
 
-/// Input that knows how much of it a decoder took, and how it ended.
+/// Input that counts the bytes a decoder consumed and records how it ended.
 pub(super) struct Metered<'s, S: ?Sized> {
     input: BufReader<Stretch<'s, S>>,
     taken: u64,
-    /// Whether more was asked for than there is.
+    /// `true` if the decoder asked for more than there is.
     dry: bool,
-    /// Whether the storage failed.
+    /// `true` if the storage failed.
     failed: bool,
 }
 

@@ -1,20 +1,20 @@
-//! Bytes at any place: what a container is read from. Opens nothing.
+//! Random access to the bytes a container is read from. Opens no files.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Something of a known size whose bytes can be read at any place, as often as one likes.
+/// A source of known size whose bytes can be read at any offset, repeatedly.
 pub trait ReadAt {
-    /// How many bytes there are.
+    /// Returns the size in bytes.
     ///
     /// # Errors
-    /// The storage's own.
+    /// The errors of the storage.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `buffer` with the bytes from `at` on.
+    /// Fills `buffer` with the bytes at offset `at`.
     ///
     /// # Errors
-    /// `UnexpectedEof` where they end before the buffer is full; the storage's own.
+    /// `UnexpectedEof` if they end before the buffer is full; the errors of the storage.
     fn read_exact_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
@@ -55,18 +55,18 @@ impl<S: ReadAt + ?Sized> ReadAt for &S {
     }
 }
 
-/// Whatever seeks, such as a file, to be read at any place. Readers on several threads take turns.
+/// Random access through `Seek`, for example to a file. Concurrent reads are serialised by a lock.
 #[derive(Debug)]
 pub struct Seeking<R>(Mutex<R>);
 
 impl<R: Read + Seek> Seeking<R> {
-    /// Reads from this, whose position no longer belongs to anybody else.
+    /// Wraps a source. Its position must not be used elsewhere.
     pub fn new(inner: R) -> Self {
         Self(Mutex::new(inner))
     }
 
     fn lock(&self) -> MutexGuard<'_, R> {
-        // Every read seeks first, so one that panicked halfway has left nothing behind.
+        // Every read seeks first, so a panic during another read leaves no state that matters.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +83,7 @@ impl<R: Read + Seek> ReadAt for Seeking<R> {
     }
 }
 
-/// A stretch of a source, read from its start to its end.
+/// A range of a source as a sequential reader.
 #[derive(Debug)]
 pub(super) struct Stretch<'s, S: ?Sized> {
     source: &'s S,
@@ -92,12 +92,12 @@ pub(super) struct Stretch<'s, S: ?Sized> {
 }
 
 impl<'s, S: ReadAt + ?Sized> Stretch<'s, S> {
-    /// The bytes `from..to`.
+    /// Creates a reader of the bytes `from..to`.
     pub(super) fn new(source: &'s S, from: u64, to: u64) -> Self {
         Self { source, at: from, end: to.max(from) }
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes left.
     pub(super) fn left(&self) -> u64 {
         self.end - self.at
     }

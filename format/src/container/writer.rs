@@ -1,4 +1,4 @@
-//! Writes a container from front to back, as it was planned.
+//! Writes a container from front to back, as laid out by its plan.
 
 use std::io::{self, Write};
 
@@ -14,28 +14,28 @@ use crate::error::{Error, Result, corrupt};
 use crate::header::Flags;
 use crate::wire::Encoding;
 
-/// The level regions are compressed at (OMS 11.3).
+/// The zstd level of compressed regions (OMS 11.3).
 const ZSTD_LEVEL: i32 = 3;
 
-/// A container that is being written. Nothing reads it before [`Writer::finish`] has put the
-/// checksum behind it.
+/// A container being written. It is not valid before [`ContainerWriter::finish`] has appended the
+/// checksum.
 pub struct Writer<W: Write> {
     region: Region<W>,
     plan: Plan,
     written: usize,
     region_bytes: u64,
-    /// Whether every grain so far is CBOR, which the manifest then is too (OMS 11.7).
+    /// `true` if every grain so far is CBOR; the manifest is then CBOR too (OMS 11.7).
     all_cbor: bool,
 }
 
-/// What was written.
+/// A summary of the file written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Grains.
+    /// The number of grains.
     pub grains: u32,
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Its last 32 bytes: SHA-256 of all others.
+    /// The last 32 bytes of the file: the SHA-256 of all others.
     pub checksum: [u8; 32],
 }
 
@@ -46,17 +46,17 @@ impl<W: Write> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes header and offsets of what is planned.
+    /// Writes the header and the offsets of the plan.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for a plan no container can follow, `ERR_IO`.
+    /// `ERR_CORRUPT` for a plan that no container can follow, `ERR_IO`.
     pub fn new(out: W, plan: Plan) -> Result<Self> {
         let head = plan.head()?;
         let mut out = Hashing { out, hash: Sha256::new(), bytes: 0 };
         out.write_all(&head.to_bytes()).map_err(|error| failed(&error))?;
         let first = u32::try_from(head.first_offset()).unwrap_or(u32::MAX);
         for offset in &plan.offsets {
-            // Plans keep the sum within 32 bits.
+            // The plan keeps the sum within 32 bits.
             let offset = offset.saturating_add(first);
             out.write_all(&offset.to_be_bytes()).map_err(|error| failed(&error))?;
         }
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
     /// Writes the next entry of the plan: a blob, or the envelope around one.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for an entry that was not planned here or that no reader could find the end of;
+    /// `ERR_CORRUPT` for an entry that differs from the plan or has bytes after its grain;
     /// `ERR_SIGNED_MISMATCH`; `ERR_IO`.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let expected = self.plan.offsets.get(self.written).map(|offset| u64::from(*offset));
@@ -90,11 +90,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the manifest, whose entries come by ascending address, and the checksum.
+    /// Writes the manifest, whose entries must come by ascending address, and the checksum.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where grains or entries of the manifest are missing, are too many, or are out
-    /// of order; those of `manifest`; `ERR_IO`.
+    /// `ERR_CORRUPT` for missing grains, and for manifest entries that are missing, too many or out of
+    /// order; the errors of `manifest`; `ERR_IO`.
     pub fn finish<E: From<Error>>(
         self,
         manifest: impl IntoIterator<Item = Result<(ContentAddress, Carried), E>>,
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Bytes that are hashed and counted on their way out.
+/// A writer that hashes and counts the bytes it passes on.
 struct Hashing<W> {
     out: W,
     hash: Sha256,
@@ -142,7 +142,7 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// The region of grains on its way through the compressor.
+/// The region of grains as it is written, compressed or not.
 enum Region<W: Write> {
     Plain(Hashing<W>),
     Zstd(zstd::Encoder<'static, Hashing<W>>),

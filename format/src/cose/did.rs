@@ -1,6 +1,6 @@
-//! Names of signers: W3C DIDs, and the public key inside a `did:key` (OMS 12.2, 22.4).
+//! Identifiers of signers: W3C DIDs, and the public key inside a `did:key` (OMS 12.2, 22.4).
 //!
-//! Whether a key fits a signature is decided elsewhere.
+//! Signatures are not verified here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,41 +11,42 @@ use super::keys::{Algorithm, VerifyingKey};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::excerpt;
 
-/// A decentralised identifier: `did:`, a method, and a name under that method. No fragment.
+/// A decentralised identifier: `did:`, a method, and a name under that method, without a fragment.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Did(String);
 
-/// The multicodec number of each kind of key, as a varint before the key.
+/// The multicodec number of each kind of key. It precedes the key as a varint.
 const CODES: [(u64, Algorithm); 2] = [(0xed, Algorithm::EdDsa), (0x1200, Algorithm::Es256)];
 
-/// Characters of the longest key in base58: decoding takes quadratic time.
+/// The length in characters of the longest base58 key accepted. Bounded because decoding takes
+/// quadratic time.
 const MAX_BASE58: usize = 128;
 
-/// What a DID says about its key.
+/// The key of a DID, as far as its text gives it.
 pub(super) enum KeyInDid {
     /// The key itself.
     Key(VerifyingKey),
-    /// A key of a kind this version cannot verify with.
+    /// A key of a kind this version cannot verify with, by its multicodec number.
     OtherKind(u64),
-    /// A `did:key` that holds no key at all.
+    /// A `did:key` that contains no valid key, with the reason.
     Malformed(&'static str),
-    /// The key lies elsewhere.
+    /// A DID of another method: its key must be resolved.
     Elsewhere,
 }
 
 impl Did {
-    /// Bytes of the longest DID.
+    /// The length in bytes of the longest DID.
     pub const MAX_BYTES: usize = 2048;
 
-    /// The DID of a DID URL: what stands before a fragment.
+    /// Parses the DID of a DID URL: the part before the fragment.
     ///
     /// # Errors
-    /// `ERR_SCHEMA` where that is no DID.
+    /// `ERR_SCHEMA` if that part is not a DID.
     pub fn of_url(url: &str) -> Result<Self> {
         url.split('#').next().unwrap_or_default().parse()
     }
 
-    /// The `did:key` that holds this key.
+    /// Returns the `did:key` of a public key.
     #[must_use]
     pub fn of_key(key: &VerifyingKey) -> Self {
         let code = CODES.iter().find(|(_, algorithm)| *algorithm == key.algorithm());
@@ -55,13 +56,13 @@ impl Did {
         Self(format!("did:key:z{}", bs58::encode(bytes).into_string()))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The method, such as `key` or `web`.
+    /// Returns the method, such as `key` or `web`.
     #[must_use]
     pub fn method(&self) -> &str {
         self.0.split(':').nth(1).unwrap_or_default()
@@ -98,7 +99,7 @@ impl FromStr for Did {
     type Err = Error;
 
     /// # Errors
-    /// `ERR_SCHEMA` for anything but `did:method:name` of the characters of W3C DIDs.
+    /// `ERR_SCHEMA` for anything but `did:method:name` in the characters of W3C DIDs.
     fn from_str(text: &str) -> Result<Self> {
         let refused = || {
             let message = format!("{:?} is no DID, such as did:key:z6Mk...", excerpt(text));
@@ -115,7 +116,8 @@ impl FromStr for Did {
     }
 }
 
-/// Letters, digits, `.`, `-`, `_`, `:` and percent-encoded bytes; no empty last part.
+/// Returns `true` for letters, digits, `.`, `-`, `_`, `:` and percent-encoded bytes, if the last part
+/// is not empty.
 fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     while let Some(byte) = bytes.next() {
@@ -131,7 +133,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(':')
 }
 
-/// An unsigned varint in its shortest form, and what follows it.
+/// Reads an unsigned varint in its shortest form, and returns it with the bytes that follow.
 fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (at, byte) in bytes.iter().enumerate().take(9) {
@@ -246,9 +248,9 @@ mod tests {
             (with(&[0xed, 1], &[&point[..], &[0]].concat()), "malformed"),
             // Not minimal: the same key would have two names.
             (with(&[0xed, 0x81, 0], &point), "malformed"),
-            // A point of small order, which any signature fits.
+            // A point of small order, for which forged signatures verify.
             (with(&[0xed, 1], &[&[1][..], &[0; 31]].concat()), "malformed"),
-            // y = 2^255 - 19, which is 0 written in another way.
+            // y = 2^255 - 19, a non-canonical encoding of 0.
             (with(&[0xed, 1], &[&[0xed][..], &[0xff; 30], &[0x7f]].concat()), "malformed"),
             // secp256k1, X25519, P-384.
             (with(&[0xe7, 1], &[2; 33]), "other"),

@@ -1,7 +1,7 @@
-//! A signed grain: the COSE_Sign1 that wraps its blob (OMS 9.1, 9.2).
+//! A signed grain: the COSE_Sign1 envelope around its blob (OMS 9.1, 9.2).
 //!
-//! The address is that of the blob inside, whose signed flag is set. Signing a blob whose flag was
-//! clear sets it, and so gives another address.
+//! The address is that of the blob inside, whose signed flag is set. Signing a blob whose flag is clear
+//! sets the flag and so changes the address.
 
 use std::ops::Range;
 
@@ -15,23 +15,23 @@ use crate::header::{Flags, Header};
 use crate::profile::Profile;
 use crate::wire::Encoding;
 
-/// A COSE_Sign1 with a blob as its payload, byte for byte as it came.
+/// A COSE_Sign1 with a blob as its payload. The bytes are kept exactly as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     bytes: Vec<u8>,
-    /// What lies inside, whether or not it is a blob.
+    /// The payload, which is not checked to be a blob.
     payload: Blob,
-    /// Where the payload begins, if the bytes have it in one piece.
+    /// The offset of the payload in the bytes, or `None` if it is not contiguous there.
     payload_at: Option<usize>,
 }
 
-/// Signs a blob. One whose signed flag is clear is signed with the flag set: its address changes.
+/// Signs a blob. If its signed flag is clear, the flag is set first, which changes the address.
 ///
-/// `iat` is when, in epoch seconds. It is not signed, and proves nothing.
+/// `iat` is the time of signing in epoch seconds. It is not signed and is no evidence.
 ///
 /// # Errors
-/// What [`Grain::decode`] says of the blob; `ERR_KEY` for a payload that is encrypted while the flag
-/// is clear, since the header is part of what was encrypted.
+/// The errors of [`Grain::decode`] for the blob; `ERR_KEY` for an encrypted payload while the flag is
+/// clear, since the header is authenticated with the ciphertext and cannot be changed.
 pub fn sign(blob: &[u8], key: &SigningKey, iat: Option<i64>) -> Result<Envelope> {
     let (header, _) = Header::read(blob)?;
     let mut blob = blob.to_vec();
@@ -45,7 +45,7 @@ pub fn sign(blob: &[u8], key: &SigningKey, iat: Option<i64>) -> Result<Envelope>
         }
     }
     match Grain::decode_with(&blob, &ENVELOPED) {
-        // What is encrypted can be signed by somebody who cannot read it.
+        // An encrypted payload may be signed without the key that decrypts it.
         Err(error) if error.kind() != ErrorKind::Key => return Err(error),
         _ => {}
     }
@@ -56,16 +56,17 @@ const ENVELOPED: DecodeOptions<'static> =
     DecodeOptions { profile: Profile::EXTENDED, key: None, enveloped: true };
 
 impl Envelope {
-    /// Bytes that the wrapper may add to a blob.
+    /// Bytes an envelope may add to a blob.
     pub const MAX_WRAPPER: usize = 64 << 10;
-    /// Bytes of the largest envelope.
+    /// The length in bytes of the largest envelope.
     pub const MAX_BYTES: usize = Profile::EXTENDED.max_blob_bytes + Self::MAX_WRAPPER;
 
-    /// Takes a COSE_Sign1, tagged or not, with its payload inside. Whether its form and its
-    /// signature hold is for [`Envelope::verify`] to say.
+    /// Parses a COSE_Sign1, tagged or not, with its payload inside. Deviations in form are accepted
+    /// here, and the signature is not checked; [`Envelope::verify`] checks both.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` for bytes that are no COSE_Sign1, or one without a payload.
+    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` for bytes that are not a COSE_Sign1, or for one without a
+    /// payload.
     pub fn parse(bytes: Vec<u8>) -> Result<Self> {
         if bytes.len() > Self::MAX_BYTES {
             let message = format!("an envelope has at most {} bytes", Self::MAX_BYTES);
@@ -87,21 +88,21 @@ impl Envelope {
         Ok(Self { bytes, payload, payload_at })
     }
 
-    /// The envelope these bytes begin with: how many of them it takes, and where in it the payload
-    /// lies.
+    /// Returns the length of the envelope at the start of these bytes, and the range of the payload in
+    /// it.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` where none begins here that has its payload in one piece.
+    /// `ERR_CORRUPT` if no envelope with a contiguous payload begins here.
     pub(crate) fn extent(bytes: &[u8]) -> Result<(usize, Range<usize>)> {
         let (sign1, taken) = Sign1::read_first(bytes)?;
         let payload = sign1.payload_at.ok_or_else(|| corrupt("the COSE_Sign1 has no payload"))?;
         Ok((taken, payload))
     }
 
-    /// Puts an envelope together again from what stands before and behind its blob.
+    /// Rebuilds an envelope from the bytes before its blob, the blob, and the bytes after it.
     ///
     /// # Errors
-    /// As [`Envelope::parse`]; `ERR_CORRUPT` where the payload would not be this blob.
+    /// As [`Envelope::parse`]; `ERR_CORRUPT` if the payload of the result is not this blob.
     pub fn around(prefix: &[u8], blob: &[u8], suffix: &[u8]) -> Result<Self> {
         let envelope = Self::parse([prefix, blob, suffix].concat())?;
         match envelope.around_blob() {
@@ -112,29 +113,30 @@ impl Envelope {
         }
     }
 
-    /// The COSE_Sign1.
+    /// Returns the bytes of the COSE_Sign1.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The COSE_Sign1, owned.
+    /// Returns the bytes of the COSE_Sign1, owned.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The blob inside.
+    /// Returns the blob inside.
     ///
     /// # Errors
-    /// `ERR_TOO_SHORT`, `ERR_VERSION`; `ERR_SIGNED_MISMATCH` where its signed flag is clear.
+    /// `ERR_TOO_LARGE`, `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE`; `ERR_SIGNED_MISMATCH` if
+    /// its signed flag is clear.
     pub fn blob(&self) -> Result<&[u8]> {
         Profile::EXTENDED.check_size(self.payload.bytes().len())?;
         Header::split_wrapped(self.payload.bytes(), true)?;
         Ok(self.payload.bytes())
     }
 
-    /// The grain inside, decoded and validated.
+    /// Decodes and validates the grain inside.
     ///
     /// # Errors
     /// As [`Grain::decode`].
@@ -142,27 +144,27 @@ impl Envelope {
         Grain::decode_with(self.payload.bytes(), &ENVELOPED)
     }
 
-    /// SHA-256 of the blob inside.
+    /// Returns the SHA-256 of the blob inside.
     #[must_use]
     pub fn address(&self) -> ContentAddress {
         self.payload.address()
     }
 
-    /// Who is said to have signed: the text of `kid`, with its fragment. No evidence.
+    /// Returns the claimed signer: the text of `kid`, with its fragment. Not verified.
     #[must_use]
     pub fn kid(&self) -> Option<String> {
         kid_of(&Sign1::read(&self.bytes).ok()?)
     }
 
-    /// What stands before the blob and what behind it; nothing where the bytes do not have it in
-    /// one piece, which no valid envelope does.
+    /// Returns the bytes before and after the blob, or `None` if the payload is not contiguous, which
+    /// is never the case in a valid envelope.
     #[must_use]
     pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
         let (before, rest) = self.bytes.split_at_checked(self.payload_at?)?;
         Some((before, rest.get(self.payload.bytes().len()..)?))
     }
 
-    /// What the signature is worth.
+    /// Verifies form and signature. `resolver` finds the keys of DIDs that do not contain their own.
     #[must_use]
     pub fn verify(&self, resolver: &dyn DidResolver) -> Verdict {
         let read = self
@@ -178,7 +180,7 @@ impl Envelope {
     }
 }
 
-/// What the header of an envelope says its payload is.
+/// Returns the content type that the header of an envelope gives its payload.
 fn content_type(header: &Header) -> &'static str {
     match header.encoding() {
         Encoding::MessagePack => "application/vnd.mg+msgpack",

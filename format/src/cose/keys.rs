@@ -1,8 +1,8 @@
-//! Keys that sign and verify, and the seam through which a host supplies keys of others.
+//! Keys for signing and verifying, and the trait through which a host supplies the keys of other DIDs.
 //!
-//! Ed25519 is verified strictly: no point of small order, no second form of a point or a scalar.
-//! ES256 takes either of the two values of `s` that fit a message, as RFC 9053 does; nothing is
-//! identified by the bytes of a signature. Secrets are zeroized, and never printed.
+//! Ed25519 is verified strictly: points of small order and non-canonical encodings of points or scalars
+//! are rejected. ES256 accepts both values of `s` that verify, as RFC 9053 does, so signature bytes
+//! must not be used as an identifier. Secret keys are zeroized on drop and never printed.
 
 use std::fmt;
 
@@ -16,21 +16,21 @@ use crate::error::{Error, ErrorKind, Result};
 /// A signature algorithm of OMS 9.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// Ed25519; -8 in COSE, or -19.
+    /// Ed25519: -8 or -19 in COSE.
     EdDsa,
-    /// ECDSA on P-256 with SHA-256; -7 in COSE.
+    /// ECDSA on P-256 with SHA-256: -7 in COSE.
     Es256,
 }
 
-/// Finds the keys of DIDs that do not hold their own.
+/// Resolves the keys of DIDs that do not contain their own.
 pub trait DidResolver {
-    /// The key that verifies for a DID now; nothing where it cannot be found. `did:key` is never
-    /// asked for: its key lies in its name.
+    /// Returns the current verification key of a DID, or `None` if it cannot be found. Never called for
+    /// `did:key`, which contains its key.
     fn resolve(&self, did: &Did) -> Option<VerifyingKey>;
 }
 
-/// Finds nothing: without a network there is only the key that lies in a `did:key`, which no resolver
-/// is asked for.
+/// A resolver that finds no key, for use without a network. Signatures by a `did:key` can still be
+/// verified.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineResolver;
 
@@ -51,10 +51,10 @@ enum Public {
 }
 
 impl VerifyingKey {
-    /// An Ed25519 key from its 32 bytes (RFC 8032 5.1.5).
+    /// Builds an Ed25519 key from its 32 bytes (RFC 8032 5.1.5).
     ///
     /// # Errors
-    /// `ERR_KEY` for bytes that are no point, a point of small order, or one in a second form.
+    /// `ERR_KEY` for bytes that are not a point, a point of small order, or a non-canonical encoding.
     pub fn ed25519(bytes: &[u8; 32]) -> Result<Self> {
         let key = ed25519::VerifyingKey::from_bytes(bytes).map_err(|_| no_key())?;
         let [low, middle @ .., high] = bytes;
@@ -66,7 +66,7 @@ impl VerifyingKey {
         Ok(Self(Public::Ed25519(key)))
     }
 
-    /// A P-256 key from its compressed point of 33 bytes (SEC 1, 2.3.3).
+    /// Builds a P-256 key from its compressed point of 33 bytes (SEC 1, 2.3.3).
     ///
     /// # Errors
     /// `ERR_KEY` for anything else.
@@ -82,7 +82,7 @@ impl VerifyingKey {
         }
     }
 
-    /// What it verifies.
+    /// Returns the algorithm it verifies.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
@@ -91,7 +91,7 @@ impl VerifyingKey {
         }
     }
 
-    /// The bytes it can be made from again: 32 for Ed25519, 33 for P-256.
+    /// Returns the bytes it can be rebuilt from: 32 for Ed25519, 33 for P-256.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         match &self.0 {
@@ -116,7 +116,7 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// A secret key. It is overwritten when it is dropped.
+/// A secret key, zeroized on drop.
 pub struct SigningKey(Secret);
 
 enum Secret {
@@ -125,16 +125,16 @@ enum Secret {
 }
 
 impl SigningKey {
-    /// The Ed25519 key of a seed (RFC 8032 5.1.5).
+    /// Builds an Ed25519 key from its seed (RFC 8032 5.1.5).
     #[must_use]
     pub fn ed25519_from_seed(seed: &[u8; 32]) -> Self {
         Self(Secret::Ed25519(ed25519::SigningKey::from_bytes(seed)))
     }
 
-    /// The P-256 key of a big-endian scalar.
+    /// Builds a P-256 key from a big-endian scalar.
     ///
     /// # Errors
-    /// `ERR_KEY` for zero and for what is not below the order of the group.
+    /// `ERR_KEY` for zero, and for a scalar that is not below the order of the group.
     pub fn p256_from_bytes(scalar: &[u8; 32]) -> Result<Self> {
         let key = ecdsa::SigningKey::from_slice(scalar).map_err(|_| {
             let message = "these bytes are no secret key of P-256";
@@ -145,7 +145,7 @@ impl SigningKey {
         Ok(Self(Secret::P256(key)))
     }
 
-    /// How it signs.
+    /// Returns the algorithm it signs with.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
@@ -154,7 +154,7 @@ impl SigningKey {
         }
     }
 
-    /// The public key.
+    /// Returns the public key.
     #[must_use]
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey(match &self.0 {
@@ -163,13 +163,14 @@ impl SigningKey {
         })
     }
 
-    /// The `did:key` of the public key.
+    /// Returns the `did:key` of the public key.
     #[must_use]
     pub fn did(&self) -> Did {
         Did::of_key(&self.verifying_key())
     }
 
-    /// The 64 bytes of a signature. Both algorithms are deterministic (RFC 8032, RFC 6979).
+    /// Signs a message and returns the 64 bytes of the signature. Both algorithms are deterministic
+    /// (RFC 8032, RFC 6979).
     pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
         match &self.0 {
             Secret::Ed25519(key) => key.sign(message).to_bytes().to_vec(),
@@ -237,7 +238,7 @@ mod tests {
         let (r, s) = signature.split_at(32);
         let other = minus(&bytes(order), s.try_into().unwrap());
         assert!(key.verifying_key().verifies(b"m", &[r, &other].concat()));
-        // s + L is the same scalar modulo L, written again.
+        // s + L, a second encoding of the same scalar modulo L.
         let l = "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010";
         let key = SigningKey::ed25519_from_seed(&[7; 32]);
         let mut signature = key.sign(b"m");
@@ -249,7 +250,7 @@ mod tests {
         assert!(!key.verifying_key().verifies(b"m", &signature));
     }
 
-    /// The difference of two big-endian numbers.
+    /// Returns the difference of two big-endian numbers.
     fn minus(a: &[u8; 32], b: [u8; 32]) -> [u8; 32] {
         let mut out = *a;
         let mut borrow = 0;

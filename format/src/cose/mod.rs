@@ -1,10 +1,11 @@
-//! Signatures: COSE_Sign1 around a blob, proofs beside one, and the DIDs they name (OMS 9, 12.2).
+//! Signatures: COSE_Sign1 around a blob, detached proofs, and the DIDs of signers (OMS 9, 12.2).
 //!
-//! - `did`: names of signers, and the keys that lie in some of them. `keys`: keys, and who finds them.
-//! - `sign1`: bytes into the parts of a COSE_Sign1. `verdict`: what the parts are worth.
+//! - `did`: identifiers of signers, and the keys some of them contain. `keys`: keys, and the resolver
+//!   trait.
+//! - `sign1`: parses a COSE_Sign1 into its parts. `verdict`: verifies the parts.
 //! - `envelope`: a signed grain. `proof`: signatures over other messages, for invalidation policies.
 //!
-//! Nothing is fetched: keys that lie elsewhere come from a [`DidResolver`] of the host.
+//! No key is fetched here: keys that are not in the DID itself come from a [`DidResolver`] of the host.
 
 mod did;
 mod envelope;

@@ -1,7 +1,7 @@
-//! Proofs: signatures beside a message, by which invalidation policies know who agrees (OMS 23.2).
+//! Proofs: detached signatures that show an invalidation policy who authorised an action (OMS 23.2).
 //!
-//! Each message begins with the name of what it allows, so that no proof serves for something else
-//! and none is a signed grain. Whose proof counts is for the policy to say.
+//! Each message begins with the name of the action it authorises, so a proof is valid for that action
+//! only and is never a signed grain. Which signers count is decided by the policy.
 
 use sha2::{Digest, Sha256};
 
@@ -19,20 +19,20 @@ use crate::value::{Map, Value};
 const AUTH: &str = "supersession_auth";
 const PARENTS: &str = "derived_from";
 
-/// A grain whose `supersession_auth` has one more proof.
+/// The result of [`cosign`]: the grain with one more proof in its `supersession_auth`.
 #[derive(Debug, Clone)]
 pub struct Cosigned {
-    /// The grain, which derives from the one it is to supersede.
+    /// The grain, with the address it is to supersede in its `derived_from`.
     pub grain: Grain,
     /// The proof that was added.
     pub cose: Vec<u8>,
 }
 
-/// Adds to a grain the proof of one more signer that it may supersede `old`. What the next signer is
-/// given is the grain that comes back: proofs are over everything in it but the proofs.
+/// Adds one more signer's proof that this grain may supersede `old`. The next signer signs the returned
+/// grain: a proof covers everything in it except the proofs.
 ///
-/// `enveloped` is for a grain that will be delivered in an envelope: the proof is then over its form
-/// with the signed flag set.
+/// Set `enveloped` for a grain that will be delivered in an envelope: the proof is then over its
+/// encoding with the signed flag set.
 ///
 /// # Errors
 /// As [`Grain::from_fields`].
@@ -55,7 +55,7 @@ pub fn cosign(
     Ok(Cosigned { grain: Grain::from_fields(fields)?, cose })
 }
 
-/// Adds an entry to a list, unless it is there.
+/// Appends an entry to a list, unless it is there already.
 fn add(fields: &mut Map, name: &str, entry: Value) {
     match fields.get_mut(name) {
         Some(Value::Array(entries)) if entries.contains(&entry) => {}
@@ -66,15 +66,16 @@ fn add(fields: &mut Map, name: &str, entry: Value) {
     }
 }
 
-/// Signs a message that is not part of the answer: a COSE_Sign1 without a payload.
+/// Signs a message without including it: the result is a COSE_Sign1 without a payload.
 ///
 /// # Errors
-/// `ERR_CORRUPT` never: what is built here can be encoded.
+/// `ERR_CORRUPT` if the COSE library cannot encode the result, which does not happen for the headers
+/// built here.
 pub fn sign_detached(message: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
     sign1::write(message, key, None, None)
 }
 
-/// What a COSE_Sign1 without a payload is worth as a signature of this message.
+/// Verifies a COSE_Sign1 without a payload as a signature of this message.
 #[must_use]
 pub fn verify_detached(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) -> Verdict {
     if cose.len() > Envelope::MAX_WRAPPER {
@@ -90,7 +91,7 @@ pub fn verify_detached(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) 
     }
 }
 
-/// Who is said to have signed a proof: the text of its `kid`, with its fragment. No evidence.
+/// Returns the claimed signer of a proof: the text of its `kid`, with its fragment. Not verified.
 #[must_use]
 pub fn claimed_signer(cose: &[u8]) -> Option<String> {
     if cose.len() > Envelope::MAX_WRAPPER {
@@ -99,16 +100,16 @@ pub fn claimed_signer(cose: &[u8]) -> Option<String> {
     kid_of(&Sign1::read(cose).ok()?)
 }
 
-/// What is signed to let `new` supersede `old`; `new` is encoded without its `supersession_auth`
-/// ([`without_auth`]).
+/// Returns the message that authorises `new` to supersede `old`. `new` is encoded without its
+/// `supersession_auth` ([`without_auth`]).
 #[must_use]
 pub fn supersede(old: &ContentAddress, new_without_auth: &[u8]) -> Vec<u8> {
     let new: [u8; 32] = Sha256::digest(new_without_auth).into();
     [b"oms-supersede-v1", &old.as_bytes()[..], &new].concat()
 }
 
-/// A grain encoded without its `supersession_auth`: with the flag byte and the encoding it was
-/// decoded from, or as it would be written first.
+/// Encodes a grain without its `supersession_auth`, with the flag byte and the encoding it was decoded
+/// from, or as it would be encoded for the first time.
 ///
 /// # Errors
 /// As [`Grain::encode`].
@@ -117,25 +118,25 @@ pub fn without_auth(grain: &Grain) -> Result<Blob> {
     grain.without(AUTH).encode(encoding)
 }
 
-/// What is signed to mark a grain contradicted.
+/// Returns the message that authorises marking a grain contradicted.
 #[must_use]
 pub fn contradict(address: &ContentAddress) -> Vec<u8> {
     about(b"oms-contradict-v1", address)
 }
 
-/// What is signed to contest a grain.
+/// Returns the message that authorises contesting a grain.
 #[must_use]
 pub fn contest(address: &ContentAddress) -> Vec<u8> {
     about(b"oms-contest-v1", address)
 }
 
-/// What is signed to retract a grain.
+/// Returns the message that authorises retracting a grain.
 #[must_use]
 pub fn retract(address: &ContentAddress) -> Vec<u8> {
     about(b"oms-retract-v1", address)
 }
 
-/// What is signed to lift the hold on a grain.
+/// Returns the message that authorises lifting the hold on a grain.
 #[must_use]
 pub fn lift_hold(address: &ContentAddress) -> Vec<u8> {
     about(b"oms-lift-hold-v1", address)

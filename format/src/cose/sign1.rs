@@ -1,7 +1,7 @@
-//! The bytes of a COSE_Sign1 (RFC 9052 4.2) into its parts, and back.
+//! Parses the bytes of a COSE_Sign1 (RFC 9052 4.2) into its parts, and writes them.
 //!
-//! Bytes with the right parts in the wrong form still are one, with a flaw: what is told of it is
-//! that it is invalid, not that it is nothing. What the parts are worth is decided elsewhere.
+//! Bytes with the right parts in the wrong form are still parsed, with a flaw noted: verification then
+//! answers "invalid", not "no signature". Signatures are verified in `verdict`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,27 +20,27 @@ use crate::text::excerpt;
 use crate::value::Int;
 use crate::wire::{Encoding, Reader, Token};
 
-/// The tag of a COSE_Sign1, as one byte.
+/// The CBOR tag of a COSE_Sign1, encoded in one byte.
 const TAG: u8 = 0xd2;
-/// The same as a number.
+/// The number of that tag.
 const TAG_NUMBER: u64 = 18;
 
 /// The parts of a COSE_Sign1.
 pub(super) struct Sign1<'a> {
-    /// The protected header, encoded.
+    /// The encoded protected header.
     pub(super) protected: Cow<'a, [u8]>,
-    /// What is signed; nothing where it lies elsewhere.
+    /// The signed payload, or `None` if it is detached.
     pub(super) payload: Option<Cow<'a, [u8]>>,
     pub(super) signature: Cow<'a, [u8]>,
-    /// Where the payload lies in the bytes, if it lies there in one piece.
+    /// The range of the payload in the bytes, or `None` if it is not contiguous there.
     pub(super) payload_at: Option<Range<usize>>,
-    /// Labels of the header that is not signed.
+    /// The labels of the unprotected header.
     pub(super) unprotected: BTreeSet<Label>,
-    /// What is wrong with its form.
+    /// The deviation from the required form, if there is one.
     pub(super) flaw: Option<&'static str>,
 }
 
-/// The name of a header parameter.
+/// The label of a header parameter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Label {
     Int(Int),
@@ -62,25 +62,25 @@ impl fmt::Display for Label {
     }
 }
 
-/// The protected parameters that mean something here.
+/// The protected header: all labels, and the parameters that are used here.
 #[derive(Debug, Default)]
 pub(super) struct Protected {
     pub(super) labels: BTreeSet<Label>,
-    /// The algorithm; nothing where it is no number.
+    /// The algorithm, or `None` if there is none or it is not a number.
     pub(super) algorithm: Option<i64>,
     pub(super) content_type: Option<String>,
-    /// Who signed, as bytes or as text.
+    /// The signer, from a byte or text string.
     pub(super) kid: Option<Vec<u8>>,
 }
 
-/// Who is said to have signed: the text of `kid`, with its fragment. No evidence.
+/// Returns the claimed signer: the text of `kid`, with its fragment. Not verified.
 pub(super) fn kid_of(sign1: &Sign1<'_>) -> Option<String> {
     String::from_utf8(Protected::read(&sign1.protected)?.kid?).ok()
 }
 
 impl<'a> Sign1<'a> {
     /// # Errors
-    /// `ERR_CORRUPT` for bytes that do not begin with a COSE_Sign1.
+    /// `ERR_CORRUPT` for bytes that are not a COSE_Sign1, even by the lenient parser.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self> {
         match Outline::read(bytes) {
             Ok(sign1) => Ok(sign1),
@@ -88,16 +88,16 @@ impl<'a> Sign1<'a> {
         }
     }
 
-    /// Reads the one that stands at the start of these bytes, whatever is behind it, and how many of
-    /// them it takes.
+    /// Reads the COSE_Sign1 at the start of these bytes and returns it with its length. Bytes after it
+    /// are ignored.
     ///
     /// # Errors
-    /// `ERR_CORRUPT` for parts that are missing, or of no definite length.
+    /// `ERR_CORRUPT` for missing parts, and for parts of indefinite length.
     pub(super) fn read_first(bytes: &'a [u8]) -> Result<(Self, usize)> {
         Outline::read_first(bytes).map_err(corrupt)
     }
 
-    /// What the signature is over: the protected header and a message, nothing else.
+    /// Returns the bytes a signature covers (Sig_structure): the protected header and the message.
     pub(super) fn signed_bytes(&self, message: &[u8]) -> Vec<u8> {
         let protected = ProtectedHeader {
             original_data: Some(self.protected.to_vec()),
@@ -107,10 +107,11 @@ impl<'a> Sign1<'a> {
     }
 }
 
-/// Signs a message: in an envelope of a content type, or beside it.
+/// Signs a message: as the payload of an envelope if a content type is given, else detached.
 ///
 /// # Errors
-/// `ERR_CORRUPT` never: what is built here can be encoded.
+/// `ERR_CORRUPT` if the COSE library cannot encode the result, which does not happen for the headers
+/// built here.
 pub(super) fn write(
     message: &[u8],
     key: &SigningKey,
@@ -140,7 +141,7 @@ pub(super) fn write(
 }
 
 impl Protected {
-    /// Reads the header, which is deterministic CBOR without tags.
+    /// Parses the header, which must be deterministic CBOR without tags. `None` if it is not.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut header = Self::default();
         if bytes.is_empty() {
@@ -163,7 +164,7 @@ impl Protected {
                 (Label::Int(n), Token::Str(value)) if n.get() == 3 => {
                     header.content_type = Some(value.to_owned());
                 }
-                // A content type may be a number, which is none of ours.
+                // A numeric content type is none of those used for grains.
                 (Label::Int(n), _) if n.get() == 3 => header.content_type = Some(String::new()),
                 (Label::Int(n), Token::Bytes(value)) if n.get() == 4 => {
                     header.kid = Some(value.to_vec());
@@ -183,13 +184,13 @@ impl Protected {
     }
 }
 
-/// A walk over the outer bytes, whose numbers may have any width but no open end.
+/// A strict parser of the outer structure: argument widths may vary, indefinite lengths are rejected.
 struct Outline<'a> {
     rest: &'a [u8],
     whole: usize,
 }
 
-/// The first byte of an item and its number.
+/// The major type and the argument of a CBOR head.
 struct Head {
     major: u8,
     number: u64,
@@ -276,7 +277,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// The labels of a map of parameters; its values are stepped over.
+    /// Reads the labels of a header map and skips the values.
     fn labels(&mut self) -> Result<BTreeSet<Label>, &'static str> {
         let Head { major: MAP, number: entries } = self.head()? else { return Err(PARTS) };
         let mut labels = BTreeSet::new();
@@ -300,7 +301,7 @@ impl<'a> Outline<'a> {
         Ok(labels)
     }
 
-    /// Steps over one item, however deep, without recursion.
+    /// Skips one item of any depth, without recursion.
     fn skip(&mut self) -> Result<(), &'static str> {
         let mut pending = 1_u64;
         while let Some(others) = pending.checked_sub(1) {
@@ -321,7 +322,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// Reads what [`Outline`] does not, as any reader of CBOR would: so that its grain can be named.
+/// Parses with a general CBOR reader what [`StrictParser`] rejects, so that the grain inside can still
+/// be named.
 ///
 /// # Errors
 /// `ERR_CORRUPT`.

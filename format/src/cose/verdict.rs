@@ -1,4 +1,4 @@
-//! What a signature is worth: valid, invalid, or not to be told from here (OMS 9.3).
+//! Verification of signatures: valid, invalid, or unverifiable here (OMS 9.3).
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -7,19 +7,20 @@ use super::did::{Did, KeyInDid};
 use super::keys::{Algorithm, DidResolver, VerifyingKey};
 use super::sign1::{Label, Protected, Sign1};
 
-/// The outcome of verifying a signature.
+/// The result of verifying a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The key of this DID signed these bytes.
+    /// Signed with the key of this DID.
     Valid(Did),
-    /// It is no signature of these bytes, whoever is asked; and why.
+    /// Not a signature of these bytes by the claimed signer, independent of any resolver; with the
+    /// reason.
     Invalid(String),
-    /// The key of the signer cannot be found, or is of a kind that is not known here; and why.
+    /// The signer's key cannot be found, or its kind or algorithm is not supported; with the reason.
     Unverifiable(String),
 }
 
 impl Verdict {
-    /// `valid`, `invalid` or `unverifiable`.
+    /// Returns `valid`, `invalid` or `unverifiable`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -29,7 +30,7 @@ impl Verdict {
         }
     }
 
-    /// Who signed, where that is certain.
+    /// Returns the signer, if the signature is valid.
     #[must_use]
     pub fn did(&self) -> Option<&Did> {
         match self {
@@ -38,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// Why it is not valid.
+    /// Returns the reason, if the signature is not valid.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -49,7 +50,7 @@ impl Verdict {
 }
 
 impl Serialize for Verdict {
-    /// An object: `verdict`, and `did` or `reason`.
+    /// Serializes to an object of `verdict`, and `did` or `reason`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("verdict", self.name())?;
@@ -63,14 +64,16 @@ impl Serialize for Verdict {
     }
 }
 
-/// The parameters of RFC 9052 3.1.
+/// Labels of header parameters (RFC 9052 3.1).
 const ALGORITHM: i64 = 1;
 const CRITICAL: i64 = 2;
 
-/// Signature algorithms of the COSE registry that are not verified here.
+/// Signature algorithms of the COSE registry that are not supported here: their signatures are
+/// unverifiable, not invalid.
 const OTHERS: [i64; 14] = [-9, -35, -36, -37, -38, -39, -47, -48, -49, -50, -51, -52, -53, -257];
 
-/// Judges a COSE_Sign1 over a message. `content_type` is what its header may say the message is.
+/// Verifies a COSE_Sign1 over a message. `content_type` is the only one its header may give; `None`
+/// accepts any.
 pub(super) fn judge(
     sign1: &Sign1<'_>,
     message: &[u8],
@@ -98,7 +101,7 @@ pub(super) fn judge(
     }
 }
 
-/// The header, if its form is the one it must have.
+/// Returns the protected header, if the form of the headers is valid.
 fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, String> {
     if let Some(flaw) = sign1.flaw {
         return Err(flaw.to_owned());
@@ -126,7 +129,7 @@ fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, St
     Ok(header)
 }
 
-/// Who is said to have signed, and how.
+/// Returns the claimed signer and the algorithm.
 fn signer(header: &Protected) -> Result<(Did, Algorithm), Verdict> {
     let invalid = |reason: &str| Verdict::Invalid(reason.to_owned());
     let number = header.algorithm.ok_or_else(|| invalid("its header names no algorithm"))?;

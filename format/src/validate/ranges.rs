@@ -1,4 +1,4 @@
-//! Ranges of numbers and forms of addresses (OMS 19.2, 19.3).
+//! Ranges of numbers and syntax of addresses (OMS 19.2, 19.3).
 
 use crate::address::ContentAddress;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,10 +9,10 @@ use crate::value::{Map, Value};
 
 use super::maps;
 
-/// Shares: 0.0 ..= 1.0.
+/// Fields in 0.0 ..= 1.0.
 const UNIT: [&str; 3] = ["confidence", "importance", "progress"];
 
-/// Counts: 0 and up.
+/// Fields that are 0 or greater.
 const COUNTS: [&str; 6] = [
     "success_count",
     "failure_count",
@@ -51,7 +51,7 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     parents.iter().try_for_each(|parent| address(Some(parent), "derived_from"))
 }
 
-/// The header holds the second in 32 unsigned bits (OMS 3.1.1).
+/// Checks that the header can hold the second in 32 unsigned bits (OMS 3.1.1).
 fn created_at(fields: &Map) -> Result<()> {
     let Some(ms) = fields.get("created_at").and_then(Value::as_i64) else {
         return Ok(());

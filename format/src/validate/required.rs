@@ -1,4 +1,4 @@
-//! Required fields of the ten types, phases of actions, shapes of references (OMS 8, 27.1, 27.5).
+//! Required fields of the ten types, phases of actions, structure of references (OMS 8, 27.1, 27.5).
 
 use crate::error::{Error, ErrorKind, Result, schema};
 use crate::fields::ELIDABLE;
@@ -7,7 +7,7 @@ use crate::value::{Map, Value};
 
 use super::{maps, missing, text};
 
-/// Fields every grain of a type has, beside `type` and `created_at`.
+/// The required fields of each type, besides `created_at`. `type` is checked before.
 const REQUIRED: [(GrainType, &[&str]); 10] = [
     (GrainType::Belief, &["subject", "relation", "object", "confidence"]),
     (GrainType::Event, &[]),
@@ -24,13 +24,13 @@ const REQUIRED: [(GrainType, &[&str]); 10] = [
     (GrainType::Consent, &["subject_did", "grantee_did", "scope", "is_withdrawal"]),
 ];
 
-/// What one phase of an action asks for and forbids (OMS 27.1).
+/// The fields one phase of an action requires and forbids (OMS 27.1).
 struct Phase {
     required: &'static [&'static str],
     forbidden: &'static [&'static str],
 }
 
-/// What happens to an action's outcome before it has one: the MUST NOT cells of definition and call.
+/// The fields of an outcome. Definitions and calls MUST NOT carry them.
 const OUTCOME: [&str; 6] = ["content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"];
 
 const DEFINITION: Phase = Phase {
@@ -47,11 +47,11 @@ const COMPLETE: Phase =
     Phase { required: &["tool_name", "input", "content", "is_error"], forbidden: &[] };
 const CODE_COMPLETE: Phase = Phase { required: &["code", "is_error"], forbidden: &[] };
 
-/// What to do about a grain without its time.
+/// The hint for a grain without `created_at`.
 const CREATED: &str = "say when it was made: \"created_at\" in epoch milliseconds, such as 1768471200000, \
                        in JSON also \"2026-01-15T10:00:00Z\"";
 
-/// Required, forbidden and empty fields.
+/// Checks required, forbidden and empty fields.
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a missing or forbidden field, `ERR_EMPTY` for an empty one.
@@ -79,20 +79,22 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     required().try_for_each(|name| not_empty(fields, name))
 }
 
-/// Whether a belief is one of ownership, which OMS 12.5.3 shows without its confidence: 1.0 then.
+/// Returns `true` for an ownership belief, which OMS 12.5.3 shows without a confidence; readers assume
+/// 1.0.
 pub(crate) fn is_ownership(fields: &Map) -> bool {
     text(fields, "namespace") == Some("agent:identity")
         && matches!(text(fields, "relation"), Some("mg:owned_by" | "owned_by"))
 }
 
-/// A field that may be elided counts as present where it is: its hash stands for it (OMS 10.1).
+/// Returns `true` if a field is present, or elided: its hash then stands for it (OMS 10.1).
 fn present(fields: &Map, name: &str) -> bool {
     let elided = || fields.get("_elided").and_then(Value::as_map);
     fields.contains_key(name)
         || (ELIDABLE.contains(&name) && elided().is_some_and(|elided| elided.contains_key(name)))
 }
 
-/// Required text and lists have content. `object` and `is_withdrawal: true`'s scope may be empty.
+/// Checks that required text and lists are not empty. `object` may be empty, and `scope` of a withdrawal.
+/// `content` is exempt here: `check_event` checks it on events.
 fn not_empty(fields: &Map, name: &str) -> Result<()> {
     let empty = match fields.get(name) {
         Some(Value::Str(text)) => text.is_empty() && !matches!(name, "object" | "content"),
@@ -119,7 +121,7 @@ fn phase(fields: &Map) -> Phase {
     }
 }
 
-/// Content, or blocks of content, or a whole triple (OMS 8.2).
+/// Checks that an event has content, content blocks or a complete triple (OMS 8.2).
 fn event(fields: &Map) -> Result<()> {
     let blocks = fields.get("content_blocks").and_then(Value::as_array).unwrap_or_default();
     for block in maps(fields, "content_blocks") {
@@ -139,7 +141,7 @@ fn event(fields: &Map) -> Result<()> {
     }
 }
 
-/// A human observes without a model (OMS 24.2).
+/// Checks that a human observer has no model (OMS 24.2).
 fn observation(fields: &Map) -> Result<()> {
     if text(fields, "observer_type") == Some("human") && fields.contains_key("observer_model") {
         let message = "observer_model must be absent when observer_type is human";
@@ -148,7 +150,7 @@ fn observation(fields: &Map) -> Result<()> {
     Ok(())
 }
 
-/// A withdrawal names what it withdraws (OMS 8.10).
+/// Checks that a withdrawal names the consent it withdraws (OMS 8.10).
 fn consent(fields: &Map) -> Result<()> {
     if withdraws(fields) && !present(fields, "prior_consent") {
         return Err(missing("prior_consent"));
@@ -160,7 +162,7 @@ fn withdraws(fields: &Map) -> bool {
     fields.get("is_withdrawal").and_then(Value::as_bool) == Some(true)
 }
 
-/// Shapes of references, which opaque types share: 7.1, 7.2, 12.5.1, 27.5.
+/// Checks the structure of references, on opaque types too: OMS 7.1, 7.2, 12.5.1, 27.5.
 ///
 /// # Errors
 /// `ERR_SCHEMA`.
@@ -201,7 +203,7 @@ fn has_all(map: &Map, names: &[&str]) -> bool {
     names.iter().all(|name| map.contains_key(*name))
 }
 
-/// A legal entity is human or org and has a name (OMS 12.5.1).
+/// Checks that a legal owner is `human` or `org` and has a name (OMS 12.5.1).
 fn owner(fields: &Map) -> Result<()> {
     let Some(owner) = fields.get("owner").and_then(Value::as_map) else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Value types by the field table: common fields on every type, others on their own.
+//! Value types by the field table: common fields are checked on every type, others on the types of
+//! their section.
 
 use crate::error::{Error, ErrorKind, Result, schema};
 use crate::fields::{self, CITATION, FieldDef, FieldKind, NestedFields};

@@ -1,4 +1,5 @@
-//! The closed vocabularies (OMS 8.7, 14.3, 25, 26, 27.1). Open ones never refuse a value.
+//! The closed vocabularies (OMS 8.7, 14.3, 25, 26, 27.1). Open vocabularies accept any value and are
+//! not checked.
 
 use crate::error::{Result, schema};
 use crate::grain_type::GrainType;
@@ -32,7 +33,7 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     match grain_type {
         GrainType::Action => one_of(fields, "action_phase", &ACTION_PHASES),
         GrainType::Goal => one_of(fields, "goal_state", &GOAL_STATES),
-        // Triggers describe themselves in mode and scope (OMS 27.6).
+        // Triggers use mode and scope for descriptions of their own (OMS 27.6).
         GrainType::Observation
             if !text(fields, "observer_type").is_some_and(|t| t.starts_with("trigger:")) =>
         {

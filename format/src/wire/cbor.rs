@@ -1,4 +1,5 @@
-//! Deterministic CBOR (OMS 16.2, RFC 8949 4.2.1): shortest heads and floats, no tags, no streams.
+//! Deterministic CBOR (OMS 16.2, RFC 8949 4.2.1): shortest heads and floats, no tags, no indefinite
+//! lengths.
 
 use half::f16;
 
@@ -45,7 +46,7 @@ pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
     }
 }
 
-/// The number in a head, which must be in its shortest form.
+/// Reads the argument of a head, which must be in its shortest form.
 fn argument(reader: &mut Reader<'_>, info: u8) -> Result<u64> {
     let (n, shorter) = match info {
         0..=23 => return Ok(u64::from(info)),
@@ -81,7 +82,7 @@ fn simple<'a>(reader: &mut Reader<'a>, info: u8) -> Result<Token<'a>> {
     Ok(Token::Float(x))
 }
 
-/// A finite float in the shortest form that keeps its value.
+/// A finite float in the shortest form that preserves its value.
 enum Shortest {
     Half(u16),
     Single(u32),
@@ -145,7 +146,7 @@ pub(super) fn write_scalar(out: &mut Vec<u8>, value: &Value) {
 fn write_int(out: &mut Vec<u8>, n: Int) {
     match (n.as_u64(), n.as_i64()) {
         (Some(n), _) => write_head(out, UNSIGNED, n),
-        // -1 - n, without leaving the range.
+        // `!n` is -1 - n, computed without overflow.
         (None, Some(n)) => write_head(out, NEGATIVE, (!n).unsigned_abs()),
         (None, None) => {}
     }

@@ -74,7 +74,8 @@ fn bytes<'a>(
     reader.take(len).map(Token::Bytes)
 }
 
-/// A big-endian length that must not fit the next smaller form, which holds up to `smaller`.
+/// Reads a big-endian length, which must be greater than `smaller`, the maximum of the next smaller
+/// form.
 fn length<const N: usize>(bytes: [u8; N], smaller: i64) -> Result<usize> {
     let len = bytes.iter().fold(0_u64, |len, byte| (len << 8) | u64::from(*byte));
     if i64::try_from(len).is_ok_and(|len| len <= smaller) {
@@ -96,7 +97,7 @@ macro_rules! infallible {
     };
 }
 
-/// A length as MessagePack counts it; the profile keeps every blob far below 2^32.
+/// Converts a length to 32 bits. The device profile keeps every blob far below 2^32 bytes.
 fn len32(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

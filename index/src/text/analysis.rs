@@ -1,17 +1,17 @@
-//! Text into terms. Knows nothing of grains, fields or questions.
+//! Analysis: text into terms. Knows nothing of grains, fields or queries.
 //!
-//! What a text is found by:
-//! - a word, without case, accents and ending;
-//! - an identifier, path, date, address, version, hyphenated word or name like `C++`: whole, and its words, and what
-//!   is between its stronger signs (`main.rs` in `src/main.rs`), and the parts its capitals and
-//!   digits show (`user` in `userName`); beyond a kibibyte without a space, whole alone;
-//! - a run of Han, kana, Hangul, Thai, Lao, Khmer, Myanmar ...: every pair of neighbouring
-//!   characters, and its last one alone, so that each is the beginning of some term;
+//! The terms of a text are:
+//! - each word, without case, accents and suffix;
+//! - for an identifier, path, date, address, version, hyphenated word or name like `C++`: the whole, its
+//!   words, the parts between its stronger separators (`main.rs` in `src/main.rs`), and the parts its
+//!   capitals and digits show (`user` in `userName`); if longer than a kibibyte without a space, the whole
+//!   alone;
+//! - for a run of Han, kana, Hangul, Thai, Lao, Khmer, Myanmar ...: every pair of neighbouring characters,
+//!   and the last character alone, so that each character begins some term;
 //! - an emoji, without its skin tone.
 //!
-//! Words stand at places that count up by one. The whole of an identifier stands where its first
-//! word stands, and parts shown by capitals where their word stands, so that a phrase is a phrase
-//! however its words are joined or written.
+//! Words have consecutive positions. A whole identifier has the position of its first word, and parts shown
+//! by capitals that of their word, so that phrases match however their words are joined or written.
 
 use std::ops::ControlFlow;
 
@@ -22,40 +22,40 @@ use super::folding::{Folder, fold_run};
 use super::language::Language;
 use super::segments::{Part, Segment, Segments, inner_parts};
 
-/// Bytes of the longest identifier that has parts. What is longer is encoded data, and its parts
-/// are words by chance.
+/// Bytes of the longest identifier that is split. Longer ones are encoded data, whose parts are words by
+/// chance.
 const MAX_SPAN_BYTES: usize = 1024;
 
-/// What a token is of the text.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A word, a pair, an emoji.
+    /// A word, a pair of characters, or an emoji.
     Word,
-    /// Several words that are held together.
+    /// Several words joined into one, e.g. an identifier.
     Whole,
     /// A part of a word.
     Inner,
-    /// A character that is a run of its own.
+    /// A character that is a run by itself.
     Lone,
-    /// The last character of a run.
+    /// The last character of a run of pairs.
     Last,
 }
 
-/// A term at its place.
+/// A term with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// What it is kept under: at most [`MAX_TERM_BYTES`](super::MAX_TERM_BYTES), never empty.
+    /// The indexed term: at most [`MAX_TERM_BYTES`](super::MAX_TERM_BYTES), never empty.
     pub(super) term: &'a str,
-    /// The same with its ending.
+    /// The term before stemming.
     pub(super) plain: &'a str,
     pub(super) kind: Kind,
-    /// Where it stands.
+    /// Its position in the text.
     pub(super) place: u32,
-    /// Which identifier, run, word or emoji of the text it is of, counted from 0.
+    /// The number of the identifier, run, word or emoji it belongs to, from 0.
     pub(super) unit: u32,
 }
 
-/// Takes texts of one language apart. Keeps its buffers from text to text.
+/// The analyser of one language. Reuses its buffers between texts.
 pub(super) struct Analyser {
     language: Language,
     folder: Folder,
@@ -63,7 +63,7 @@ pub(super) struct Analyser {
     run: String,
 }
 
-/// Takes the tokens of a text, until it breaks off.
+/// Receives the tokens of a text; may break off.
 pub(super) type Sink<'s> = dyn FnMut(&Token<'_>) -> ControlFlow<()> + 's;
 
 impl Analyser {
@@ -72,14 +72,14 @@ impl Analyser {
         Self { language, folder, words: Vec::new(), run: String::new() }
     }
 
-    /// What a single word is kept under.
+    /// The term of a single word.
     pub(super) fn term_of(&mut self, word: &str) -> &str {
         self.folder.word(word).term
     }
 
-    /// Gives every token of a text to `sink`, in the order of their places. The first place is 0.
+    /// Passes every token of a text to `sink`, in ascending position from 0.
     pub(super) fn analyse(&mut self, text: &str, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        // Elsewhere an apostrophe divides an article or an ending from its word.
+        // In other languages an apostrophe separates an article or a suffix from its word.
         let apostrophes = self.language == Language::English;
         let mut segments = Segments::of(text, apostrophes, std::mem::take(&mut self.words));
         let mut tokens = Tokens { folder: &mut self.folder, sink, place: 0, unit: 0 };
@@ -100,7 +100,7 @@ impl Analyser {
     }
 }
 
-/// The way of tokens to their sink.
+/// Emits the tokens of a text to a sink.
 struct Tokens<'a, 's> {
     folder: &'a mut Folder,
     sink: &'a mut Sink<'s>,
@@ -175,7 +175,7 @@ impl Tokens<'_, '_> {
         flow
     }
 
-    /// Pairs of neighbouring characters, as a reader sees characters.
+    /// Emits the pairs of neighbouring grapheme clusters of a run.
     fn run(&mut self, run: &str, folded: &mut String) -> ControlFlow<()> {
         fold_run(run, folded);
         let mut clusters = folded.grapheme_indices(true).peekable();
@@ -195,7 +195,7 @@ impl Tokens<'_, '_> {
     }
 
     fn emoji(&mut self, cluster: &str, folded: &mut String) -> ControlFlow<()> {
-        // The joiner that makes one emoji of several is invisible too, and stays.
+        // The zero-width joiner, which makes one emoji of several, is invisible too but stays.
         let shown = |c: &char| *c == '\u{200d}' || !(is_ignored(*c) || is_skin_tone(*c));
         folded.clear();
         folded.extend(cluster.chars().filter(shown));
@@ -214,7 +214,7 @@ impl Tokens<'_, '_> {
     }
 }
 
-/// Whether a word has capitals after its first letter, or digits: most have neither.
+/// Returns `true` if a word has capitals after its first letter, or digits; most have neither.
 fn may_have_parts(word: &str) -> bool {
     if word.is_ascii() {
         return word.bytes().skip(1).any(|b| b.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! The terms of texts.
+//! Tests of the terms of texts.
 
 use proptest::prelude::*;
 
@@ -93,7 +93,7 @@ fn a_sink_that_breaks_off_gets_no_more() {
     assert_eq!((left, flow.is_break()), (0, true));
 }
 
-/// Text in the scripts and languages that are treated in ways of their own.
+/// Text in the scripts and languages that have rules of their own.
 const SAMPLE: &str = "The runners' user-id is getUserName2 in src/main.rs since 2024-05-07T10:30Z. \
     Die Häuser der Straße; les élèves mangées; año nuevo, corazón; città più belle; IŞIK ışığı; \
     öl og ærø, på sjön; käsitteiden; házakban; orașele; huizen; Лучшие ёлки; Λόγους; المكتبات; \

@@ -1,4 +1,4 @@
-//! A question put to a full text: its answers, all by one set of statistics.
+//! A query prepared for search on a text index, with one set of statistics for all its results.
 
 use super::best::{After, Best, Hit, Judge};
 use super::exact::{Locals, answers};
@@ -14,49 +14,48 @@ use super::watch::Watch;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// Documents that are scored without a look whether they have any of the words.
+/// Above this number, documents are filtered by postings before they are scored.
 const FEW: usize = 8;
 
-/// A question with what its words are worth among all live documents.
+/// A query with the weights of its terms among all live documents.
 ///
-/// A question in which nothing counts (only what no answer has) has no answers.
+/// A query without positive clauses matches nothing.
 pub struct Asked<'t> {
     texts: &'t Texts,
-    /// One a question: no document is an answer to two of them.
+    /// One plan for each query; a document matches at most one of them.
     plans: Vec<Plan>,
     watch: Watch<'t>,
 }
 
 impl Texts {
-    /// Looks up what a question asks for.
+    /// Prepares a query.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where a prefix or a misspelt word that must be there, or must not, stands for more
-    /// than [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) words; `ERR_INTEGRITY` if a segment cannot be
+    /// `ERR_LIMIT` if a required or excluded prefix or fuzzy term expands to more than
+    /// [`MAX_STRICT_EXPANSIONS`](super::MAX_STRICT_EXPANSIONS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
         self.ask_until(std::slice::from_ref(question), None, || false)
     }
 
-    /// As [`ask`](Self::ask), scored as an earlier full text of the same grains and more, or of some
-    /// of them, scored the same question: by its [`Asked::statistics`].
+    /// Like [`prepare`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
+    /// for the same query, so that the scores of both agree although documents came or went in between.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another question.
+    /// Those of [`prepare`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
     pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
         self.ask_until(std::slice::from_ref(question), Some(statistics), || false)
     }
 
-    /// As [`ask`](Self::ask), or as [`ask_again`](Self::ask_again) where statistics are given, until
-    /// `stop` says that nobody waits any longer. It is asked now and then, here and for as long as the
-    /// answers are looked for: what is under way then ends with `ERR_TIMEOUT`.
+    /// Like [`prepare`](Self::prepare), or, with statistics, like
+    /// [`prepare_with_statistics`](Self::prepare_with_statistics), until `stop` returns true. `stop` is
+    /// polled here and during the search, which then ends with `ERR_TIMEOUT`.
     ///
-    /// Several questions are one in the tokens of several keyholders: a document has those of one, and
-    /// answers one.
+    /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
+    /// those of one holder, so it matches one of them.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another question;
-    /// `ERR_TIMEOUT`.
+    /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another query; `ERR_TIMEOUT`.
     pub fn ask_until<'t>(
         &'t self,
         questions: &[Question],
@@ -91,13 +90,13 @@ impl Texts {
 }
 
 impl Asked<'_> {
-    /// The best answers, best first: by descending score, of one score by ascending address.
-    /// `after` is the last answer of the page before. The judge is asked about grains that could
-    /// still come in, in any order, and about none twice; what it leaves out is no answer. It does
-    /// not change the scores of others: those count all documents.
+    /// Returns the best hits, best first: by descending score, at equal scores by ascending address. `after`
+    /// is the last hit of the page before. The filter is called for grains that could still enter the result,
+    /// in any order, and for none twice; a grain it rejects is not a hit. That does not change the scores of
+    /// others, whose statistics count all documents.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read; those of the judge; `ERR_TIMEOUT`.
+    /// `ERR_INTEGRITY` if a segment cannot be read; those of the filter; `ERR_TIMEOUT`.
     pub fn search(
         &self,
         limit: usize,
@@ -107,7 +106,7 @@ impl Asked<'_> {
         Ok(self.search_counted(limit, after, judge)?.0)
     }
 
-    /// As [`search`](Self::search), with the number of documents that were scored one by one.
+    /// Like [`search`](Self::search), and also returns the number of documents scored one by one.
     pub(super) fn search_counted(
         &self,
         limit: usize,
@@ -149,7 +148,7 @@ impl Asked<'_> {
         Ok(scored)
     }
 
-    /// How many grains answer, counted up to `at_most`.
+    /// Counts the grains that match, up to `at_most`.
     ///
     /// # Errors
     /// Those of [`search`](Self::search).
@@ -168,8 +167,7 @@ impl Asked<'_> {
         Ok(count.min(at_most))
     }
 
-    /// The score of one grain, bit for bit that of [`search`](Self::search); `None` if it is no
-    /// answer.
+    /// The score of one grain, bit for bit as in [`search`](Self::search); `None` if it does not match.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
@@ -177,7 +175,7 @@ impl Asked<'_> {
         Ok(self.scores_of(&[sequence])?.pop().flatten())
     }
 
-    /// The scores of several grains, in their order. Soonest done where they ascend.
+    /// The scores of several grains, in their order. Fastest if the sequences ascend.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
@@ -189,7 +187,7 @@ impl Asked<'_> {
         Ok(scores)
     }
 
-    /// Puts down the scores of those that answer by this plan.
+    /// Sets the scores of the grains that match this plan.
     fn score_by(
         &self,
         plan: &Plan,
@@ -224,13 +222,13 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// How many documents of all can have something that is asked for, at most.
+    /// An upper bound on the number of matching documents.
     #[must_use]
     pub fn most_answers(&self) -> u64 {
         self.units().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
     }
 
-    /// Whether a grain is an answer, without its score, which takes longer.
+    /// Returns `true` if a grain matches; faster than scoring it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read; `ERR_TIMEOUT`.
@@ -247,16 +245,16 @@ impl Asked<'_> {
         Ok(false)
     }
 
-    /// What no answer scores above: the score of a document that had all that is asked for in
-    /// endless plenty. Words that no document has count too, so that a question whose words are
-    /// mostly unknown has no answer near it. 0 if nothing in the question counts.
+    /// An upper bound on scores: that of a document with every term at unlimited frequency. Terms no document
+    /// has count too, so that a query of mostly unknown words has no hit near it. 0 if the query has no
+    /// positive clause.
     #[must_use]
     pub fn ceiling(&self) -> f64 {
         self.plans.iter().map(Plan::ceiling).fold(0.0, f64::max)
     }
 
-    /// What scores are made of, to score the same way again: 16 bytes and 8 for each thing that
-    /// counts.
+    /// The statistics the scores are computed from, for
+    /// [`prepare_with_statistics`](Self::prepare_with_statistics): 16 bytes, and 8 for each scored clause.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
         let extent = self.plans.first().map_or_else(|| self.texts.extent(), |plan| plan.extent);
@@ -266,8 +264,7 @@ impl Asked<'_> {
         bytes
     }
 
-    /// The terms that count, each with the number of documents that have it, for people. A phrase
-    /// stands as its terms.
+    /// The scored terms with their document frequencies, for people. A phrase is listed as its terms.
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
         let told = |sought: &Sought| (sought.term.to_string(), sought.frequency);
@@ -284,7 +281,7 @@ impl Asked<'_> {
     }
 }
 
-/// Offers all answers of a part.
+/// Offers all matches of a part.
 fn scan_best(
     plan: &Plan,
     at: usize,

@@ -1,4 +1,4 @@
-//! The best answers so far, and who may still become one. Knows nothing of words.
+//! The best hits so far, with the score a new hit must reach. Knows nothing of terms.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,18 +6,18 @@ use std::collections::BinaryHeap;
 use crate::error::Result;
 use crate::posting::Sequence;
 
-/// An answer: the better, the higher its score; of one score, the smaller its address.
+/// A hit. Hits rank by descending score, at equal scores by ascending address.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The grain.
     pub sequence: Sequence,
-    /// Its address, as the judge gave it.
+    /// Its address, as returned by the filter.
     pub address: [u8; 32],
-    /// Its score, above 0 and at most the ceiling of the question.
+    /// Its score, above 0 and at most the maximum score of the query.
     pub score: f64,
 }
 
-/// The last answer of a page: the next page goes on after it.
+/// The last hit of a page, after which the next page starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct After {
     /// Its score, bit for bit.
@@ -26,12 +26,12 @@ pub struct After {
     pub address: [u8; 32],
 }
 
-/// Says of a grain that could be an answer what its address is, or `None` if it is to be left out.
+/// Returns the address of a candidate, or `None` to reject it.
 pub type Judge<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
 
-/// The best answers so far.
+/// The best hits so far.
 pub(super) struct Best<'a, 'b> {
-    /// The worst at the top.
+    /// A heap with the worst hit on top.
     heap: BinaryHeap<Worst>,
     limit: usize,
     after: Option<After>,
@@ -39,22 +39,22 @@ pub(super) struct Best<'a, 'b> {
 }
 
 impl<'a, 'b> Best<'a, 'b> {
-    /// The best `limit` after a mark.
+    /// Collects the best `limit` hits after `after`.
     pub(super) fn new(limit: usize, after: Option<After>, judge: &'a mut Judge<'b>) -> Self {
         Self { heap: BinaryHeap::new(), limit, after, judge }
     }
 
-    /// The score an answer must reach to come in; `None` while there is room for any. Of this
-    /// score itself, some come in and some do not.
+    /// The score a hit must reach to enter the result; `None` while there is room. At exactly this score the
+    /// address decides.
     pub(super) fn floor(&self) -> Option<f64> {
         let worst = self.heap.peek().filter(|_| self.heap.len() >= self.limit)?;
         Some(worst.0.score)
     }
 
-    /// Takes an answer in if it belongs there. The judge is asked only if it might.
+    /// Adds a hit if it ranks high enough. The filter is called only if it might.
     ///
     /// # Errors
-    /// Those of the judge.
+    /// Those of the filter.
     pub(super) fn offer(&mut self, score: f64, sequence: Sequence) -> Result<()> {
         if self.limit == 0 || self.floor().is_some_and(|floor| score < floor) {
             return Ok(());
@@ -77,7 +77,7 @@ impl<'a, 'b> Best<'a, 'b> {
         Ok(())
     }
 
-    /// The answers, best first.
+    /// The hits, best first.
     pub(super) fn finish(self) -> Vec<Hit> {
         self.heap.into_sorted_vec().into_iter().map(|worst| worst.0).collect()
     }
@@ -88,13 +88,13 @@ fn is_behind(hit: &Hit, after: &After) -> bool {
     by_score.then_with(|| hit.address.cmp(&after.address)) == Ordering::Greater
 }
 
-/// The better answer is the lesser.
+/// Orders hits from best to worst.
 fn rank(a: &Hit, b: &Hit) -> Ordering {
     let by_score = b.score.total_cmp(&a.score);
     by_score.then_with(|| a.address.cmp(&b.address)).then_with(|| a.sequence.cmp(&b.sequence))
 }
 
-/// An answer in a heap whose greatest is the worst.
+/// A hit in a max-heap, where the worst is the greatest.
 struct Worst(Hit);
 
 impl Ord for Worst {

@@ -1,7 +1,6 @@
-//! Words as tokens, for grains whose words nobody reads without their key. Knows no keys.
+//! Terms as blind tokens, for grains whose text cannot be read without a key. Holds no keys.
 //!
-//! A token is made of a whole term, so equal terms of one keyholder are found, and nothing that begins
-//! or sounds like one.
+//! A token is made of a whole term: equal terms of one key holder match; prefixes and similar terms do not.
 
 use data_encoding::BASE64URL_NOPAD;
 
@@ -10,10 +9,10 @@ use super::question::{Ask, Clause, Question};
 use crate::blind::Blind;
 use crate::error::{Error, Result};
 
-/// Bytes of a token that are kept: 20 characters.
+/// Bytes of a token that are kept: 20 characters in Base64.
 const KEPT: usize = 15;
 
-/// A term as it is kept. No analysed word begins so.
+/// The indexed form of a blinded term. No analysed term begins with U+0001.
 fn token(blind: &dyn Blind, term: &str) -> Box<str> {
     let token = blind.word(term);
     let kept = BASE64URL_NOPAD.encode(token.get(..KEPT).unwrap_or(&token));
@@ -21,7 +20,7 @@ fn token(blind: &dyn Blind, term: &str) -> Box<str> {
 }
 
 impl Document {
-    /// The same words as tokens.
+    /// Replaces the terms of the document by blind tokens.
     #[must_use]
     pub fn blinded(&self, blind: &dyn Blind) -> Self {
         let word = |word: &Word| Word { term: token(blind, &word.term), ..word.clone() };
@@ -30,10 +29,10 @@ impl Document {
 }
 
 impl Question {
-    /// The same question in the tokens of a keyholder.
+    /// Translates the query to the blind tokens of a key holder.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for what is asked by its beginning, or in spite of a slip: tokens tell of neither.
+    /// `ERR_LIMIT` for a prefix or a fuzzy term, which tokens cannot match.
     pub fn blinded(&self, blind: &dyn Blind) -> Result<Self> {
         let clause = |clause: &Clause| {
             Ok(Clause { occur: clause.occur, ask: blind_ask(blind, &clause.ask)? })

@@ -1,23 +1,23 @@
-//! What single characters are to the segmentation of text. Knows nothing of words or languages.
+//! Classes of characters for word breaking. Knows nothing of words or languages.
 
 use unicode_normalization::char::is_combining_mark;
 
-/// What a character is part of.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A word, in a script that separates its words: letters, digits, and marks on them.
+    /// Part of a word in a script that separates words: letters, digits, and marks on them.
     Word,
-    /// A run of a script that does not separate its words.
+    /// Part of a run of a script that does not separate words.
     Unspaced,
     /// An emoji.
     Emoji,
-    /// Nothing: it is not seen, and words go on around it.
+    /// Invisible; words continue across it.
     Ignored,
-    /// What lies between words.
+    /// Between words.
     Gap,
 }
 
-/// The class of a character that is not ASCII or is.
+/// Returns the class of a character.
 pub(super) fn class(c: char) -> Class {
     if c.is_ascii() {
         return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Gap };
@@ -37,8 +37,8 @@ pub(super) fn class(c: char) -> Class {
     }
 }
 
-/// Letters of most text that is not ASCII, told by their range alone: Latin, Greek without what
-/// is no letter in its block, Cyrillic.
+/// Returns `true` for the letters of most non-ASCII text, by range alone: Latin, Cyrillic, and Greek without
+/// the non-letters of its block.
 pub(super) fn is_common_letter(c: char) -> bool {
     matches!(c, 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='\u{24f}' | 'Ή'..='Ώ' | 'Α'..='Ρ' | 'Σ'..='ώ'
         | 'Ѐ'..='ҁ' | 'Ҋ'..='\u{52f}')
@@ -46,25 +46,25 @@ pub(super) fn is_common_letter(c: char) -> bool {
         && c != '\u{38d}'
 }
 
-/// Whether every character is one that no normal form changes, told by range alone.
+/// Returns `true` if no normalisation form changes the text, judged by ranges alone.
 pub(super) fn is_stable(text: &str) -> bool {
     text.chars()
         .all(|c| matches!(c, '\0'..='\u{7f}' | 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ÿ' | 'Ѐ'..='ҁ'))
 }
 
-/// Whether a character is a digit or another number.
+/// Returns `true` for a digit or another number.
 pub(super) fn is_number(c: char) -> bool {
     c.is_ascii_digit() || !(c.is_ascii() || is_common_letter(c)) && c.is_numeric()
 }
 
-/// Whether a character is part of a word or of what stands on one.
+/// Returns `true` for a character that is part of a word, or a mark on one.
 pub(super) fn is_in_word(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || !c.is_ascii() && (is_common_letter(c) || c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// Joiners, direction marks, soft hyphens, variation selectors: what steers the look of a text. A
-/// zero-width space is none of them: Thai and Khmer put it between words.
+/// Returns `true` for joiners, direction marks, soft hyphens and variation selectors, which only affect the
+/// rendering. A zero-width space is not one of them: Thai and Khmer put it between words.
 pub(super) fn is_ignored(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180b}'..='\u{180e}' | '\u{200c}'..='\u{200f}'
@@ -72,13 +72,13 @@ pub(super) fn is_ignored(c: char) -> bool {
         | '\u{feff}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Tones of skin, which do not make another emoji.
+/// Returns `true` for skin tone modifiers, which do not make another emoji.
 pub(super) fn is_skin_tone(c: char) -> bool {
     matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// Whether a mark is put on letters to help reading, and left out by those who type. What is no
-/// such mark is part of the spelling: vowel signs of Indic scripts, voicing of kana.
+/// Returns `true` for marks that only help reading and are often left out when typing. Other marks are part
+/// of the spelling: vowel signs of Indic scripts, voicing marks of kana.
 pub(super) fn is_accent(c: char) -> bool {
     matches!(c,
         // Latin, Greek, Cyrillic.
@@ -87,18 +87,18 @@ pub(super) fn is_accent(c: char) -> bool {
         // Hebrew points.
         | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c4}' | '\u{5c5}'
         | '\u{5c7}'
-        // Arabic vowels, and the stroke that stretches a line.
+        // Arabic vowels, and the tatweel that stretches a line.
         | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}'
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// Whether the accents of a letter are told apart from it by decomposition: Latin and Greek. In
-/// Cyrillic the same marks make other letters.
+/// Returns `true` if accents are separated from the letter by decomposition: Latin and Greek. In Cyrillic the
+/// same marks make other letters.
 pub(super) fn is_decomposed(c: char) -> bool {
     matches!(c, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{3ff}' | '\u{1e00}'..='\u{1fff}')
 }
 
-/// What stands for a letter whose accent is no mark of its own, lower case.
+/// The replacement, in lower case, of a letter that decomposition leaves as it is.
 pub(super) fn bare(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",
@@ -119,7 +119,7 @@ pub(super) fn bare(c: char) -> Option<&'static str> {
     })
 }
 
-/// The ASCII digit of a decimal digit of another script.
+/// The ASCII digit of a decimal digit in another script.
 pub(super) fn ascii_digit(c: char) -> Option<char> {
     if !is_number(c) {
         return None;
@@ -136,7 +136,7 @@ fn within(c: char, ranges: &[(char, char)]) -> bool {
     after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| c <= *last)
 }
 
-/// Ascending. Arrows and letters in circles are left out: in plain text they are punctuation.
+/// Ascending. Arrows and circled letters are left out: in plain text they are punctuation.
 static EMOJI: [(char, char); 6] = [
     ('\u{231a}', '\u{23ff}'),
     ('\u{25fb}', '\u{25fe}'),
@@ -146,7 +146,7 @@ static EMOJI: [(char, char); 6] = [
     ('\u{1f1e6}', '\u{1faff}'),
 ];
 
-/// Ascending. Punctuation inside these blocks is [`Class::Gap`] all the same.
+/// Ascending. Punctuation inside these blocks is still [`CharClass::Gap`].
 static UNSPACED: [(char, char); 24] = [
     // Thai, Lao.
     ('\u{e00}', '\u{eff}'),

@@ -1,5 +1,5 @@
-//! Segments as the search library wants to see them: files in a directory. The files lie in
-//! memory, are told apart by their extension, and cannot be written.
+//! The directory of a segment, as the search library (tantivy) reads it. The files are in memory, named by
+//! their extensions, and read-only.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// A directory of these files.
+    /// Creates a directory of these files.
     pub(super) fn new(files: Vec<(&'static str, OwnedBytes)>) -> Self {
         Self { files: files.into() }
     }
@@ -48,7 +48,7 @@ impl Directory for Files {
         Err(missing(path))
     }
 
-    /// What the library notes about its directory is of no use here: all of it is in the segment.
+    /// The library's metadata about the directory is not needed: all of it is in the segment.
     fn atomic_write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
         Ok(())
     }

@@ -1,34 +1,33 @@
-//! The words of one grain, before its neighbours lend it theirs. Knows nothing of how they are
-//! kept.
+//! The terms of one grain alone, without those of its neighbours. Knows nothing of how they are stored.
 
 use grainstore_format::GrainRef;
 
 use super::reader::Reader;
 use super::settings::Settings;
 
-/// The words of one grain.
+/// The terms of one grain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Ascending by term, each term once.
+    /// Ascending by term, without duplicates.
     words: Box<[Word]>,
 }
 
-/// One word of a grain.
+/// One term of a grain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// As the index keeps it: folded, stemmed. At most 64 bytes of UTF-8.
+    /// The indexed term: normalised, stemmed, at most 64 bytes of UTF-8.
     pub term: Box<str>,
-    /// How often it occurs, each time weighted by the field it stands in.
+    /// The number of its occurrences, each weighted by its field.
     pub weight: u32,
-    /// How often it occurs in what the grain lends to its neighbours in a conversation: 0 where it
-    /// is no turn of one.
+    /// The number of its occurrences in text that the grain shares with its neighbours in a conversation: 0
+    /// unless the grain is a turn of one.
     pub lent: u32,
-    /// Where it stands, ascending, for phrases. Fields lie far apart, so that no phrase spans two.
+    /// Its positions, ascending, for phrases. Fields are far apart, so that no phrase spans two.
     pub places: Box<[u32]>,
 }
 
 impl Document {
-    /// A document of words in any order. A word that comes twice counts for both.
+    /// Builds a document from terms in any order. Repeated terms are added up.
     pub(crate) fn from_words(mut words: Vec<Word>) -> Self {
         words.sort_by(|a, b| a.term.cmp(&b.term));
         let mut merged: Vec<Word> = Vec::with_capacity(words.len());
@@ -41,40 +40,40 @@ impl Document {
         Self { words: merged.into_boxed_slice() }
     }
 
-    /// The words, ascending by term.
+    /// The terms, ascending.
     #[must_use]
     pub fn words(&self) -> &[Word] {
         &self.words
     }
 
-    /// The words of a grain. What is said in an event is lent to its neighbours.
+    /// The terms of a grain. The utterance of an event is marked as shared with its neighbours.
     ///
-    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many
-    /// grains, a [`Reader`] keeps its buffers from one to the next.
+    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many grains, use a
+    /// [`DocumentReader`], which reuses its buffers.
     #[must_use]
     pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {
         Reader::new(*settings).document(grain)
     }
 
-    /// A document of words that ascend by term, each once.
+    /// Builds a document from ascending terms without duplicates.
     pub(super) fn from_ascending(words: Box<[Word]>) -> Self {
         Self { words }
     }
 
-    /// The word of a term.
+    /// Looks up a term.
     #[must_use]
     pub fn word(&self, term: &str) -> Option<&Word> {
         let at = self.words.binary_search_by(|word| (*word.term).cmp(term)).ok()?;
         self.words.get(at)
     }
 
-    /// How many words and places it holds: what its memory grows with.
+    /// The number of terms and positions, to which its memory is proportional.
     #[must_use]
     pub fn size(&self) -> usize {
         self.words.iter().map(|word| word.places.len().saturating_add(1)).sum()
     }
 
-    /// Whether nothing in the grain can be found by its words.
+    /// Returns `true` if the grain has no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -88,7 +87,7 @@ impl FromIterator<Word> for Document {
 }
 
 impl Word {
-    /// Takes in another occurrence of the same term.
+    /// Adds another occurrence of the same term.
     fn join(&mut self, other: Self) {
         self.weight = self.weight.saturating_add(other.weight);
         self.lent = self.lent.saturating_add(other.lent);

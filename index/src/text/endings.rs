@@ -1,17 +1,17 @@
-//! What words that begin in some way are kept under. Words are kept without their endings, so that a
-//! beginning which reaches into an ending begins none of the terms: `activit` in `activity`, kept as
-//! `activ`. Here it is completed with the endings there are, and each word that may come of it is
-//! taken back to its term. Knows nothing of questions.
+//! The terms of words with a given prefix. Words are indexed without their suffixes, so a prefix that reaches
+//! into a suffix is a prefix of no term: `activit` of `activity`, indexed as `activ`. Here the prefix is
+//! completed with all suffixes that fit, and each resulting word is reduced to its term. Knows nothing of
+//! queries.
 
 use super::analysis::Analyser;
 use super::language::Language;
 
-/// Letters a word has at least before an ending.
+/// The least number of letters before a suffix.
 const LEAST: usize = 3;
-/// The most terms one beginning stands for beside those that begin so: the first in order.
+/// The most terms for one prefix, beside those that begin with it: the first in order.
 const MOST: usize = 32;
 
-/// Endings of English words, as they are written. Those of other languages are not known here.
+/// Suffixes of English words, as written. Other languages have none here.
 const ENGLISH: &str = "\
     able ables ability abilities ably al ally ality alities alism alist alists ance ances ancies ancy \
     ant antly ants ate ated ately ates ating ation ational ations ative atively ator ators e ed edly \
@@ -21,7 +21,7 @@ const ENGLISH: &str = "\
     ives ization izations ize ized izer izers izes izing less lessly lessness ly ment mental ments ness \
     ous ously ousness s y";
 
-/// The terms that do not begin with `prefix`, and that words are kept under which begin with `word`.
+/// The terms of words that begin with `word`, except those that begin with `prefix`.
 pub(super) fn kept_under(
     (word, term): (&str, &str),
     prefix: &str,
@@ -42,7 +42,7 @@ pub(super) fn kept_under(
     found
 }
 
-/// The words that may come of a beginning, with every ending it reaches into, or ends before.
+/// The words that may continue a prefix, by every suffix it reaches into or stops before.
 fn completed(word: &str) -> impl Iterator<Item = String> {
     let endings = || ENGLISH.split_ascii_whitespace();
     (LEAST..=word.len()).filter_map(|at| word.split_at_checked(at)).flat_map(

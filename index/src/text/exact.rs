@@ -1,30 +1,30 @@
-//! The score of one document, from its words: the sum over the units of a plan, in their order.
+//! The score of one document, from its terms: the sum over the clauses of a plan, in their order.
 
 use super::part::{Cursor, Part};
 use super::plan::{Local, Plan, What};
 use super::watch::Watch;
 use crate::error::Result;
 
-/// Which documents of a part have something that counts.
+/// Filters the documents of a part by the postings of the scored terms.
 pub(super) struct Having(Vec<Cursor>);
 
 impl Having {
-    /// Whether a document may have any of it; asked in ascending order.
+    /// Returns `true` if a document may have any of them; must be called in ascending order.
     pub(super) fn any(&mut self, document: u32) -> bool {
         self.0.iter_mut().any(|cursor| cursor.has(document))
     }
 }
 
-/// A plan in the terms of one part.
+/// A plan resolved to the terms of one part.
 pub(super) struct Locals<'p> {
-    /// The units, in their order.
+    /// The scored clauses, in their order.
     pub(super) units: Vec<Local<'p>>,
-    /// What no answer has: of each, all together.
+    /// The excluded clauses; one excludes a document that has all its members.
     pub(super) barred: Vec<Vec<Local<'p>>>,
 }
 
 impl<'p> Locals<'p> {
-    /// A plan in the terms of the part of this position.
+    /// Resolves a plan for the part at this index.
     pub(super) fn of(plan: &'p Plan, part: usize) -> Self {
         let barred = plan.barred.iter();
         Self {
@@ -33,12 +33,12 @@ impl<'p> Locals<'p> {
         }
     }
 
-    /// Whether no document of the part can be an answer.
+    /// Returns `true` if no document of the part can match.
     pub(super) fn is_empty(&self) -> bool {
         self.units.iter().all(|local| matches!(local, Local::Nothing))
     }
 
-    /// Which documents have something that counts: a phrase what has its first word.
+    /// A filter for the documents with a scored term; for a phrase its first term is used.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the postings cannot be read.
@@ -63,10 +63,10 @@ impl<'p> Locals<'p> {
         Ok(Having(cursors))
     }
 
-    /// The score of a document; `None` if it is no answer.
+    /// The score of a document; `None` if it does not match.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if its words cannot be read; `ERR_TIMEOUT`.
+    /// `ERR_INTEGRITY` if the terms of the document cannot be read; `ERR_TIMEOUT`.
     pub(super) fn score(
         &self,
         plan: &Plan,
@@ -92,11 +92,11 @@ impl<'p> Locals<'p> {
     }
 }
 
-/// Whether a document is an answer to a plan: whether [`Locals::score`] would give a score. Looks no
-/// further than that takes.
+/// Returns `true` if a document matches a plan, that is if [`PartPlan::score`] would return a score. Stops as
+/// soon as that is known.
 ///
 /// # Errors
-/// Those of [`Locals::score`].
+/// Those of [`PartPlan::score`].
 pub(super) fn answers(
     plan: &Plan,
     (at, part): (usize, Part<'_>),
@@ -120,7 +120,7 @@ pub(super) fn answers(
     Ok(counts && !any_has_all(&plan.barred, share)?)
 }
 
-/// Whether all of any have a share.
+/// Returns `true` if any list has only members with a positive tf.
 fn any_has_all<T>(any: &[Vec<T>], share: impl Fn(&T) -> Result<f64>) -> Result<bool> {
     for all in any {
         let mut has = true;

@@ -1,8 +1,8 @@
-//! The terms a prefix or a misspelt word stands for, taken from all dictionaries.
+//! Expansion of a prefix or a fuzzy term to terms of all dictionaries.
 //!
-//! Which terms they are depends on the live documents alone. Where they add to a score they are the
-//! [`MOST_TERMS`] that most of these have, and of equally frequent ones those that come first in order.
-//! As a condition they are all there are: what must not be there must not be there in any form.
+//! The terms depend on the live documents alone. Where they add to a score, they are the [`MAX_EXPANSIONS`]
+//! with the highest document frequency, at equal frequency the first in order. As a condition they are all
+//! terms there are: an excluded word must not be there in any form.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,17 +19,17 @@ use super::slips::{Form, MOST_EDITS, Slip};
 use super::watch::Watch;
 use crate::error::{Error, Result};
 
-/// The most terms a prefix or a misspelt word stands for where it adds to a score.
+/// The most terms of a prefix or fuzzy term that adds to a score.
 pub const MOST_TERMS: usize = 128;
-/// The most it stands for where it must be there, or must not; one with more of them is refused.
+/// The most terms of a prefix or fuzzy term that is required or excluded; one with more is refused.
 pub const MOST_STRICT_TERMS: usize = 8_192;
 
-/// The terms of a prefix or a misspelt word that live documents have, ascending, and what each is
-/// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
+/// The terms of live documents that match a prefix or fuzzy term, ascending, each with a weight: 1, or less
+/// the more edits it needs. An empty prefix matches no term.
 ///
 /// # Errors
-/// `ERR_LIMIT` for a condition of more than [`MOST_STRICT_TERMS`]; `ERR_INTEGRITY` if a dictionary
-/// cannot be read; `ERR_TIMEOUT`.
+/// `ERR_LIMIT` for a condition with more than [`MAX_STRICT_EXPANSIONS`] terms; `ERR_INTEGRITY` if a
+/// dictionary cannot be read; `ERR_TIMEOUT`.
 pub(super) fn expand(
     Clause { ask, occur }: &Clause,
     parts: &[Part<'_>],
@@ -71,19 +71,19 @@ pub(super) fn expand(
     Ok(terms.into_iter().map(with_worth).collect())
 }
 
-/// What a term that was not asked for exactly is worth: a half at one edit, a third at two.
+/// The weight of a fuzzy match: a half at one edit, a third at two.
 fn worth(asked: &str, term: &str) -> f64 {
     let edits = u8::try_from(strsim::osa_distance(asked, term)).unwrap_or(u8::MAX);
     1.0 / (1.0 + f64::from(edits))
 }
 
-/// How many documents have each of the terms found so far.
+/// The document frequencies of the terms found so far.
 struct Counts<'w> {
     of: BTreeMap<Box<str>, u64>,
     watch: &'w Watch<'w>,
 }
 
-/// Adds the terms that begin so.
+/// Adds the terms with this prefix.
 fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
@@ -117,7 +117,7 @@ fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts<'_>) -> Result<
     Ok(())
 }
 
-/// Adds the terms so many edits away.
+/// Adds the terms within this number of edits.
 fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
@@ -143,7 +143,7 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Resu
     }
 }
 
-/// Adds the live documents of a segment that have a term.
+/// Adds a term of a segment with its number of live documents.
 fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts<'_>) {
     let Ok(term) = std::str::from_utf8(key) else { return };
     let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);

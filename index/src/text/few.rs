@@ -1,6 +1,5 @@
-//! The answers of a part that has few documents with the words of a question: each is scored from
-//! its words. For so few, compiling the question for pruning would take longer, and so would going
-//! through the scores of all documents.
+//! Search of a part with few candidate documents: each is scored from its terms. For so few, compiling the
+//! query for pruning would take longer, and so would a pass over the scores of all documents.
 
 use super::best::Best;
 use super::exact::Locals;
@@ -9,14 +8,14 @@ use super::plan::{Local, Plan};
 use super::watch::Watch;
 use crate::error::Result;
 
-/// The most postings in a segment and in a tail to be looked at one by one.
+/// The most postings that are scored one by one, in a segment and in a tail.
 #[cfg(not(test))]
 const FEW: (u64, u64) = (256, 32);
 #[cfg(test)]
 const FEW: (u64, u64) = (6, 3);
 
-/// The documents that have any of the terms of a plain question, ascending; `None` if they may be
-/// more than a few.
+/// The doc ids with any term of a plain query, ascending; `None` if there may be too many, or if the query
+/// has phrases or expansions.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
@@ -47,10 +46,10 @@ pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>
     Ok(Some(documents))
 }
 
-/// Offers these documents.
+/// Scores these documents and offers the hits.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if they cannot be read; those of the judge; `ERR_TIMEOUT`.
+/// `ERR_INTEGRITY` if they cannot be read; those of the filter; `ERR_TIMEOUT`.
 pub(super) fn offer(
     documents: &[u32],
     locals: &Locals<'_>,

@@ -1,45 +1,46 @@
-//! Which fields of a grain carry language, and what a word in each is worth: one table. Knows
-//! nothing of how text is taken apart.
+//! The fields of a grain that carry language, with the weight of a word in each: one table. Knows nothing of
+//! text analysis.
 
 use grainstore_format::{GrainRef, GrainType, Profile, ValueRef, fields, is_domain_field};
 
 use super::settings::Settings;
 
-/// What a word of a plain field is worth. A word that a neighbour in a conversation lends is worth
-/// 1, so this is the share of the grain's own words.
+/// The weight of a word in a plain field. A word shared by a neighbour in a conversation has weight 1, so
+/// this is the ratio of the grain's own words to those.
 const PLAIN: u32 = 6;
-/// What says in few words what the grain is about.
+/// The weight of fields that state in few words what the grain is about.
 const TITLE: u32 = 8;
-/// What stands beside the matter itself.
+/// The weight of fields beside the main content.
 const ASIDE: u32 = 4;
-/// What is long, and little of it written to be read.
+/// The weight of long fields that are mostly not prose.
 const BULK: u32 = 2;
-/// What is said a second time.
+/// The weight of text that repeats another field.
 const REPEATED: u32 = 1;
 
-/// How the text of a field is got at.
+/// The extraction of texts from a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Every text in it, however deep: a text, a list, the leaves of a map.
+    /// All strings in it, at any depth: a string, a list, the leaves of a map.
     Leaves,
-    /// As `Leaves`, but an address of a grain is a link and no text.
+    /// Like `Leaves`, except addresses of grains, which are links and not text.
     Reasons,
-    /// `content_blocks`: the words of the message, and what its tools were told and said.
+    /// `content_blocks`: the words of the message, and the inputs and outputs of its tools.
     Blocks,
-    /// A list of maps or a map in which these entries are text, however deep.
+    /// A list of maps, or a map, in which these entries are text, at any depth.
     Entries(&'static [&'static str]),
 }
 
 /// A field that carries language.
 struct TextField {
     name: &'static str,
-    /// The one type it carries language on; on each where there is none.
+    /// The only grain type it carries language on; `None` for all types.
     on: Option<GrainType>,
     shape: Shape,
     weight: u32,
-    /// Thoughts of a model: indexed where the settings ask for it.
+    /// True for the reasoning of a model, which is indexed only if the settings ask for it.
     thinking: bool,
-    /// Whether it is what was said in a turn of a conversation, which neighbours borrow.
+    /// True for the utterance of a turn in a conversation, which is shared with its neighbours: they are
+    /// found by it too.
     said: bool,
 }
 
@@ -63,12 +64,12 @@ const fn entries(name: &'static str, names: &'static [&'static str], weight: u32
     TextField { shape: Shape::Entries(names), ..field(name, weight) }
 }
 
-/// What is said of a picture, a recording or a document.
+/// The entries that describe a picture, a recording or a document.
 const CAPTIONS: &[&str] =
     &["caption", "title", "description", "alt", "alt_text", "transcript", "text"];
 
-/// Every field that carries language, by the sections of OMS 6. Names of partitions, people,
-/// sessions and grains, times and states are found by filters and not by their words.
+/// Every field that carries language, by the sections of OMS 6. Names of partitions, people, sessions and
+/// grains, times and states are found by filters, not by words.
 #[rustfmt::skip]
 static TEXT_FIELDS: [TextField; 54] = [
     field("subject", TITLE),
@@ -131,20 +132,20 @@ static TEXT_FIELDS: [TextField; 54] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Text<'a> {
     pub(super) text: &'a str,
-    /// The field it stands in, by its full name.
+    /// The field it is in, by its full name.
     pub(super) field: &'a str,
-    /// Where that field stands in the table; fields that are in none come last.
+    /// The index of that field in the table; fields outside the table come last.
     pub(super) rank: usize,
-    /// What a word of it is worth.
+    /// The weight of each of its words.
     pub(super) weight: u32,
-    /// Whether a neighbour in a conversation may borrow its words.
+    /// True if its words are shared with the neighbours in a conversation.
     pub(super) said: bool,
 }
 
-/// Gives `sink` every text of a grain that is indexed, in the order of the grain's bytes.
+/// Passes every indexed text of a grain to `sink`, in the order of the grain's bytes.
 ///
-/// Fields of domain profiles and fields that the standard does not know are indexed like asides:
-/// every text in them.
+/// All texts in fields of domain profiles and in fields the standard does not know are indexed with
+/// [`ASIDE_WEIGHT`].
 pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dyn FnMut(Text<'a>)) {
     let grain_type = grain.grain_type();
     let blocks = grain_type == GrainType::Event
@@ -185,8 +186,8 @@ pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dy
     }
 }
 
-/// What a grain says in one text, its titles first, cut at a character within `most` bytes: what an
-/// embedder is given. Empty for a grain that says nothing.
+/// The text of a grain for an embedder: titles first, cut at a character boundary within `most` bytes. Empty
+/// for a grain without text.
 #[must_use]
 pub fn text_of(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String {
     let mut found: Vec<(usize, &str)> = Vec::new();
@@ -201,7 +202,7 @@ pub fn text_of(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String
     said
 }
 
-/// Whether a message says anything in its blocks.
+/// Returns `true` if the blocks of a message have any text.
 fn has_said(blocks: &ValueRef<'_>) -> bool {
     let said = |block: ValueRef<'_>| block.as_map()?.get("text")?.as_str().map(str::len);
     blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| said(block) > Some(0)))
@@ -216,7 +217,7 @@ fn read_blocks<'a>(
     let Some(blocks) = blocks.as_array() else { return };
     for block in blocks.iter().filter_map(|block| block.as_map()) {
         for (key, value) in block.iter() {
-            // A picture's `source`, and ids, are no text.
+            // The `source` of a picture, and ids, are not text.
             let weight = match key {
                 "text" => found.weight,
                 "name" | "title" | "caption" | "alt" | "alt_text" => ASIDE,
@@ -227,7 +228,7 @@ fn read_blocks<'a>(
             let said = found.said && key == "text";
             let text = Text { weight, said, ..found };
             match key {
-                // What a tool gave back is a text or blocks in turn.
+                // The output of a tool is a text or a list of blocks.
                 "content" => {
                     entries_or_text(&value, &mut |found| sink(Text { text: found, ..text }));
                 }
@@ -244,18 +245,18 @@ fn entries_or_text<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
     }
 }
 
-/// The texts under some names, in maps however deep.
+/// The texts under some names, in maps at any depth.
 fn entries_of<'a>(value: &ValueRef<'a>, names: &[&str], sink: &mut dyn FnMut(&'a str)) {
     walk(value, Some(names), Profile::EXTENDED.max_depth, sink);
 }
 
-/// Every text in a value.
+/// All texts in a value.
 fn leaves<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
     walk(value, None, Profile::EXTENDED.max_depth, sink);
 }
 
-/// The texts in a value, all or only those under some names, at most so deep: no grain the codecs
-/// accept goes deeper.
+/// The texts in a value, all or only those under some names, down to `depth` levels: the codecs accept no
+/// deeper grain.
 fn walk<'a>(
     value: &ValueRef<'a>,
     names: Option<&[&str]>,
@@ -274,7 +275,7 @@ fn walk<'a>(
     }
 }
 
-/// Whether a text is the address of a grain, with or without `sha256:`.
+/// Returns `true` if a text is the address of a grain, with or without `sha256:`.
 fn is_address(text: &str) -> bool {
     let hash = text.strip_prefix("sha256:").unwrap_or(text);
     hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())

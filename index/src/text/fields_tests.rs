@@ -1,9 +1,9 @@
-//! Which texts of a grain are indexed, and what their words are worth.
+//! Tests of the indexed texts of a grain and their weights.
 
 use super::super::test_grains::blob;
 use super::*;
 
-/// `field*weight: text` of every text, with `!` where it is lent.
+/// `field*weight: text` of every text, with `!` if it is shared with neighbours.
 fn listed(json: &str, settings: &Settings) -> Vec<String> {
     let blob = blob(json);
     let mut found = Vec::new();

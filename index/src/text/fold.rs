@@ -1,7 +1,7 @@
-//! Folding: the tail becomes a segment, together with segments it is time to write anew.
+//! Folding: the tail becomes a segment, merged with the segments that are due for a rewrite.
 //!
-//! A fold is started from a snapshot, runs on any thread while the writer goes on, and is adopted
-//! by the writer: what changed meanwhile stays changed.
+//! A fold starts from a snapshot, runs on any thread while the writer thread continues, and is adopted by the
+//! writer thread: changes made in the meantime are kept.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::tail::Tail;
 use super::texts::{Kept, TextStats, Texts};
 use crate::error::{Error, Result};
 
-/// Documents after which a tail is to be folded.
+/// The number of documents at which a tail is to be folded.
 pub const MAX_TAIL: u64 = 4_096;
-/// Words and places of them after which it is too, however few documents have them: 100 MB or so, were
-/// each a word of its own. Documents of a hundred words are as many before.
+/// The number of terms and positions at which a tail is to be folded even with fewer documents: some 100 MB
+/// if each were a distinct term. Documents of a hundred words reach the other limit first.
 pub const MAX_TAIL_SIZE: u64 = 1 << 20;
 
-/// What is to be folded. Cheap to make, and independent of what it was made from.
+/// The input of a fold. Cheap to make, and independent of the index it was made from.
 #[derive(Debug)]
 pub struct Fold {
     number: u32,
@@ -30,37 +30,37 @@ pub struct Fold {
     stamp: Arc<[u8]>,
 }
 
-/// A fold that has run.
+/// The output of a fold.
 #[derive(Debug)]
 pub struct Folded {
     number: u32,
     tail: Tail,
     merged: Vec<Kept>,
     stamp: Arc<[u8]>,
-    /// What was written, if any document was left.
+    /// The new segment; `None` if no document was left.
     segment: Option<Arc<Segment>>,
 }
 
-/// What has to be done to the files after a fold is adopted: first all is written, then the
-/// manifest, then the old files are removed.
+/// The file operations after a fold was adopted, in this order: write the new file, then the manifest, then
+/// remove the old files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saving {
-    /// The name of the new file, if there is one; [`Texts::file`] has its bytes.
+    /// The name of the new file, if there is one; its bytes are in [`InvertedIndex::file`].
     pub write: Option<String>,
     /// The bytes of the manifest.
     pub manifest: Vec<u8>,
-    /// The names of files that are of no use any more.
+    /// The names of files that are no longer used.
     pub remove: Vec<String>,
 }
 
 impl TextStats {
-    /// Whether it is time for the tail to be folded: it has many documents, or many words.
+    /// Returns `true` if the tail should be folded: it has many documents, or many terms.
     #[must_use]
     pub fn is_tail_full(&self) -> bool {
         self.tail >= MAX_TAIL || self.tail_size >= MAX_TAIL_SIZE
     }
 
-    /// Whether the tail is twice what it is folded at.
+    /// Returns `true` if the tail has twice the size at which it should be folded.
     #[must_use]
     pub fn is_tail_overfull(&self) -> bool {
         self.tail >= 2 * MAX_TAIL || self.tail_size >= 2 * MAX_TAIL_SIZE
@@ -68,22 +68,21 @@ impl TextStats {
 }
 
 impl Texts {
-    /// Whether it is time for a fold: the tail is full, or something erased is still in a segment.
+    /// Returns `true` if a fold is due: the tail is full, or a segment still has an erased document.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.stats().is_tail_full() || self.segments.iter().any(|kept| kept.gone.is_erased())
     }
 
-    /// Starts a fold of the whole tail, and of the segments it is time to write anew: small ones,
-    /// those with many documents gone, and all with erased ones. `stamp` says where in the log this
-    /// snapshot stands; it comes back with the manifest, and whatever comes after it in the log is
-    /// to be set again when the files are opened.
+    /// Starts a fold of the whole tail and of the segments due for a rewrite: small ones, those with many
+    /// deleted documents, and all with erased ones. `stamp` is the log position of this snapshot; it is
+    /// stored in the manifest, and the log after it is to be indexed again when the files are opened.
     ///
-    /// One fold at a time. A fold that is dropped leaves nothing behind.
+    /// Only one fold may run at a time. A fold that is dropped leaves no trace.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the stamp is longer than [`super::MOST_STAMP`] bytes, or numbers for
-    /// segments are used up.
+    /// `ERR_INTEGRITY` if the log position is longer than [`super::MAX_LOG_POSITION_BYTES`], or segment
+    /// numbers are used up.
     pub fn freeze(&mut self, stamp: &[u8]) -> Result<Fold> {
         if stamp.len() > super::MOST_STAMP {
             return Err(Error::integrity("a stamp of the full text is too long"));
@@ -97,11 +96,11 @@ impl Texts {
         Ok(Fold { number, tail: self.tail.clone(), merged, stamp: stamp.into() })
     }
 
-    /// Takes over what a fold wrote, in place of what it was made from.
+    /// Replaces the inputs of a fold by its output.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read, or if the fold was not the last one started on
-    /// this full text. The full text is unchanged then.
+    /// `ERR_INTEGRITY` if a segment cannot be read, or if this is not the last fold started on this index.
+    /// The index is then unchanged.
     pub fn adopt(&mut self, folded: Folded) -> Result<Saving> {
         let replaced: BTreeSet<u32> = folded.merged.iter().map(|kept| kept.number).collect();
         let here = self.segments.iter().filter(|kept| replaced.contains(&kept.number)).count();
@@ -132,7 +131,7 @@ impl Texts {
         Ok(Saving { write, manifest: self.manifest(), remove })
     }
 
-    /// What is gone from a new segment because it changed after the fold was started.
+    /// The documents of the new segment that changed after the fold was started.
     fn changed_since(&self, folded: &Folded, segment: &Segment) -> Result<Gone> {
         let mut gone = Gone::default();
         for (_, before) in folded.tail.entries() {
@@ -148,8 +147,8 @@ impl Texts {
                 continue;
             };
             for document in now.gone.iter().filter(|document| !before.gone.has(*document)) {
-                // A grain that left this segment before the fold may be in the new one from the
-                // tail; one that left it since is in the new one from here.
+                // A grain deleted from this segment before the fold may be in the new one from the tail; one
+                // deleted since is in the new one from here.
                 let sequence = before.segment.sequence(document);
                 if let Some(document) = sequence.and_then(|sequence| segment.document(sequence)) {
                     gone.remove(segment, document)?;
@@ -164,16 +163,17 @@ impl Texts {
 }
 
 impl Fold {
-    /// Whether there is nothing to write. Running and adopting it moves the stamp, no more.
+    /// Returns `true` if there is nothing to write. Running and adopting the fold then only advances the log
+    /// position.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.merged.is_empty() && self.tail.extent().documents == 0
     }
 
-    /// Writes the segment. Takes as long as the documents are many, and no locks.
+    /// Writes the segment. Takes time proportional to the documents, and holds no locks.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read or what was written cannot be opened.
+    /// `ERR_INTEGRITY` if a segment cannot be read or the written one cannot be opened.
     pub fn run(self) -> Result<Folded> {
         let Self { number, tail, merged, stamp } = self;
         let segments =
@@ -187,7 +187,7 @@ impl Fold {
 }
 
 impl Kept {
-    /// The name of its file.
+    /// The name of the segment's file.
     pub(super) fn name(&self) -> String {
         file_name(self.number)
     }
@@ -201,7 +201,7 @@ impl Kept {
     }
 }
 
-/// The name of the file of a segment.
+/// The file name of a segment.
 pub(super) fn file_name(number: u32) -> String {
     format!("{number:08}.seg")
 }

@@ -1,5 +1,5 @@
-//! One word as the index keeps it: case, width, accents and endings folded, and short. Knows
-//! nothing of where words begin and end.
+//! Normalisation of one word: case, width, accents and suffix are folded, and its length is limited. Knows
+//! nothing of word boundaries.
 
 use std::collections::HashMap;
 
@@ -13,41 +13,41 @@ use super::chars::{
 };
 use super::language::Language;
 
-/// Bytes of UTF-8 a term has at most.
+/// The most bytes of UTF-8 in a term.
 pub const MAX_TERM_BYTES: usize = 64;
 
-/// Bytes of a cut term before what stands for the rest of it: `~` and 16 hexadecimal digits.
+/// The bytes kept of a term that is cut, before the hash of the whole: `~` and 16 hexadecimal digits.
 const KEPT_BYTES: usize = MAX_TERM_BYTES - 17;
 
-/// Bytes of the longest word whose ending is looked at: longer than words of any language, and
-/// short enough for stemmers that look at a word more than once.
+/// The most bytes of a word that is stemmed: longer than words of any language, and short enough for stemmers
+/// that read a word more than once.
 const MAX_STEMMED_BYTES: usize = 192;
 
-/// Words whose terms are remembered, and the bytes of the longest: text says the same words again
-/// and again, and taking off an ending costs more than all else. Together under a mebibyte.
+/// The size of the stemmer cache in words, and the most bytes of a cached word. Text repeats its words, and
+/// stemming costs more than all other steps. Together under 1 MiB.
 const REMEMBERED: usize = 8192;
 const MAX_REMEMBERED_BYTES: usize = 24;
 
-/// Folds the words of one language.
+/// The word normaliser of one language.
 pub(super) struct Folder {
     language: Language,
     stemmer: Option<Stemmer>,
-    /// The word at hand in lower case, with its accents: what the stemmers expect.
+    /// The current word in lower case with accents, as the stemmers expect it.
     lower: String,
-    /// Without its accents.
+    /// The word without accents.
     plain: String,
-    /// Without accents and ending.
+    /// The word without accents and suffix.
     term: String,
-    /// Terms by words in lower case.
+    /// The stemmer cache: terms by lower-case words.
     known: HashMap<Box<str>, Box<str>>,
 }
 
-/// A word, folded.
+/// A normalised word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Folded<'a> {
-    /// Without accents and case, with its ending.
+    /// The word without accents and case, not stemmed.
     pub(super) plain: &'a str,
-    /// Without its ending as well: the term it is kept under.
+    /// The indexed term: stemmed as well.
     pub(super) term: &'a str,
 }
 
@@ -57,7 +57,7 @@ impl Folder {
         Self { language, stemmer: language.stemmer(), lower, plain, term, known: HashMap::new() }
     }
 
-    /// A single word. Empty where nothing of it is left, e.g. of an accent alone.
+    /// Normalises a single word. The result may be empty, e.g. for an accent alone.
     pub(super) fn word(&mut self, raw: &str) -> Folded<'_> {
         self.lower(raw, |_| false);
         if self.language == Language::English {
@@ -73,7 +73,7 @@ impl Folder {
         Folded { plain: &self.plain, term }
     }
 
-    /// Sets `term` to the word in `lower` without its ending.
+    /// Sets `term` to the stem of the word in `lower`.
     fn stem(&mut self) {
         if let Some(term) = self.known.get(&*self.lower) {
             self.term.push_str(term);
@@ -90,7 +90,7 @@ impl Folder {
         }
     }
 
-    /// An identifier, address or date with the signs that hold it together.
+    /// Normalises an identifier, address or date, keeping the signs that join its words.
     pub(super) fn whole(&mut self, raw: &str) -> &str {
         self.lower(raw, |c| c.is_ascii_punctuation() && c != '\'');
         if self.language == Language::English {
@@ -101,7 +101,7 @@ impl Folder {
         &self.plain
     }
 
-    /// Part of a run of an unspaced script, or an emoji: only its form is folded.
+    /// Normalises a part of a run of an unspaced script, or an emoji: only its length is limited.
     pub(super) fn cluster(&mut self, raw: &str) -> &str {
         self.plain.clear();
         self.plain.push_str(raw);
@@ -109,7 +109,7 @@ impl Folder {
         &self.plain
     }
 
-    /// Sets `lower`. What is no part of a word is left out, unless it is to be kept.
+    /// Sets `lower`. Characters that are not part of a word are dropped, unless `kept` accepts them.
     fn lower(&mut self, raw: &str, kept: impl Fn(char) -> bool) {
         self.lower.clear();
         if raw.is_ascii() && self.language != Language::Turkish {
@@ -120,13 +120,13 @@ impl Folder {
             }
             return;
         }
-        // Most text is in the form already, and bringing it there is dear.
+        // Most text is in NFKC already, and normalising it is expensive.
         if is_stable(raw) || is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
             raw.chars().for_each(|c| self.push_lower(c, &kept));
         } else {
             let seen = raw.chars().filter(|c| !is_ignored(*c));
             let stays = |c: &char| is_in_word(*c) || is_joint(*c) || kept(*c);
-            // Marks that stood apart may stand together once what was between them is left out.
+            // Marks that were separated may combine once the characters between them are dropped.
             seen.nfkc().filter(stays).nfc().for_each(|c| self.push_lower(c, &kept));
         }
     }
@@ -147,20 +147,19 @@ impl Folder {
     }
 }
 
-/// Signs that `push_lower` looks at though they are in no word.
+/// Returns `true` for the signs that `push_lower` handles although they are in no word.
 fn is_joint(c: char) -> bool {
     matches!(c, '\u{2019}' | '\'' | '\u{2010}' | '\u{2011}')
 }
 
-/// The form of a run of an unspaced script: width and composition folded, nothing invisible.
+/// Normalises a run of an unspaced script: width and composition are folded, invisible characters dropped.
 pub(super) fn fold_run(raw: &str, folded: &mut String) {
     folded.clear();
     let seen = raw.chars().filter(|c| !is_ignored(*c));
     folded.extend(seen.nfkc().map(|c| ascii_digit(c).unwrap_or(c)));
 }
 
-/// The possessive is the word without it, and a contraction is written without its apostrophe as
-/// often as with it.
+/// Drops the possessive suffix, and the apostrophe of contractions, which are written with and without.
 fn drop_apostrophes(word: &mut String) {
     if !word.contains('\'') {
         return;
@@ -171,7 +170,7 @@ fn drop_apostrophes(word: &mut String) {
     word.retain(|c| c != '\'');
 }
 
-/// Whether a word may have an ending: numbers and codes have none.
+/// Returns `true` if a word may have a suffix: numbers and codes have none.
 fn has_ending(word: &str) -> bool {
     (3..=MAX_STEMMED_BYTES).contains(&word.len()) && !word.bytes().any(|b| b.is_ascii_digit())
 }
@@ -201,7 +200,7 @@ fn push_bare(c: char, folded: &mut String) {
     }
 }
 
-/// Shortens a term to what the index takes. A hash of the whole keeps long words apart.
+/// Shortens a term to [`MAX_TERM_BYTES`]. A hash of the whole keeps long words distinct.
 fn cut(term: &mut String) {
     if term.len() <= MAX_TERM_BYTES {
         return;

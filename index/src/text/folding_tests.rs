@@ -1,4 +1,4 @@
-//! What words fold to, language by language.
+//! Tests of word normalisation, by language.
 
 use proptest::prelude::*;
 

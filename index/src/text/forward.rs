@@ -1,14 +1,14 @@
-//! The words of each document of a segment, by document: what a score is computed from, what
-//! phrases are checked against, and what a removed document takes out of the statistics.
+//! The forward index of a segment: the terms of each document. Scores are computed from it, phrases are
+//! checked against it, and the statistics of deleted documents are taken from it.
 //!
-//! A record is: the number of terms (varint), their ordinals (ascending, big-endian, of the width
-//! of the segment), their weights (a byte each), then for each term with places: how many
-//! terms it lies after the one before (varint), the number of places and the steps between them
-//! (varints). Knows nothing of terms beyond their ordinals.
+//! A record has: the number of terms (varint); their ordinals (ascending, big-endian, of the segment's
+//! ordinal width); their weights (a byte each); then for each term with positions: the number of terms since
+//! the one before (varint), the number of positions, and the deltas between them (varints). Knows nothing of
+//! terms beyond their ordinals.
 
 use super::joined::Share;
 
-/// One record.
+/// The record of one document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'a> {
     ordinals: &'a [u8],
@@ -18,7 +18,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record; `None` if the bytes are none.
+    /// Parses a record; `None` if the bytes are malformed.
     pub(super) fn read(bytes: &'a [u8], width: usize) -> Option<Self> {
         let mut rest = bytes;
         let terms = usize::try_from(take_varint(&mut rest)?).ok()?;
@@ -27,7 +27,7 @@ impl<'a> Record<'a> {
         Some(Self { ordinals, width, weights, places })
     }
 
-    /// The weight of a term, 0 if the document has it not.
+    /// The weight of a term, 0 if the document does not have it.
     pub(super) fn weight(&self, ordinal: u32) -> u8 {
         self.find(ordinal).and_then(|at| self.weights.get(at)).copied().unwrap_or(0)
     }
@@ -42,7 +42,7 @@ impl<'a> Record<'a> {
         self.weights
     }
 
-    /// The places, as they lie.
+    /// The encoded positions.
     pub(super) fn place_bytes(&self) -> &'a [u8] {
         self.places
     }
@@ -52,7 +52,7 @@ impl<'a> Record<'a> {
         self.weights.iter().map(|weight| u64::from(*weight)).sum()
     }
 
-    /// Where a term stands, ascending.
+    /// The positions of a term, ascending.
     pub(super) fn places(&self, ordinal: u32) -> Vec<u32> {
         self.find(ordinal).and_then(|at| self.places_at(at)).unwrap_or_default()
     }
@@ -79,7 +79,7 @@ impl<'a> Record<'a> {
         None
     }
 
-    /// Which of the terms of the document it is.
+    /// The index of a term within the document.
     fn find(&self, ordinal: u32) -> Option<usize> {
         let (mut low, mut high) = (0, self.weights.len());
         while low < high {
@@ -96,7 +96,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The bytes an ordinal takes where there are so many terms.
+/// The bytes of an ordinal, for this number of terms.
 pub(super) const fn width(terms: usize) -> usize {
     match terms {
         0..=0x1_0000 => 2,
@@ -105,8 +105,7 @@ pub(super) const fn width(terms: usize) -> usize {
     }
 }
 
-/// Starts a record at the end of `to`: everything but the ordinals, for which room is left.
-/// Returns where they go.
+/// Appends a record to `to` with its ordinals left blank, and returns where they go.
 pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8]) -> usize {
     put_varint(to, u32::try_from(weights.len()).unwrap_or(u32::MAX));
     let at = to.len();
@@ -116,7 +115,7 @@ pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8
     at
 }
 
-/// The places of the words of a document.
+/// Encodes the positions of a document's terms.
 pub(super) fn place_bytes(shares: &[Share]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut next = 0;
@@ -133,7 +132,7 @@ pub(super) fn place_bytes(shares: &[Share]) -> Vec<u8> {
     bytes
 }
 
-/// Appends a number, seven bits a byte, the low ones first.
+/// Appends a number as a varint (LEB128): seven bits a byte, the low ones first.
 pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
     loop {
         let low = u8::try_from(value & 0x7f).unwrap_or_default();
@@ -145,7 +144,7 @@ pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
     }
 }
 
-/// Takes a number from the front.
+/// Reads a varint from the front.
 pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
     let mut value = 0_u32;
     for shift in [0, 7, 14, 21, 28] {
@@ -160,7 +159,7 @@ pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// A big-endian number of up to four bytes.
+/// Decodes a big-endian number of up to four bytes.
 fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |value, byte| (value << 8) | u32::from(*byte))
 }

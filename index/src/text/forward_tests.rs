@@ -1,4 +1,4 @@
-//! Tests of the records of documents: what was written is read, and damage is no record.
+//! Tests of forward records: they round-trip, and damaged ones are rejected.
 
 use super::*;
 

@@ -1,29 +1,29 @@
-//! Which documents of a segment are gone since it was written, and what they took out of the
-//! statistics. Cheap to clone, and never changes under a reader.
+//! The documents deleted from a segment since it was written, and their share of the statistics. Cheap to
+//! clone, and never changes under a reader.
 
 use super::segment::Segment;
 use crate::error::Result;
 
-/// The removed documents of one segment.
+/// The deleted documents of one segment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gone {
-    /// A bit for each document, sixty-four a word; words beyond the last removed one are missing.
+    /// A bitmap of doc ids in 64-bit words; words beyond the last deleted document are missing.
     bits: imbl::Vector<u64>,
-    /// How many they are.
+    /// The number of deleted documents.
     documents: u32,
     /// The sum of their lengths.
     length: u64,
-    /// Of each of their terms, by ordinal, how many of them have it.
+    /// The number of deleted documents with each term, by ordinal.
     frequencies: imbl::OrdMap<u32, u32>,
-    /// Whether one of them must leave the segment, not only the answers.
+    /// True if one of them was erased, so that the segment must be rewritten.
     erased: bool,
 }
 
 impl Gone {
-    /// Removes a document with all it contributed. Removing it again changes nothing.
+    /// Deletes a document and its share of the statistics. Deleting it again changes nothing.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the segment has no words for it.
+    /// `ERR_INTEGRITY` if the segment has no terms for it.
     pub(super) fn remove(&mut self, segment: &Segment, document: u32) -> Result<()> {
         if self.has(document) {
             return Ok(());
@@ -49,17 +49,17 @@ impl Gone {
         Ok(())
     }
 
-    /// Demands that the segment is written anew at the next fold.
+    /// Requests that the segment be rewritten at the next fold.
     pub(super) fn mark_erased(&mut self) {
         self.erased = true;
     }
 
-    /// Whether a document that is gone must leave the segment.
+    /// Returns `true` if a deleted document must be removed from the segment.
     pub(super) fn is_erased(&self) -> bool {
         self.erased
     }
 
-    /// Whether a document is gone.
+    /// Returns `true` if a document is deleted.
     #[inline]
     pub(super) fn has(&self, document: u32) -> bool {
         if self.documents == 0 {
@@ -69,7 +69,7 @@ impl Gone {
         self.bits.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// How many are gone.
+    /// The number of deleted documents.
     pub(super) fn documents(&self) -> u32 {
         self.documents
     }
@@ -79,12 +79,12 @@ impl Gone {
         self.length
     }
 
-    /// How many of them have a term.
+    /// The number of deleted documents with a term.
     pub(super) fn frequency(&self, ordinal: u32) -> u32 {
         self.frequencies.get(&ordinal).copied().unwrap_or(0)
     }
 
-    /// The documents, ascending.
+    /// The deleted doc ids, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         (0_u32..).step_by(64).zip(self.bits.iter()).flat_map(|(first, bits)| {
             (0..64).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| first + bit)

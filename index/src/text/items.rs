@@ -1,23 +1,22 @@
-//! The text of a question into items: words with their signs, and quoted words. Knows nothing of
-//! terms.
+//! The lexer of query texts: words with their operators, and quoted phrases. Knows nothing of terms.
 
 use super::question::Occur;
 
-/// What stands between spaces.
+/// An item of a query text, between spaces.
 pub(super) struct Item<'t> {
     pub(super) occur: Occur,
     pub(super) form: Form<'t>,
 }
 
-/// How an item is written.
+/// The form of an item.
 pub(super) enum Form<'t> {
     /// Within quotes.
     Quoted(&'t str),
-    /// Never empty.
+    /// A word; never empty.
     Bare(&'t str),
 }
 
-/// The first item of a text, and what follows it.
+/// The first item of a text, and the rest of the text.
 pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
     let (occur, text) = match sign(text) {
@@ -25,11 +24,11 @@ pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
         None => (Occur::Should, text),
     };
     if let Some(inside) = text.strip_prefix(is_quote) {
-        // Without its second, a quote is nothing.
+        // A quote without its closing quote is ignored.
         let Some((words, after)) = inside.split_once(is_quote) else {
             return next_item(inside);
         };
-        // Nearness of the words of a phrase is not asked for here.
+        // The `~n` of a proximity query is accepted and ignored.
         let digit = |c: char| c.is_ascii_digit();
         let after = after.strip_prefix('~').map_or(after, |after| after.trim_start_matches(digit));
         return Some((Item { occur, form: Form::Quoted(words) }, after));
@@ -39,7 +38,7 @@ pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
     Some((Item { occur, form: Form::Bare(word) }, after))
 }
 
-/// A `+` or `-` right before a word or a quote.
+/// Reads a `+` or `-` directly before a word or a quote.
 fn sign(text: &str) -> Option<(Occur, &str)> {
     let (occur, after) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(after), _) => (Occur::Must, after),
@@ -54,7 +53,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\u{201c}' | '\u{201d}')
 }
 
-/// What follows a word and says how it is looked for.
+/// The suffix operator of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suffix {
     None,
@@ -62,7 +61,7 @@ pub(super) enum Suffix {
     Fuzzy(u8),
 }
 
-/// A word without what says how it is looked for.
+/// Splits a word from its suffix operator.
 pub(super) fn suffix(word: &str) -> (&str, Suffix) {
     let word = word.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']']);
     let begins = word.trim_end_matches('*');

@@ -1,38 +1,38 @@
-//! The words of a grain with what its neighbours in a conversation lend it: what is indexed of it.
-//! Knows nothing of how it is kept.
+//! The indexed form of a grain: its own terms and those shared by its neighbours in a conversation. Knows
+//! nothing of how it is stored.
 
 use super::document::{Document, Word};
 
-/// The most a word counts in one grain. A grain that repeats a word more often is no better an
-/// answer: at this weight the share of a word in a score is within a few hundredths of its limit.
+/// The greatest weight of a term in a document. A grain that repeats a word more often is no better a hit: at
+/// this weight, its tf is within a few hundredths of the limit.
 pub const MOST_WEIGHT: u8 = u8::MAX;
 
-/// The words of a grain as they are indexed.
+/// The terms of a grain as indexed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
-    /// Ascending by term, each once, none of weight 0.
+    /// Ascending by term, without duplicates, none with weight 0.
     shares: Box<[Share]>,
     /// The sum of the weights.
     length: u32,
-    /// Words and places.
+    /// The number of terms and positions.
     size: u64,
 }
 
-/// One word of a grain as it is indexed.
+/// One term of a grain as indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Share {
     /// The term.
     pub(super) term: Box<str>,
-    /// How often it counts, at least once.
+    /// Its weighted frequency, at least 1.
     pub(super) weight: u8,
-    /// Where the grain itself has it, ascending.
+    /// Its positions in the grain itself, ascending.
     pub(super) places: Box<[u32]>,
 }
 
 impl Joined {
-    /// A document and what its neighbours lend it: their frequencies are added to the weights of
-    /// its own words. Only its own words have places, so no phrase runs into a neighbour. The
-    /// weight of a word is cut at [`MOST_WEIGHT`].
+    /// Joins a document with the terms its neighbours share: the shared weights are added to those of its own
+    /// terms. Only its own terms have positions, so no phrase spans a neighbour. Weights are capped at
+    /// [`MAX_TERM_WEIGHT`].
     #[must_use]
     pub fn of(own: &Document, neighbours: &[&Document]) -> Self {
         let lent = neighbours.iter().flat_map(|neighbour| neighbour.words());
@@ -59,13 +59,13 @@ impl Joined {
         Self { shares: shares.into_boxed_slice(), length, size }
     }
 
-    /// Whether nothing can be found by these words.
+    /// Returns `true` if the document has no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// How many words and places it holds: what its memory grows with.
+    /// The number of terms and positions, to which its memory is proportional.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -76,12 +76,12 @@ impl Joined {
         self.length
     }
 
-    /// The words, ascending by term.
+    /// The terms, ascending.
     pub(super) fn shares(&self) -> &[Share] {
         &self.shares
     }
 
-    /// One word, if it is there.
+    /// Looks up a term.
     pub(super) fn share(&self, term: &str) -> Option<&Share> {
         let at = self.shares.binary_search_by(|share| share.term.as_ref().cmp(term)).ok()?;
         self.shares.get(at)

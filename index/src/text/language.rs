@@ -1,16 +1,16 @@
-//! The languages text is analysed by: which stemmer, and which accented letters are letters of
+//! The languages of text analysis: the stemmer of each, and the accented letters it treats as letters of
 //! their own. Knows nothing of texts or grains.
 
 use frostem::{Algorithm, Stemmer};
 
-/// The language of a text, as the namespace it lies in is configured.
+/// The language of a text, as configured for its namespace.
 ///
-/// Only stemming, the treatment of accents and the stop words of a question depend on it: text in
-/// any other script is segmented the same way under each.
+/// It determines only the stemmer, the folding of accents and the stop words of a query. Text in other
+/// scripts is analysed the same way under every language.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Language {
-    /// `und`: not known, or one without a stemmer here. Words are folded and left as they are.
+    /// `und`: unknown, or a language without a stemmer here. Words are normalised and not stemmed.
     None,
     /// `ar`.
     Arabic,
@@ -51,11 +51,11 @@ pub enum Language {
     Turkish,
 }
 
-/// A language with every code it goes by, the canonical one first: ISO 639-1, then 639-2 and -3.
+/// A language with all its codes, the canonical one first: ISO 639-1, then 639-2 and -3.
 struct Row {
     language: Language,
     codes: &'static [&'static str],
-    /// Accented letters that are letters of their own there, and not variants of the bare one.
+    /// Accented letters that count as letters of their own, not as variants of the bare letter.
     letters: &'static str,
 }
 
@@ -90,13 +90,13 @@ static LANGUAGES: [Row; 19] = [
 ];
 
 impl Language {
-    /// Every language, [`Language::None`] first.
+    /// Iterates over all languages, [`Language::None`] first.
     pub fn all() -> impl Iterator<Item = Self> {
         LANGUAGES.iter().map(|row| row.language)
     }
 
-    /// The language of an ISO 639 code or a BCP 47 tag: `en`, `eng`, `en-GB`, `und`. Nothing for a
-    /// code that is not known here; whoever asks decides whether that is [`Language::None`].
+    /// The language of an ISO 639 code or a BCP 47 tag: `en`, `eng`, `en-GB`, `und`. `None` for an unknown
+    /// code; the caller decides whether to treat it as [`Language::None`].
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         let primary = code.trim().split(['-', '_']).next()?;
@@ -110,12 +110,12 @@ impl Language {
         self.row().and_then(|row| row.codes.first()).map_or("und", |code| code)
     }
 
-    /// Whether a lower-case letter with an accent is kept apart from the letter without.
+    /// Returns `true` if a lower-case letter with an accent is distinct from the letter without.
     pub(super) fn keeps(self, letter: char) -> bool {
         self.row().is_some_and(|row| row.letters.contains(letter))
     }
 
-    /// Takes endings off lower-case words; nothing for [`Language::None`].
+    /// The stemmer for lower-case words; `None` for [`Language::None`].
     pub(super) fn stemmer(self) -> Option<Stemmer> {
         let algorithm = match self {
             Self::None => return None,

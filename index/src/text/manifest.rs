@@ -1,18 +1,18 @@
-//! What the full text is made of, in bytes: the list of segments and what is gone from them, who
-//! analysed the documents, and where in the log they stand.
+//! The manifest of a text index: its segments and their deleted documents, the analysis they were made with,
+//! and the log position up to which they go.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | `GRNTMAN` and the layout version |
 //! | 8 | the analysis |
 //! | 4 | the number of the next segment |
-//! | 1, ... | the length of the stamp, the stamp |
-//! | 4 | segments |
-//! | 4 + 8 + 4 + 1 each | number, length and CRC-32 of the file, 1 if something erased is in it |
-//! | 4, ... each | documents that are gone, the steps between them (varints) |
+//! | 1, ... | the length of the log position, the log position |
+//! | 4 | number of segments |
+//! | 4 + 8 + 4 + 1 each | number, length and CRC-32 of the file, 1 if an erased document is in it |
+//! | 4, ... each | number of deleted documents, the deltas between their doc ids (varints) |
 //! | 4 | CRC-32 of all bytes before |
 //!
-//! Numbers are big-endian. Knows nothing of how files are read and written.
+//! Numbers are big-endian. Does no I/O.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use super::segment::Segment;
 use super::texts::{Kept, Texts};
 use crate::error::{Error, Result};
 
-/// What a manifest begins with; the last byte is the version of the layout.
+/// The first bytes of a manifest; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTMAN\x01";
-/// The most bytes of a stamp.
+/// The most bytes of a log position.
 pub const MOST_STAMP: usize = 128;
 
-/// A manifest that was read.
+/// A decoded manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     analysis: u64,
@@ -48,7 +48,7 @@ struct Listed {
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Decodes a manifest.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the bytes are not a manifest of this layout.
@@ -56,7 +56,7 @@ impl Manifest {
         parse(bytes).ok_or_else(|| Error::integrity("the manifest of the full text is damaged"))
     }
 
-    /// The bytes of it.
+    /// Encodes the manifest.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -81,19 +81,19 @@ impl Manifest {
         bytes
     }
 
-    /// What analysed the documents.
+    /// The analysis the documents were made with.
     #[must_use]
     pub fn analysis(&self) -> u64 {
         self.analysis
     }
 
-    /// Where in the log the segments stand.
+    /// The log position the segments go up to.
     #[must_use]
     pub fn stamp(&self) -> &[u8] {
         &self.stamp
     }
 
-    /// The names of the files it lists. All others are of no use.
+    /// The names of the files it lists. All other files are unused.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.segments.iter().map(|segment| file_name(segment.number)).collect()
@@ -101,12 +101,12 @@ impl Manifest {
 }
 
 impl Texts {
-    /// The full text of a manifest. `read` gives the bytes of a file by its name. The tail is
-    /// empty: what comes after the stamp in the log is to be set again.
+    /// Opens the text index of a manifest. `read` returns the bytes of a file by its name. The tail is empty:
+    /// the log after the log position is to be indexed again.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a file is not the one that is listed, or is damaged; those of `read`.
-    /// The full text is then to be built anew.
+    /// `ERR_INTEGRITY` if a file is not the listed one, or is damaged; those of `read`. The text index must
+    /// then be rebuilt.
     pub fn open(
         manifest: &Manifest,
         read: &mut dyn FnMut(&str) -> Result<Vec<u8>>,
@@ -132,7 +132,7 @@ impl Texts {
         Ok(texts)
     }
 
-    /// The bytes of the manifest as things stand. What is in the tail is not in it.
+    /// The manifest of the current state, encoded. The tail is not part of it.
     #[must_use]
     pub fn manifest(&self) -> Vec<u8> {
         let listed = |kept: &Kept| Listed {
@@ -151,20 +151,20 @@ impl Texts {
         manifest.encode()
     }
 
-    /// The names of the files it is made of, as the manifest lists them.
+    /// The names of its files, as listed in the manifest.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.segments.iter().map(Kept::name).collect()
     }
 
-    /// The bytes of a file, if it is one of them.
+    /// The bytes of one of its files; `None` for another name.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         let kept = self.segments.iter().find(|kept| kept.name() == name)?;
         Some(kept.segment.bytes())
     }
 
-    /// Where in the log the segments stand.
+    /// The log position the segments go up to.
     #[must_use]
     pub fn stamp(&self) -> &[u8] {
         &self.stamp
@@ -172,13 +172,13 @@ impl Texts {
 }
 
 impl Listed {
-    /// Whether a file may be the one listed.
+    /// Returns `true` if a file has the listed length and checksum.
     fn is(&self, bytes: &[u8]) -> bool {
         bytes.len() as u64 == self.length && checksum(bytes) == Some(self.checksum)
     }
 }
 
-/// The checksum a segment ends with.
+/// The checksum at the end of a segment.
 fn checksum(bytes: &[u8]) -> Option<[u8; 4]> {
     bytes.last_chunk::<4>().copied()
 }

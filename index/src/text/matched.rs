@@ -1,5 +1,5 @@
-//! Whether the own words of a grain answer a question, and in which of its fields. Looks at one
-//! grain and no index: what neighbours lend it does not count.
+//! Matching of one grain against a query, without an index: whether its own terms match, and in which fields.
+//! Terms shared by neighbours do not count.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use super::reader::{MAX_OCCURRENCES, Reader};
 use super::settings::Settings;
 use super::slips::{Form, Slip};
 
-/// Whether the words of one field of a grain answer a question by themselves.
+/// Returns `true` if the terms of one field of a grain match a query by themselves.
 #[must_use]
 pub fn answers_in(
     grain: &GrainRef<'_>,
@@ -26,8 +26,8 @@ pub fn answers_in(
 }
 
 impl Reader {
-    /// The fields of a grain that have something a question asks for, by their full names, in the
-    /// order of the table of fields: titles first.
+    /// The fields of a grain that match a positive clause of a query, by their full names, in the order of
+    /// the table of fields: titles first.
     #[must_use]
     pub fn matched_fields<'a>(
         &mut self,
@@ -64,8 +64,8 @@ impl Reader {
 }
 
 impl Question {
-    /// Whether the own words of a grain answer it: they have all that must be there and nothing
-    /// that must not, and where nothing must, something of the rest.
+    /// Returns `true` if the own terms of a grain match: all required clauses, no excluded one, and if none
+    /// is required, one of the others.
     #[must_use]
     pub fn is_answered_by(&self, document: &Document) -> bool {
         let has = |clause: &Clause| document.has(&clause.ask);
@@ -78,7 +78,7 @@ impl Question {
 }
 
 impl Document {
-    /// Whether it has what is looked for: any term of a word, every term of a phrase in its place.
+    /// Returns `true` if it matches a clause: any term of a word, or every term of a phrase in its position.
     #[must_use]
     pub fn has(&self, ask: &Ask) -> bool {
         match ask {
@@ -118,14 +118,13 @@ impl Document {
     }
 }
 
-/// What an answer is found by.
+/// The clauses a document can match by: all but the excluded ones.
 fn found_by(question: &Question) -> impl Iterator<Item = &Ask> {
     let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
     found.map(|clause| &clause.ask)
 }
 
-/// The misspelt words of a question, and the terms of a grain that are none of them: a term that comes
-/// again is looked at no more.
+/// The fuzzy terms of a query, with a cache of the terms that match none of them.
 struct Slips {
     slips: Vec<Slip>,
     unlike: HashSet<Box<str>>,
@@ -153,8 +152,8 @@ impl Slips {
     }
 }
 
-/// Whether one term is what is looked for, or part of it. A phrase is more than its terms, and misspelt
-/// words are looked for together.
+/// Returns `true` if one term matches a clause by itself. Phrases need more than one term, and fuzzy terms
+/// are matched by [`FuzzyMatcher`].
 fn is_met_by(ask: &Ask, term: &str) -> bool {
     match ask {
         Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),

@@ -1,4 +1,4 @@
-//! Which grains answer which questions by their own words.
+//! Tests of matching grains against queries by their own terms.
 
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn the_exact_words_of_a_grain_find_it(text in "\\PC{1,60}|[a-zA-Z0-9'_./:@T, -]{1,60}") {
         let document = content(&text);
-        // As the text is kept: in its canonical form.
+        // The text in its canonical form, as it is stored.
         let text = grainstore_format::normalise_text(&text).unwrap().into_owned();
         let question = Question::words(&text, Language::English).unwrap();
         prop_assert_eq!(question.is_empty(), document.is_empty());

@@ -1,9 +1,9 @@
-//! One segment from several and from a tail: of each the documents that are not gone, in the order
-//! of their grains.
+//! Merging of segments and a tail into one segment: the live documents of each, in the order of their
+//! sequences.
 //!
-//! Terms come from all sources in order, so that postings are written as they are read and no
-//! document is analysed again. What is gone leaves no trace: a term no document has any more is
-//! not written. Knows nothing of when to merge what.
+//! Terms are merged from all sources in order, so postings are written as they are read and no document is
+//! analysed again. Deleted documents leave no trace: a term without live documents is not written. Knows
+//! nothing of the merge policy.
 
 use tantivy::Directory;
 use tantivy::columnar::ColumnarWriter;
@@ -19,14 +19,14 @@ use super::sources::{Head, Source};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// What no document of the new segment is numbered.
+/// A doc id no document of the new segment has; marks deleted documents.
 const NOWHERE: u32 = u32::MAX;
 
-/// Writes a segment of all live documents of the sources, of which no two have the same grain.
-/// `None` if there is none.
+/// Writes a segment of all live documents of the sources, no two of which may have the same grain. `None` if
+/// there are no documents.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment holds.
+/// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment can hold.
 pub(super) fn merge(sources: &[Source]) -> Result<Option<Vec<u8>>> {
     let (mut columns, targets) = Columns::lay_out(sources)?;
     let documents = u32::try_from(columns.codes.len()).map_err(|_| Error::full())?;
@@ -56,22 +56,22 @@ pub(super) fn merge(sources: &[Source]) -> Result<Option<Vec<u8>>> {
 
 /// The columns of the new segment, while it is written.
 struct Columns {
-    /// Bytes an ordinal takes.
+    /// Bytes of an ordinal.
     width: usize,
     /// The sum of all lengths.
     length: u64,
-    /// The codes of the lengths.
+    /// The length codes (fieldnorms).
     codes: Vec<u8>,
     sequences: Vec<u8>,
     offsets: Vec<u8>,
     forward: Vec<u8>,
-    /// Where in `forward` the next ordinal of each document goes.
+    /// The offset in `forward` of each document's next ordinal.
     next: Vec<usize>,
 }
 
 impl Columns {
-    /// Lays out everything but the ordinals, which are known when the terms are written. Also
-    /// gives for each source the number each of its documents has in the new segment.
+    /// Lays out everything but the ordinals, which are known only when the terms are written. Also returns,
+    /// for each source, the new doc id of each of its documents.
     fn lay_out(sources: &[Source]) -> Result<(Self, Vec<Vec<u32>>)> {
         let terms = sources.iter().map(Source::terms).sum();
         let mut columns = Self {
@@ -128,7 +128,7 @@ impl Columns {
     }
 }
 
-/// Writes the codes of the lengths.
+/// Writes the length codes.
 fn write_lengths(segment: &Inner, codes: &[u8]) -> Result<()> {
     let file = segment.open_write(SegmentComponent::FieldNorms).map_err(Error::text)?;
     let mut lengths = FieldNormsSerializer::from_write(file).map_err(Error::text)?;
@@ -136,7 +136,7 @@ fn write_lengths(segment: &Inner, codes: &[u8]) -> Result<()> {
     lengths.close().map_err(Error::text)
 }
 
-/// Writes the files that the library wants and that have nothing in them here.
+/// Writes the files the library requires and that are empty here.
 fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
     let mut fast = segment.open_write(SegmentComponent::FastFields).map_err(Error::text)?;
     ColumnarWriter::default().serialize(documents, None, &mut fast).map_err(Error::text)?;
@@ -145,7 +145,7 @@ fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
     store.terminate().map_err(Error::text)
 }
 
-/// Writes the dictionary and the postings, and into the columns the ordinals.
+/// Writes the dictionary and the postings, and the ordinals into the columns.
 fn write_terms(
     segment: &Inner,
     sources: &[Source],
@@ -178,7 +178,7 @@ fn write_terms(
     files.close().map_err(Error::text)
 }
 
-/// The least term any source stands on.
+/// Sets `term` to the least current term of the sources; returns `false` at the end of all.
 fn next_term(heads: &mut [Head<'_>], term: &mut Vec<u8>) -> bool {
     let least = heads.iter_mut().filter_map(Head::term).min();
     term.clear();
@@ -186,7 +186,7 @@ fn next_term(heads: &mut [Head<'_>], term: &mut Vec<u8>) -> bool {
     least.is_some()
 }
 
-/// Takes the documents of a term from a source, and goes on.
+/// Collects the documents of the current term of a source, and advances it.
 fn take(head: &mut Head<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
     head.documents(&mut |document, weight| {
         let target = usize::try_from(document).ok().and_then(|at| targets.get(at));

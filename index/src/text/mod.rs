@@ -1,24 +1,24 @@
-//! Full text: what words a grain has, and which grains answer a question best.
+//! Full text: the terms of a grain, and the grains that match a query best.
 //!
-//! In the order data flows:
-//! - `language`, `settings`: how the text of a namespace is indexed
-//! - `chars`, `segments`, `folding`, `analysis`: text into terms
-//! - `fields`, `reader`, `document`, `joined`: the words of one grain, and with what its neighbours
-//!   lend it
-//! - `items`, `stop_words`, `endings`, `syntax`, `question`: what is asked
-//! - `slips`: how far a misspelt word is from a term
-//! - `blind`: words as tokens
-//! - `matched`: whether one grain answers, and in which fields
-//! - `score`: what a word is worth
-//! - `packed`, `directory`, `forward`, `segment`: documents that do not change any more
-//! - `gone`: which of them are removed since
-//! - `tail`: documents in no segment yet
+//! Modules, in the order data flows:
+//! - `language`, `settings`: how the text of a namespace is analysed
+//! - `char_class`, `word_break`, `normalise`, `analysis`: text into terms
+//! - `fields`, `reader`, `document`, `indexed_document`: the terms of one grain, alone and with those of its
+//!   neighbours in a conversation
+//! - `lexer`, `stop_words`, `suffixes`, `syntax`, `query`: the text of a query into clauses
+//! - `edit_distance`: fuzzy matching of a term
+//! - `blind`: terms as blind tokens
+//! - `matched`: whether one grain matches a query, and in which fields
+//! - `score`: BM25
+//! - `segment_file`, `directory`, `forward`, `segment`: immutable segments
+//! - `deleted`: the documents deleted from a segment since it was written
+//! - `tail`: documents that are in no segment yet
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
-//! - `manifest`: what all of it is made of
-//! - `texts`: all of it as one
-//! - `watch`: when to give up
-//! - `part`, `expand`, `plan`: a question in the terms of segments and tail
-//! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: its answers
+//! - `manifest`: the list of segments, as bytes
+//! - `inverted_index`: segments and tail as one index
+//! - `cancel`: cancellation of searches
+//! - `part`, `expand`, `plan`: a query in terms of segments and tail
+//! - `exact`, `scan`, `few_candidates`, `prune`, `top_hits`, `prepared`: the search itself
 
 mod language;
 mod settings;

@@ -1,5 +1,5 @@
-//! The full text against a store that reads every live document: the same answers, bit for bit,
-//! whatever came, went, was folded, saved and opened.
+//! Compares the full text with a model that reads every live document: the same hits, bit for bit, after any
+//! sequence of changes, folds, saves and reopenings.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn document() -> impl Strategy<Value = Joined> {
     let word = word.prop_map(|(term, weight, lent, mut places)| {
         places.sort_unstable();
         places.dedup();
-        // Most weights are small; some are cut.
+        // Most weights are small; some exceed the cap.
         let weight = if weight < 380 { weight % 9 } else { weight };
         Word { term: TERMS[term].into(), weight, lent, places: places.into() }
     });
@@ -105,7 +105,7 @@ proptest! {
     }
 }
 
-/// Words as they are spread in texts: the n-th is about as frequent as 1 / n.
+/// Words with a Zipf distribution: the frequency of the n-th is about 1 / n.
 struct Spread(u64);
 
 impl Spread {
@@ -131,7 +131,7 @@ impl Spread {
     }
 }
 
-/// Thousands of documents in several segments of different average lengths, with some gone.
+/// Thousands of documents in several segments of different average lengths, with some deleted.
 fn large() -> Store {
     let (mut store, mut spread) = (Store::new(), Spread(3));
     for (first, count, length) in
@@ -208,7 +208,7 @@ fn most_documents_that_have_a_common_word_are_not_looked_at() {
     assert!(scored * 5 < all.len() as u64, "{scored} of {}", all.len());
 }
 
-/// Each of many documents has a word of its own, all of them begin alike.
+/// Many documents, each with a distinct word; all words share a prefix.
 fn of_many_forms(forms: u64) -> Store {
     let mut store = Store::new();
     for sequence in 0..forms {

@@ -1,11 +1,11 @@
-//! The bytes of a segment: a header, the sections one after the other, and a checksum of it all.
-//! Knows nothing of what is in a section.
+//! The byte layout of a segment: a header, the sections, and a checksum. Knows nothing of the contents of a
+//! section.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | `GRNTEXT` and the layout version |
-//! | 4 | documents |
-//! | 4 | bytes an ordinal takes |
+//! | 4 | number of documents |
+//! | 4 | bytes of an ordinal |
 //! | 8 | sum of the lengths of the documents |
 //! | 8 each | lengths of the sections |
 //! | ... | the sections |
@@ -17,19 +17,19 @@ use tantivy::directory::OwnedBytes;
 
 use crate::error::{Error, Result};
 
-/// What a segment begins with; the last byte is the version of the layout.
+/// The first bytes of a segment; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTEXT\x01";
-/// Sections of a segment.
+/// The number of sections of a segment.
 pub(super) const SECTIONS: usize = 9;
 const HEADER: usize = 24 + 8 * SECTIONS;
 const CHECKSUM: usize = 4;
 
-/// A segment, taken apart.
+/// The parts of a segment.
 #[derive(Debug, Clone)]
 pub(super) struct Packed {
-    /// Documents, those that are gone too.
+    /// The number of documents, deleted ones included.
     pub(super) documents: u32,
-    /// Bytes an ordinal takes.
+    /// Bytes of an ordinal.
     pub(super) width: usize,
     /// The sum of the lengths of the documents.
     pub(super) length: u64,
@@ -37,7 +37,7 @@ pub(super) struct Packed {
     pub(super) sections: [OwnedBytes; SECTIONS],
 }
 
-/// Puts a segment together.
+/// Assembles a segment.
 pub(super) fn pack(
     documents: u32,
     width: usize,
@@ -60,10 +60,10 @@ pub(super) fn pack(
     bytes
 }
 
-/// Takes a segment apart. The sections lie in `bytes`; nothing is copied.
+/// Splits a segment into its parts. The sections are slices of `bytes`; no data is copied.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if the bytes are not what [`pack`] made.
+/// `ERR_INTEGRITY` if the bytes were not made by [`pack`].
 pub(super) fn unpack(bytes: &OwnedBytes) -> Result<Packed> {
     parse(bytes).ok_or_else(|| Error::integrity("a segment of the full text is damaged"))
 }
@@ -91,7 +91,7 @@ fn parse(bytes: &OwnedBytes) -> Option<Packed> {
     ((2..=4).contains(&width) && at == end).then_some(Packed { documents, width, length, sections })
 }
 
-/// Takes some bytes from the front.
+/// Takes `N` bytes from the front.
 pub(super) fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     let (front, rest) = from.split_first_chunk::<N>()?;
     *from = rest;

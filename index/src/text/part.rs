@@ -1,5 +1,5 @@
-//! A segment or the tail, as a search sees it: documents by number, each with words and places.
-//! Whatever is computed over a part is the same for both. Knows nothing of questions.
+//! A segment or the tail behind one interface: documents by doc id, each with terms and positions.
+//! Computations on a part are the same for both. Knows nothing of queries.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,43 +15,43 @@ use super::tail::{Posting, Tail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// A part of what is searched.
+/// A part of the index that is searched.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part<'a> {
     /// The tail.
     Tail(&'a Tail),
-    /// A segment and what is gone from it.
+    /// A segment and its deleted documents.
     Segment(&'a Segment, &'a Gone),
 }
 
-/// A term as a part has it.
+/// A term found in a part.
 #[derive(Debug, Clone)]
 pub(super) enum Found {
-    /// In a tail.
+    /// In the tail.
     Tail(Arc<str>, Arc<Vec<Posting>>),
     /// In a segment.
     Segment(Entry),
 }
 
-/// The words of one document.
+/// The terms of one document.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Words<'a> {
-    /// Of the tail.
+    /// In the tail.
     Tail(&'a Joined),
-    /// Of a segment.
+    /// In a segment.
     Segment(Record<'a>),
 }
 
-/// The documents of a term, ascending.
+/// A cursor over the documents of a term, in ascending doc id.
 pub(super) enum Cursor {
-    /// Of a tail, and how many are behind.
+    /// In the tail: the postings, and how many are behind the cursor.
     Tail(Arc<Vec<Posting>>, usize),
-    /// Of a segment.
+    /// In a segment.
     Segment(Box<SegmentPostings>),
 }
 
 impl<'a> Part<'a> {
-    /// Documents are numbered below this.
+    /// The upper bound of its doc ids, exclusive.
     pub(super) fn end(self) -> u32 {
         match self {
             Self::Tail(tail) => tail.end(),
@@ -59,7 +59,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Whether a document is not gone. A tail has postings of live documents only.
+    /// Returns `true` if a document is not deleted. A tail has postings of live documents only.
     #[inline]
     pub(super) fn is_live(self, document: u32) -> bool {
         match self {
@@ -68,7 +68,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The grain of a document.
+    /// The sequence of a document.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document.
@@ -85,7 +85,8 @@ impl<'a> Part<'a> {
         self.document_behind(sequence, &mut 0)
     }
 
-    /// The same of grains in ascending order, `from` going along with them from 0.
+    /// Like [`document`](Self::document), for calls in ascending order of sequences: `from` starts at 0 and
+    /// carries the position from call to call.
     pub(super) fn document_behind(self, sequence: Sequence, from: &mut u32) -> Option<u32> {
         match self {
             Self::Tail(tail) => tail.get(sequence).map(|(slot, _)| slot),
@@ -95,7 +96,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The code of the length of a document.
+    /// The length code of a document.
     #[inline]
     pub(super) fn length_code(self, document: u32) -> u8 {
         match self {
@@ -107,7 +108,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// A term, if the part has it.
+    /// Looks up a term.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
@@ -121,7 +122,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// How many live documents have a term.
+    /// The number of live documents with a term.
     pub(super) fn frequency(self, found: &Found) -> u64 {
         match (self, found) {
             (Self::Segment(_, gone), Found::Segment(entry)) => {
@@ -132,7 +133,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The documents of a term.
+    /// A cursor over the documents of a term.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if they cannot be read.
@@ -146,7 +147,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The words of a document.
+    /// The terms of a document.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document.
@@ -159,7 +160,7 @@ impl<'a> Part<'a> {
 }
 
 impl Found {
-    /// Whether it is the same term of the same part.
+    /// Returns `true` if it is the same term of the same part.
     pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tail(own, _), Self::Tail(other, _)) => own == other,
@@ -168,7 +169,7 @@ impl Found {
         }
     }
 
-    /// How many documents have it, those that are gone too.
+    /// The number of documents with the term, deleted ones included.
     pub(super) fn postings(&self) -> u64 {
         match self {
             Self::Tail(_, postings) => postings.len() as u64,
@@ -178,7 +179,7 @@ impl Found {
 }
 
 impl Words<'_> {
-    /// The weight of a term, 0 if the document has it not.
+    /// The weight of a term, 0 if the document does not have it.
     pub(super) fn weight(&self, found: &Found) -> u8 {
         match (self, found) {
             (Self::Tail(joined), Found::Tail(term, _)) => {
@@ -189,7 +190,7 @@ impl Words<'_> {
         }
     }
 
-    /// Where a term stands, ascending.
+    /// The positions of a term, ascending.
     pub(super) fn places(&self, found: &Found) -> Cow<'_, [u32]> {
         match (self, found) {
             (Self::Tail(joined), Found::Tail(term, _)) => {
@@ -204,7 +205,7 @@ impl Words<'_> {
 }
 
 impl Cursor {
-    /// Whether it has a document; asked in ascending order.
+    /// Returns `true` if the term has a document; must be called in ascending order.
     #[inline]
     pub(super) fn has(&mut self, document: u32) -> bool {
         match self {
@@ -222,7 +223,7 @@ impl Cursor {
         }
     }
 
-    /// Visits the documents below `end` that are still ahead, with weights.
+    /// Visits the remaining documents below `end`, with their weights.
     #[inline]
     pub(super) fn walk(&mut self, end: u32, mut visit: impl FnMut(u32, u8)) {
         match self {

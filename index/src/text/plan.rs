@@ -1,5 +1,5 @@
-//! A question with its statistics: which terms count how much, over all live documents. The same
-//! for every part, so that a document scores the same wherever it is.
+//! The plan of a query: its terms with their weights, from statistics over all live documents. It is the same
+//! for every part, so that a document's score does not depend on the part it is in.
 
 use std::borrow::Cow;
 
@@ -11,38 +11,38 @@ use super::score::{Extent, K1, Norms, rarity};
 use super::watch::Watch;
 use crate::error::Result;
 
-/// What is to be matched and what it is worth.
+/// The clauses of a query with their weights.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// What counts, in the order of the question; scores are added in this order.
+    /// The scored clauses, in the order of the query; scores are added in this order.
     pub(super) units: Vec<Unit>,
-    /// What no answer has: of each, all together.
+    /// The excluded clauses; one excludes a document that has all its members.
     pub(super) barred: Vec<Vec<What>>,
-    /// What lengths take from words.
+    /// The length normalisation of BM25.
     pub(super) norms: Norms,
-    /// The documents it was made for.
+    /// The collection the weights were computed for.
     pub(super) extent: Extent,
 }
 
-/// One thing that counts.
+/// A scored clause.
 #[derive(Debug)]
 pub(super) struct Unit {
-    /// Whether an answer must have it.
+    /// True if a document must match it.
     pub(super) must: bool,
-    /// What it adds at most.
+    /// The most it adds to a score.
     pub(super) value: f64,
-    /// What it is.
+    /// The terms it matches.
     pub(super) what: What,
 }
 
-/// What counts.
+/// The terms of a clause.
 #[derive(Debug)]
 pub(super) enum What {
     /// A term.
     Term(Sought),
-    /// Terms at these distances.
+    /// Terms at these relative positions.
     Phrase(Vec<(Sought, u32)>),
-    /// Any of several terms: the best of them counts, at what it is worth of the whole.
+    /// Any of several terms, each with a weight: the best of them counts.
     Group(Vec<(Sought, f64)>),
 }
 
@@ -51,21 +51,21 @@ pub(super) enum What {
 pub(super) struct Sought {
     /// The term.
     pub(super) term: Box<str>,
-    /// As each part has it.
+    /// The term in each part, `None` where a part does not have it.
     found: Vec<Option<Found>>,
-    /// How many live documents have it.
+    /// Its document frequency among live documents.
     pub(super) frequency: u64,
 }
 
-/// What counts, in the terms of one part.
+/// The terms of a clause, resolved to one part.
 pub(super) enum Local<'p> {
     /// A term.
     Term(&'p Found),
-    /// Terms at these distances.
+    /// Terms at these relative positions.
     Phrase(Vec<(&'p Found, u32)>),
-    /// Terms, and what each is worth of the whole.
+    /// Terms, each with a weight.
     Group(Vec<(&'p Found, f64)>),
-    /// The part has no document with it.
+    /// The part has no document that matches.
     Nothing,
 }
 
@@ -83,14 +83,14 @@ impl Sought {
         Ok(sought)
     }
 
-    /// As the part of this position has it.
+    /// The term in the part at this index.
     fn at(&self, part: usize) -> Option<&Found> {
         self.found.get(part)?.as_ref()
     }
 }
 
 impl What {
-    /// In the terms of the part of this position.
+    /// Resolves the terms to the part at this index.
     pub(super) fn localize(&self, part: usize) -> Local<'_> {
         match self {
             Self::Term(term) => term.at(part).map_or(Local::Nothing, Local::Term),
@@ -105,7 +105,7 @@ impl What {
         }
     }
 
-    /// How many live documents can have it, at most.
+    /// An upper bound on the number of live documents that match.
     pub(super) fn most_documents(&self) -> u64 {
         match self {
             Self::Term(term) => term.frequency,
@@ -118,8 +118,8 @@ impl What {
         }
     }
 
-    /// What it says about a document that has it: a phrase what its terms say together, a group
-    /// what a term would that is in as many documents as its members in sum.
+    /// The idf: of a phrase, the sum over its terms; of a group, that of a term in as many documents as the
+    /// members in sum.
     fn rarity(&self, documents: u64) -> f64 {
         match self {
             Self::Term(term) => rarity(documents, term.frequency),
@@ -135,9 +135,9 @@ impl What {
 }
 
 impl Local<'_> {
-    /// How far it goes towards its value in one document: 0 where the document has it not.
+    /// The saturated term frequency of BM25 in one document, in [0, 1): 0 if the document does not match.
     ///
-    /// A phrase counts as often as the rarest of its words.
+    /// A phrase counts as often as its least frequent term.
     ///
     /// # Errors
     /// `ERR_TIMEOUT`.
@@ -169,8 +169,8 @@ impl Local<'_> {
     }
 }
 
-/// Whether terms stand at their distances anywhere in a document: looked for around each place of the
-/// rarest of them, beside the next rarest first.
+/// Returns `true` if terms occur at their relative positions anywhere in a document. Each position of the
+/// rarest term is tried, checking the next rarest first.
 fn occurs(words: &Words<'_>, terms: &[(&Found, u32)], watch: &Watch<'_>) -> Result<bool> {
     let mut known: Vec<(&Found, Cow<'_, [u32]>)> = Vec::new();
     for (found, _) in terms {
@@ -206,11 +206,11 @@ fn occurs(words: &Words<'_>, terms: &[(&Found, u32)], watch: &Watch<'_>) -> Resu
 }
 
 impl Plan {
-    /// Looks up what a question asks for in all parts.
+    /// Looks up the terms of a query in all parts.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for a condition that stands for too many words; `ERR_INTEGRITY` if a segment cannot
-    /// be read; `ERR_TIMEOUT`.
+    /// `ERR_LIMIT` for a condition that expands to too many terms; `ERR_INTEGRITY` if a segment cannot be
+    /// read; `ERR_TIMEOUT`.
     pub(super) fn of(
         question: &Question,
         parts: &[Part<'_>],
@@ -229,12 +229,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What no document scores above, even if it had all words of the question in plenty.
+    /// An upper bound on scores: that of a document with every term at unlimited frequency.
     pub(super) fn ceiling(&self) -> f64 {
         self.units.iter().map(|unit| unit.value).sum()
     }
 
-    /// Whether the search library can prune it: some terms, and nothing barred.
+    /// Returns `true` if the search library can prune the query: some single terms, and no exclusions.
     pub(super) fn can_prune(&self) -> bool {
         let plain = |unit: &Unit| matches!(unit.what, What::Term(_));
         self.barred.is_empty()
@@ -253,7 +253,7 @@ impl Plan {
     }
 }
 
-/// What a clause counts by. A word of several terms counts by each.
+/// The terms of a clause. A word of several terms gives a scored clause for each.
 fn whats(clause: &Clause, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<Vec<What>> {
     let sought = |term: &str| Sought::of(term, parts, watch);
     let ask = &clause.ask;

@@ -1,21 +1,21 @@
-//! Which segments are written anew together with the tail. A pure function of sizes.
+//! The merge policy: the segments that are rewritten together with the tail. A pure function of sizes.
 //!
-//! Segments stay at least twice as large as the next smaller one, so that there are few of them
-//! and a document is rewritten as often as the logarithm of their number.
+//! Each segment stays at least twice as large as the next smaller one, so there are few segments, and the
+//! number of times a document is rewritten is logarithmic.
 
-/// The most segments there are after a fold.
+/// The most segments after a fold.
 pub(super) const MOST_SEGMENTS: usize = 12;
-/// A segment of which more than one document in this many is gone is written anew.
+/// A segment is rewritten when more than one document in this many is deleted.
 const GONE_SHARE: u64 = 5;
 
-/// What matters about a segment.
+/// The sizes of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Documents, those that are gone too.
+    /// The number of documents, deleted ones included.
     pub(super) documents: u64,
-    /// Those that are gone.
+    /// The number of deleted documents.
     pub(super) gone: u64,
-    /// Whether one that is gone must leave the segment.
+    /// True if a deleted document was erased, so that the segment must be rewritten.
     pub(super) erased: bool,
 }
 
@@ -25,7 +25,7 @@ impl Size {
     }
 }
 
-/// The positions of the segments to be merged with a tail of so many documents, ascending.
+/// The indices of the segments to be merged with a tail of this many documents, ascending.
 pub(super) fn choose(sizes: &[Size], tail: u64) -> Vec<usize> {
     let mut chosen = vec![false; sizes.len()];
     let mut total = tail;
@@ -44,7 +44,7 @@ pub(super) fn choose(sizes: &[Size], tail: u64) -> Vec<usize> {
     others.sort_unstable();
     let mut left = others.len();
     for (live, at) in others {
-        // What is merged becomes one more segment.
+        // The merged segments become one more segment.
         if total == 0 || (live >= total.saturating_mul(2) && left < MOST_SEGMENTS) {
             break;
         }

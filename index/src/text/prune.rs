@@ -1,27 +1,26 @@
-//! The answers of a segment that can be among the best, found by the pruning of the search
-//! library: whole blocks of postings are skipped whose best document cannot come in.
+//! Search of a segment by the block-max pruning of the search library: blocks of postings are skipped if
+//! their best document cannot enter the result.
 //!
-//! The library computes in `f32`, in an order of its own, and with bounds that were chosen when
-//! the segment was written. So it only proposes: every document it proposes is scored from its
-//! words, and what it may skip is told to it with room for all three.
+//! The library computes in `f32`, in its own order, with bounds chosen when the segment was written. So it
+//! only proposes candidates: each is scored again from its terms, and the threshold passed to the library is
+//! lowered to allow for these three errors.
 //!
-//! *Rounding.* A sum of at most [`MOST_UNITS`] positive terms in `f32`, each of a few operations,
-//! is off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
+//! *Rounding.* A sum of at most [`MAX_PRUNED_CLAUSES`] positive terms in `f32`, each of a few operations, is
+//! off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
 //!
-//! *Bounds of blocks.* Of each block the library keeps the weight w and length of the document m
-//! whose share is the greatest, shares being w / (w + n) with n the norm under the average length
-//! `a` of the segment. We score under the average `A` of all live documents, where another
-//! document d of the block may be the best. A norm is K1 (1 - B + B l / average), so from a to A it
-//! changes by a factor between 1 and a / A. If A < a, norms grow, by at most a / A: the share of d
-//! under A is at most its share under a, which is at most that of m under a, which is at most
-//! a / A times that of m under A. If A > a, norms shrink, by at most A / a: the share of d under A
-//! is at most A / a times its share under a, which is at most that of m under a, which is at most
-//! that of m under A. Either way the best share is at most max(a / A, A / a) times what the library
-//! takes for the best.
+//! *Bounds of blocks.* For each block the library keeps the weight w and length of the document m with the
+//! greatest tf, where tf is w / (w + n) with n the norm under the average length `a` of the segment. We score
+//! under the average `A` of all live documents, where another document d of the block may be the best. A norm
+//! is K1 (1 - B + B l / average), so from a to A it changes by a factor between 1 and a / A. If A < a, norms
+//! grow, by at most a / A: the tf of d under A is at most its tf under a, which is at most that of m under a,
+//! which is at most a / A times that of m under A. If A > a, norms shrink, by at most A / a: the tf of d
+//! under A is at most A / a times its tf under a, which is at most that of m under a, which is at most that
+//! of m under A. Either way the best tf is at most max(a / A, A / a) times what the library takes for the
+//! best.
 //!
-//! *Bound of a term.* For a whole term the library takes the share of the greatest weight in the
-//! longest document it can imagine. Lengths are rounded down when they are kept, so a real share
-//! can be above it; by how much is computed from all codes.
+//! *Bound of a term.* For a whole term the library takes the tf of the greatest weight in the longest
+//! document it can represent. Lengths are rounded down when they are encoded, so a real tf can be above it;
+//! by how much is computed from all codes.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::query::Bm25StatisticsProvider;
@@ -39,29 +38,29 @@ use super::segment::{Segment, field};
 use super::watch::Watch;
 use crate::error::Result;
 
-/// The most units for which the margin holds.
+/// The most clauses for which the margin holds.
 pub(super) const MOST_UNITS: usize = 64;
-/// How far a score of the library may be from ours, relatively.
+/// The relative error allowed for the scores of the library.
 const MARGIN: f64 = 1e-4;
 
-/// A question in the terms of the library, for all segments.
+/// A query compiled for the library, for all segments.
 pub(super) struct Pruned {
     weight: Box<dyn Weight>,
-    /// What a score of the library is to be multiplied with to be ours.
+    /// The factor from a score of the library to ours.
     scale: f64,
-    /// How far the bound of a term may lie too low.
+    /// The factor by which the bound of a term may be too low.
     slack: f64,
     average: f64,
 }
 
 impl Pruned {
-    /// A plan that can be pruned in the terms of the library.
+    /// Compiles a plan that can be pruned.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the library refuses it.
     pub(super) fn of(plan: &Plan, searcher: &Searcher) -> Result<Self> {
-        // The library's own rarity is of no use near 0, where `f32` has no digits left. All terms
-        // get that of a term no document has, and a factor that makes it ours.
+        // The library's own idf is useless near 0, where `f32` has no digits left. All terms get the idf of a
+        // term no document has, and a boost that turns it into ours.
         let common = rarity(plan.extent.documents, 0) * (K1 + 1.0);
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.units.len());
         let mut scale = 1.0;
@@ -87,10 +86,10 @@ impl Pruned {
         Ok(Self { weight, scale, slack: term_slack(average), average })
     }
 
-    /// Offers the documents of a segment that can be among the best. Returns how many were scored.
+    /// Offers the documents of a segment that can be among the best. Returns the number of documents scored.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge; `ERR_TIMEOUT`.
+    /// `ERR_INTEGRITY` if the segment cannot be read; those of the filter; `ERR_TIMEOUT`.
     pub(super) fn search(
         &self,
         plan: &Plan,
@@ -101,7 +100,7 @@ impl Pruned {
     ) -> Result<u64> {
         let part = Part::Segment(segment, gone);
         let slack = self.slack.max(block_slack(segment, self.average));
-        // What the library need not propose: scores that are too low by all that may be wrong.
+        // Scores the library may skip: the threshold, lowered by all possible errors.
         let threshold = |best: &Best<'_, '_>| match best.floor() {
             Some(floor) => single(floor / self.scale / slack * (1.0 - MARGIN)),
             None => Score::MIN,
@@ -135,20 +134,20 @@ impl Pruned {
     }
 }
 
-/// How far the bound of a block may lie too low: see the top of the file.
+/// The factor by which the bound of a block may be too low, see the module documentation.
 #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
 fn block_slack(segment: &Segment, average: f64) -> f64 {
     let own = segment.length() as f64 / f64::from(segment.documents().max(1));
     (own / average).max(average / own).max(1.0)
 }
 
-/// How far the bound of a term may lie too low: see the top of the file.
+/// The factor by which the bound of a term may be too low, see the module documentation.
 fn term_slack(average: f64) -> f64 {
     let share = |weight: f64, code: u8| weight / (weight + norm(code, average));
     let bound = share(f64::from(FieldNormReader::id_to_fieldnorm(u8::MAX)), u8::MAX);
     let codes = 0..=u8::MAX;
     let greatest = codes.map(|code| {
-        // No document of this code is longer, and no weight greater than its length.
+        // No document with this code is longer, and no weight is greater than the document's length.
         let longest = code.checked_add(1).map_or(u32::MAX, FieldNormReader::id_to_fieldnorm);
         share(f64::from(longest.min(u8::MAX.into())), code)
     });
@@ -160,7 +159,7 @@ fn single(value: f64) -> Score {
     value as Score
 }
 
-/// The average length is ours; terms are weighted by a factor of their own.
+/// The average length is ours; the idf of each term is set by a boost.
 impl Bm25StatisticsProvider for Extent {
     fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
         Ok(self.length)

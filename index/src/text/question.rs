@@ -1,4 +1,4 @@
-//! What is asked of the full text. Knows nothing of how it is answered.
+//! Queries to the full text. Knows nothing of how they are executed.
 
 use std::fmt;
 
@@ -7,50 +7,51 @@ use crate::error::Result;
 use super::language::Language;
 use super::syntax;
 
-/// A question, analysed.
+/// An analysed query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// In the order they were asked.
+    /// In the order of the query.
     clauses: Vec<Clause>,
 }
 
-/// A part of a question.
+/// A clause of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// What it does to an answer.
+    /// The effect of the clause on a hit.
     pub occur: Occur,
-    /// What is looked for.
+    /// The terms the clause matches.
     pub ask: Ask,
 }
 
-/// What a clause does to an answer.
+/// The effect of a clause on a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occur {
     /// It adds to the score.
     Should,
-    /// It adds to the score, and a grain without it is no answer.
+    /// It adds to the score, and a grain without it does not match.
     Must,
-    /// A grain that has it is no answer.
+    /// A grain with it does not match.
     MustNot,
 }
 
-/// What is looked for.
+/// The terms a clause matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// A word, as the terms it is kept under: one, or the whole and the parts of an identifier, or
-    /// the pairs of an unspaced script.
+    /// A word, as its terms: one; or the whole and the parts of an identifier; or the pairs of an unspaced
+    /// script.
     Word(Vec<Box<str>>),
-    /// Terms at these distances from the first.
+    /// Terms at these positions relative to the first.
     Phrase(Vec<(Box<str>, u32)>),
-    /// Every term that begins so.
+    /// Every term with this prefix.
     Prefix(Box<str>),
-    /// The same, and these: words that begin so are kept under them, without their endings.
+    /// Every term with this prefix, and these terms: the stems of words that begin so, but whose stems do
+    /// not.
     Begin(Box<str>, Vec<Box<str>>),
-    /// Every term this many edits away, at most.
+    /// Every term within this number of edits.
     Fuzzy(Box<str>, u8),
 }
 
-/// As it would be asked for, in the terms that were made of it.
+/// Writes the clause in query syntax, with its analysed terms.
 impl fmt::Display for Clause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.occur {
@@ -72,50 +73,50 @@ impl fmt::Display for Clause {
 }
 
 impl Question {
-    /// A question of these clauses, in the order they were asked.
+    /// Builds a query of clauses, in order.
     pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
         Self { clauses }
     }
 
-    /// Everything that several questions ask for.
+    /// Joins the clauses of several queries.
     #[must_use]
     pub fn all<'q>(questions: impl IntoIterator<Item = &'q Self>) -> Self {
         questions.into_iter().flat_map(|one| one.clauses.iter().cloned()).collect()
     }
 
-    /// The clauses, in the order they were asked.
+    /// The clauses, in the order of the query.
     #[must_use]
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
     }
 
-    /// A question in the syntax of a search line:
+    /// Parses the query syntax:
     ///
-    /// - `word`: adds to the score of what has it;
-    /// - `"some words"`: side by side, in this order;
-    /// - `begin*`: terms that begin so. Terms are kept without their endings, and an ending that was
-    ///   typed is taken off: `developers*` finds `develops`. One that was typed in part is completed
-    ///   where that leads to a term: `activit*` finds `activity`, kept as `activ`;
-    /// - `word~`, `word~2`: terms one edit away, two edits away. Short words allow fewer: none
-    ///   below three letters, one below five;
-    /// - `+word`, `-word`, also before a phrase: what an answer must have, must not have. A hyphen
-    ///   inside a word is none.
+    /// - `word`: adds to the score of grains that have it;
+    /// - `"some words"`: adjacent, in this order;
+    /// - `begin*`: terms with this prefix. Terms are stored without suffixes, and a suffix that was typed is
+    ///   removed: `developers*` finds `develops`. A suffix typed in part is completed where that gives a
+    ///   term: `activit*` finds `activity`, stored as `activ`;
+    /// - `word~`, `word~2`: terms one edit away, two edits away. Short words allow fewer: none below three
+    ///   letters, one below five;
+    /// - `+word`, `-word`, also before a phrase: required, excluded. A hyphen inside a word is not an
+    ///   operator.
     ///
-    /// Any text is a question: signs without a meaning here are nothing, and a quote without its
-    /// second is none. Stop words of the language are dropped where they stand alone, in no phrase
-    /// and without a sign, unless nothing else is left to look for. Of what adds to the score the
-    /// first 64 distinct terms count.
+    /// Any text is a valid query: signs without a meaning here are ignored, and so is a quote without its
+    /// closing quote. Stop words of the language are dropped where they stand alone, outside a phrase and
+    /// without an operator, unless no other clause remains. Of the clauses that add to the score, the first
+    /// 64 distinct terms count.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words, for a phrase of more
-    /// than [`MAX_TERMS`](super::MAX_TERMS) and for more than that under `+` and `-`: each of these
-    /// would have to be cut, and the answer with it.
+    /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words, for a phrase of more than
+    /// [`MAX_TERMS`](super::MAX_TERMS) terms, and for more terms than that under `+` and `-`: cutting any of
+    /// these would change the result.
     pub fn parse(text: &str, language: Language) -> Result<Self> {
         syntax::parse(text, language).map(Self::from_clauses)
     }
 
-    /// A question of plain words, whatever signs stand between them: the sentence of a person or
-    /// an agent. Stop words are dropped, unless nothing else is left.
+    /// Builds a query of plain words, e.g. a sentence of a user or an agent; operators are ignored. Stop
+    /// words are dropped, unless no other word remains.
     ///
     /// # Errors
     /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words.
@@ -123,7 +124,7 @@ impl Question {
         syntax::words(text, language).map(Self::from_clauses)
     }
 
-    /// Whether it asks for nothing that can be found: it is empty, or only excludes.
+    /// Returns `true` if it matches no grain: it is empty, or only excludes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)

@@ -1,5 +1,5 @@
-//! A grain into its words: its fields are read, their texts taken apart, and the occurrences of each
-//! term counted. Knows nothing of what the words are for.
+//! Reads a grain into its terms: analyses the texts of its fields and counts the occurrences of each term.
+//! Knows nothing of how the terms are used.
 
 use std::ops::ControlFlow;
 
@@ -10,14 +10,14 @@ use super::document::{Document, Word};
 use super::fields::{Text, texts};
 use super::settings::Settings;
 
-/// Occurrences of words that are indexed of one grain, in the order of its fields; what comes
-/// after them is not found. Prose of 300 KiB has as many.
+/// The most occurrences indexed of one grain, in the order of its fields; later text is not found. Prose of
+/// 300 KiB has as many.
 pub const MAX_OCCURRENCES: usize = 50_000;
 
-/// Places between two texts of a grain: more than the longest phrase has terms.
+/// The gap in positions between two texts of a grain: more than the longest phrase has terms.
 const GAP: u32 = 128;
 
-/// Reads the words of grains, one after the other.
+/// Reads the terms of grains, reusing its buffers.
 pub struct Reader {
     pub(super) settings: Settings,
     pub(super) analyser: Analyser,
@@ -25,14 +25,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of grains that are indexed in one way.
+    /// Creates a reader with these settings.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let analyser = Analyser::new(settings.language);
         Self { settings, analyser, tally: Tally::default() }
     }
 
-    /// The words of a grain, as [`Document::of`].
+    /// The terms of a grain, like [`Document::of`].
     #[must_use]
     pub fn document(&mut self, grain: &GrainRef<'_>) -> Document {
         let Self { settings, analyser, tally } = self;
@@ -43,7 +43,7 @@ impl Reader {
         tally.document()
     }
 
-    /// The words of each field of a grain, in the order of the table of fields.
+    /// The terms of each field of a grain, in the order of the table of fields.
     pub(super) fn by_field<'a>(&mut self, grain: &GrainRef<'a>) -> Vec<(&'a str, Document)> {
         let mut fields: Vec<(usize, &'a str, Tally)> = Vec::new();
         let mut left = MAX_OCCURRENCES;
@@ -62,22 +62,22 @@ impl Reader {
     }
 }
 
-/// The words read so far.
+/// The occurrences read so far.
 #[derive(Default)]
 struct Tally {
-    /// The terms of all occurrences, one after the other.
+    /// The terms of all occurrences, concatenated.
     terms: String,
     occurrences: Vec<Occurrence>,
-    /// The first place of the next text.
+    /// The first position of the next text.
     place: u32,
 }
 
-/// A term at a place.
+/// An occurrence of a term.
 #[derive(Clone, Copy)]
 struct Occurrence {
-    /// The first bytes of the term, which tell most terms apart and in the same order.
+    /// The first 8 bytes of the term, which distinguish most terms, in the same order.
     head: u64,
-    /// Where the term is in the terms.
+    /// The byte range of the term in `terms`.
     start: usize,
     end: usize,
     place: u32,
@@ -92,7 +92,7 @@ impl Tally {
         self.place = 0;
     }
 
-    /// Breaks off where there are as many occurrences as are indexed.
+    /// Reads a text; breaks off at `most` occurrences.
     fn read(&mut self, text: &Text<'_>, analyser: &mut Analyser, most: usize) -> ControlFlow<()> {
         if self.occurrences.len() >= most {
             return ControlFlow::Break(());
@@ -136,7 +136,8 @@ impl Tally {
     }
 }
 
-/// A word can be its own part: `1-1a` has its `1` at one place once and at the next twice.
+/// The positions, without duplicates: a word and one of its parts can be the same term at one position, as in
+/// `1-1a`.
 fn places(all: &[Occurrence]) -> Box<[u32]> {
     let mut places: Vec<u32> = all.iter().map(|one| one.place).collect();
     places.dedup();

@@ -1,4 +1,4 @@
-//! The words of whole grains.
+//! Tests of the terms of whole grains.
 
 use grainstore_format::{Encoding, Grain, Map, Value};
 use proptest::prelude::*;
@@ -76,7 +76,7 @@ fn a_reader_gives_what_reading_one_grain_gives() {
     }
 }
 
-/// A turn of a conversation that says this.
+/// A turn of a conversation with this content.
 fn turn(content: &str) -> Vec<u8> {
     let mut fields = Map::default();
     for (name, text) in [("type", "event"), ("content", content)] {

@@ -1,5 +1,5 @@
-//! Every answer of a part, with its score: postings of all units are walked, a window of documents
-//! at a time, and nothing is left out. For the tail, and for questions that cannot be pruned.
+//! Exhaustive search of a part: the postings of all clauses are read, one window of documents at a time. Used
+//! for the tail, and for queries that cannot be pruned.
 
 use super::exact::Locals;
 use super::part::{Cursor, Found, Part};
@@ -7,14 +7,14 @@ use super::plan::{Local, Plan};
 use super::watch::Watch;
 use crate::error::Result;
 
-/// Documents whose scores are added up at once.
+/// The number of documents whose scores are accumulated at once.
 #[cfg(not(test))]
 const WINDOW: u32 = 1 << 16;
 #[cfg(test)]
 const WINDOW: u32 = 1 << 9;
 
-/// Visits the answers of a part in the order of its documents, until the visitor has enough.
-/// Returns whether it has.
+/// Visits the matches of a part in ascending doc id, until the visitor returns `true`. Returns `true` if it
+/// did.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the part cannot be read; those of the visitor; `ERR_TIMEOUT`.
@@ -61,28 +61,28 @@ pub(super) fn scan(
     Ok(false)
 }
 
-/// What is known of the documents of a window.
+/// The accumulators of a window of documents.
 struct Window {
     first: u32,
     scores: Vec<f64>,
-    /// How many units an answer must have.
+    /// The number of required clauses.
     musts: usize,
-    /// How many of them each document has; empty where there are none.
+    /// The number of required clauses each document matches; empty if there are none.
     have: Vec<usize>,
-    /// How many of the things that are barred together a document has; empty where nothing is.
+    /// The number of members of the current excluded clause each document has; empty if there are none.
     counts: Vec<usize>,
-    /// The shares of the unit at hand; cleared as they are taken.
+    /// The tf values of the current clause; cleared as they are read.
     shares: Shares,
 }
 
-/// How far a unit goes towards its value, for the documents of a window that have it.
+/// The tf of a clause, for the documents of a window that match it.
 struct Shares {
     of: Vec<f64>,
     touched: Vec<u32>,
 }
 
 impl Shares {
-    /// Notes a share; of several of one document the greatest counts.
+    /// Records a tf; of several for one document the greatest counts.
     #[inline]
     fn note(&mut self, at: u32, share: f64) {
         let Some(slot) = usize::try_from(at).ok().and_then(|at| self.of.get_mut(at)) else {
@@ -96,7 +96,7 @@ impl Shares {
         }
     }
 
-    /// Takes all shares, in any order.
+    /// Takes all values, in any order.
     #[inline]
     fn drain(&mut self, mut take: impl FnMut(usize, f64)) {
         for at in self.touched.drain(..) {
@@ -121,7 +121,7 @@ impl Window {
         }
     }
 
-    /// Goes to the window that begins with this document.
+    /// Moves to the window that starts at this doc id.
     fn start(&mut self, first: u32) {
         if first != self.first {
             self.first = first;
@@ -130,7 +130,7 @@ impl Window {
         }
     }
 
-    /// Adds a unit to the scores.
+    /// Adds a clause to the scores.
     fn add(&mut self, value: f64, must: bool) {
         let (scores, have) = (&mut self.scores, &mut self.have);
         self.shares.drain(|at, share| {
@@ -143,7 +143,7 @@ impl Window {
         });
     }
 
-    /// Counts a part of what is barred.
+    /// Counts a member of an excluded clause.
     fn count(&mut self) {
         let counts = &mut self.counts;
         self.shares.drain(|at, _| {
@@ -153,7 +153,7 @@ impl Window {
         });
     }
 
-    /// Bars the documents that have all of it.
+    /// Excludes the documents that have all members.
     fn bar(&mut self, all: usize) {
         for (count, score) in self.counts.iter_mut().zip(&mut self.scores) {
             if std::mem::take(count) >= all {
@@ -162,7 +162,7 @@ impl Window {
         }
     }
 
-    /// The documents that have all they must, and something that counts.
+    /// The documents that match all required clauses and have a score.
     fn answers(&self) -> impl Iterator<Item = (u32, f64)> {
         let rows = (self.first..).zip(&self.scores).enumerate();
         rows.filter(|(at, (_, score))| {
@@ -172,7 +172,7 @@ impl Window {
     }
 }
 
-/// The postings of a unit.
+/// The postings of a clause.
 enum Walk<'l, 'p> {
     Terms(Vec<(Cursor, f64)>),
     Phrase(Cursor, &'l Local<'p>),
@@ -201,7 +201,7 @@ impl<'l, 'p> Walk<'l, 'p> {
         })
     }
 
-    /// Notes the shares of the documents below `end` that are still ahead.
+    /// Records the tf of the remaining documents below `end`.
     fn walk(
         &mut self,
         (plan, watch): (&Plan, &Watch<'_>),
@@ -241,7 +241,7 @@ impl<'l, 'p> Walk<'l, 'p> {
     }
 }
 
-/// The term that the fewest documents have.
+/// The term with the lowest document frequency.
 fn rarest<'p>(part: Part<'_>, terms: &[(&'p Found, u32)]) -> Option<&'p Found> {
     terms.iter().map(|(found, _)| *found).min_by_key(|found| part.frequency(found))
 }

@@ -1,24 +1,23 @@
-//! What a word is worth: BM25 in `f64`, and nothing else. Every score comes from here, whether a
-//! document is in a segment or in the tail. It knows neither.
+//! BM25 in `f64`. All scores come from here, for documents in a segment and in the tail; it knows neither.
 
 use tantivy::fieldnorm::FieldNormReader;
 
-/// How soon a word that is repeated stops to count.
+/// Saturation of the term frequency.
 pub(super) const K1: f64 = 1.2;
-/// How much the length of a document counts.
+/// Strength of the length normalisation.
 pub(super) const B: f64 = 0.75;
 
-/// How many live documents there are and how long they are together.
+/// The number of live documents and their total length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// Documents.
+    /// The number of documents.
     pub(super) documents: u64,
     /// The sum of their lengths.
     pub(super) length: u64,
 }
 
 impl Extent {
-    /// The average length; 1 where there is no document.
+    /// The average length; 1 if there are no documents.
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
     pub(super) fn average(self) -> f64 {
         if self.documents == 0 || self.length == 0 {
@@ -28,9 +27,9 @@ impl Extent {
     }
 }
 
-/// What a term says about a document that has it: the rarer, the more. Always above 0.
+/// The inverse document frequency, in the variant that is always positive: ln(1 + (N - n + 0.5) / (n + 0.5)).
 ///
-/// `frequency` is how many of the documents have it, at most all of them.
+/// `frequency` is the number of documents with the term, clamped to `documents`.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub(super) fn rarity(documents: u64, frequency: u64) -> f64 {
     let frequency = frequency.min(documents);
@@ -38,20 +37,19 @@ pub(super) fn rarity(documents: u64, frequency: u64) -> f64 {
     (without / (frequency as f64 + 0.5)).ln_1p()
 }
 
-/// The code of a length: one byte, as a segment keeps it, so that a document scores the same
-/// wherever it is.
+/// Encodes a length in one byte, as segments store it, so that a document scores the same in the tail.
 pub(super) fn length_code(length: u32) -> u8 {
     FieldNormReader::fieldnorm_to_id(length)
 }
 
-/// What each code of a length takes from a word, for one average length.
+/// The length norms of BM25 by length code, for one average length.
 #[derive(Debug)]
 pub(super) struct Norms {
     of: [f64; 256],
 }
 
 impl Norms {
-    /// Those for this average length.
+    /// Computes the norms for an average length.
     pub(super) fn new(average: f64) -> Self {
         let mut of = [0.0; 256];
         for (slot, code) in of.iter_mut().zip(0..=u8::MAX) {
@@ -60,7 +58,7 @@ impl Norms {
         Self { of }
     }
 
-    /// How far a word of this weight is from its limit in a document of this length: in (0, 1).
+    /// The saturated tf of BM25 without the factor K1 + 1, in (0, 1).
     #[inline]
     pub(super) fn share(&self, weight: u8, code: u8) -> f64 {
         let norm = self.of.get(usize::from(code)).copied().unwrap_or_default();
@@ -68,7 +66,7 @@ impl Norms {
     }
 }
 
-/// What a code of a length takes from a word.
+/// The length norm of a length code: K1 (1 - B + B length / average).
 pub(super) fn norm(code: u8, average: f64) -> f64 {
     let length = f64::from(FieldNormReader::id_to_fieldnorm(code));
     K1 * (1.0 - B + B * length / average)

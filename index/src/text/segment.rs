@@ -1,8 +1,8 @@
-//! A segment: documents that do not change any more, in one run of bytes.
+//! A segment: an immutable set of documents, in one run of bytes.
 //!
-//! Postings, dictionary and lengths are those of the search library, so that its pruning can be
-//! used; beside them lie the sequence and the words of each document. Knows nothing of which
-//! documents are gone since: `gone` does.
+//! Postings, dictionary and lengths are in the formats of the search library, so that its pruning can be
+//! used; beside them are the sequence and the terms of each document. Deleted documents are not its concern,
+//! see `deleted`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::packed::{SECTIONS, unpack};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// The files of the library in the order of the sections; sequences, offsets and words follow.
+/// The files of the library in the order of the sections; sequences, offsets and the forward index follow.
 pub(super) const FILES: [&str; SECTIONS - 3] = ["idx", "pos", "term", "fieldnorm", "fast", "store"];
 
 /// A segment in memory.
@@ -40,18 +40,18 @@ pub(super) struct Segment {
 /// A term of one segment.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// Its place among the terms of the segment.
+    /// Its ordinal in the dictionary of the segment.
     pub(super) ordinal: u32,
-    /// Where its postings lie, and how many there are.
+    /// Its postings and document frequency.
     pub(super) info: TermInfo,
 }
 
-/// The one field of the schema.
+/// The only field of the schema.
 pub(super) fn field() -> Field {
     Field::from_field_id(0)
 }
 
-/// Words with their frequencies. Places are kept beside the postings.
+/// The schema: terms with frequencies. Positions are stored in the forward index instead.
 pub(super) fn schema() -> Schema {
     let indexing = TextFieldIndexing::default()
         .set_tokenizer("raw")
@@ -62,7 +62,7 @@ pub(super) fn schema() -> Schema {
     schema.build()
 }
 
-/// The segment of a directory that holds one.
+/// Opens the segment in a directory.
 pub(super) fn inner(directory: impl Into<Box<dyn Directory>>, documents: u32) -> Result<Inner> {
     let index = Index::create(directory, schema(), IndexSettings::default())?;
     let id =
@@ -71,8 +71,8 @@ pub(super) fn inner(directory: impl Into<Box<dyn Directory>>, documents: u32) ->
 }
 
 impl Segment {
-    /// Opens a segment. Checks every byte against the checksum, and the columns against each
-    /// other; allocates nothing in proportion to what the bytes say.
+    /// Opens a segment. Checks every byte against the checksum, and the columns against each other.
+    /// Allocations do not grow with lengths claimed in the bytes.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the bytes are not a segment of this layout.
@@ -99,7 +99,7 @@ impl Segment {
         if segment.is_sound() { Ok(segment) } else { Err(unsound()) }
     }
 
-    /// Whether the columns have a row for each document, in order.
+    /// Returns `true` if the columns have a row for each document, in order.
     fn is_sound(&self) -> bool {
         let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
         let rows = |column: &OwnedBytes| column.len() / 8;
@@ -111,12 +111,12 @@ impl Segment {
             && words_of(&self.offsets).last() == Some(self.forward.len() as u64)
     }
 
-    /// The bytes it was opened from.
+    /// The bytes of the segment.
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.as_slice()
     }
 
-    /// Documents, those that are gone too.
+    /// The number of documents, deleted ones included.
     pub(super) fn documents(&self) -> u32 {
         self.documents
     }
@@ -126,7 +126,7 @@ impl Segment {
         self.length
     }
 
-    /// The reader of the library.
+    /// The segment reader of the library.
     pub(super) fn reader(&self) -> &SegmentReader {
         &self.reader
     }
@@ -136,13 +136,13 @@ impl Segment {
         &self.words
     }
 
-    /// The document that a grain has here.
+    /// The doc id of a grain.
     pub(super) fn document(&self, sequence: Sequence) -> Option<u32> {
         self.document_from(sequence, &mut 0)
     }
 
-    /// The document that a grain has here, not before `from`, which is brought to where those of later
-    /// grains are: whoever asks in ascending order pays for the way once.
+    /// The doc id of a grain at or after `from`, by galloping search. `from` is advanced to the first doc id
+    /// for later grains, so that ascending look-ups share the work.
     pub(super) fn document_from(&self, sequence: Sequence, from: &mut u32) -> Option<u32> {
         let (mut low, mut high, mut step) = (*from, self.documents, 1_u32);
         while let Some(ahead) = low.checked_add(step).filter(|ahead| *ahead < high) {
@@ -164,21 +164,21 @@ impl Segment {
         (self.sequence(low)? == sequence).then_some(low)
     }
 
-    /// The grain a document is of.
+    /// The sequence of a document.
     pub(super) fn sequence(&self, document: u32) -> Option<Sequence> {
         word(&self.sequences, document).map(Sequence::new)
     }
 
-    /// The code of the length of a document.
+    /// The length code of a document.
     #[inline]
     pub(super) fn length_code(&self, document: u32) -> u8 {
         self.lengths.fieldnorm_id(document)
     }
 
-    /// The words of a document.
+    /// The terms of a document.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if there is no such document or no words of it.
+    /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
     pub(super) fn record(&self, document: u32) -> Result<Record<'_>> {
         let read = || {
             let start = usize::try_from(word(&self.offsets, document)?).ok()?;
@@ -188,7 +188,7 @@ impl Segment {
         read().ok_or_else(unsound)
     }
 
-    /// A term, if any document ever had it.
+    /// Looks up a term, which may have deleted documents only.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
@@ -200,7 +200,7 @@ impl Segment {
         Ok(ordinal.map(|ordinal| Entry { ordinal, info }))
     }
 
-    /// The documents of a term, with weights.
+    /// The postings of a term, with weights.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if they cannot be read.
@@ -209,7 +209,7 @@ impl Segment {
         self.words.read_postings_from_terminfo(info, option).map_err(Error::text)
     }
 
-    /// The documents of a term, with weights, in blocks.
+    /// The postings of a term, with weights, in blocks.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if they cannot be read.

@@ -1,44 +1,44 @@
-//! Where the words of a text begin and end, and which of them an identifier holds together. Looks
-//! at every character a bounded number of times. Knows nothing of terms.
+//! Word breaking: the boundaries of words, and the words that an identifier joins. Reads every character a
+//! bounded number of times. Knows nothing of terms.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::chars::{Class, class, is_number};
 
-/// What a text is made of.
+/// A run of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Segment<'t> {
-    /// A word, or several that `-`, `/` and the like hold together: the span they take with the
-    /// signs between them, and in `C++` after them. [`Segments::words`] has the words.
+    /// A word, or several joined by `-`, `/` and the like: the span includes the signs between them, and
+    /// after them in `C++`. [`WordBreaker::words`] has the words.
     Words(&'t str),
     /// A run of a script that does not separate its words.
     Unspaced(&'t str),
-    /// One emoji with all that modifies it.
+    /// One emoji with its modifiers.
     Emoji(&'t str),
 }
 
-/// A word within [`Segment::Words`].
+/// A word within [`TextRun::Words`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Where it begins in the text, in bytes.
+    /// The byte offset of its start in the text.
     pub(super) start: usize,
-    /// Where it ends in the text, in bytes.
+    /// The byte offset of its end in the text.
     pub(super) end: usize,
-    /// Whether what comes before it divides more than `-`, `_` and `.` do: in `src/main.rs`,
-    /// `main.rs` is one thing and `src` another.
+    /// True if the sign before it separates more strongly than `-`, `_` and `.`: in `src/main.rs`, `main.rs`
+    /// is one unit and `src` another.
     pub(super) divided: bool,
 }
 
-/// The segments of a text in order.
+/// Iterates over the runs of a text.
 pub(super) struct Segments<'t> {
     text: &'t str,
     at: usize,
-    /// Whether an apostrophe is part of the word it stands in.
+    /// True if an apostrophe is part of the word around it.
     apostrophes: bool,
     words: Vec<Part>,
 }
 
-/// What holds two words together.
+/// A sign that joins two words.
 #[derive(Clone, Copy)]
 struct Joiner {
     len: usize,
@@ -51,17 +51,17 @@ impl<'t> Segments<'t> {
         Self { text, at: 0, apostrophes, words }
     }
 
-    /// The words of the last segment.
+    /// The words of the last run.
     pub(super) fn words(&self) -> &[Part] {
         &self.words
     }
 
-    /// The room for the words, to be used again.
+    /// Returns the buffer for reuse.
     pub(super) fn into_words(self) -> Vec<Part> {
         self.words
     }
 
-    /// The text between two positions.
+    /// The text between two byte offsets.
     pub(super) fn slice(&self, start: usize, end: usize) -> &'t str {
         self.text.get(start..end).unwrap_or_default()
     }
@@ -89,7 +89,7 @@ impl<'t> Segments<'t> {
         }
     }
 
-    /// The end of the words that begin here and are held together; `words` is set to them.
+    /// The end of the joined words that begin here; sets `words`.
     fn joined(&mut self, start: usize) -> usize {
         self.words.clear();
         let (mut at, mut divided, mut locator) = (start, false, false);
@@ -136,8 +136,8 @@ impl<'t> Segments<'t> {
         at
     }
 
-    /// What joins the word that ends here to one that begins after it. In a `locator`, an address
-    /// with `://`, more signs do.
+    /// The sign that joins the word ending here to one that begins after it. In a `locator`, a URL with
+    /// `://`, more signs join.
     fn joiner(&self, end: usize, locator: bool) -> Option<Joiner> {
         let bytes = self.text.as_bytes();
         let rest = bytes.get(end..end.saturating_add(3).min(bytes.len()))?;
@@ -149,14 +149,14 @@ impl<'t> Segments<'t> {
             [b'-' | b'_' | b'.' | b'+', ..] => (1, false),
             [b'/' | b'\\' | b'@' | b':', ..] => (1, true),
             [b'?' | b'=' | b'&' | b'%' | b'#', ..] if locator => (1, true),
-            // Hyphens of their own, U+2010 and U+2011.
+            // The Unicode hyphens U+2010 and U+2011.
             [0xe2, 0x80, 0x90 | 0x91] => (3, false),
             _ => return None,
         };
         self.is_word(end + len).then_some(Joiner { len, divides })
     }
 
-    /// Bytes of the signs that make a name of a single letter: `C++`, `F#`.
+    /// The length of the signs that belong to a one-letter name: `C++`, `F#`.
     fn suffix(&self, end: usize) -> usize {
         let bytes = self.text.as_bytes();
         let [Part { start, .. }] = *self.words else { return 0 };
@@ -171,7 +171,7 @@ impl<'t> Segments<'t> {
         if letter && !self.is_word(end + len) { len } else { 0 }
     }
 
-    /// Whether the `T` here stands between the day and the hour of a time: `2024-05-07T10:30`.
+    /// Returns `true` if the `T` here separates the date and the time: `2024-05-07T10:30`.
     fn begins_time(&self, start: usize, at: usize) -> bool {
         let hour = self.text.as_bytes().get(at + 1..at + 3);
         at == start + 2
@@ -179,7 +179,7 @@ impl<'t> Segments<'t> {
             && hour.is_some_and(|hour| hour.iter().all(u8::is_ascii_digit))
     }
 
-    /// Whether the comma here groups the digits of one number: `1,000`.
+    /// Returns `true` if the comma here groups the digits of one number: `1,000`.
     fn goes_on(&self, comma: usize, digits_since: usize) -> bool {
         let bytes = self.text.as_bytes();
         let next = bytes.get(comma + 1..comma + 4);
@@ -188,7 +188,7 @@ impl<'t> Segments<'t> {
             && !bytes.get(comma + 4).is_some_and(u8::is_ascii_alphanumeric)
     }
 
-    /// Whether a curly apostrophe stands here, within a word.
+    /// Returns `true` if there is a curly apostrophe here, within a word.
     fn is_quote(&self, at: usize, len: usize) -> bool {
         self.apostrophes && self.slice(at, at + len) == "\u{2019}" && self.is_word(at + len)
     }
@@ -217,8 +217,8 @@ impl<'t> Segments<'t> {
     }
 }
 
-/// The parts of a word that its capitals and digits show: `getUserName`, `HTTPServer`, `sha256`.
-/// None where it is one part, or changes so often that it is a code and no name.
+/// Passes the parts of a word that its capitals and digits show: `getUserName`, `HTTPServer`, `sha256`. No
+/// parts if it is one part, or changes so often that it is a code and not a name.
 pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
     const MOST: usize = 8;
     const MOST_SWITCHES: usize = 3;
@@ -231,7 +231,7 @@ pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
         let next = chars.peek().map(|(_, c)| Kind::of(*c));
         let Some(previous) = before.replace(kind) else { continue };
         let digits = (previous == Kind::Digit) != (kind == Kind::Digit);
-        // The last capital of several begins the next word: but plurals of acronyms are one.
+        // The last of several capitals begins the next word, except in plurals of acronyms (`URLs`).
         let last_capital =
             previous == Kind::Upper && next == Some(Kind::Lower) && !ends_in_s(word, at);
         let capital = kind == Kind::Upper && (previous == Kind::Lower || last_capital);
@@ -272,7 +272,7 @@ impl Kind {
     }
 }
 
-/// Whether all that follows the character here is one `s`.
+/// Returns `true` if exactly one `s` follows the character here.
 fn ends_in_s(word: &str, at: usize) -> bool {
     word.len() == at + 2 && word.ends_with('s')
 }

@@ -1,4 +1,4 @@
-//! Where words begin and end.
+//! Tests of word boundaries.
 
 use super::*;
 

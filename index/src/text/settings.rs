@@ -1,32 +1,31 @@
-//! How the text of a store is indexed. Knows nothing of texts.
+//! Settings of text analysis. Knows nothing of texts.
 
 use sha2::{Digest as _, Sha256};
 
 use super::language::Language;
 
-/// The version of the analysis. Terms of one version are not those of another: an index that was
-/// built by another has to be built again.
+/// The version of the analysis. Terms differ between versions: an index of another version must be rebuilt.
 pub const ANALYSIS_VERSION: u32 = 1;
 
-/// How the text of a namespace is indexed. Another setting gives other terms.
+/// The text analysis of a namespace. Other settings give other terms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// What its text is written in.
+    /// The language of its text.
     pub language: Language,
-    /// Whether the thoughts of a model are indexed too: `thinking_content`, and the blocks of a
-    /// message that think.
+    /// True if the reasoning of a model is indexed too: `thinking_content`, and the thinking blocks of a
+    /// message.
     pub thinking: bool,
 }
 
 impl Settings {
-    /// The settings of a language, without the thoughts of models.
+    /// The settings of a language, without the reasoning of models.
     #[must_use]
     pub fn new(language: Language) -> Self {
         Self { language, thinking: false }
     }
 
-    /// What an index is marked with that was built by these settings and this version of the
-    /// analysis: where it is another, terms may be others. Stable across releases.
+    /// Identifies the settings and the version of the analysis. An index with another fingerprint may have
+    /// other terms. Stable across releases.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let thinking = if self.thinking { "with thinking" } else { "" };

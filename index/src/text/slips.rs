@@ -1,16 +1,15 @@
-//! How many edits lie between a misspelt word and a term, counted only as far as it matters. Inserting,
-//! deleting or replacing a character is one, and so is exchanging two neighbours. Knows nothing of where
-//! terms come from.
+//! The edit distance between a fuzzy term and an indexed term, up to a limit. An edit inserts, deletes or
+//! replaces a character, or swaps two neighbours (optimal string alignment). Knows nothing of dictionaries.
 
-/// The most edits that are looked for.
+/// The greatest edit distance supported.
 pub const MOST_EDITS: u8 = 2;
 
-/// Cells of a row that can stay within so many edits: those beside the diagonal.
+/// The width of the band around the diagonal that can stay within the limit.
 const BAND: usize = 2 * MOST_EDITS as usize + 1;
-/// More edits than are looked for.
+/// Stands for any distance above the limit.
 const TOO_MANY: u8 = MOST_EDITS + 1;
 
-/// A misspelt word, to be compared with many terms.
+/// A fuzzy term, to be compared with many indexed terms.
 #[derive(Debug)]
 pub(super) struct Slip {
     chars: Vec<char>,
@@ -19,7 +18,7 @@ pub(super) struct Slip {
     most: u8,
 }
 
-/// A term, to be compared with several misspelt words.
+/// An indexed term, to be compared with several fuzzy terms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form<'t> {
     term: &'t str,
@@ -33,23 +32,23 @@ impl<'t> Form<'t> {
 }
 
 impl Slip {
-    /// A word of which terms so many edits away are meant, at most [`MOST_EDITS`].
+    /// Creates a matcher for terms within `edits` edits, at most [`MAX_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
         let (bytes, letters) = (word.len(), letters(word));
         Self { chars: word.chars().collect(), bytes, letters, most: edits.min(MOST_EDITS) }
     }
 
-    /// How many edits away a term is; `None` if that is more than are meant.
+    /// The edit distance of a term; `None` if it is above the limit.
     pub(super) fn edits(&self, form: Form<'_>) -> Option<u8> {
         let most = u32::from(self.most);
-        // A character has four bytes at most. An edit changes at most which two letters there are.
+        // A prefilter: a character has at most four bytes, and an edit changes at most two letter bits.
         let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.most)
             && (form.letters ^ self.letters).count_ones() <= 2 * most;
         is_near.then(|| self.counted(form.term)).flatten()
     }
 
-    /// The least edits between beginnings of the term and of the word, a row for each beginning of the
-    /// term. The cell at `k` of row `i` is the beginning of `i + k - MOST_EDITS` characters of the word.
+    /// The edit distances between prefixes of the term and of the word, one row for each prefix of the term.
+    /// The cell `k` of row `i` is for the prefix of `i + k - MAX_EDITS` characters of the word.
     fn counted(&self, term: &str) -> Option<u8> {
         let middle = usize::from(MOST_EDITS);
         let mut before = [TOO_MANY; BAND];
@@ -94,7 +93,7 @@ impl Slip {
     }
 }
 
-/// Which letters a term has: a bit each, some sharing one.
+/// A bitmap of the letters of a term; some letters share a bit.
 fn letters(term: &str) -> u64 {
     term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
 }

@@ -1,5 +1,5 @@
-//! What a new segment is made of: segments with what is gone from them, and tails. All are read
-//! alike: documents by grain, terms in order. Knows nothing of what is written.
+//! The sources of a merge: segments with their deleted documents, and the tail. All are read alike: documents
+//! by sequence, terms in order. Knows nothing of the output.
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use super::tail::{Posting, Tail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-/// One source.
+/// A source of a merge.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// Documents that are in no segment yet.
     Tail(Tail),
-    /// A segment, and what is gone from it.
+    /// A segment and its deleted documents.
     Segment(Arc<Segment>, Gone),
 }
 
-/// What is kept of a document beside its terms.
+/// The data of a document beside its term ordinals.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// The weights of its terms, in their order.
     pub(super) weights: Vec<u8>,
-    /// The places of its terms, as they lie in a record.
+    /// The positions of its terms, encoded as in a record.
     pub(super) places: Vec<u8>,
     /// The code of its length.
     pub(super) code: u8,
 }
 
 impl Source {
-    /// Documents are numbered below this.
+    /// The upper bound of its doc ids, exclusive.
     pub(super) fn end(&self) -> u32 {
         match self {
             Self::Tail(tail) => tail.end(),
@@ -44,7 +44,7 @@ impl Source {
         }
     }
 
-    /// At most so many terms.
+    /// The number of terms, deleted ones included.
     pub(super) fn terms(&self) -> usize {
         match self {
             Self::Tail(tail) => tail.term_count(),
@@ -52,7 +52,7 @@ impl Source {
         }
     }
 
-    /// The live documents with their grains.
+    /// The live documents with their sequences.
     pub(super) fn live(&self) -> Result<Vec<(Sequence, u32)>> {
         match self {
             Self::Tail(tail) => {
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// What is kept of a document beside its terms.
+    /// The data of a document beside its term ordinals.
     pub(super) fn kept(&self, document: u32) -> Result<Kept> {
         match self {
             Self::Tail(tail) => {
@@ -90,7 +90,7 @@ impl Source {
         }
     }
 
-    /// The terms, from the first.
+    /// A cursor over the terms, at the first.
     pub(super) fn head(&self) -> Result<Head<'_>> {
         match self {
             Self::Tail(tail) => {
@@ -107,26 +107,26 @@ impl Source {
     }
 }
 
-/// The terms of a tail with their documents.
+/// The terms of a tail, sorted, with their documents.
 type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<Posting>>)>;
 
-/// The terms of one source, one after the other.
+/// A cursor over the terms of one source.
 pub(super) enum Head<'a> {
-    /// Of a tail.
+    /// Over a tail.
     Tail(Peekable<TailTerms<'a>>),
-    /// Of a segment.
+    /// Over a segment.
     Segment {
         /// The segment.
         segment: &'a Segment,
         /// Its dictionary.
         stream: Box<TermStreamer<'a>>,
-        /// Whether the stream stands on a term.
+        /// True if the stream is at a term.
         more: bool,
     },
 }
 
 impl Head<'_> {
-    /// The term it stands on; `None` behind the last.
+    /// The current term; `None` after the last.
     pub(super) fn term(&mut self) -> Option<&[u8]> {
         match self {
             Self::Tail(terms) => terms.peek().map(|(term, _)| term.as_bytes()),
@@ -134,7 +134,7 @@ impl Head<'_> {
         }
     }
 
-    /// Goes to the next term.
+    /// Moves to the next term.
     pub(super) fn advance(&mut self) {
         match self {
             Self::Tail(terms) => {
@@ -144,7 +144,7 @@ impl Head<'_> {
         }
     }
 
-    /// Visits the documents of the term, with weights.
+    /// Visits the documents of the current term, with weights.
     pub(super) fn documents(&mut self, visit: &mut dyn FnMut(u32, u8)) -> Result<()> {
         match self {
             Self::Tail(terms) => {

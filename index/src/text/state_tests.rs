@@ -1,5 +1,4 @@
-//! Tests of states: what is erased leaves the bytes, damage is found, folds that do not fit are
-//! refused.
+//! Tests of states: erased terms leave the bytes, damage is detected, folds of another state are refused.
 
 use super::question::Occur;
 use super::segment::Segment;
@@ -8,7 +7,7 @@ use super::{MAX_TAIL, MAX_TAIL_SIZE, Manifest, Texts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::posting::Sequence;
 
-/// Whether a term is in any of the files.
+/// Returns `true` if a term is in any of the files.
 fn holds(store: &Store, term: &str) -> bool {
     store.files.values().any(|file| {
         let segment = Segment::open(file.clone()).unwrap();
@@ -168,7 +167,7 @@ fn headers_that_lie_under_a_true_checksum_are_found_without_large_allocations() 
         let mut lying = file[..file.len() - 4].to_vec();
         lying[at] ^= 0xff;
         lying.extend(crc32fast::hash(&lying).to_be_bytes());
-        // The sum of the lengths is the one thing nothing else in the file says.
+        // The sum of the lengths is the only value that no other byte of the file confirms.
         assert_eq!(Segment::open(lying).is_err(), !(16..24).contains(&at), "{at}");
     }
 }

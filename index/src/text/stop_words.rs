@@ -1,14 +1,13 @@
-//! Words that say how a question is asked and not what about: question words, auxiliaries, articles,
-//! pronouns and conjunctions. Prepositions, negations, quantities and adverbs stay: they say
-//! something, and how little is known from how common they are. Folded as the index folds, with
-//! their endings. Knows nothing of questions.
+//! Stop words: question words, auxiliaries, articles, pronouns and conjunctions. Prepositions, negations,
+//! quantities and adverbs are not stop words: they have some meaning, and their frequency already lowers
+//! their idf. The lists are normalised as in the index, but not stemmed. Knows nothing of queries.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::language::Language;
 
-/// Whether a folded word says nothing of what is looked for.
+/// Returns `true` if a normalised word is a stop word.
 pub(super) fn is_stop_word(language: Language, word: &str) -> bool {
     KNOWN.contains(&(language, word))
 }
@@ -21,7 +20,7 @@ static KNOWN: LazyLock<HashSet<(Language, &'static str)>> = LazyLock::new(|| {
     STOP_WORDS.iter().flat_map(words).collect()
 });
 
-/// Ascending by word, each once.
+/// Ascending by word, without duplicates.
 #[rustfmt::skip]
 static STOP_WORDS: [(Language, &str); 18] = [
     (Language::Arabic, "\

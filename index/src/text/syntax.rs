@@ -1,4 +1,4 @@
-//! The text of a question into its clauses. Knows nothing of grains.
+//! The parser of query texts. Knows nothing of grains.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,18 +12,18 @@ use super::language::Language;
 use super::question::{Ask, Clause, Occur};
 use super::stop_words::is_stop_word;
 
-/// Words a question may have.
+/// The most words of a query.
 pub const MAX_WORDS: usize = 1024;
 
-/// Distinct terms a question asks for: the first so many that add to the score, and at most so many
-/// under `+` and `-`.
+/// The most distinct terms of a query: of those that add to the score the first ones count, and of those
+/// under `+` and `-` more are an error.
 pub const MAX_TERMS: usize = 64;
 
-/// Tokens kept of one identifier: a word has at most eleven, so that more words than a phrase may
-/// have are still seen to be too many.
+/// The most tokens kept of one identifier. A word has at most eleven, so a phrase with too many words is
+/// still recognised.
 const MAX_TOKENS: usize = 12 * (MAX_TERMS + 1);
 
-/// The clauses of a question in the syntax of [`Question::parse`](super::Question::parse).
+/// Parses the syntax of [`FullTextQuery::parse`](super::FullTextQuery::parse).
 pub(super) fn parse(text: &str, language: Language) -> Result<Vec<Clause>> {
     let mut builder = Builder::new(language);
     let mut rest = text;
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Vec<Clause>> {
     Ok(builder.into_clauses())
 }
 
-/// The clauses of a text that is words alone.
+/// Parses a text of plain words.
 pub(super) fn words(text: &str, language: Language) -> Result<Vec<Clause>> {
     let mut builder = Builder::new(language);
     let words = builder.words_of(text)?;
@@ -59,19 +59,19 @@ struct Owned {
 }
 
 impl Unit {
-    /// What it is kept under as one: the whole of an identifier, or a word. Nothing for a run.
+    /// The token that names it as a whole: a whole identifier, or a single word. `None` for a run.
     fn name(&self) -> Option<&Owned> {
         let named = self.tokens.iter().find(|token| token.kind == Kind::Whole);
         let mut words = self.at_places();
         named.or_else(|| words.next().filter(|_| words.next().is_none()))
     }
 
-    /// The tokens of which one stands at every place.
+    /// The tokens that have positions of their own.
     fn at_places(&self) -> impl Iterator<Item = &Owned> {
         self.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Lone))
     }
 
-    /// As something that is there or is not: its words side by side, or what names it.
+    /// The clause for a required or excluded item: its words side by side, or the whole of an identifier.
     fn strictly(&self) -> Option<Ask> {
         match (self.at_places().count(), self.name()) {
             (1, Some(Owned { kind: Kind::Whole, term, .. })) => Some(Ask::Word(vec![term.clone()])),
@@ -83,8 +83,8 @@ impl Unit {
         matches!(&*self.tokens, [only] if is_stop_word(language, &only.plain))
     }
 
-    /// As something that adds to the score: every term says a little. A digit or letter of a word does
-    /// not: `B12` would be answered by whatever has a 12.
+    /// The clause for an item that adds to the score, with all its terms. Single digits or letters that are
+    /// parts of a word are left out: `B12` would match anything with a 12.
     fn loosely(&self) -> Ask {
         if let [Owned { kind: Kind::Lone, term, .. }] = &*self.tokens {
             return Ask::Prefix(term.clone());
@@ -99,7 +99,7 @@ impl Unit {
     }
 }
 
-/// Tokens side by side: one of them is a word, and a lone character begins one.
+/// Tokens side by side: one token is a word; a lone character is a prefix.
 fn strictly<'a>(tokens: impl Iterator<Item = &'a Owned>) -> Option<Ask> {
     let tokens: Vec<&Owned> = tokens.collect();
     let first = tokens.first()?;
@@ -113,19 +113,19 @@ fn strictly<'a>(tokens: impl Iterator<Item = &'a Owned>) -> Option<Ask> {
     })
 }
 
-/// The clauses so far.
+/// Collects the clauses of a query.
 struct Builder {
     language: Language,
     analyser: Analyser,
     clauses: Vec<Clause>,
-    /// Stop words, in case nothing else remains.
+    /// Stop words, used if no other clause remains.
     stopped: Vec<Clause>,
     words: usize,
-    /// Terms of words that add to the score.
+    /// The terms of words that add to the score.
     words_seen: HashSet<Box<str>>,
-    /// How many terms add to the score, in all.
+    /// The number of terms that add to the score.
     loose: usize,
-    /// Terms under `+` and `-`.
+    /// The number of terms under `+` and `-`.
     strict: usize,
 }
 
@@ -177,8 +177,8 @@ impl Builder {
         }
     }
 
-    /// Terms are kept without their endings: where what was typed has one, the term without it is what
-    /// its words begin with, and where it reaches into one, they are kept under what is before it.
+    /// Builds a prefix clause. Terms are stored without suffixes: if the typed word has one, its stem is the
+    /// prefix; if it ends within a suffix, the terms of the completed words are added.
     fn begin(&mut self, name: &Owned) -> Ask {
         let stem = name.plain.starts_with(&*name.term);
         let prefix = if stem { name.term.clone() } else { name.plain.clone() };
@@ -206,7 +206,7 @@ impl Builder {
         self.add(occur, unit.loosely())
     }
 
-    /// Adds a clause, unless it is there.
+    /// Adds a clause, unless it is a duplicate.
     fn add(&mut self, occur: Occur, ask: Ask) -> Result<()> {
         if matches!(&ask, Ask::Phrase(terms) if terms.len() > MAX_TERMS) {
             return Err(Error::limit(format!("a phrase has at most {MAX_TERMS} words")));
@@ -228,7 +228,7 @@ impl Builder {
         Ok(())
     }
 
-    /// What of a clause is still asked for: of words, the terms that no word before asked for.
+    /// The part of a clause that is within the limit; of words, without the terms of earlier words.
     fn within_limit(&mut self, ask: Ask) -> Option<Ask> {
         let Self { words_seen, loose, .. } = self;
         let mut fits = |terms: usize| {
@@ -279,7 +279,7 @@ fn owned(token: &Token<'_>) -> Owned {
     Owned { term, plain, kind: token.kind, place: token.place }
 }
 
-/// So few edits that something of a short word remains.
+/// Limits the edits so that something of a short word remains.
 fn fuzzy(name: &Owned, edits: u8) -> Option<Ask> {
     let most = match name.term.chars().count() {
         0..=2 => 0,

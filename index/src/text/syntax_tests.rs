@@ -1,12 +1,12 @@
-//! Questions and what is asked by them.
+//! Tests of query parsing.
 
 use proptest::prelude::*;
 
 use super::super::question::Question;
 use super::*;
 
-/// The clauses in a shape to be read: terms of a word with `|` between, phrases in quotes with the
-/// distances after `@`.
+/// The clauses in readable form: terms of a word joined by `|`, phrases in quotes with relative positions
+/// after `@`.
 fn shown(clauses: &[Clause]) -> String {
     let clause = |clause: &Clause| {
         let sign = match clause.occur {

@@ -1,7 +1,7 @@
-//! Documents that are in no segment yet, with an inverted index of their own.
+//! The tail of the full text: documents that are in no segment yet, with an inverted index of their own.
 //!
-//! Cheap to clone: what a reader holds stays as it is while documents come and go. Up to some
-//! thousands of documents, after which they are to be folded into a segment.
+//! Cheap to clone: a reader's copy does not change while documents are added and removed. Meant for up to
+//! some thousands of documents, which are then folded into a segment.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::posting::Sequence;
 /// The documents and their postings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
-    /// Of each term its documents, ascending by slot. Looked up for every word of every grain that
-    /// comes, put in order only when the tail is folded.
+    /// The documents of each term, ascending by slot. Hashed, as it is looked up for every term of every new
+    /// grain; sorted only by a fold.
     terms: imbl::HashMap<Arc<str>, Arc<Vec<Posting>>>,
-    /// Which slot a grain has.
+    /// The slot of each grain.
     slots: imbl::OrdMap<Sequence, u32>,
-    /// The documents by slot; a slot whose grain went stays empty.
+    /// The documents by slot; the slot of a removed grain stays empty.
     entries: imbl::Vector<Option<Entry>>,
-    /// The codes of their lengths, by slot.
+    /// The length codes, by slot.
     lengths: Arc<Vec<u8>>,
     /// The sum of their lengths.
     length: u64,
-    /// Their words and places.
+    /// The number of terms and positions.
     size: u64,
 }
 
@@ -32,36 +32,36 @@ pub(super) struct Tail {
 pub(super) struct Entry {
     /// The grain.
     pub(super) sequence: Sequence,
-    /// Its words.
+    /// Its terms.
     pub(super) joined: Arc<Joined>,
 }
 
-/// A document that has a term, and how often.
+/// A posting: a document with a term, and the term's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
-    /// The slot of the document.
+    /// The slot of the document, which is its doc id.
     pub(super) slot: u32,
     /// The weight of the term in it.
     pub(super) weight: u8,
 }
 
 impl Tail {
-    /// Documents and the sum of their lengths.
+    /// The number of documents and their total length.
     pub(super) fn extent(&self) -> Extent {
         Extent { documents: self.slots.len() as u64, length: self.length }
     }
 
-    /// Words and places of its documents: what its memory grows with.
+    /// The number of terms and positions, to which its memory is proportional.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
 
-    /// Slots are below this.
+    /// The upper bound of slots, exclusive.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Sets the words of a grain.
+    /// Sets the terms of a grain.
     pub(super) fn set(&mut self, sequence: Sequence, joined: Arc<Joined>) {
         let old = self.slots.get(&sequence).copied();
         let slot = old.unwrap_or_else(|| self.end());
@@ -85,7 +85,7 @@ impl Tail {
         self.slots.insert(sequence, slot);
     }
 
-    /// Removes a grain. Returns whether it was there.
+    /// Removes a grain. Returns `true` if it was there.
     pub(super) fn remove(&mut self, sequence: Sequence) -> bool {
         let Some(slot) = self.slots.remove(&sequence) else { return false };
         let at = usize::try_from(slot).unwrap_or(usize::MAX);
@@ -100,7 +100,7 @@ impl Tail {
         true
     }
 
-    /// The words of a grain.
+    /// The document of a grain, with its slot.
     pub(super) fn get(&self, sequence: Sequence) -> Option<(u32, &Entry)> {
         let slot = *self.slots.get(&sequence)?;
         Some((slot, self.entry(slot)?))
@@ -111,7 +111,7 @@ impl Tail {
         self.entries.get(usize::try_from(slot).ok()?)?.as_ref()
     }
 
-    /// The codes of the lengths, by slot.
+    /// The length codes, by slot.
     pub(super) fn lengths(&self) -> &[u8] {
         &self.lengths
     }
@@ -121,22 +121,22 @@ impl Tail {
         (0_u32..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
-    /// A term with its documents, ascending by slot.
+    /// The postings of a term, ascending by slot.
     pub(super) fn term(&self, term: &str) -> Option<(&Arc<str>, &Arc<Vec<Posting>>)> {
         self.terms.get_key_value(term)
     }
 
-    /// How many terms there are.
+    /// The number of terms.
     pub(super) fn term_count(&self) -> usize {
         self.terms.len()
     }
 
-    /// The terms with their documents, in no order.
+    /// The terms with their postings, unordered.
     pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<Posting>>)> {
         self.terms.iter()
     }
 
-    /// Replaces the words of a slot; both lists ascend by term.
+    /// Replaces the terms of a slot; both lists ascend by term.
     fn change(&mut self, slot: u32, old: &[Share], new: &[Share]) {
         let mut old = old.iter().peekable();
         for share in new {
@@ -167,7 +167,7 @@ impl Tail {
         }
     }
 
-    /// Takes a term out of a slot.
+    /// Removes a term from a slot.
     fn take(&mut self, term: &str, slot: u32) {
         let Some(postings) = self.terms.get_mut(term) else { return };
         let postings = Arc::make_mut(postings);

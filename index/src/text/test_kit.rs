@@ -1,4 +1,4 @@
-//! For tests: documents and questions from lists, and a store whose answers are computed by
+//! Helpers of the tests: documents and queries from lists, and a store whose expected hits are computed by
 //! reading every live document.
 
 use std::cmp::Ordering;
@@ -31,12 +31,12 @@ pub(super) fn word(term: &str) -> Ask {
     Ask::Word(vec![term.into()])
 }
 
-/// A question any of whose words will do.
+/// A query of which any word matches.
 pub(super) fn any(terms: &[&str]) -> Question {
     terms.iter().map(|term| clause(Occur::Should, word(term))).collect()
 }
 
-/// The address of a grain: in no order its sequence has.
+/// The address of a grain: in another order than the sequences.
 pub(super) fn address(sequence: u64) -> [u8; 32] {
     let mut bytes = [0; 32];
     let mixed = (sequence + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -53,7 +53,7 @@ pub(super) struct Change {
     pub(super) erase: bool,
 }
 
-/// A full text with its log, its files, and the truth beside it.
+/// A full text with its log, its files, and the live documents as a model.
 pub(super) struct Store {
     pub(super) texts: Texts,
     pub(super) live: BTreeMap<u64, Joined>,
@@ -107,7 +107,7 @@ impl Store {
         self.manifest = Some(saving.manifest);
     }
 
-    /// Opens what was saved last, and sets again what came after it.
+    /// Opens the last saved state, and replays the changes since.
     pub(super) fn reopen(&mut self) {
         let Some(manifest) = &self.manifest else { return };
         let manifest = Manifest::decode(manifest).unwrap();
@@ -118,7 +118,7 @@ impl Store {
         }
     }
 
-    /// The answers of the full text, all that the filter lets through.
+    /// The hits of the full text that pass the filter.
     pub(super) fn ask(
         &self,
         question: &Question,
@@ -135,7 +135,7 @@ impl Store {
         self.texts.ask(question).unwrap().search(limit, after, &mut judge).unwrap()
     }
 
-    /// Holds all answers to a question against those of reading everything.
+    /// Compares all hits of a query with those of the model.
     pub(super) fn check(&self, question: &Question) {
         let truth = self.truth(question);
         assert_eq!(bits(&self.ask(question, usize::MAX, None, |_| true)), bits(&truth));
@@ -168,7 +168,7 @@ impl Store {
         }
     }
 
-    /// Holds pages of answers against all of them.
+    /// Compares pages of hits with all hits.
     pub(super) fn check_pages(&self, question: &Question, limit: usize) {
         let truth = self.truth(question);
         let (mut pages, mut after) = (Vec::new(), None);
@@ -181,7 +181,7 @@ impl Store {
         assert_eq!(bits(&pages), bits(&truth));
     }
 
-    /// All answers, by reading everything.
+    /// All hits, by reading every document.
     pub(super) fn truth(&self, question: &Question) -> Vec<Hit> {
         let length = self.live.values().map(|joined| u64::from(joined.length())).sum();
         let extent = Extent { documents: self.live.len() as u64, length };
@@ -313,7 +313,7 @@ impl Naive {
     }
 }
 
-/// What two lists of answers have to have in common.
+/// The sequence and the bits of the score of each hit, for comparison.
 pub(super) fn bits(hits: &[Hit]) -> Vec<(u64, u64)> {
     hits.iter().map(|hit| (hit.sequence.get(), hit.score.to_bits())).collect()
 }

@@ -1,8 +1,8 @@
-//! The full text of a store: segments and a tail, searched as one.
+//! The inverted index of a store's full text: segments and a tail, searched as one.
 //!
-//! A value is a snapshot: clones are cheap, and what is changed in one is not seen in another. The
-//! writer keeps one, changes it with every commit and gives clones to readers. Answers depend on
-//! the live documents alone, not on how they lie in segments and tail.
+//! A value is a snapshot: clones are cheap, and a change to one is not seen in another. The writer keeps one,
+//! changes it with every commit and gives clones to readers. Results depend on the live documents alone, not
+//! on their distribution over segments and tail.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,53 +18,53 @@ use super::tail::Tail;
 use crate::error::Result;
 use crate::posting::Sequence;
 
-/// The full text: documents by grain, and what questions find among them.
+/// The full text of a store: documents by grain, and queries on them.
 #[derive(Clone)]
 pub struct Texts {
     pub(super) tail: Tail,
     pub(super) segments: Vec<Kept>,
-    /// What analysed the documents: the version of the analysis and its settings.
+    /// The fingerprint of the analysis: its version and settings.
     pub(super) analysis: u64,
     /// The number of the next segment.
     pub(super) next: u32,
-    /// The grains erased since the last fold was started: they may be in what it writes.
+    /// The grains erased since the last fold was started: its output may contain them.
     pub(super) erased: imbl::OrdSet<Sequence>,
-    /// Where in the log the segments stand, in the words of whoever keeps it.
+    /// The log position of the segments, opaque to this crate.
     pub(super) stamp: Arc<[u8]>,
-    /// The library wants one to compile a question; there is nothing in it.
+    /// An empty searcher, which the library needs to compile a query.
     searcher: Searcher,
 }
 
-/// A segment that is searched.
+/// A segment of the index.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
-    /// Its number: its name.
+    /// Its number, which names its file.
     pub(super) number: u32,
     /// Its documents.
     pub(super) segment: Arc<Segment>,
-    /// Those that are gone.
+    /// Its deleted documents.
     pub(super) gone: Gone,
 }
 
-/// How much there is.
+/// The size of a full text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStats {
-    /// Live documents: grains that can be found by a word.
+    /// The number of live documents: grains with at least one term.
     pub documents: u64,
-    /// Segments.
+    /// The number of segments.
     pub segments: usize,
-    /// Bytes of the segments: in memory, and as files.
+    /// The bytes of the segments, the same in memory and as files.
     pub bytes: u64,
-    /// Documents that are gone and still take room in segments.
+    /// The number of deleted documents still in segments.
     pub gone: u64,
-    /// Documents in no segment yet.
+    /// The number of documents in the tail.
     pub tail: u64,
-    /// Words and places of those documents.
+    /// The number of their terms and positions.
     pub tail_size: u64,
 }
 
 impl Texts {
-    /// No documents. `analysis` stands for the version and the settings of what analyses them.
+    /// An empty index. `analysis` is the fingerprint of the analyser's version and settings.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the search library does not start.
@@ -82,13 +82,13 @@ impl Texts {
         })
     }
 
-    /// Whether a grain can be found by any word.
+    /// Returns `true` if a grain has at least one term.
     #[must_use]
     pub fn contains(&self, sequence: Sequence) -> bool {
         self.parts().any(|part| part.document(sequence).is_some())
     }
 
-    /// Sets the words of a grain, or removes it. A grain without words is not kept.
+    /// Sets the terms of a grain, or removes it. A grain without terms is not stored.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
@@ -103,8 +103,8 @@ impl Texts {
         Ok(())
     }
 
-    /// Removes a grain so that the next fold writes its segment anew without it. Also where it has
-    /// been removed, or replaced by newer words, before.
+    /// Removes a grain so that the next fold rewrites its segment without it, even if the grain was removed
+    /// or replaced before.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
@@ -115,7 +115,7 @@ impl Texts {
         Ok(())
     }
 
-    /// How much there is.
+    /// The size of the index.
     #[must_use]
     pub fn stats(&self) -> TextStats {
         let segments = self.segments.iter();
@@ -139,7 +139,7 @@ impl Texts {
         &self.searcher
     }
 
-    /// The live documents.
+    /// The number of live documents and their total length.
     pub(super) fn extent(&self) -> Extent {
         let mut extent = self.tail.extent();
         for kept in &self.segments {

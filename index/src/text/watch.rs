@@ -1,20 +1,20 @@
-//! Looks now and then whether work is still wanted. Knows nothing of clocks: who asks says when to stop.
+//! Cancellation of long work. Knows no clocks: the caller decides when to stop.
 
 use std::cell::Cell;
 
 use crate::error::{Error, Result};
 
-/// Steps between two looks: some hundred words compared, or postings counted.
+/// Steps between two polls: some hundred terms compared, or postings read.
 const EVERY: usize = 512;
 
-/// Counts the steps of a piece of work, and ends it once who asked for it says so.
+/// Counts the steps of a task, and ends it once the caller's `stop` returns true.
 pub(super) struct Watch<'s> {
     stop: Box<dyn Fn() -> bool + 's>,
     left: Cell<usize>,
 }
 
 impl<'s> Watch<'s> {
-    /// Work that ends early once this says so.
+    /// Ends the task early once `stop` returns true.
     pub(super) fn new(stop: impl Fn() -> bool + 's) -> Self {
         Self { stop: Box::new(stop), left: Cell::new(0) }
     }
@@ -22,7 +22,7 @@ impl<'s> Watch<'s> {
     /// Counts steps.
     ///
     /// # Errors
-    /// `ERR_TIMEOUT` where the work is to end.
+    /// `ERR_TIMEOUT` once `stop` has returned true.
     #[inline]
     pub(super) fn step(&self, count: usize) -> Result<()> {
         match self.left.get().checked_sub(count) {

@@ -1,5 +1,4 @@
-//! Tests of work that is given up: it ends with the first look that says so, and few looks are needed
-//! where there is little to do.
+//! Tests of cancellation: work ends at the first poll that says so, and little work polls rarely.
 
 use super::super::Hit;
 use super::super::question::{Ask, Occur, Question};
@@ -7,8 +6,7 @@ use super::super::test_kit::*;
 use crate::error::Error;
 use crate::posting::Sequence;
 
-/// Answers to a question, given up after the full text has looked so often whether to go on; how often
-/// it looked if it never has to give up.
+/// Runs a query that is cancelled at the poll after `after` others. Also returns the number of polls made.
 fn given_up(store: &Store, question: &Question, after: usize) -> (Result<Vec<Hit>, Error>, usize) {
     let looks = std::cell::Cell::new(0);
     let stop = || {
@@ -73,6 +71,6 @@ fn a_phrase_is_looked_for_around_its_rarest_word() {
     let asked = [vec!["x"; 40], vec!["y"]].concat();
     let (hits, looks) = looks_for(&text, &asked);
     assert_eq!(hits, 0);
-    // Each text has 3,000 places to be read, and one to be looked around.
+    // Each text has 3,000 positions to read, and one to check the neighbours of.
     assert!(looks <= 20 * 3_200 / 512 + 20, "{looks}");
 }

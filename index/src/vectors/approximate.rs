@@ -1,4 +1,4 @@
-//! What a search that may miss something has to offer. Knows nothing of how it is done.
+//! The interface of an approximate index. Knows nothing of its implementation.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use std::sync::atomic::AtomicBool;
 use super::code::Probe;
 use super::rows::Rows;
 
-/// Which rows may be answered.
+/// Returns `true` for rows that may be in the result.
 pub(crate) type Allow<'a> = &'a dyn Fn(u32) -> bool;
 
-/// A cache that finds most of the nearest rows without looking at all.
+/// A cache that finds most of the nearest rows without reading all.
 ///
-/// It never decides: whoever asks compares the numbers of what was found, and asks about each grain.
+/// It never decides: the caller compares the full numbers of the rows found, and filters each grain.
 pub(crate) trait Approximate: Debug + Send + Sync {
-    /// Rows from 0 to here are known, but for the holes.
+    /// The upper bound, exclusive, of the rows it covers, except for the holes.
     fn covers(&self) -> u32;
 
     /// Rows below `covers` that a search does not find, ascending.
     fn holes(&self) -> &[u32];
 
-    /// About the `width` nearest rows that are allowed, nearest first. A greater width misses less
-    /// and takes longer.
+    /// Searches for about the `width` nearest allowed rows, nearest first. `width` is the parameter ef: a
+    /// greater one misses less and takes longer.
     fn search(
         &self,
         rows: &Rows,
@@ -30,33 +30,33 @@ pub(crate) trait Approximate: Debug + Send + Sync {
         allow: Option<Allow<'_>>,
     ) -> Vec<u32>;
 
-    /// The same with all of these rows; none where it was stopped.
+    /// Extends the graph by the rows it does not have; `None` if it was stopped.
     fn extended(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Arc<dyn Approximate>>;
 
-    /// As bytes, without its dead rows.
+    /// Encodes the graph, without its dead rows.
     fn to_bytes(&self, rows: &Rows) -> Vec<u8>;
 
-    /// Whether every live row can be reached.
+    /// Checks that every live row can be reached.
     fn audit(&self, rows: &Rows) -> Audit;
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     fn bytes(&self) -> usize;
 }
 
-/// What background work may take.
+/// The resources of background work.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort<'e> {
-    /// Threads that build, 1 at least.
+    /// The number of threads, at least 1.
     pub threads: usize,
-    /// Work ends soon after this is set, without a result.
+    /// Set by the host to stop the work, which then soon ends without a result.
     pub stop: &'e AtomicBool,
 }
 
-/// What an audit of a graph found.
+/// The result of an audit of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Audit {
-    /// Live rows of the graph.
+    /// The number of live rows in the graph.
     pub rows: usize,
-    /// Those of them that no path from the entry reaches.
+    /// The number of those that no path from the entry point reaches.
     pub orphans: usize,
 }

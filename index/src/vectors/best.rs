@@ -1,4 +1,4 @@
-//! The best grains so far, each asked about before it is kept. Knows nothing of vectors.
+//! The best grains so far; each is filtered before it is kept. Knows nothing of vectors.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,8 +8,9 @@ use crate::posting::Sequence;
 use super::near::Near;
 use super::rows::Key;
 
-/// Says whether a grain may be seen: its address, by which equal scores are put in order, or none.
-/// It is asked once a grain while a search keeps it in mind, and before any grain is answered.
+/// Returns the address of a grain that may be in the result, by which equal scores are ordered, or `None` to
+/// reject it. Called once for each grain as long as the search remembers it, and always before the grain is
+/// in the result.
 pub type Judge<'j, E> = &'j mut dyn FnMut(Sequence) -> Result<Option<[u8; 32]>, E>;
 
 /// Greater scores first, then ascending addresses.
@@ -20,7 +21,7 @@ pub(crate) struct Best<'j, E> {
     limit: usize,
     judge: Judge<'j, E>,
     kept: BTreeMap<Place, Near>,
-    /// Where a grain is kept; none, where it was refused.
+    /// The position of each grain seen; `None` if it was rejected.
     known: HashMap<Sequence, Option<Place>>,
 }
 
@@ -29,7 +30,7 @@ impl<'j, E> Best<'j, E> {
         Self { limit, judge, kept: BTreeMap::new(), known: HashMap::new() }
     }
 
-    /// The least score that can still change the answer; none while anything can.
+    /// The least score that can still change the result; `None` while any can.
     pub(crate) fn floor(&self) -> Option<f32> {
         if self.kept.len() < self.limit {
             return None;
@@ -37,12 +38,12 @@ impl<'j, E> Best<'j, E> {
         Some(self.kept.last_key_value().map_or(f32::INFINITY, |((Reverse(least), _), _)| least.0))
     }
 
-    /// Whether as many grains are kept as were asked for.
+    /// Returns `true` if `limit` grains are kept.
     pub(crate) fn is_full(&self) -> bool {
         self.kept.len() >= self.limit
     }
 
-    /// Takes a row into account.
+    /// Offers a row.
     pub(crate) fn offer(&mut self, key: Key, score: f32) -> Result<(), E> {
         if self.floor().is_some_and(|floor| score < floor) {
             return Ok(());
@@ -69,7 +70,7 @@ impl<'j, E> Best<'j, E> {
         Ok(())
     }
 
-    /// A grain that is kept has another part: the nearer one counts, then the earlier one.
+    /// Considers another part of a grain that is kept: the nearer part counts, then the earlier one.
     fn improve(&mut self, place: Place, near: Near) {
         let better =
             |kept: &Near| (near.score, Reverse(near.chunk)) > (kept.score, Reverse(kept.chunk));
@@ -81,7 +82,7 @@ impl<'j, E> Best<'j, E> {
         }
     }
 
-    /// The answer, best first.
+    /// The result, best first.
     pub(crate) fn into_near(self) -> Vec<Near> {
         self.kept.into_values().collect()
     }

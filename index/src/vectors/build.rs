@@ -1,8 +1,8 @@
-//! How rows get into a graph: in batches that first only look, all at once, then link. Knows
-//! nothing of queries.
+//! Insertion into a graph, in batches: first all rows of a batch search for their neighbours, then links are
+//! set. Knows nothing of queries.
 //!
-//! No row of a batch sees what another one changes, so that threads need no locks and their number
-//! changes nothing. Rows of one batch are compared with each other directly.
+//! No row of a batch sees the changes of another, so threads need no locks, and their number does not change
+//! the graph. Rows of one batch are compared with each other directly.
 
 use std::sync::atomic::Ordering;
 
@@ -12,22 +12,22 @@ use super::graph::{self, Graph, LINKS, ROOM, UPPER_LINKS, UPPER_ROOM};
 use super::layer::{Layer, Met};
 use super::rows::Rows;
 
-/// Nodes a row that is added keeps in mind when it looks for its neighbours.
+/// The ef of insertion: nodes kept in mind while a new row searches for its neighbours.
 const WIDTH: usize = 96;
-/// Rows of a batch, at least and at most; between, a part of those that are in.
+/// The least and the most rows of a batch; in between it is one row for each `BATCH_DIVISOR` in the graph.
 const BATCH_LEAST: usize = 64;
 const BATCH_MOST: usize = 512;
 const BATCH_PART: usize = 8;
-/// Rounds of linking what cannot be reached.
+/// The most rounds of linking unreachable rows.
 const MENDS: usize = 4;
 
-/// A row that is added, and its neighbours in each of its layers, the bottom first.
+/// A new row, with its neighbours in each of its layers, the bottom first.
 struct Placed {
     row: u32,
     neighbours: Vec<Vec<u32>>,
 }
 
-/// A link back from a neighbour.
+/// A link from a neighbour back to a new row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Back {
     level: usize,
@@ -35,7 +35,7 @@ struct Back {
     row: u32,
 }
 
-/// Adds rows; none where it was stopped, and the graph is of no use then.
+/// Adds rows. `None` if it was stopped; the graph is then unusable.
 pub(crate) fn extend(
     graph: &mut Graph,
     rows: &Rows,
@@ -56,7 +56,7 @@ pub(crate) fn extend(
     Some(())
 }
 
-/// Links rows nothing leads to: from the nearest that has room, or else from the very nearest.
+/// Links unreachable rows: from the nearest node with room, else from the nearest node.
 pub(crate) fn mend(graph: &mut Graph, rows: &Rows) {
     for _ in 0..MENDS {
         let orphans = graph.orphans(rows);
@@ -83,7 +83,7 @@ pub(crate) fn mend(graph: &mut Graph, rows: &Rows) {
     }
 }
 
-/// Finds the neighbours of a row in the graph as it is and in its batch.
+/// Searches for the neighbours of a row, in the graph as it is and in the batch.
 fn look(graph: &Graph, rows: &Rows, batch: &[u32], row: u32) -> Placed {
     let probe = probe_of(graph, rows, row);
     let level = graph::level(row);
@@ -115,7 +115,7 @@ fn look(graph: &Graph, rows: &Rows, batch: &[u32], row: u32) -> Placed {
     Placed { row, neighbours }
 }
 
-/// Puts the rows of a batch in, and links their neighbours back to them.
+/// Inserts the rows of a batch, and links their neighbours back to them.
 fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
     let mut back = Vec::new();
     for Placed { row, neighbours } in placed {
@@ -150,7 +150,7 @@ fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
     }
 }
 
-/// The links of a node with those that lead back: thinned out where there is no room for all.
+/// The links of a node with the back links; pruned if there is no room for all.
 fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
     let Some(first) = list.first() else { return Vec::new() };
     let Some(layer) = graph.layers.get(first.level) else { return Vec::new() };
@@ -177,8 +177,9 @@ fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
     kept.into_iter().filter_map(|row| layer.node(row)).collect()
 }
 
-/// Of rows, nearest first, those that are nearer to the middle than to any one taken before: links
-/// in all directions lead further than links into the same crowd.
+/// Selects neighbours by the heuristic of the HNSW paper: of rows ordered nearest first, it takes those
+/// nearer to the centre than to any row taken before. Links in all directions lead further than links into
+/// one cluster.
 pub(crate) fn diverse(graph: &Graph, rows: &Rows, near: &[Met], limit: usize) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(limit);
     for met in near {
@@ -193,12 +194,12 @@ pub(crate) fn diverse(graph: &Graph, rows: &Rows, near: &[Met], limit: usize) ->
     taken
 }
 
-/// Links and room of a layer.
+/// The degree after pruning and the maximum degree of a layer.
 pub(crate) fn limits(level: usize) -> (usize, usize) {
     if level == 0 { (LINKS, ROOM) } else { (UPPER_LINKS, UPPER_ROOM) }
 }
 
-/// How near two rows are.
+/// The estimated similarity of two rows.
 pub(crate) fn between(graph: &Graph, rows: &Rows, a: u32, b: u32) -> f32 {
     code::between(rows.space().metric(), rows.codes(a), rows.codes(b), graph.reach)
 }
@@ -208,7 +209,7 @@ fn probe_of(graph: &Graph, rows: &Rows, row: u32) -> Probe {
     Probe::row(rows.space().metric(), codes, head, graph.reach)
 }
 
-/// The results of `run` in the order of the items.
+/// Runs a function on all items; results are in the order of the items.
 fn parallel<T: Sync, R: Send>(items: &[T], threads: usize, run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let share = items.len().div_ceil(threads.max(1)).max(1);
     if share >= items.len() {

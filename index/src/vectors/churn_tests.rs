@@ -1,6 +1,6 @@
-//! Half of many vectors deleted and replaced: the graph stays as good as a new one. Takes a minute
-//! in release, so it runs only when asked for: `cargo test --release -p grainstore-index churn --
-//! --ignored --nocapture`.
+//! Half of many vectors are deleted and replaced: the graph stays as good as a new one. Takes a minute in
+//! release, so it runs only on request: `cargo test --release -p grainstore-index churn -- --ignored
+//! --nocapture`.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,8 @@
-//! Vectors as bytes: eight bits a number, with what is lost by that known. Knows nothing of rows
-//! or graphs.
+//! Scalar quantisation: vectors as eight bits a number, with a known error. Knows nothing of rows or graphs.
 //!
-//! A vector `x` is kept as `scale * code`, each code in -127..=127, and the length of
-//! `x - scale * code` beside it. What is looked for is coded in 13 bits. The inner product of the
-//! codes is exact in `i32` (4,095 * 127 * 4,096 < 2^31), so that the true one is known within a
-//! bound: see [`Probe::most`].
+//! A vector `x` is stored as `scale * code`, each code in -127..=127, with the length of `x - scale * code`
+//! beside it. Queries are coded in 13 bits. The inner product of the codes is exact in `i32` (4,095 * 127 *
+//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::upper_bound`].
 
 use super::space::{Metric, Space, Vector};
 
@@ -12,20 +10,20 @@ use super::space::{Metric, Space, Vector};
 const LANES: usize = 32;
 const ROW_LIMIT: f64 = 127.0;
 const PROBE_LIMIT: f64 = 4095.0;
-/// More than the rounding of `f32` takes from what a head keeps, relative to the lengths.
+/// An upper bound on what rounding to `f32` changes in a header, relative to the lengths.
 const SLACK: f64 = 1e-6;
 
-/// What is kept beside the codes of a row.
+/// The values stored beside the codes of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
     pub(crate) scale: f32,
-    /// Length of the difference between the vector and its codes, rounded up.
+    /// The length of the difference between the vector and its codes, rounded up.
     pub(crate) lost: f32,
-    /// Square of the length of what was coded: 1 where angles are compared.
+    /// The squared length of the coded vector: 1 for cosine.
     pub(crate) square: f32,
 }
 
-/// Codes a row of this many numbers takes.
+/// The number of codes in a row of this dimension.
 pub(crate) fn stride(dimension: usize) -> usize {
     dimension.next_multiple_of(LANES)
 }
@@ -45,7 +43,7 @@ pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> He
     Head { scale, lost: up(lost), square }
 }
 
-/// What rows are compared with: a query, or a row that looks for its neighbours.
+/// The vector rows are compared with: a query, or a row that searches for its neighbours.
 #[derive(Debug)]
 pub(crate) struct Probe {
     codes: Box<[i16]>,
@@ -56,16 +54,16 @@ pub(crate) struct Probe {
     side: Side,
 }
 
-/// Who asks.
+/// The kind of a probe.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Query,
-    /// A row, with the length it has beyond its own numbers (see [`beyond`]).
+    /// A row, with its coordinate in the extra dimension (see [`extra_dimension`]).
     Row(f32),
 }
 
 impl Probe {
-    /// That of what is looked for.
+    /// The probe of a query.
     pub(crate) fn query(space: &Space, vector: &Vector) -> Self {
         let metric = space.metric();
         let unit = unit(metric, vector);
@@ -79,7 +77,7 @@ impl Probe {
         Self { codes: codes.into(), metric, scale, lost, length, side: Side::Query }
     }
 
-    /// That of a row. `reach` is the square of the greatest length, for inner products alone.
+    /// The probe of a row. `reach` is the greatest squared length, used for inner products only.
     pub(crate) fn row(metric: Metric, codes: &[i8], head: &Head, reach: f32) -> Self {
         let codes = codes.iter().map(|code| i16::from(*code)).collect();
         let (scale, lost) = (f64::from(head.scale), f64::from(head.lost));
@@ -87,9 +85,9 @@ impl Probe {
         Self { codes, metric, scale, lost, length, side: Side::Row(beyond(head, reach)) }
     }
 
-    /// How near a row is, about: greater is nearer. Half the negative square of the distance for
-    /// L2, and for inner products among rows, whose vectors are thought one dimension longer, so
-    /// that all have one length and the nearest by angle has the greatest product.
+    /// Estimates the similarity of a row; greater is nearer. For L2 it is minus half the squared distance.
+    /// For inner products between rows, vectors are extended by one dimension that gives all the same length,
+    /// so that the nearest by angle has the greatest product.
     pub(crate) fn about(&self, codes: &[i8], head: &Head, reach: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
         let product =
@@ -105,7 +103,7 @@ impl Probe {
         }
     }
 
-    /// The greatest rank a row may have: its true rank is never above.
+    /// An upper bound on the true similarity of a row.
     ///
     /// With `q = a + e` and `x = b + d`, where a and b are what the codes say:
     /// `q.x = a.b + e.b + q.d`, so `|q.x - a.b| <= |e| |b| + |q| |d|`, and `|b| <= |x| + |d|`.
@@ -124,7 +122,7 @@ impl Probe {
     }
 }
 
-/// How near two rows are, in the terms of [`Probe::about`] of either.
+/// Estimates the similarity of two rows, on the scale of [`Probe::estimate`].
 pub(crate) fn between(metric: Metric, a: (&[i8], &Head), b: (&[i8], &Head), reach: f32) -> f32 {
     let ((a, a_head), (b, b_head)) = (a, b);
     let mut sum = 0_i32;
@@ -146,7 +144,7 @@ pub(crate) fn product(a: &[f32], b: &[f32]) -> f64 {
     folded(a, b, |a, b| a * b)
 }
 
-/// The square of the distance in `f64`, always summed in the same order.
+/// The squared distance in `f64`, always summed in the same order.
 pub(crate) fn distance_square(a: &[f32], b: &[f32]) -> f64 {
     folded(a, b, |a, b| (a - b) * (a - b))
 }
@@ -164,7 +162,7 @@ fn folded(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// What a number is multiplied with before it is coded: angles are compared by unit vectors.
+/// The factor applied to a vector before coding: for cosine it gives unit length.
 fn unit(metric: Metric, vector: &Vector) -> f64 {
     match metric {
         Metric::Cosine => vector.length().recip(),
@@ -172,7 +170,7 @@ fn unit(metric: Metric, vector: &Vector) -> f64 {
     }
 }
 
-/// Scale, and the length of what the codes do not say.
+/// Quantises a vector. Returns the scale, and the length of the error.
 fn quantise(vector: &Vector, unit: f64, limit: f64, mut push: impl FnMut(f64)) -> (f32, f64) {
     let greatest = vector.values().iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     #[expect(clippy::cast_possible_truncation, reason = "what rounding changes is counted below")]
@@ -189,14 +187,14 @@ fn quantise(vector: &Vector, unit: f64, limit: f64, mut push: impl FnMut(f64)) -
     (scale, lost.sqrt())
 }
 
-/// To the nearest whole number, about: how far it is off is counted. `f64::round` is a call.
+/// Rounds to about the nearest integer; the error is measured anyway. `f64::round` would be a function call.
 fn rounded(value: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, reason = "cut off on purpose; codes are small")]
     let whole = (value + 0.5_f64.copysign(value)) as i32;
     f64::from(whole)
 }
 
-/// The inner loop: blocks of a fixed length, which compilers turn into multiply-add of pairs.
+/// The inner loop: blocks of a fixed length, which compilers turn into pairwise multiply-add.
 fn dot(probe: &[i16], row: &[i8]) -> i32 {
     let mut sum = 0_i32;
     for (a, b) in probe.as_chunks::<LANES>().0.iter().zip(row.as_chunks::<LANES>().0) {
@@ -206,7 +204,7 @@ fn dot(probe: &[i16], row: &[i8]) -> i32 {
     sum
 }
 
-/// The number a row would have in one more dimension, which makes all rows equally long.
+/// The coordinate of a row in the extra dimension that makes all rows equally long.
 fn beyond(head: &Head, reach: f32) -> f32 {
     (reach - head.square).max(0.0).sqrt()
 }

@@ -1,4 +1,4 @@
-//! Tests of `code`: what codes say is never wrong.
+//! Tests of quantisation: its bounds always hold.
 
 use proptest::prelude::*;
 

@@ -1,20 +1,19 @@
-//! The exact answer: codes first, numbers for those that may be among the best. Knows nothing of
-//! graphs.
+//! Exact search: codes first, then full numbers for rows that may be among the best. Knows nothing of graphs.
 //!
-//! A row is left out only where the most its codes allow is below the worst grain kept. What is
-//! answered is what a scan of all numbers would answer.
+//! A row is skipped only if the upper bound from its codes is below the worst grain kept. The result is that
+//! of a scan of all numbers.
 
 use super::best::Best;
 use super::query::Query;
 use super::rows::Rows;
 
-/// Rows looked at closely for each grain asked for, in the first round, and at least.
+/// The number of rows refined in the first round, for each result requested, and at least.
 const CLOSE: usize = 8;
 const CLOSE_LEAST: usize = 256;
-/// How many times more there are in each further round.
+/// The growth factor of each further round.
 const MORE: usize = 8;
 
-/// A row and the most its score can be.
+/// An upper bound on a row's score, and the row.
 type Bound = (f32, u32);
 
 /// Offers every row of `among` that can be among the best.
@@ -46,7 +45,7 @@ pub(crate) fn search<E>(
     }
 }
 
-/// The `close` greatest bounds after those that are done, greatest first.
+/// The `close` greatest bounds after `done`, greatest first.
 fn most(
     rows: &Rows,
     query: &Query<'_>,

@@ -1,4 +1,4 @@
-//! Tests of the exact search: it answers what a scan of all numbers answers.
+//! Tests of the exact search against a scan of all numbers.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::posting::Sequence;
 use crate::vectors::test_kit::{Random, address, anyone, naive, space, vector};
 use crate::vectors::{Ask, Care, Keeper, Metric, Near, Way};
 
-/// Vectors among which many are equally near, or nearly so.
+/// Vectors of which many are equally near, or nearly so.
 fn rows(random: &mut Random, count: usize, dimension: usize) -> Vec<(Sequence, u32, Vec<f32>)> {
     let mut rows: Vec<(Sequence, u32, Vec<f32>)> = Vec::new();
     for at in 0..count {

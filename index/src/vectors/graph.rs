@@ -1,7 +1,7 @@
-//! A hierarchical graph of near neighbours (Malkov and Yashunin 2016), over the codes of rows.
-//! Knows nothing of files, and nothing of grains.
+//! A hierarchical navigable small world graph (HNSW, Malkov and Yashunin 2016) over the codes of rows. Knows
+//! nothing of files or grains.
 //!
-//! The same rows in the same order give the same graph, whatever the number of threads.
+//! The graph is a function of the rows and their order; the number of threads does not change it.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use super::layer::{Layer, Met};
 use super::rows::{Rows, place_of};
 use super::{build, saved};
 
-/// Links a node keeps when its list is thinned out.
+/// The links kept when a node's list is pruned.
 pub(crate) const LINKS: usize = 32;
-/// Links a list has room for before it is: thinning out is what building takes longest for.
+/// The links a list has room for before it is pruned: pruning dominates the build time.
 pub(crate) const ROOM: usize = 48;
-/// The same above the bottom.
+/// The two limits for the layers above the bottom.
 pub(crate) const UPPER_LINKS: usize = 16;
 pub(crate) const UPPER_ROOM: usize = 24;
-/// One row of 2^4 is in the layer above.
+/// One row in 2^4 is also in the layer above.
 const LEVEL_BITS: u32 = 4;
-/// Levels there are at most: more than 2^32 rows need.
+/// The most levels: more than 2^32 rows need.
 const MOST_LEVELS: u32 = 8;
-/// Nodes a descent through the upper layers keeps in mind.
+/// The ef of the descent through the upper layers.
 const DESCENT: usize = 4;
 
-/// Layers, the bottom first.
+/// The layers, the bottom first.
 #[derive(Debug, Clone)]
 pub(crate) struct Graph {
     pub(crate) layers: Vec<Layer>,
-    /// Square of the greatest length among the first rows, for inner products.
+    /// The greatest squared length among the first rows, for inner products.
     pub(crate) reach: f32,
     pub(crate) holes: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph of these rows; none where it was stopped.
+    /// Builds a graph of these rows; `None` if it was stopped.
     pub(crate) fn build(rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
         let squares = rows.ids().map(|row| rows.codes(row).1.square);
         let reach = squares.fold(0.0_f32, f32::max);
@@ -43,7 +43,7 @@ impl Graph {
         empty.with(rows, effort)
     }
 
-    /// The same with all rows there are.
+    /// Extends the graph by all rows it does not have; `None` if it was stopped.
     pub(crate) fn with(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
         let mut graph = self.clone();
         let fresh = rows.ids().skip(usize::try_from(self.covers()).unwrap_or(usize::MAX));
@@ -58,12 +58,12 @@ impl Graph {
         Some(graph)
     }
 
-    /// The bottom, where all rows are.
+    /// The bottom layer, which has all rows.
     pub(crate) fn bottom(&self) -> Option<&Layer> {
         self.layers.first()
     }
 
-    /// Goes down from the top to the layer above `level`; where to go on from in that of `level`.
+    /// Descends from the top to `level`, and returns the entry points into that layer.
     pub(crate) fn descend(&self, rows: &Rows, probe: &Probe, level: usize) -> Vec<u32> {
         let mut starts: Vec<u32> = Vec::new();
         let mut above: Option<&Layer> = None;
@@ -80,7 +80,7 @@ impl Graph {
         starts
     }
 
-    /// Rows no path from the entry reaches, dead ones left out.
+    /// The live rows that no path from the entry point reaches.
     pub(crate) fn orphans(&self, rows: &Rows) -> Vec<u32> {
         let Some(bottom) = self.bottom() else { return Vec::new() };
         let mut reached = vec![0_u64; bottom.len().div_ceil(64)];
@@ -110,7 +110,7 @@ impl Graph {
         known.filter(|row| !rows.is_dead(*row) && !is_reached(row)).collect()
     }
 
-    /// The row every search starts at.
+    /// The entry point: the row every search starts at.
     fn entry(&self) -> Option<u32> {
         let top = self.layers.last()?;
         Some(top.row(top.nodes().next()?))
@@ -171,23 +171,23 @@ impl Approximate for Graph {
     }
 }
 
-/// Nearest first, then ascending.
+/// Orders nearest first, then by ascending node.
 pub(crate) fn nearest(a: &Met, b: &Met) -> std::cmp::Ordering {
     b.near.total_cmp(&a.near).then(a.node.cmp(&b.node))
 }
 
-/// The same rows in the layer below.
+/// The nodes of the same rows in the layer below.
 pub(crate) fn below(above: &Layer, layer: &Layer, met: &[Met]) -> Vec<u32> {
     met.iter().filter_map(|met| layer.node(above.row(met.node))).collect()
 }
 
-/// The highest layer a row is in. Drawn from its number alone.
+/// The highest layer of a row, drawn from a hash of its number alone.
 pub(crate) fn level(row: u32) -> usize {
     let zeros = mixed(row.into()).leading_zeros() / LEVEL_BITS;
     usize::try_from(zeros.min(MOST_LEVELS)).unwrap_or(0)
 }
 
-/// Spreads consecutive numbers over all bits.
+/// Hashes a number: spreads consecutive numbers over all bits.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,5 +1,4 @@
-//! Tests of the graph: it finds most of what is near, all of it can be reached, and it is always
-//! the same.
+//! Tests of the graph: its recall is high, all of it is reachable, and it is deterministic.
 
 use std::sync::atomic::AtomicBool;
 
@@ -24,7 +23,7 @@ fn build(rows: &Rows, threads: usize) -> Graph {
     Graph::build(rows, &Effort { threads, stop: &GO }).unwrap()
 }
 
-/// The part of the ten truly nearest that is among the ten best found.
+/// The recall: the fraction of the ten true nearest neighbours among the ten best found.
 fn recall(graph: &Graph, rows: &Rows, queries: &[Vec<f32>], width: usize) -> f64 {
     let mut hits = 0;
     for values in queries {

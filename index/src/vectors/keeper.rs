@@ -1,8 +1,8 @@
-//! The spaces of a store as they are now, and what is due in them. Starts no thread and reads no
-//! file: the host asks for work, does it, and brings it back.
+//! The vector index of a store: its current spaces, and the work due in them. It starts no thread and reads
+//! no file: the host asks for work, runs it, and returns the result.
 //!
-//! Every vector that was added is found from then on, and none that was removed: rows a graph does
-//! not have yet are compared one by one.
+//! An added vector is found at once, and a removed one no longer: rows that the graph does not have yet are
+//! compared one by one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use super::space::{Space, Vector};
 use super::view::View;
 use super::work::{Done, Made, Outcome, Saved, Task, Work};
 
-/// Vectors up to which a scan of them all takes no longer than a graph.
+/// The number of vectors up to which a full scan takes no longer than a graph.
 const FEW: usize = 8192;
-/// Dead rows that are worth a new start: one of this many, and no fewer than those.
+/// The graph is rebuilt when dead rows are at least `MIN_DEAD_ROWS` and one in `DEAD_DIVISOR`.
 const DEAD_PART: usize = 5;
 const DEAD_LEAST: usize = 64;
-/// Rows beside the graph that are worth taking in: so many, and one of this many.
+/// The graph is extended when unindexed rows exceed `MIN_UNINDEXED_ROWS` plus one in `UNINDEXED_DIVISOR`.
 const BESIDE_LEAST: usize = 512;
 const BESIDE_PART: usize = 64;
-/// Changes that are worth saving again before the store is closed: one row of this many.
+/// The graph is saved again when one row in this many has changed.
 const UNSAVED_PART: usize = 8;
 
 /// The spaces of a store.
@@ -36,14 +36,14 @@ pub struct Keeper {
     few: usize,
 }
 
-/// What is known of a space beside its vectors.
+/// The state of a space beside its vectors.
 #[derive(Debug, Default)]
 struct Record {
-    /// Goes on with every change that makes work in progress useless.
+    /// Advances with every change that makes work in progress useless.
     generation: u64,
-    /// A saved graph that was not read yet.
+    /// A saved graph that was not loaded yet.
     file: Option<Vec<u8>>,
-    /// Rows added and removed since the graph was saved; none where it never was.
+    /// The number of rows added and removed since the graph was saved; `None` if it never was.
     unsaved: Option<usize>,
 }
 
@@ -54,19 +54,19 @@ impl Default for Keeper {
 }
 
 impl Keeper {
-    /// No spaces yet.
+    /// An index without spaces.
     #[must_use]
     pub fn new() -> Self {
         Self::with_scan_up_to(FEW)
     }
 
-    /// No spaces yet. Spaces of at most this many vectors have no graph and are scanned.
+    /// An index without spaces. Spaces of at most this many vectors have no graph and are scanned.
     #[must_use]
     pub fn with_scan_up_to(vectors: usize) -> Self {
         Self { shelves: Arc::default(), records: BTreeMap::new(), few: vectors }
     }
 
-    /// The name of the file that the graph of a space is saved in.
+    /// The name of the file for the graph of a space.
     #[must_use]
     pub fn file_of(space: &Space) -> String {
         let digest = saved::digest(space);
@@ -74,19 +74,18 @@ impl Keeper {
         start.map(|byte| format!("{byte:02x}")).chain([".graph".to_owned()]).collect()
     }
 
-    /// All spaces as they are now.
+    /// A snapshot of all spaces.
     #[must_use]
     pub fn view(&self) -> View {
         View { shelves: Arc::clone(&self.shelves) }
     }
 
-    /// Adds the vector of a grain, or of a part of it. One that is there already gives way.
+    /// Adds the vector of a grain, or of a part of it; replaces the one that is there.
     ///
-    /// On open, vectors are best added in the order of their sequences: it saves memory.
+    /// Adding in ascending order of sequence, as when a store is opened, saves memory.
     ///
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector is not of this space. `ERR_INTEGRITY`: the space
-    /// is full.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector does not fit this space. `ERR_INTEGRITY`: the space is full.
     pub fn add(
         &mut self,
         space: &Space,
@@ -106,8 +105,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes all vectors of a grain, in every space, and names the saved graphs that may still
-    /// say with which others it was near: whoever erases the grain removes those files.
+    /// Removes all vectors of a grain in every space. Returns the names of the saved graphs that may still
+    /// record its neighbours: if the grain is erased, the caller must remove those files.
     pub fn remove(&mut self, sequence: Sequence) -> Vec<String> {
         let shelves = Arc::make_mut(&mut self.shelves);
         let removed = shelves
@@ -120,8 +119,7 @@ impl Keeper {
         spaces.iter().map(Self::file_of).collect()
     }
 
-    /// Removes a space with all its vectors, such as one whose model was replaced; the name of its
-    /// file.
+    /// Removes a space with all its vectors, e.g. after its model was replaced. Returns the name of its file.
     pub fn remove_space(&mut self, space: &Space) -> String {
         Arc::make_mut(&mut self.shelves).remove(space);
         self.record(space).generation += 1;
@@ -129,13 +127,13 @@ impl Keeper {
         Self::file_of(space)
     }
 
-    /// Takes a saved graph. It is checked by the next work of the space; until then, and where it
-    /// is damaged or stale, all vectors are compared one by one.
+    /// Hands over a saved graph. The next work of the space checks it; until then, and if it is damaged or
+    /// stale, all vectors are compared one by one.
     pub fn restore(&mut self, space: &Space, bytes: Vec<u8>) {
         self.record(space).file = Some(bytes);
     }
 
-    /// What is most urgent; none where nothing is. Ask again when it was brought back.
+    /// The most urgent work; `None` if none is due. To be called again after the result was adopted.
     #[must_use]
     pub fn plan(&mut self) -> Option<Work> {
         let space = self.shelves.keys().find(|space| self.due(space).is_some())?.clone();
@@ -150,14 +148,14 @@ impl Keeper {
         self.work(space, task)
     }
 
-    /// Whether nothing is due in any space: all graphs serve and are saved. While a work is going on
-    /// something is.
+    /// Returns `true` if no work is due in any space: all graphs are in use and saved. Work that is running
+    /// still counts as due.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.shelves.keys().all(|space| self.due(space).is_none())
     }
 
-    /// What is to be done before the store is closed: graphs that changed are saved.
+    /// The work before the store is closed: saving the graphs that changed.
     #[must_use]
     pub fn last_plan(&mut self) -> Option<Work> {
         let is_unsaved = |(space, shelf): &(&Space, &Shelf)| {
@@ -168,7 +166,7 @@ impl Keeper {
         self.work(space, Task::Save)
     }
 
-    /// Puts the result of a work to use. What was added and removed since it began is not lost.
+    /// Applies the result of a work. Changes made since it began are not lost.
     pub fn adopt(&mut self, done: Done) -> (Outcome, Option<Saved>) {
         let Done { work, space, before, generation } = done;
         let shelves = Arc::make_mut(&mut self.shelves);
@@ -200,7 +198,7 @@ impl Keeper {
                 shelf.graph = Some(graph);
                 Outcome::Extended(beside.saturating_sub(shelf.beside().count()))
             }
-            // What was removed meanwhile may be erased: a file that names it must not come back.
+            // A vector removed in the meantime may be erased: a file that names it must not be written.
             Made::Saved(_) if before.dead_count() != shelf.rows.dead_count() => Outcome::Dropped,
             Made::Saved(bytes) => {
                 record.unsaved = Some(0);
@@ -243,7 +241,7 @@ impl Keeper {
     }
 }
 
-/// What is due in a space, the most urgent first.
+/// The work due in a space, the most urgent first.
 enum Due {
     Load,
     Build,
@@ -257,7 +255,7 @@ impl Record {
     }
 }
 
-/// The live rows of `before`, compacted, with what was added and removed since.
+/// The live rows of `before`, compacted, with the changes since.
 fn caught_up(mut rows: Rows, before: &Rows, now: &Rows) -> Rows {
     for row in before.ids() {
         if now.is_dead(row)

@@ -1,5 +1,4 @@
-//! Tests of the keeper: what is added is found and what is removed is not, whatever work is going
-//! on.
+//! Tests of the vector index: added vectors are found and removed ones are not, during any work.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -112,7 +111,7 @@ fn random_changes_and_work_never_show_what_is_dead_nor_hide_what_is_new() {
     assert!(file.is_some());
 }
 
-/// Scans answer what a model answers; a graph answers only what is there, with its true score.
+/// Scans return what a model does; a graph returns only live rows, with their true scores.
 fn check_against(view: &View, model: &BTreeMap<u64, Vec<f32>>, random: &mut Random) {
     let rows: Vec<(Sequence, u32, Vec<f32>)> =
         model.iter().map(|(at, values)| (Sequence::new(*at), 0, values.clone())).collect();

@@ -1,15 +1,15 @@
-//! One layer of a graph: nodes and their links, and the walk along them. Knows nothing of levels,
-//! and not how links are chosen.
+//! A layer of a graph: nodes, their links, and the search along them. Knows nothing of levels, and not how
+//! links are chosen.
 
 use std::collections::HashMap;
 
 use super::code::Probe;
 use super::rows::{Rows, place_of};
 
-/// Fills a list of links to its end.
+/// Pads a list of links.
 const NONE: u32 = u32::MAX;
 
-/// Nodes and links. Lists of links all have the same room.
+/// Nodes and links. All lists of links have the same capacity.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     room: usize,
@@ -17,16 +17,16 @@ pub(crate) struct Layer {
     names: Names,
 }
 
-/// Which row a node stands for.
+/// The rows of the nodes.
 #[derive(Debug, Clone)]
 enum Names {
-    /// The row of its own number: the bottom, where all rows are.
+    /// Each node is the row of the same number: the bottom layer, which has all rows.
     Same,
-    /// One of some.
+    /// A subset of the rows.
     Some { rows: Vec<u32>, nodes: HashMap<u32, u32> },
 }
 
-/// A node that was met, and how near it is.
+/// A visited node, and its similarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Met {
     pub(crate) near: f32,
@@ -34,18 +34,18 @@ pub(crate) struct Met {
 }
 
 impl Layer {
-    /// The layer all rows are in.
+    /// The bottom layer, which has all rows.
     pub(crate) fn bottom(room: usize) -> Self {
         Self { room, links: Vec::new(), names: Names::Same }
     }
 
-    /// A layer some rows are in.
+    /// An upper layer, which has some rows.
     pub(crate) fn upper(room: usize) -> Self {
         let names = Names::Some { rows: Vec::new(), nodes: HashMap::new() };
         Self { room, links: Vec::new(), names }
     }
 
-    /// Nodes.
+    /// The number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.links.len() / self.room.max(1)
     }
@@ -55,12 +55,12 @@ impl Layer {
         0..u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
-    /// Links a node has room for.
+    /// The most links of a node.
     pub(crate) fn room(&self) -> usize {
         self.room
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let names = match &self.names {
             Names::Same => 0,
@@ -77,7 +77,7 @@ impl Layer {
         }
     }
 
-    /// The node of a row; none where the row is not in this layer.
+    /// The node of a row; `None` if the row is not in this layer.
     pub(crate) fn node(&self, row: u32) -> Option<u32> {
         match &self.names {
             Names::Same => self.nodes().contains(&row).then_some(row),
@@ -85,7 +85,7 @@ impl Layer {
         }
     }
 
-    /// Adds the node of a row without links; at the bottom, all rows below it, too.
+    /// Adds the node of a row, without links; in the bottom layer all rows below it are added, too.
     pub(crate) fn add(&mut self, row: u32) {
         let next = self.nodes().end;
         let nodes = match &mut self.names {
@@ -103,7 +103,7 @@ impl Layer {
         self.links.extend(std::iter::repeat_n(NONE, more));
     }
 
-    /// The nodes a node leads to.
+    /// The neighbours of a node.
     pub(crate) fn links(&self, node: u32) -> &[u32] {
         let from = usize::try_from(node).unwrap_or(usize::MAX).saturating_mul(self.room);
         let list = self.links.get(from..from.saturating_add(self.room)).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Layer {
         list.get(..end).unwrap_or_default()
     }
 
-    /// Gives a node these links, as far as there is room.
+    /// Sets the links of a node, as far as there is room.
     pub(crate) fn set(&mut self, node: u32, links: impl IntoIterator<Item = u32>) {
         let from = usize::try_from(node).unwrap_or(usize::MAX).saturating_mul(self.room);
         let list = self.links.get_mut(from..from.saturating_add(self.room)).unwrap_or_default();
@@ -121,8 +121,8 @@ impl Layer {
         }
     }
 
-    /// Walks from `starts` towards what the probe is near to. Answers the `width` nearest nodes
-    /// met, nearest first; each node met is shown to `meet` once.
+    /// Searches from `starts` towards the probe (SEARCH-LAYER of the HNSW paper, with ef = `width`). Returns
+    /// the `width` nearest nodes visited, nearest first; each visited node is passed to `meet` once.
     pub(crate) fn walk(
         &self,
         (rows, probe, reach): (&Rows, &Probe, f32),
@@ -148,7 +148,7 @@ impl Layer {
     }
 }
 
-/// Which nodes were met: a bit each.
+/// The visited nodes: a bit each.
 struct Seen(Vec<u64>);
 
 impl Seen {
@@ -156,7 +156,7 @@ impl Seen {
         Self(vec![0; nodes.div_ceil(64)])
     }
 
-    /// Whether a node is met for the first time. A node that does not exist never is.
+    /// Marks a node visited; returns `true` the first time. A node that does not exist is never new.
     fn first(&mut self, node: u32) -> bool {
         let (word, bit) = place_of(node);
         let Some(word) = self.0.get_mut(word) else { return false };
@@ -166,11 +166,11 @@ impl Seen {
     }
 }
 
-/// The nearest nodes met, nearest first, and which of them were followed.
+/// The nearest nodes visited, nearest first, each with a flag if it was expanded.
 struct Pool {
     width: usize,
     met: Vec<(Met, bool)>,
-    /// All before this were followed.
+    /// All before this index were expanded.
     next: usize,
 }
 
@@ -191,7 +191,7 @@ impl Pool {
         self.next = self.next.min(place);
     }
 
-    /// The nearest that was not followed yet; it counts as followed from now on.
+    /// The nearest node that was not expanded yet; it is marked as expanded.
     fn open(&mut self) -> Option<u32> {
         loop {
             let (met, followed) = self.met.get_mut(self.next)?;

@@ -1,17 +1,17 @@
-//! Vectors: which grains are nearest to a given one.
+//! Vectors: search for the nearest neighbours of a vector.
 //!
-//! The truth holds the vectors; here they stand in memory, with a graph beside them once there are
-//! many. The graph only proposes. What is answered was compared by its numbers, and judged.
+//! The truth holds the vectors; here they are in memory, with an HNSW graph beside them once there are many.
+//! The graph only proposes: every result was compared by its full numbers and passed the caller's filter.
 //!
-//! In the order data flows:
-//! - `space`, `near`: the words: spaces, vectors, scores
-//! - `code`: eight bits a number, and what they say for sure
+//! Modules, in the order data flows:
+//! - `space`, `neighbour`: spaces, vectors, scores
+//! - `quantise`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
-//! - `query`, `best`, `exact`: the answer without a graph
-//! - `approximate`: what a graph has to offer
-//! - `layer`, `graph`, `build`, `saved`: the one there is
-//! - `shelf`, `view`: rows and graph of each space, as of one moment
-//! - `work`, `keeper`: how they come to be
+//! - `query`, `top_neighbours`, `exact`: exact search
+//! - `approximate`: the interface of an approximate index
+//! - `layer`, `graph`, `build`, `graph_file`: its HNSW implementation
+//! - `space_index`, `view`: rows and graph of each space, as snapshots
+//! - `work`, `vector_index`: updates, and building in the background
 
 mod near;
 mod space;

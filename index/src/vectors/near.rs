@@ -1,31 +1,31 @@
-//! What a search answers: which grain is how near. Knows nothing of how it was found.
+//! Results of a vector search: grains and their scores. Knows nothing of the search.
 
 use crate::posting::Sequence;
 
 use super::space::Metric;
 
-/// A grain that is near.
+/// A grain near the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
-    /// Where the grain is in the log.
+    /// The position of the grain in the log.
     pub sequence: Sequence,
-    /// Which of its parts is nearest.
+    /// The part of the grain that is nearest.
     pub chunk: u32,
-    /// Greater is nearer: the cosine in \[-1, 1\], the inner product, or the Euclidean distance with
-    /// its sign turned. Computed in `f64`, rounded once.
+    /// The score; greater is nearer: the cosine in \[-1, 1\], the inner product, or minus the Euclidean
+    /// distance. Computed in `f64`, rounded once.
     pub score: f32,
 }
 
 impl Near {
-    /// How near, in \[0, 1\], never in another order than the scores:
-    /// `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`; `1 / (1 + distance)`.
+    /// The score mapped to \[0, 1\], preserving the order: `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`;
+    /// `1 / (1 + distance)`.
     #[must_use]
     pub fn closeness(&self, metric: Metric) -> f32 {
         closeness(metric, self.score)
     }
 }
 
-/// How near a score is, in \[0, 1\].
+/// Maps a score to \[0, 1\].
 pub(crate) fn closeness(metric: Metric, score: f32) -> f32 {
     match metric {
         Metric::Cosine => f32::midpoint(1.0, score),
@@ -34,7 +34,7 @@ pub(crate) fn closeness(metric: Metric, score: f32) -> f32 {
     }
 }
 
-/// The score of a rank (see `query::rank`). Never turns the order of two ranks round.
+/// The score of a similarity (see `query::similarity`). Preserves the order.
 pub(crate) fn score(metric: Metric, rank: f64) -> f32 {
     let score = match metric {
         Metric::Cosine => rank.clamp(-1.0, 1.0),
@@ -43,7 +43,7 @@ pub(crate) fn score(metric: Metric, rank: f64) -> f32 {
     };
     #[expect(clippy::cast_possible_truncation, reason = "rounded, and within f32 by MAX_NUMBER")]
     let score = score as f32;
-    // One zero, so that equal scores are equal in every order.
+    // Turns -0.0 into 0.0, so that equal scores are equal in every order.
     score + 0.0
 }
 

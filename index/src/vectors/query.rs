@@ -1,5 +1,5 @@
-//! What is looked for: its codes for a first look, its numbers for the last word. Knows nothing of
-//! where rows are looked for.
+//! A query vector: its codes for the first pass, its numbers for the final score. Knows nothing of the
+//! search.
 
 use super::code::{self, Probe};
 use super::near;
@@ -7,7 +7,7 @@ use super::rows::Rows;
 use super::space::{Metric, Space, Vector};
 use crate::error::Result;
 
-/// A vector that is looked for in a space.
+/// A query vector in a space.
 #[derive(Debug)]
 pub(crate) struct Query<'q> {
     vector: &'q Vector,
@@ -23,21 +23,21 @@ impl<'q> Query<'q> {
         Ok(Self { vector, metric: space.metric(), probe: Probe::query(space, vector) })
     }
 
-    /// The score of a row, from its numbers.
+    /// The score of a row, from its full numbers.
     pub(crate) fn score(&self, rows: &Rows, row: u32) -> Option<f32> {
         let own = (self.vector.values(), self.vector.length());
         Some(near::score(self.metric, rank(self.metric, own, rows.values(row)?)))
     }
 
-    /// No row with these codes has a greater score.
+    /// An upper bound on the score of a row, from its codes.
     pub(crate) fn most(&self, rows: &Rows, row: u32) -> f32 {
         let (codes, head) = rows.codes(row);
         near::score(self.metric, self.probe.most(codes, head))
     }
 }
 
-/// Cosine, inner product, or half the negative square of the distance, of two vectors with their
-/// lengths.
+/// The similarity of two vectors with their lengths: cosine, inner product, or minus half the squared
+/// distance.
 pub(crate) fn rank(
     metric: Metric,
     (a, a_length): (&[f32], f64),

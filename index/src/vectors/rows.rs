@@ -1,10 +1,8 @@
-//! The vectors of a space in memory: numbers, codes and keys, row by row. Knows nothing of graphs,
-//! and not which grains may be seen.
+//! The vectors of a space in memory: numbers, codes and keys, by row. Knows nothing of graphs or visibility.
 //!
-//! Rows are numbered as they come and never move; a row that is removed stays, marked dead, until
-//! [`Rows::compact`] leaves it behind. A clone is a snapshot that costs next to nothing: full
-//! blocks are shared, and so is what is not yet a block. With 384 numbers a row takes 1,536 bytes
-//! for them, 384 for its codes and 36 for the rest.
+//! Rows are numbered in order of insertion and never move. A removed row stays, marked dead, until
+//! [`VectorRows::compact`]. A clone is a cheap snapshot: full blocks are shared, and so are the rows of the
+//! last one. At 384 numbers, a row takes 1,536 bytes for them, 384 for its codes and 36 for the rest.
 
 use std::sync::Arc;
 
@@ -16,10 +14,10 @@ use crate::posting::Sequence;
 use super::code::{self, Head};
 use super::space::{Space, Vector};
 
-/// Rows of a full block.
+/// The rows of a full block.
 const BLOCK: usize = 256;
 
-/// What a vector belongs to: a grain, and a part of it.
+/// The key of a vector: a grain, and a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) sequence: Sequence,
@@ -31,20 +29,20 @@ pub(crate) struct Key {
 pub(crate) struct Rows {
     space: Arc<Space>,
     full: Arc<Vec<Arc<Block>>>,
-    /// Blocks of one row each, fewer than make a full one.
+    /// Blocks of one row each, too few for a full block.
     last: Arc<Vec<Arc<Block>>>,
-    /// A bit a row.
+    /// A bitmap of dead rows.
     dead: Arc<Vec<u64>>,
     dead_count: usize,
     order: Order,
 }
 
-/// How a key is found.
+/// The lookup of rows by key.
 #[derive(Debug, Clone)]
 enum Order {
     /// Rows ascend by key.
     Rows,
-    /// They do not: something came late, or a second time.
+    /// Rows do not ascend: some came out of order, or replaced another.
     Map(OrdMap<Key, u32>),
 }
 
@@ -52,14 +50,14 @@ enum Order {
 struct Block {
     keys: Vec<Key>,
     heads: Vec<Head>,
-    /// Euclidean lengths of the numbers.
+    /// The Euclidean lengths of the vectors.
     lengths: Vec<f64>,
     codes: Vec<i8>,
     values: Vec<f32>,
 }
 
 impl Rows {
-    /// No rows.
+    /// An empty set of rows.
     pub(crate) fn new(space: Space) -> Self {
         Self {
             space: Arc::new(space),
@@ -75,7 +73,7 @@ impl Rows {
         &self.space
     }
 
-    /// Rows, dead ones with them.
+    /// The number of rows, dead ones included.
     pub(crate) fn len(&self) -> usize {
         self.full.len().saturating_mul(BLOCK).saturating_add(self.last.len())
     }
@@ -93,7 +91,7 @@ impl Rows {
         0..u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let stride = code::stride(self.space.dimension());
         let row = size_of::<Key>() + size_of::<Head>() + size_of::<f64>();
@@ -101,10 +99,10 @@ impl Rows {
         self.len().saturating_mul(row.saturating_add(stride).saturating_add(values))
     }
 
-    /// Adds a row. A key that is there already gives way: its row is dead from now on.
+    /// Adds a row. A row with the same key is marked dead.
     ///
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA`: not of this space. `ERR_INTEGRITY`: 2^32 rows.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector does not fit this space. `ERR_INTEGRITY`: 2^32 rows.
     pub(crate) fn push(&mut self, key: Key, vector: &Vector) -> Result<()> {
         self.space.admit(vector)?;
         let row = u32::try_from(self.len()).ok().filter(|row| *row < u32::MAX);
@@ -120,7 +118,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes all rows of a grain; false if there is none.
+    /// Removes all rows of a grain; returns `false` if there were none.
     pub(crate) fn remove(&mut self, sequence: Sequence) -> bool {
         let rows = self.of(&[sequence]);
         for row in &rows {
@@ -162,12 +160,12 @@ impl Rows {
         self.dead.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// What a row belongs to.
+    /// The key of a row.
     pub(crate) fn key(&self, row: u32) -> Option<Key> {
         key_in(&self.full, &self.last, row)
     }
 
-    /// Codes of a row, with what is kept beside them. Beyond the last row there are none.
+    /// The codes of a row and their header; empty beyond the last row.
     pub(crate) fn codes(&self, row: u32) -> (&[i8], &Head) {
         const NONE: (&[i8], &Head) = (&[], &Head { scale: 0.0, lost: 0.0, square: 0.0 });
         let Some((block, at)) = block_of(&self.full, &self.last, row) else { return NONE };
@@ -179,7 +177,7 @@ impl Rows {
         }
     }
 
-    /// What tells the vector of a row from others, as far as a graph sees them: a CRC-32 of its codes.
+    /// A CRC-32 of the codes of a row, which identifies its vector as far as a graph depends on it.
     pub(crate) fn check(&self, row: u32) -> u32 {
         let (codes, head) = self.codes(row);
         let mut crc = crc32fast::Hasher::new();
@@ -190,7 +188,7 @@ impl Rows {
         crc.finalize()
     }
 
-    /// Numbers of a row, and their Euclidean length.
+    /// The numbers of a row, and their Euclidean length.
     pub(crate) fn values(&self, row: u32) -> Option<(&[f32], f64)> {
         let (block, at) = block_of(&self.full, &self.last, row)?;
         let dimension = self.space.dimension();
@@ -199,7 +197,7 @@ impl Rows {
         Some((values, *block.lengths.get(at)?))
     }
 
-    /// The live rows of these grains, which ascend by sequence.
+    /// The live rows of these grains, which must ascend by sequence.
     pub(crate) fn of(&self, sequences: &[Sequence]) -> Vec<u32> {
         let mut rows = Vec::with_capacity(sequences.len());
         match &self.order {
@@ -230,7 +228,7 @@ impl Rows {
         rows.into_iter().find(|row| self.key(*row) == Some(key))
     }
 
-    /// The live rows alone, ascending by key, numbered anew.
+    /// Copies the live rows alone, ascending by key, with new numbers.
     pub(crate) fn compact(&self) -> Self {
         let mut live: Vec<(Key, u32)> = self
             .ids()
@@ -259,7 +257,7 @@ impl Rows {
         });
     }
 
-    /// Sees to it that a key is found at a row that is about to be added.
+    /// Registers a key for a row about to be added.
     fn place(&mut self, key: Key, row: u32) {
         let last = row.checked_sub(1).and_then(|last| self.key(last));
         if matches!(self.order, Order::Rows) && last.is_some_and(|last| last >= key) {
@@ -282,7 +280,7 @@ impl Rows {
         }
     }
 
-    /// The first row from here on of this grain or a later one, where rows ascend.
+    /// The first row at or after `from` with this sequence or a later one, if rows ascend; galloping search.
     fn seek(&self, from: u32, sequence: Sequence) -> u32 {
         let before = |row: u32| self.key(row).is_some_and(|key| key.sequence < sequence);
         let (mut low, mut step) = (from, 1_u32);
@@ -344,7 +342,7 @@ fn keys_of(sequence: Sequence) -> (Key, Key) {
     (Key { sequence, chunk: 0 }, Key { sequence, chunk: u32::MAX })
 }
 
-/// The word and the bit of a row.
+/// The word and the bit of a row in a bitmap.
 pub(crate) fn place_of(row: u32) -> (usize, u64) {
     (usize::try_from(row / 64).unwrap_or(usize::MAX), 1 << (row % 64))
 }

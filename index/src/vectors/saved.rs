@@ -1,4 +1,4 @@
-//! A graph as bytes, and back. Knows nothing of files, and trusts none.
+//! The byte layout of a saved graph. Knows nothing of files, and validates everything it reads.
 //!
 //! ```text
 //! magic:4 "GVG2"  space:32 SHA-256  reach:4 f32  rows:4  layers:4
@@ -7,10 +7,10 @@
 //! links:          for each layer, the bottom first, for each node count:1, then count x node:4
 //! crc:4           CRC-32 of all before
 //! ```
-//! All little-endian. Rows are numbered as in the list of keys. Dead rows are not written: who led
-//! to one leads to where it led. A row whose check ([`Rows::check`]) is not that of the vector with its
-//! key is one that went, and the vector one that came: so a file that is older than the store, of another
-//! copy of it, or of another store altogether fits as far as it says what is so.
+//! All numbers are little-endian. Rows are numbered as in the list of keys. Dead rows are not written: a link
+//! to one is replaced by links to its neighbours. A row whose check ([`VectorRows::code_checksum`]) differs
+//! from that of the vector with its key counts as removed, and the vector as added. So a file that is older
+//! than the store, or of another copy of it, or of another store, is used as far as it is valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,23 +26,23 @@ use super::space::Space;
 
 const MAGIC: &[u8; 4] = b"GVG2";
 const KEY_BYTES: usize = 16;
-/// More layers than any graph has.
+/// A limit on layers: more than any graph has.
 const MOST_LAYERS: u32 = 16;
-/// A file that lacks more than one row of this many is not worth loading.
+/// A file that lacks more than one row in this many is not loaded.
 const HOLES_PART: usize = 4;
 
-/// Rows of one layer, and the rows each leads to.
+/// The rows of one layer, each with its neighbours.
 type Lists = BTreeMap<u32, Vec<u32>>;
 
-/// What a saved graph is now.
+/// A graph that was loaded.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) graph: Graph,
-    /// Vectors it was made with others of: those that have other numbers now.
+    /// The number of its vectors that have other numbers now.
     pub(crate) outdated: usize,
 }
 
-/// What tells one space from another, wherever a short name is needed.
+/// Identifies a space in file names and files.
 pub(crate) fn digest(space: &Space) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(space.metric().name());
@@ -52,7 +52,7 @@ pub(crate) fn digest(space: &Space) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The bytes of a graph, without dead rows.
+/// Encodes a graph, without dead rows.
 pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
     let live = |row: u32| {
         let known = !rows.is_dead(row) && graph.holes.binary_search(&row).is_err();
@@ -95,8 +95,8 @@ pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
     bytes
 }
 
-/// The graph of these bytes over these rows, in whatever order they are now; none where the bytes
-/// are damaged, of another space, or of too few of the rows.
+/// Decodes a graph over these rows, in their current order; `None` if the bytes are damaged, of another
+/// space, or lack too many of the rows.
 pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Read> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
@@ -119,8 +119,8 @@ pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Read> {
     Some(Read { graph: assembled(&lists, reach, rows)?, outdated })
 }
 
-/// Which of the rows each stored row is, and how many are none because their vectors are others; none
-/// where two are one.
+/// Maps each stored row to its current row, if the vector is the same, and counts those whose vectors differ;
+/// `None` if two stored rows map to one.
 fn places(keys: &[u8], rows: &Rows) -> Option<(Vec<Option<u32>>, usize)> {
     let (mut taken, mut outdated) = (BTreeSet::new(), 0);
     let mut places = Vec::with_capacity(keys.len() / KEY_BYTES);
@@ -139,7 +139,7 @@ fn places(keys: &[u8], rows: &Rows) -> Option<(Vec<Option<u32>>, usize)> {
     Some((places, outdated))
 }
 
-/// A graph of lists that say `rows` by their numbers.
+/// Builds a graph of adjacency lists over `rows`.
 fn assembled(lists: &[Lists], reach: f32, rows: &Rows) -> Option<Graph> {
     let bottom = lists.first()?;
     let covers = bottom.keys().last().map_or(0, |last| last.saturating_add(1));
@@ -170,8 +170,8 @@ fn assembled(lists: &[Lists], reach: f32, rows: &Rows) -> Option<Graph> {
     Some(graph)
 }
 
-/// The layers with only those rows that have a place among `rows`, by their places. Links to what
-/// is gone become links to where it led, thinned out.
+/// The layers with only the rows that `place` maps, by their new numbers. A link to a row that is gone
+/// becomes links to its neighbours, pruned.
 fn carried(graph: &Graph, rows: &Rows, place: &dyn Fn(u32) -> Option<u32>) -> Vec<Lists> {
     let carry = |(level, layer): (usize, &Layer)| -> Lists {
         let at = |node: u32| place(layer.row(node));
@@ -206,7 +206,7 @@ fn put_count(bytes: &mut Vec<u8>, count: usize) {
     bytes.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// Bytes that are read from their start.
+/// A reader of bytes from the front.
 struct Input<'b>(&'b [u8]);
 
 impl<'b> Input<'b> {
@@ -226,7 +226,7 @@ impl<'b> Input<'b> {
         Some(u32::from_le_bytes(*self.array()?))
     }
 
-    /// The layers, all links checked.
+    /// Reads the layers and checks all links.
     fn layers(&mut self, count: u32, layers: u32) -> Option<Vec<Layer>> {
         let mut read = Vec::new();
         for level in 0..layers {
@@ -250,7 +250,7 @@ impl<'b> Input<'b> {
         self.0.is_empty().then_some(read)
     }
 
-    /// The rows of an upper layer, each once.
+    /// Reads the rows of an upper layer; each may occur once.
     fn rows_of(&mut self, layer: &mut Layer, count: u32) -> Option<()> {
         let rows = self.number()?;
         let bytes = self.take(usize::try_from(rows).ok()?.checked_mul(4)?)?;
@@ -264,7 +264,7 @@ impl<'b> Input<'b> {
         (layer.nodes().end == rows).then_some(())
     }
 
-    /// The links of the next node.
+    /// Reads the links of the next node.
     fn links(&mut self, layer: &Layer) -> Option<Vec<u32>> {
         let [count] = *self.array()?;
         let bytes = self.take(usize::from(count).checked_mul(4)?)?;

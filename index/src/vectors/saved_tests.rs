@@ -1,4 +1,4 @@
-//! Tests of saved graphs: what is read is what was written, and garbage is nothing.
+//! Tests of saved graphs: they round-trip, and garbage is rejected.
 
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ fn build(rows: &Rows) -> Graph {
     Graph::build(rows, &Effort { threads: 1, stop: &GO }).unwrap()
 }
 
-/// With a checksum that is right.
+/// Appends the correct checksum.
 fn sealed(mut body: Vec<u8>) -> Vec<u8> {
     let crc = crc32fast::hash(&body);
     body.extend(crc.to_le_bytes());
@@ -54,7 +54,7 @@ fn dead_rows_are_not_written_and_rows_that_went_or_came_since_are_made_up_for() 
         rows.remove(Sequence::new(sequence));
     }
     let bytes = graph.to_bytes(&rows);
-    // What is loaded later lacks some more, and has others between.
+    // The rows at loading time lack some more, and have new ones in between.
     let mut later = rows.compact();
     for sequence in (1..600).step_by(12) {
         later.remove(Sequence::new(sequence));

@@ -11,37 +11,37 @@ use super::rows::Rows;
 use super::view::Way;
 use crate::posting::Sequence;
 
-/// Nodes a search keeps in mind unless it is told otherwise, and for each grain asked for.
+/// The default ef of a search, and the least for each result requested.
 const WIDTH: usize = 96;
 const WIDTH_EACH: usize = 2;
-/// How much wider the next try is where too few of those found may be seen, and when there is none.
+/// The growth of ef when too few results pass the filter, and its limit as a fraction of the rows.
 const WIDER: usize = 4;
 const WIDEST_PART: usize = 8;
 
-/// A snapshot: a clone costs next to nothing.
+/// The index of one space. A clone is a cheap snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
     pub(crate) rows: Rows,
     pub(crate) graph: Option<Arc<dyn Approximate>>,
-    /// Rows up to which a scan of them all is as good as a graph.
+    /// The number of rows up to which a full scan is as good as a graph.
     pub(crate) few: usize,
 }
 
-/// What is known of a space.
+/// Statistics of a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpaceStats {
-    /// Vectors that can be found.
+    /// The number of vectors that can be found.
     pub vectors: usize,
-    /// Vectors that were removed and still take memory.
+    /// The number of removed vectors that still take memory.
     pub dead: usize,
-    /// Vectors a graph does not cover: they are compared one by one.
+    /// The number of vectors that the graph does not cover and that are compared one by one.
     pub beside: usize,
-    /// Memory of the vectors and their codes.
+    /// Bytes of memory of the vectors and their codes.
     pub rows_bytes: usize,
-    /// Memory of the graph.
+    /// Bytes of memory of the graph.
     pub graph_bytes: usize,
-    /// What an audit says of the graph; none where there is no graph.
+    /// The audit of the graph; `None` without a graph.
     pub audit: Option<Audit>,
 }
 
@@ -50,7 +50,7 @@ impl Shelf {
         Self { rows, graph: None, few }
     }
 
-    /// Rows the graph does not find.
+    /// The rows the graph does not find.
     pub(crate) fn beside(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         let (holes, covers) = match &self.graph {
             Some(graph) => (graph.holes(), graph.covers()),
@@ -70,7 +70,7 @@ impl Shelf {
         }
     }
 
-    /// How close the nearest parts of two grains are; none where either has none here.
+    /// The closeness of the nearest parts of two grains; `None` if either has no vector here.
     pub(crate) fn between(&self, a: Sequence, b: Sequence) -> Option<f32> {
         let (a, b) = (self.rows.of(&[a]), self.rows.of(&[b]));
         let metric = self.rows.space().metric();
@@ -82,7 +82,7 @@ impl Shelf {
         ranks.max_by(f32::total_cmp)
     }
 
-    /// All rows, one by one.
+    /// Scans all rows.
     pub(crate) fn scan<E>(
         &self,
         query: &Query<'_>,
@@ -93,8 +93,8 @@ impl Shelf {
         Ok(Way::Exact { rows: self.rows.live_count() })
     }
 
-    /// The rows of some grains: one by one, or by the graph where they are many. A list of m rows
-    /// takes m steps, a graph of n some thousands divided by m / n.
+    /// Searches the rows of some grains: by a scan, or by the graph if there are many. A list of m rows takes
+    /// m steps, a graph of n rows some thousands divided by m / n.
     pub(crate) fn within<E>(
         &self,
         sequences: &[Sequence],
@@ -121,7 +121,7 @@ impl Shelf {
         }
     }
 
-    /// The rows of some grains, one by one.
+    /// Scans the rows of some grains.
     pub(crate) fn scan_within<E>(
         &self,
         sequences: &[Sequence],
@@ -143,7 +143,7 @@ impl Shelf {
         Ok(Way::Exact { rows: rows.len() })
     }
 
-    /// All rows: by the graph where there is one and they are many.
+    /// Searches all rows: by the graph if there is one and the rows are many.
     pub(crate) fn anywhere<E>(
         &self,
         query: &Query<'_>,
@@ -164,7 +164,7 @@ impl Shelf {
         }
     }
 
-    /// By the graph, wider and wider; none where that would take longer than comparing all.
+    /// Searches by the graph with a growing ef; `None` if that would take longer than a scan.
     fn wander<E>(
         &self,
         graph: &dyn Approximate,
@@ -177,7 +177,7 @@ impl Shelf {
         let all = self.rows.len();
         let plain = may == all && self.rows.dead_count() == 0;
         let allow = (!plain).then_some(allow);
-        // As many of those that may be answered are met as without a filter.
+        // Scales ef so that as many allowed rows are visited as without a filter.
         let wide = |width: usize| width.saturating_mul(all) / may.max(1);
         let mut width = width.unwrap_or(WIDTH).max(limit.saturating_mul(WIDTH_EACH));
         while wide(width) <= all / WIDEST_PART {
@@ -193,7 +193,7 @@ impl Shelf {
     }
 }
 
-/// A set of rows.
+/// A bitmap of rows.
 struct Bits(Vec<u64>);
 
 impl Bits {

@@ -1,31 +1,31 @@
-//! Spaces of vectors, and the vectors that may stand in one. Knows nothing of how they are kept.
+//! Spaces of vectors, and the vectors that fit a space. Knows nothing of storage.
 
 use crate::error::{Error, Result};
 
-/// Most numbers a vector can have.
+/// The most numbers of a vector.
 pub const MAX_DIMENSION: usize = 4096;
-/// Most bytes the name of a model can have.
+/// The most bytes of a model's name.
 const MAX_MODEL_BYTES: usize = 256;
-/// Greatest magnitude of one number: its square, 4,096 times, is still an `f32`.
+/// The greatest magnitude of a number: the sum of 4,096 such squares is still an `f32`.
 const MAX_NUMBER: f32 = 1e17;
 
-/// How near two vectors are.
+/// A measure of similarity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// By the angle between them; their lengths do not matter.
+    /// The cosine of the angle between the vectors; their lengths do not matter.
     Cosine,
-    /// By their inner product.
+    /// The inner product.
     Dot,
-    /// By the Euclidean distance between them.
+    /// The Euclidean distance.
     L2,
 }
 
 impl Metric {
-    /// Every metric.
+    /// All metrics.
     pub const ALL: [Self; 3] = [Self::Cosine, Self::Dot, Self::L2];
 
-    /// As it is written in names of spaces: `cosine`, `dot` or `l2`.
+    /// The name of the metric as in names of spaces: `cosine`, `dot` or `l2`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,14 +35,14 @@ impl Metric {
         }
     }
 
-    /// The metric of a name; none for any other word.
+    /// The metric with a name; `None` for an unknown name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 }
 
-/// Vectors that may be compared: those of one model, one length and one metric.
+/// A space: the vectors of one model, one length and one metric, which are comparable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     model: Box<str>,
@@ -51,11 +51,11 @@ pub struct Space {
 }
 
 impl Space {
-    /// The space of a model.
+    /// Creates the space of a model.
     ///
     /// # Errors
-    /// `ERR_DIMENSION` unless a vector has 1 to 4,096 numbers; `ERR_SCHEMA` unless the name of the
-    /// model has 1 to 256 bytes.
+    /// `ERR_DIMENSION` unless the dimension is 1 to 4,096; `ERR_SCHEMA` unless the name of the model has 1 to
+    /// 256 bytes.
     pub fn new(model: &str, dimension: usize, metric: Metric) -> Result<Self> {
         check_dimension(dimension)?;
         if model.is_empty() || model.len() > MAX_MODEL_BYTES {
@@ -65,28 +65,28 @@ impl Space {
         Ok(Self { model: model.into(), dimension, metric })
     }
 
-    /// The model its vectors were made by.
+    /// The model of its vectors.
     #[must_use]
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Numbers of each vector.
+    /// The number of numbers in each vector.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// How its vectors are compared.
+    /// The measure its vectors are compared by.
     #[must_use]
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// Whether a vector may stand in this space, or be looked for in it.
+    /// Checks that a vector can be stored in this space or be a query to it.
     ///
     /// # Errors
-    /// `ERR_DIMENSION` for another length; `ERR_SCHEMA` for all zeros where angles are compared.
+    /// `ERR_DIMENSION` for another length; `ERR_SCHEMA` for all zeros if the metric is cosine.
     pub fn admit(&self, vector: &Vector) -> Result<()> {
         if vector.dimension() != self.dimension {
             let Self { model, dimension, .. } = self;
@@ -105,16 +105,16 @@ impl Space {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     values: Box<[f32]>,
-    /// Euclidean.
+    /// The Euclidean length.
     length: f64,
 }
 
 impl Vector {
-    /// A vector of these numbers.
+    /// Creates a vector.
     ///
     /// # Errors
-    /// `ERR_DIMENSION` unless there are 1 to 4,096; `ERR_SCHEMA` for one that is not finite or has
-    /// a magnitude over 10^17.
+    /// `ERR_DIMENSION` unless there are 1 to 4,096 numbers; `ERR_SCHEMA` for one that is not finite or whose
+    /// magnitude is over 10^17.
     pub fn new(values: impl Into<Box<[f32]>>) -> Result<Self> {
         let values = values.into();
         check_dimension(values.len())?;
@@ -135,7 +135,7 @@ impl Vector {
         &self.values
     }
 
-    /// How many numbers it has.
+    /// The number of its numbers.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.values.len()

@@ -1,4 +1,4 @@
-//! Vectors for tests, and the scan every search is compared with. Knows nothing of codes or graphs.
+//! Vectors for tests, and the naive scan that searches are compared with. Knows nothing of codes or graphs.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use super::work::{Outcome, Saved};
 use crate::error::Result;
 use crate::posting::Sequence;
 
-/// Numbers that look random and are always the same.
+/// A deterministic pseudo-random generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
         usize::try_from(self.below(end as u64)).unwrap()
     }
 
-    /// In -1..1, more often near 0.
+    /// A number in -1..1, more often near 0.
     fn number(&mut self) -> f32 {
         let mut part = || f32::from(u16::try_from(self.next() >> 48).unwrap()) / 65_536.0;
         part() + part() - 1.0
@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// Vectors around `count / 40` middles, which stand in groups themselves.
+/// Vectors around `count / 40` centres, which are clustered themselves.
 pub(crate) fn clustered(random: &mut Random, count: usize, dimension: usize) -> Vec<Vec<f32>> {
     let add = |a: &[f32], b: Vec<f32>, share: f32| -> Vec<f32> {
         a.iter().zip(b).map(|(a, b)| a + share * b).collect()
@@ -65,7 +65,7 @@ pub(crate) fn space(dimension: usize, metric: Metric) -> Space {
     Space::new("test", dimension, metric).unwrap()
 }
 
-/// Addresses that do not ascend with sequences.
+/// Addresses in another order than the sequences.
 pub(crate) fn address(sequence: Sequence) -> [u8; 32] {
     let mut address = [7; 32];
     address[..8].copy_from_slice(&sequence.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
@@ -114,7 +114,7 @@ pub(crate) fn naive(
     all
 }
 
-/// Does what is due until nothing is.
+/// Runs the work due until none is left.
 pub(crate) fn settle(keeper: &mut Keeper) -> (Vec<Outcome>, Option<Saved>) {
     let stop = AtomicBool::new(false);
     let (mut outcomes, mut saved) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! All spaces as of one moment, and how they are asked. Knows nothing of what comes later.
+//! Snapshots of all spaces, and searches in them. Knows nothing of later changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,71 +12,71 @@ use super::query::Query;
 use super::shelf::{Shelf, SpaceStats};
 use super::space::{Space, Vector};
 
-/// A snapshot of all spaces. It never changes, and a clone costs next to nothing.
+/// An immutable snapshot of all spaces; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     pub(crate) shelves: Arc<BTreeMap<Space, Shelf>>,
 }
 
-/// What is looked for.
+/// A query for nearest neighbours.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// The vector whose neighbours are looked for.
+    /// The vector whose neighbours are wanted.
     pub vector: &'a Vector,
-    /// Grains that are wanted, at most.
+    /// The most grains to return.
     pub limit: usize,
-    /// Only these grains, ascending; none for all of them.
+    /// The grains to search among, in any order; `None` for all.
     pub within: Option<&'a [Sequence]>,
-    /// How thorough.
+    /// The thoroughness of the search.
     pub care: Care,
 }
 
-/// How thorough a search is.
+/// The thoroughness of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Care {
-    /// A scan where it is fast enough, else a graph.
+    /// A scan where it is fast enough, else the graph.
     #[default]
     Usual,
-    /// Always a scan of all rows, or of those of the given grains: nothing is missed.
+    /// Always a scan of all rows, or of those of the given grains: the result is exact.
     Exact,
-    /// The graph wherever there is one, with this many rows kept in mind.
+    /// The graph wherever there is one, with this ef (the number of rows kept in mind).
     Width(usize),
 }
 
-/// What was found, and how.
+/// The result of a search, and the method used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Nearest first, then by ascending address; each grain once, by its nearest part.
     pub near: Vec<Near>,
-    /// How it was found.
+    /// The method used.
     pub way: Way,
 }
 
-/// How an answer was found.
+/// The method of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Among this many rows, none left out.
+    /// A scan of this many rows, none skipped.
     Exact {
-        /// Rows.
+        /// The number of rows.
         rows: usize,
     },
-    /// By the graph.
+    /// A search by the graph.
     Graph {
-        /// Rows the search kept in mind.
+        /// The ef of the search: rows kept in mind.
         width: usize,
-        /// Rows compared one by one, because the graph does not have them yet.
+        /// The number of rows compared one by one, because the graph does not have them yet.
         beside: usize,
     },
 }
 
 impl View {
-    /// The grains nearest to a vector. A space nobody wrote to has none.
+    /// Returns the grains nearest to a vector. A space without vectors has none.
     ///
-    /// Every grain answered was accepted by `judge` in this call, and its score comes from its
-    /// numbers. [`Way::Exact`] answers are those of a scan; a graph may miss some.
+    /// Every grain returned was accepted by `judge` in this call, and its score is computed from its full
+    /// numbers. Results by [`SearchMethod::Exact`] are those of a scan; a graph may miss some.
     ///
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector is not of this space. Whatever `judge` fails with.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector does not fit this space. The errors of `judge`.
     pub fn search<E: From<Error>>(
         &self,
         space: &Space,
@@ -110,20 +110,20 @@ impl View {
         Ok(Found { near: best.into_near(), way })
     }
 
-    /// Whether two parts of memory are near: the closeness of the nearest parts of two grains.
+    /// The closeness of two grains: that of their nearest parts.
     ///
-    /// None where either has no vector in this space.
+    /// `None` if either has no vector in this space.
     #[must_use]
     pub fn between(&self, space: &Space, a: Sequence, b: Sequence) -> Option<f32> {
         self.shelves.get(space)?.between(a, b)
     }
 
-    /// Every space with vectors in it.
+    /// Iterates over the spaces that have vectors.
     pub fn spaces(&self) -> impl Iterator<Item = &Space> {
         self.shelves.keys()
     }
 
-    /// What is known of a space; none where nobody wrote to it. An audit walks the whole graph.
+    /// Statistics of a space; `None` if it has no vectors. The audit visits the whole graph.
     #[must_use]
     pub fn stats(&self, space: &Space) -> Option<SpaceStats> {
         Some(self.shelves.get(space)?.stats())

@@ -1,5 +1,5 @@
-//! Work on a space that takes long: done from a snapshot, wherever the host likes. Knows nothing of
-//! what happens meanwhile.
+//! Long-running work on a space, done on a snapshot on any thread of the host. Knows nothing of changes in
+//! the meantime.
 
 use std::sync::Arc;
 
@@ -10,30 +10,31 @@ use super::saved;
 use super::shelf::Shelf;
 use super::space::Space;
 
-/// Something that is due. It holds a snapshot: do it, and give the result back to the keeper.
+/// Work that is due. It holds a snapshot: run it, and pass the result to
+/// [`VectorIndex::adopt`](super::VectorIndex::adopt).
 #[derive(Debug)]
 pub struct Work {
     pub(crate) space: Space,
     pub(crate) shelf: Shelf,
     pub(crate) task: Task,
-    /// The state of the keeper it belongs to.
+    /// The generation of the space it belongs to.
     pub(crate) generation: u64,
 }
 
-/// What is to be done.
+/// The task of a work.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Read a saved graph.
+    /// Load a saved graph.
     Load(Vec<u8>),
-    /// Leave dead rows behind, and make a graph if there are many.
+    /// Drop dead rows, and build a graph if there are many rows.
     Build,
-    /// Take new rows into the graph.
+    /// Add new rows to the graph.
     Extend,
-    /// Write the graph.
+    /// Encode the graph.
     Save,
 }
 
-/// What came of a work.
+/// The result of a work.
 #[derive(Debug)]
 pub struct Done {
     pub(crate) work: Made,
@@ -42,10 +43,10 @@ pub struct Done {
     pub(crate) generation: u64,
 }
 
-/// What was made.
+/// The product of a work.
 #[derive(Debug)]
 pub(crate) enum Made {
-    /// A graph, and how many vectors it was made with others of.
+    /// A graph, and the number of its vectors that have other numbers now.
     Loaded(Arc<dyn Approximate>, usize),
     Unusable,
     Built(Rows, Option<Arc<dyn Approximate>>),
@@ -54,35 +55,35 @@ pub(crate) enum Made {
     Nothing,
 }
 
-/// What a work did, for a log.
+/// The outcome of a work, for a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// A saved graph serves. So many vectors it had otherwise than they are: they stand beside it.
+    /// A saved graph is in use.
     Loaded {
-        /// How many.
+        /// The number of its vectors that have other numbers now; they are compared one by one.
         outdated: usize,
     },
-    /// A saved graph is damaged, or of other vectors; one is made anew.
+    /// A saved graph is damaged, or of other vectors; it will be rebuilt.
     Unusable,
-    /// A new graph serves, of this many vectors.
+    /// A new graph of this many vectors is in use.
     Built(usize),
-    /// So many vectors are left that no graph is needed.
+    /// This many vectors are left, too few for a graph.
     Compacted(usize),
-    /// The graph took in this many vectors.
+    /// The graph was extended by this many vectors.
     Extended(usize),
-    /// The graph is to be saved.
+    /// The graph was encoded and is to be written.
     Saved,
-    /// Stopped before its end, or too late: it changed nothing.
+    /// The work was stopped, or its result came too late: nothing changed.
     Dropped,
 }
 
-/// A file to be written under `vectors/`, whole or not at all.
+/// A file to be written under `vectors/`, atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     /// Its name.
     pub name: String,
-    /// All of it.
+    /// Its contents.
     pub bytes: Vec<u8>,
 }
 
@@ -93,7 +94,7 @@ impl Work {
         &self.space
     }
 
-    /// Does it. Takes seconds where a graph of many vectors is made.
+    /// Runs the work. Takes seconds if it builds a graph of many vectors.
     #[must_use]
     pub fn run(self, effort: &Effort<'_>) -> Done {
         let Self { space, shelf, task, generation } = self;

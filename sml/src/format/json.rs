@@ -1,4 +1,4 @@
-//! JSON: `{name, intent, grains [{type, text, attributes}]}`, a grain a line.
+//! JSON: `{name, intent, grains [{type, text, attributes}]}`, with one grain per line.
 
 use super::quote::quoted;
 use super::{Element, Frame, Layout};
@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::page::Page;
 use crate::watch::Watch;
 
-/// JSON.
+/// The JSON format.
 pub(super) struct Json;
 
-/// The end, on a line of its own behind grains.
+/// The end of the document, on a line of its own.
 const CLOSE: &str = "]}";
 
 impl Layout for Json {

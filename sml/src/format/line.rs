@@ -1,9 +1,9 @@
-//! What the formats of one line a grain share: values on one line, and a sentence whose parts cannot
-//! be taken for one another.
+//! Shared by the formats with one line per grain: text on one line, and sentences whose parts are
+//! unambiguous.
 //!
-//! A sentence is `text`, `lead: text` or either with ` (list)` behind. A sign in a value that could
-//! be read as one between the parts stands behind a backslash; a reader takes a backslash before an
-//! ASCII punctuation mark as an escape, as CommonMark does, and any other as itself.
+//! A sentence is `text`, `lead: text`, or either followed by ` (list)`. A character in a value that
+//! could be read as a delimiter between these parts is escaped by a backslash. As in CommonMark, a
+//! backslash before an ASCII punctuation mark is an escape, and any other backslash is literal.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,13 @@ use super::quote::is_hidden;
 use crate::project::Projection;
 use crate::table;
 
-/// What beside the signs of a sentence a format needs escaped: the text, where in it, and whether the
-/// text begins the sentence.
+/// Returns `true` if a format needs a character escaped, in addition to the delimiters of a sentence.
+/// The arguments are the text, the byte offset, the character, and whether the text begins the
+/// sentence.
 pub(super) type Special = fn(&str, usize, char, bool) -> bool;
 
-/// Text on one line, without outer space: newlines and tabs are spaces, other controls, separators and
-/// those that reorder text are dropped.
+/// Puts text on one line and trims it. Newlines and tabs become spaces; other control characters, line
+/// separators and bidirectional controls are dropped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let spaces = |c: char| matches!(c, '\n' | '\t');
     if !text.contains(is_hidden) {
@@ -29,15 +30,16 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line.trim().to_owned())
 }
 
-/// How a format words its sentences.
+/// The style of a format's sentences.
 pub(super) struct Style {
-    /// Whether the attributes of a belief stand with their names.
+    /// `true` if the attributes of a belief are listed with their names.
     pub(super) names: bool,
     pub(super) special: Special,
 }
 
-/// Adds the sentence of a grain. Beliefs begin with their subject, other types with their first
-/// attribute and a colon; what is left stands in the list. What a query chose stands there by name.
+/// Appends the sentence of a grain. Beliefs begin with their subject, other types with their first
+/// attribute and a colon; the other attributes follow in the list. Attributes chosen by a query are
+/// listed with their names.
 pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) {
     let first = table::lead(shown.grain_type).filter(|_| !shown.chosen);
     let belief = shown.grain_type == GrainType::Belief && !shown.chosen;
@@ -91,29 +93,29 @@ fn list(out: &mut String, listed: &[(Option<&Cow<'_, str>>, Cow<'_, str>)], styl
     }
 }
 
-/// Whether the sign reads as the end of a lead.
+/// Returns `true` if this colon reads as the end of a lead.
 fn ends_lead(text: &str, at: usize, c: char) -> bool {
     c == ':' && is_followed_by_space(text, at)
 }
 
-/// Whether a space or the end follows the sign, which is one byte long.
+/// Returns `true` if a space or the end of the text follows this one-byte character.
 pub(super) fn is_followed_by_space(text: &str, at: usize) -> bool {
     text.get(at + 1..).is_none_or(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// What an `&` must not stand before, or a reader would take it for an escape of ours.
+/// Entity tails. An `&` before one of them is escaped, because it would read as an escape written here.
 const TAG_ESCAPES: [&str; 2] = ["lt;", "amp;"];
 
-/// Whether a `<` before this could begin a tag, or what models take for one (`<system>`, `</context>`,
-/// `<|im_start|>`); a comparison and an arrow could not.
+/// Returns `true` if a `<` before this character could open a tag or something models treat as one
+/// (`<system>`, `</context>`, `<|im_start|>`), unlike a comparison or an arrow.
 fn opens_tag(next: Option<char>) -> bool {
     next.is_some_and(|next| {
         !next.is_whitespace() && !next.is_ascii_digit() && !matches!(next, '=' | '-' | '<')
     })
 }
 
-/// Adds the text, a `<` that could begin a tag as `&lt;`, a backslash before each character that `special` names and each backslash that
-/// would read as an escape.
+/// Appends the text with escapes: `&lt;` for a `<` that could open a tag, and a backslash before each
+/// character for which `special` returns `true` and before each backslash that would read as an escape.
 pub(super) fn escape(out: &mut String, text: &str, special: impl Fn(&str, usize, char) -> bool) {
     for (at, c) in text.char_indices() {
         let next = text.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());

@@ -1,7 +1,7 @@
-//! Markdown: `## Context: intent`, a bold heading where the type changes, a bullet a grain.
+//! Markdown: `## Context: intent`, a bold heading per run of one type, a bullet per grain.
 //!
-//! Stored text cannot be a heading, a list, a link, HTML or emphasis: the signs stand behind a
-//! backslash.
+//! Stored text cannot become a heading, list, link, HTML or emphasis: markup characters are escaped by
+//! a backslash.
 
 use super::line::{Style, escape, is_followed_by_space, one_line, sentence};
 use super::{Element, Frame, Layout};
@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::table;
 use crate::watch::Watch;
 
-/// Markdown, as CommonMark reads it.
+/// The Markdown format, as defined by CommonMark.
 pub(super) struct Markdown;
 
 const STYLE: Style = Style { names: true, special: is_markup };
@@ -55,7 +55,7 @@ impl Layout for Markdown {
     }
 }
 
-/// The first line of an ASSEMBLE; a RECALL has none.
+/// Returns the first line of an ASSEMBLE. A RECALL has none.
 fn head(frame: &Frame<'_>) -> String {
     let mut out = String::new();
     if frame.budget.is_some() {
@@ -71,7 +71,7 @@ fn head(frame: &Frame<'_>) -> String {
     out
 }
 
-/// `**Beliefs**`.
+/// Returns the heading of a type, such as `**Beliefs**`.
 fn heading(first: &Element<'_>) -> String {
     let plural = table::row(first.group.grain_type).map_or("", |row| row.plural);
     let mut letters = plural.chars();
@@ -79,7 +79,8 @@ fn heading(first: &Element<'_>) -> String {
     format!("**{initial}{}**\n", letters.as_str())
 }
 
-/// Whether a character is markup where it stands in a bullet, which the text begins or not.
+/// Returns `true` if a character is markup at its position in a bullet. `begins` is set if the text
+/// begins the bullet.
 pub(super) fn is_markup(text: &str, at: usize, c: char, begins: bool) -> bool {
     match c {
         '`' | '*' | '[' | ']' | '<' | '~' => true,
@@ -90,7 +91,7 @@ pub(super) fn is_markup(text: &str, at: usize, c: char, begins: bool) -> bool {
     }
 }
 
-/// Whether this is a number, which at the start of a bullet makes a list with what follows.
+/// Returns `true` for digits, which with a following `.` or `)` would start an ordered list.
 fn is_number(start: Option<&str>) -> bool {
     start.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -1,10 +1,10 @@
-//! The output formats: one file each, behind one seam (`cal.md` section 8).
+//! The output formats, one file each, behind one trait (CAL 10.1).
 //!
-//! A format writes projections and knows nothing of stores, budgets or selection. Whatever a grain
-//! says, it cannot leave the place its format gives it: each format escapes what it writes.
+//! A format writes projections and knows neither stores, budgets nor selection. Each format escapes
+//! what it writes, so the content of a grain cannot break out of its place in the text.
 //!
-//! - `line`: what the formats of one line a grain share
-//! - `quote`: text in the quotes of JSON and YAML
+//! - `line`: shared by the formats with one line per grain
+//! - `quote`: text in the double quotes of JSON and YAML
 //! - `rows`: rows of values in the formats that hold them
 
 mod json;
@@ -34,22 +34,22 @@ pub use rows::{RowFormat, Rows, Shape};
 pub(crate) use sml::tag;
 pub(crate) use sml::{escape_attribute, escape_text};
 
-/// An output format.
+/// An output format (CAL 10.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Semantic markup, one flat element a grain.
+    /// Semantic markup: one flat element per grain.
     Sml,
-    /// A heading a type, a bullet a grain.
+    /// A heading per type, a bullet per grain.
     Markdown,
     /// `{name, intent, grains [{type, text, attributes}]}`.
     Json,
-    /// The same as [`Format::Json`], in YAML.
+    /// The structure of [`Format::Json`], in YAML.
     Yaml,
-    /// One line a grain, its type in brackets.
+    /// One line per grain, with its type in brackets.
     Text,
-    /// Subject, relation and object between tabs.
+    /// Subject, relation and object, separated by tabs.
     Triples,
-    /// Tables, one a grain type, in Token-Oriented Object Notation.
+    /// One table per grain type, in Token-Oriented Object Notation.
     Toon,
 }
 
@@ -58,7 +58,7 @@ impl Format {
     pub const ALL: [Self; 7] =
         [Self::Sml, Self::Markdown, Self::Json, Self::Yaml, Self::Text, Self::Triples, Self::Toon];
 
-    /// The name in AS and FORMAT.
+    /// Returns the name used by AS and FORMAT.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// The format of this name, in any case.
+    /// Returns the format of this name, ignoring case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name))
@@ -91,22 +91,23 @@ impl Format {
     }
 }
 
-/// How a format puts a text together; the parts are what a budget is spent on.
+/// Writes texts in one format. The methods for the single parts give the pieces that are priced against
+/// a budget.
 pub(crate) trait Layout {
-    /// What stands in the text whatever it shows, in the pieces that are counted.
+    /// Returns the parts of the text that do not depend on grains, in the pieces that are counted.
     fn frame(&self, frame: &Frame<'_>) -> Vec<String>;
 
-    /// What opening the group of this element takes, beside the element.
+    /// Returns the text that opens the group of this element, without the element.
     fn group(&self, first: &Element<'_>) -> String;
 
-    /// Adds one element.
+    /// Appends one element.
     fn element(&self, out: &mut String, element: &Element<'_>);
 
-    /// The whole text, `elements` in the order they are shown; `used` is what the text takes of its
-    /// budget, for formats that tell.
+    /// Writes the whole text, with `elements` in output order. `used` is the amount of the budget used,
+    /// for formats that state it.
     ///
     /// # Errors
-    /// `CAL-E082` where the watch stopped it.
+    /// `CAL-E082` if cancelled.
     fn document<'w>(
         &self,
         frame: &Frame<'_>,
@@ -115,57 +116,58 @@ pub(crate) trait Layout {
         watch: Watch<'w>,
     ) -> Result<Page<'w>, Error>;
 
-    /// Whether the text tells what it takes.
+    /// Returns `true` if the text states the amount of the budget used.
     fn tells_use(&self) -> bool {
         false
     }
 
-    /// The lowest level it projects grains at; it may still leave out what it makes of them.
+    /// Returns the lowest level grains are projected at. The format may still leave out parts of the
+    /// projection.
     fn lowest(&self) -> Level {
         Level::Summary
     }
 
-    /// How many characters the text may have; none where the budget alone decides.
+    /// Returns the maximum number of characters of the text, or `None` if only the budget limits it.
     fn longest(&self) -> Option<usize> {
         None
     }
 
-    /// Whether something stands in the text for a grain that is left out.
+    /// Returns `true` if the text has a note for each omitted grain.
     fn shows_omitted(&self) -> bool {
         false
     }
 }
 
-/// What a text is about, beside its grains. A RECALL has nothing of this.
+/// The context besides its grains. All empty for a RECALL.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Frame<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) intent: Option<&'a str>,
-    /// The budget; none for a RECALL.
+    /// The budget; `None` for a RECALL.
     pub(crate) budget: Option<Budget>,
 }
 
-/// What stands together: a source, cut where the type changes.
+/// A group of adjacent elements: one source, split where the type changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) source: usize,
     pub(crate) grain_type: GrainType,
 }
 
-/// A grain that is written.
+/// A grain as it is written.
 pub(crate) struct Element<'a> {
     pub(crate) group: Group,
-    /// The place of its source in the order of priority.
+    /// The rank of its source by priority.
     pub(crate) rank: usize,
     pub(crate) item: &'a Item,
     pub(crate) level: Level,
-    /// Whether it stands for a grain that is left out.
+    /// `true` if it is a note for an omitted grain.
     pub(crate) omitted: bool,
     pub(crate) shown: Projection<'a>,
 }
 
 impl<'a> Element<'a> {
-    /// The item as this format shows it; none where it must not be shown.
+    /// Projects an item for this format, or returns `None` if it must not be shown.
     pub(crate) fn of(
         item: &'a Item,
         level: Level,
@@ -179,29 +181,29 @@ impl<'a> Element<'a> {
 }
 
 impl Element<'_> {
-    /// Whether it is shown, at this level.
+    /// Returns `true` if it is shown at this level.
     pub(crate) fn is_at(&self, level: Level) -> bool {
         !self.omitted && self.level == level
     }
 }
 
-/// The groups of elements that stand in order.
+/// Splits elements into groups.
 fn groups<'e, 'a>(elements: &'e [Element<'a>]) -> impl Iterator<Item = &'e [Element<'a>]> {
     elements.chunk_by(|one, next| one.group == next.group)
 }
 
-/// Items as one text without a budget, for `RECALL .. AS format`. Items that must not be shown are
-/// left out.
+/// Writes items as one text without a budget, for `RECALL .. AS format`. Items that must not be shown
+/// are left out.
 #[must_use]
 pub fn render(items: &[Item], format: Format, level: Level, clock: &Clock) -> String {
-    // Nothing stops it, so it does not fail.
+    // Cancellation is the only error, and `NEVER` does not cancel.
     render_watched(items, format, level, clock, Watch::NEVER).unwrap_or_default()
 }
 
-/// As [`render`], until the watch stops it.
+/// Like [`render`], with a check that may cancel it.
 ///
 /// # Errors
-/// `CAL-E082` once it does.
+/// `CAL-E082` if cancelled.
 pub fn render_watched(
     items: &[Item],
     format: Format,

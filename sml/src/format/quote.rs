@@ -1,14 +1,14 @@
-//! Text between the double quotes of JSON, which are quotes of YAML too.
+//! Text in the double quotes of JSON, which are valid in YAML too.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Writes the text in quotes. Beside what JSON demands, every character that acts on a terminal or on
-/// the order of what is read is escaped, so that the quotes hold whatever the text says.
+/// Appends the text in quotes. In addition to what JSON requires, every character that affects a
+/// terminal or the reading order is escaped.
 pub(super) fn quoted(out: &mut String, text: &str) {
     quoted_with(out, text, |out, c| {
         if acts(c) {
-            // Writing to a String cannot fail; all that act lie below U+10000.
+            // Writing to a String cannot fail. All escaped characters are below U+10000.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
             out.push(c);
@@ -16,8 +16,8 @@ pub(super) fn quoted(out: &mut String, text: &str) {
     });
 }
 
-/// Writes the text in quotes; `other` writes what is neither a quote, a backslash, a newline, a return
-/// nor a tab.
+/// Appends the text in quotes. `other` writes every character except quotes, backslashes, newlines,
+/// carriage returns and tabs.
 pub(super) fn quoted_with(out: &mut String, text: &str, other: impl Fn(&mut String, char)) {
     out.push('"');
     for c in text.chars() {
@@ -33,26 +33,26 @@ pub(super) fn quoted_with(out: &mut String, text: &str, other: impl Fn(&mut Stri
     out.push('"');
 }
 
-/// Controls, line separators, bidirectional controls, the byte order mark, and the two
-/// noncharacters YAML has no place for.
+/// Returns `true` for controls, line separators, bidirectional controls, the byte-order mark, and the
+/// two noncharacters YAML does not allow.
 fn acts(c: char) -> bool {
     c.is_control()
         || is_bidi(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The characters that reorder what is read, those CAL-E071 keeps out of queries.
+/// Returns `true` for bidirectional controls, which CAL-E071 forbids in queries.
 pub(super) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What no text format shows: controls, what reorders what is read, separators of lines and paragraphs.
-/// Joiners stay: languages and emoji need them.
+/// Returns `true` for characters no text format shows: controls, bidirectional controls, line and
+/// paragraph separators. Joiners are kept: some languages and emoji need them.
 pub(super) fn is_hidden(c: char) -> bool {
     c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// The text without these characters.
+/// Removes the characters for which `dropped` returns `true`.
 pub(super) fn without(text: &str, dropped: impl Fn(char) -> bool) -> Cow<'_, str> {
     match text.contains(&dropped) {
         true => Cow::Owned(text.chars().filter(|c| !dropped(*c)).collect()),

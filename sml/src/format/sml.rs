@@ -1,7 +1,7 @@
-//! SML: one flat element a grain, inside one envelope (`cal.md` section 8).
+//! SML: one flat element per grain, in one envelope (CAL 10.4).
 //!
-//! Knows projections only, not grains, and alone decides what stored text looks like in markup:
-//! everything written goes through [`escape_text`] or [`escape_attribute`].
+//! It knows projections only, not grains. All text is written through [`escape_text`] or
+//! [`escape_attribute`].
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ const GAP: &str = "\n";
 /// The last line.
 const CLOSE: &str = "</context>\n";
 
-/// SML 1.0.
+/// The SML 1.0 format.
 pub(super) struct Sml;
 
 impl Layout for Sml {
@@ -54,7 +54,7 @@ impl Layout for Sml {
     }
 }
 
-/// The first line.
+/// Returns the first line.
 fn open(intent: Option<&str>) -> String {
     let mut out = String::from("<context");
     if let Some(intent) = intent {
@@ -64,7 +64,7 @@ fn open(intent: Option<&str>) -> String {
     out
 }
 
-/// One element on lines of its own: one line, unless the text has several.
+/// Appends one element: one line, or more if its text has several lines.
 pub(crate) fn tag(out: &mut String, projection: &Projection<'_>) {
     let name = projection.grain_type.name();
     out.push_str("  <");
@@ -87,8 +87,8 @@ fn attribute(out: &mut String, name: &str, value: &str) {
     out.push('"');
 }
 
-/// Text between tags: no `<`, nothing that reads as an escape, no control characters but newline
-/// and tab.
+/// Escapes text between tags: `<`, any `&` that would read as an escape, and no control characters
+/// except newline and tab.
 pub(crate) fn escape_text(out: &mut String, text: &str) {
     escape(out, &without_controls(text), |c| match c {
         '<' => Some("&lt;"),
@@ -96,7 +96,7 @@ pub(crate) fn escape_text(out: &mut String, text: &str) {
     });
 }
 
-/// Text between quotes: as [`escape_text`], on one line, and no quote.
+/// Escapes text between quotes: like [`escape_text`], on one line, with quotes escaped.
 pub(crate) fn escape_attribute(out: &mut String, text: &str) {
     escape(out, &without_controls(text), |c| match c {
         '<' => Some("&lt;"),
@@ -106,7 +106,7 @@ pub(crate) fn escape_attribute(out: &mut String, text: &str) {
     });
 }
 
-/// What an `&` must not stand before, or a reader would take it for an escape.
+/// Entity tails. An `&` before one of them is escaped.
 const ESCAPE_TAILS: [&str; 3] = ["lt;", "amp;", "quot;"];
 
 fn escape(out: &mut String, text: &str, replacement: impl Fn(char) -> Option<&'static str>) {
@@ -123,7 +123,8 @@ fn escape(out: &mut String, text: &str, replacement: impl Fn(char) -> Option<&'s
     }
 }
 
-/// The text without C0, DEL and C1, newline and tab kept, and without what reorders or separates lines.
+/// Removes C0, DEL and C1 controls except newline and tab, bidirectional controls, and line and
+/// paragraph separators.
 fn without_controls(text: &str) -> Cow<'_, str> {
     without(text, |c| is_hidden(c) && c != '\n' && c != '\t')
 }

@@ -1,4 +1,5 @@
-//! Text: `[goal] alice: complete Q1 review (active)`, one line a grain and nothing else.
+//! Plain text: one line per grain, such as `[goal] alice: complete Q1 review (active)`, without an
+//! envelope.
 
 use super::line::{Style, sentence};
 use super::{Element, Frame, Layout};
@@ -6,7 +7,7 @@ use crate::error::Error;
 use crate::page::Page;
 use crate::watch::Watch;
 
-/// Plain text.
+/// The plain-text format.
 pub(super) struct Text;
 
 const STYLE: Style = Style { names: false, special: |_, _, _, _| false };

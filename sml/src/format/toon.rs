@@ -1,7 +1,7 @@
-//! TOON: one table a grain type, in Token-Oriented Object Notation 3.0.
+//! TOON: one table per grain type, in Token-Oriented Object Notation 3.0 (CAL 10.9).
 //!
-//! A RECALL of one type is a root array, its rows at depth 0; anything else a root object, rows at
-//! depth 1. Quoting, keys, numbers and the missing last newline follow that specification.
+//! A RECALL of one type is a root array with rows at depth 0; anything else is a root object with rows
+//! at depth 1. Quoting, keys, numbers and the missing final newline follow the TOON specification.
 
 use std::borrow::Cow;
 
@@ -15,14 +15,14 @@ use crate::page::Page;
 use crate::table::{self, CONTENT};
 use crate::watch::Watch;
 
-/// TOON.
+/// The TOON format.
 pub(super) struct Toon;
 
-/// The columns the summary level drops; all others it keeps (ruling 11).
+/// The columns that the summary level drops. All others are kept (ruling 11).
 const DROPPED: [&str; 4] = ["confidence", "state", "phase", "type"];
-/// The columns the full level adds.
+/// The columns that the full level adds.
 const ADDED: [&str; 2] = ["source", "observed"];
-/// A column that is there only where a row has it.
+/// A column that is written only if a row has a value for it.
 const OPTIONAL: &str = "deadline";
 
 impl Layout for Toon {
@@ -81,7 +81,7 @@ impl Layout for Toon {
     }
 }
 
-/// The elements by type, the types and their rows in the order of priority.
+/// Groups the elements by type. Types and rows are in order of priority.
 fn tables<'e, 'a>(elements: &'e [Element<'a>]) -> Vec<Vec<&'e Element<'a>>> {
     let mut ranked: Vec<_> = elements.iter().collect();
     ranked.sort_by_key(|element| element.rank);
@@ -99,7 +99,7 @@ fn tables<'e, 'a>(elements: &'e [Element<'a>]) -> Vec<Vec<&'e Element<'a>>> {
     tables
 }
 
-/// `context`, `intent` and what was used, of an ASSEMBLE; a RECALL has none.
+/// Returns `context`, `intent` and the amount used, for an ASSEMBLE. A RECALL has none of them.
 fn head(frame: &Frame<'_>, used: usize) -> String {
     let (unit, total) = match frame.budget {
         Some(Budget::Tokens(total)) => ("tokens", total),
@@ -118,7 +118,7 @@ fn head(frame: &Frame<'_>, used: usize) -> String {
     out
 }
 
-/// `beliefs[3]{subject,content,confidence}:`.
+/// Appends the header of a table, such as `beliefs[3]{subject,content,confidence}:`.
 fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
     let plural = table.first().and_then(|first| table::row(first.group.grain_type));
     out.push_str(plural.map_or("", |row| row.plural));
@@ -132,7 +132,7 @@ fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
     out.push_str("}:\n");
 }
 
-/// The columns of a table: those of the type that its rows need, and those a query chose.
+/// Returns the columns of a table: those of the type that its rows need, then those chosen by a query.
 fn columns<'e>(table: &[&'e Element<'_>]) -> Vec<&'e str> {
     let typed = || table.iter().filter(|element| !element.shown.chosen);
     let mut columns = match table.first().and_then(|first| table::row(first.group.grain_type)) {
@@ -175,7 +175,7 @@ fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) 
     out.push('\n');
 }
 
-/// Whether the level of the row leaves the column out.
+/// Returns `true` if the level of the row leaves the column out.
 fn is_dropped(element: &Element<'_>, name: &str) -> bool {
     element.level == Level::Summary && !element.shown.chosen && DROPPED.contains(&name)
 }
@@ -184,21 +184,21 @@ fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e Cell<'e>> {
     element.shown.attributes.iter().find(|(known, _)| known == name).map(|(_, cell)| cell)
 }
 
-/// A key as it is where TOON allows, else in quotes.
+/// Appends a key, quoted unless TOON allows it bare.
 pub(super) fn key(out: &mut String, name: &str) {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let bare = starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     if bare { out.push_str(name) } else { quoted(out, &clean(name)) }
 }
 
-/// A text as it is where it can be taken for nothing else, else in quotes.
+/// Appends a text, quoted unless it is unambiguous.
 pub(super) fn text(out: &mut String, text: &str) {
     let text = clean(text);
     if needs_quotes(&text) { quoted(out, &text) } else { out.push_str(&text) }
 }
 
-/// Text that TOON can hold: it has escapes for newline, return and tab, and for no other control.
-/// What reorders text and what separates lines is dropped.
+/// Removes what TOON cannot represent: it has escapes for newline, carriage return and tab, but for no
+/// other control. Bidirectional controls and line separators are removed too.
 fn clean(text: &str) -> Cow<'_, str> {
     without(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
@@ -213,7 +213,7 @@ fn needs_quotes(text: &str) -> bool {
         || is_number_like(text)
 }
 
-/// `-?\d+(\.\d+)?([eE][+-]?\d+)?`.
+/// Matches `-?\d+(\.\d+)?([eE][+-]?\d+)?`.
 fn is_number_like(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -230,7 +230,8 @@ fn is_number_like(text: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
-/// In quotes, where TOON knows five escapes and no others.
+/// Appends the text in quotes. TOON has five escapes: quote, backslash, newline, carriage return and
+/// tab.
 fn quoted(out: &mut String, text: &str) {
     quoted_with(out, text, String::push);
 }

@@ -1,4 +1,4 @@
-//! Triples: subject, relation in plain words and object between tabs, one line a grain. A grain
+//! Triples: subject, humanized relation and object, separated by tabs, one line per grain. A grain
 //! without a triple gives its first attribute, its type and its text.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::watch::Watch;
 use crate::{table, words};
 
-/// Triples.
+/// The triples format.
 pub(super) struct Triples;
 
 impl Layout for Triples {

@@ -1,5 +1,5 @@
-//! YAML: what JSON holds, in block style. Text stands plain only where no reader of YAML 1.1 or 1.2
-//! can take it for anything else, in double quotes otherwise.
+//! YAML: the structure of the JSON format in block style. Text is plain only if YAML 1.1 and 1.2 both
+//! read it as that text, else in double quotes.
 
 use super::quote::{is_hidden, quoted, without};
 use super::{Element, Frame, Layout};
@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::page::Page;
 use crate::watch::Watch;
 
-/// YAML.
+/// The YAML format.
 pub(super) struct Yaml;
 
-/// Words that are no text in YAML, in any case.
+/// Words that YAML does not read as text, ignoring case.
 const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
 impl Layout for Yaml {
@@ -74,14 +74,15 @@ fn head(frame: &Frame<'_>) -> String {
     out
 }
 
-/// A text as it is where it can be taken for nothing else, else in quotes. What no text format shows is
-/// dropped, but for newline and tab.
+/// Appends a text, quoted unless it is plain. Characters no text format shows are dropped, except
+/// newline and tab.
 fn text(out: &mut String, text: &str) {
     let text = without(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'));
     if is_plain(&text) { out.push_str(&text) } else { quoted(out, &text) }
 }
 
-/// Letters first, then letters, digits and marks without a meaning; no outer space, no word of YAML.
+/// Returns `true` for a letter followed by letters, digits and harmless punctuation, without a trailing
+/// space, that is not a reserved word.
 fn is_plain(text: &str) -> bool {
     text.starts_with(char::is_alphabetic)
         && !text.ends_with(' ')

@@ -1,13 +1,13 @@
-//! The text of a template between its braces: where it ends, and what of it counts.
+//! The body of a section between its braces: its end, and the part of it that counts.
 //!
-//! Knows braces and tags, not what a tag means. Whoever reads a query asks here where a body ends, so
-//! that all of them agree.
+//! It knows braces and tags, not the meaning of a tag. The lexer, the JSON form and the shell all find
+//! the end of a body with [`body_end`], so that they agree.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Where the body that starts here ends: the place of the brace that closes it. Single braces in it
-/// balance, and tags are passed over as a whole; nothing where it is never closed.
+/// Returns the offset of the brace that closes the body starting at the beginning of `text`, or `None`
+/// if it is not closed. Single braces inside must balance; tags are skipped as a whole.
 ///
 /// ```
 /// let text = b"\n- {{grain.content}} {x}\n} FOOTER {}";
@@ -37,8 +37,8 @@ pub fn body_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of the tag that starts here, braces included; nothing where none does, or it is never
-/// closed. A comment holds anything but its end, other tags no braces.
+/// Returns the length of the tag at the beginning of `text`, braces included, or `None` if there is no
+/// complete tag. A comment may contain anything but its end; other tags contain no braces.
 pub(super) fn tag_end(text: &[u8]) -> Option<usize> {
     let (head, tail): (usize, &[u8]) = match text {
         [b'{', b'{', b'{', ..] => (3, b"}}}"),
@@ -55,9 +55,9 @@ pub(super) fn tag_end(text: &[u8]) -> Option<usize> {
     ends.then(|| head.saturating_add(length).saturating_add(tail.len()))
 }
 
-/// What counts of the text between the braces, and where in it that stands: a body of several lines
-/// loses the newline after the opening brace and the indent before the closing one, a body of one line
-/// its outer space, and it ends in a newline. One of blanks alone is empty. Carriage returns do not count.
+/// Returns the part of a raw body that counts, and its byte range in `raw`. A body of several lines
+/// loses the newline after the opening brace and the indent before the closing one. A body of one line
+/// is trimmed, and a newline is appended. A blank body is empty. Carriage returns are removed.
 #[must_use]
 pub fn body_of(raw: &str) -> (Cow<'_, str>, Range<usize>) {
     const BLANK: [char; 3] = [' ', '\t', '\r'];

@@ -1,4 +1,4 @@
-//! A template as a format among others: what stands before, between, in and behind the elements.
+//! A template as an output format: the text before, between, in and after the elements.
 
 use super::parse::Node;
 use super::value::{Scope, Told, Whole};
@@ -14,22 +14,22 @@ use crate::page::Page;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
 
-/// Characters of a text for each token of its budget, at most.
+/// Maximum number of characters of a text per token of its budget (CAL 10.8).
 pub const CHARS_A_TOKEN: usize = 2;
-/// Tokens that a budget of grains counts for.
+/// The token budget that a budget in grains is treated as, for the limit on characters.
 const TOKENS_OF_GRAINS: usize = 16_000;
 
-/// A template, and the assembly it is written for.
+/// A template, and the assembly it is rendered for.
 pub(crate) struct Templated<'t> {
     template: &'t Template,
     options: &'t AssemblyOptions<'t>,
     counter: &'t dyn TokenCounter,
-    /// What is known of the sources before any grain is placed.
+    /// The statistics of the sources before any grain is placed.
     sources: Vec<Told<'t>>,
 }
 
 impl<'t> Templated<'t> {
-    /// `order` is that of priority.
+    /// Creates the layout. `order` is the order of priority.
     pub(crate) fn new(
         template: &'t Template,
         options: &'t AssemblyOptions<'t>,
@@ -49,7 +49,7 @@ impl<'t> Templated<'t> {
         self.template.section(section)
     }
 
-    /// The nodes an element is written by; none where the preset writes it.
+    /// Returns the nodes that write an element, or `None` if the preset writes it.
     fn nodes_of(&self, element: &Element<'_>) -> Option<&[Node]> {
         if element.omitted {
             return Some(self.section(Section::ElementOmit).unwrap_or_default());
@@ -71,7 +71,7 @@ impl<'t> Templated<'t> {
     }
 
     fn write(&self, out: &mut String, nodes: &[Node], scope: &Scope<'_>) {
-        // A character has four bytes at most.
+        // A character has at most four bytes.
         Writer::new(out, self.chars().saturating_mul(4)).nodes(nodes, scope);
     }
 
@@ -96,7 +96,7 @@ impl<'t> Templated<'t> {
         }
     }
 
-    /// What stands between two sources.
+    /// Writes the text between two sources.
     fn source_break(&self, out: &mut String, scope: &Scope<'_>) {
         match self.section(Section::SourceBreak) {
             Some(nodes) => self.write(out, nodes, scope),
@@ -104,8 +104,8 @@ impl<'t> Templated<'t> {
         }
     }
 
-    /// What stands before an element: a break where a source begins, and before elements of the preset
-    /// what it puts where the type changes.
+    /// Writes the text before an element: a source break if a source begins, and, for an element
+    /// written by the preset, the preset's opening if the type changes.
     fn before(
         &self,
         out: &mut String,
@@ -119,7 +119,7 @@ impl<'t> Templated<'t> {
         let begins = before.last.is_some_and(|last| last.group.source != element.group.source);
         let opens = of_preset
             && match preset {
-                // Its groups are sources, cut where the type changes.
+                // The groups of SML are sources, split where the type changes.
                 Preset::Structured => before.shown.is_none_or(|last| last.group != element.group),
                 _ => before.is_another_type(element),
             };
@@ -135,15 +135,15 @@ impl<'t> Templated<'t> {
         } else if begins && !of_preset {
             self.source_break(out, &scope.of_source(element.group.source));
         } else if before.last.is_none() && preset == Preset::Readable && !of_preset {
-            // A heading of the preset stands apart from what is written under it.
+            // The heading of the preset is separated from the text below it.
             out.push_str(if self.section(Section::Header).is_none() { "\n" } else { "" });
         }
     }
 
-    /// The sources, with what is shown of them.
+    /// Returns the statistics of the sources, with the grains shown.
     ///
     /// # Errors
-    /// That it was stopped.
+    /// `CAL-E082` if cancelled.
     fn told<'w>(
         &'w self,
         frame: &'w Frame<'w>,
@@ -176,7 +176,7 @@ impl<'t> Templated<'t> {
         Ok(told)
     }
 
-    /// Characters of the text at most.
+    /// Returns the maximum number of characters of the text.
     fn chars(&self) -> usize {
         let tokens = match self.options.budget {
             Budget::Tokens(tokens) => tokens,
@@ -186,12 +186,12 @@ impl<'t> Templated<'t> {
     }
 }
 
-/// What stands before an element already.
+/// The elements before the current one.
 #[derive(Default)]
 struct Before<'b> {
-    /// The element before it.
+    /// The element directly before it.
     last: Option<&'b Element<'b>>,
-    /// The one before it that is shown.
+    /// The last element before it that is shown, not omitted.
     shown: Option<&'b Element<'b>>,
 }
 

@@ -1,9 +1,12 @@
-//! Templates: the text of an assembly as its asker writes it down (`cal.md` section 8, Templates).
+//! Templates: user-defined text formats for assemblies (CAL 10.5 to 10.8).
 //!
-//! A template is rendering instructions, no program: sections of text with values in them, in a strict
-//! subset of Mustache, over one preset that says what the sections say it does not have. Its modules:
-//! `body` cuts texts out of a query, `parse` reads one, `variable` is what it may name, `value` what that
-//! stands for, `write` puts values in, `layout` makes a format of it, `preset` is what it extends.
+//! A template is rendering instructions, not a program: sections of text with variables, in a strict
+//! subset of Mustache. It extends a preset, which supplies the sections the template does not have.
+//!
+//! - `body`: finds the text of a section in a query
+//! - `parse`: parses the text of a section; `variable`: the variables it may use
+//! - `value`: the values of variables; `write`: writes them, escaped
+//! - `layout`: a template as an output format; `preset`: the preset it extends
 
 mod body;
 mod layout;
@@ -25,23 +28,23 @@ pub use preset::Preset;
 pub use variable::template_variables;
 pub use write::MAX_EACH;
 
-/// Bytes of the texts of a template, all together.
+/// Maximum number of bytes in all section texts of a template together (CAL 10.8).
 pub const MAX_TEMPLATE_BYTES: usize = 4096;
 
-/// A section of a template.
+/// A section of a template (CAL 10.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
-    /// Before the grains.
+    /// Before all grains.
     Header,
-    /// Each grain.
+    /// For each grain.
     Element,
-    /// Each grain that is shown in summary form, in place of [`Section::Element`].
+    /// For each grain shown at summary level, instead of [`Section::Element`].
     ElementSummary,
-    /// Each grain that the budget leaves out.
+    /// For each grain omitted because of the budget.
     ElementOmit,
     /// Between two sources.
     SourceBreak,
-    /// Behind the grains.
+    /// After all grains.
     Footer,
 }
 
@@ -56,7 +59,7 @@ impl Section {
         Self::Footer,
     ];
 
-    /// Its keyword.
+    /// Returns the keyword.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -69,7 +72,7 @@ impl Section {
         }
     }
 
-    /// The section of this keyword, in any case.
+    /// Returns the section of this keyword, ignoring case.
     #[must_use]
     pub fn named(keyword: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|section| section.keyword().eq_ignore_ascii_case(keyword))
@@ -80,7 +83,7 @@ impl Section {
     }
 }
 
-/// A template that holds to all rules.
+/// A valid template.
 ///
 /// ```
 /// use grainstore_sml::{Preset, Section, Template};
@@ -98,11 +101,11 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template of these sections, over a preset.
+    /// Parses and checks the sections of a template that extends a preset.
     ///
     /// # Errors
-    /// E090 to E094 for their texts, E095 for a section that stands twice, E096 for an ELEMENT that asks
-    /// for the summary that another section writes.
+    /// `CAL-E090` to `CAL-E094` for the texts, `CAL-E095` for a section that occurs twice, `CAL-E096`
+    /// for an ELEMENT that tests for summary level although there is an ELEMENT_SUMMARY.
     pub fn new(preset: Preset, sections: &[(Section, &str)]) -> Result<Self, Error> {
         let mut template = Self { preset, sections: Vec::with_capacity(sections.len()) };
         let mut bytes = 0_usize;
@@ -124,7 +127,7 @@ impl Template {
         Ok(template)
     }
 
-    /// E096: beside an ELEMENT_SUMMARY, no ELEMENT asks whether it is one.
+    /// Returns `CAL-E096` if ELEMENT uses `grain.is_summary` although there is an ELEMENT_SUMMARY.
     fn check_summary(&self) -> Result<(), Error> {
         let has_summary = self.section(Section::ElementSummary).is_some();
         let is_element = |(section, _): &(Section, _)| *section == Section::Element;
@@ -139,7 +142,7 @@ impl Template {
         Ok(())
     }
 
-    /// The preset it extends.
+    /// Returns the preset it extends.
     #[must_use]
     pub fn preset(&self) -> Preset {
         self.preset

@@ -1,6 +1,6 @@
-//! The text of one section to nodes: the subset of Mustache that templates are written in.
+//! Parses the text of one section into nodes, in the subset of Mustache that templates use (CAL 10.2).
 //!
-//! Everything a template can do wrong in its text is found here; nothing of what grains say is known.
+//! Every error in the text of a template is found here, independent of any grain.
 
 use std::ops::Range;
 
@@ -8,26 +8,26 @@ use super::body::tag_end;
 use super::variable::Variable;
 use crate::error::{Error, ErrorKind};
 
-/// Sections of a template within each other at most.
+/// The deepest nesting of section tags (CAL 10.8).
 pub const MAX_DEPTH: usize = 5;
 
 /// A part of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
     /// `{{name}}`.
     Value(Variable),
-    /// `{{#name}}`, or `{{^name}}` where it is written without the value.
+    /// `{{#name}}`: if the variable has a value; inverted, `{{^name}}`: if it has none.
     If { variable: Variable, without: bool, nodes: Vec<Node> },
-    /// `{{#each}}`: once a grain; `{{^each}}`: once where there are none.
+    /// `{{#each}}`: once per grain; inverted, `{{^each}}`: once if there are no grains.
     Each { without: bool, nodes: Vec<Node> },
 }
 
-/// Parses the text of a section; `may_list` where `{{#each}}` may stand in it.
+/// Parses the text of a section. `allow_each` is set if `{{#each}}` is allowed in it.
 ///
 /// # Errors
-/// E090, E091, E093 and E094, each with its place in the text.
+/// `CAL-E090`, `CAL-E091`, `CAL-E093` and `CAL-E094`, each with its range in the text.
 pub(super) fn parse(text: &str, may_list: bool) -> Result<Vec<Node>, Error> {
     let mut parser = Parser { text, at: 0, may_list, open: Vec::new(), nodes: Vec::new() };
     while parser.step()? {}
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, may_list: bool) -> Result<Vec<Node>, Error> {
     }
 }
 
-/// Whether one of the nodes, or one inside them, is about this variable.
+/// Returns `true` if one of the nodes, at any depth, uses this variable.
 pub(super) fn mentions(nodes: &[Node], wanted: Variable) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(_) => false,
@@ -55,19 +55,19 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     may_list: bool,
-    /// The sections that are open, outermost first.
+    /// The open section tags, outermost first.
     open: Vec<Open<'t>>,
     /// The nodes of the innermost one.
     nodes: Vec<Node>,
 }
 
-/// A section whose end is still to come.
+/// A section tag that is not closed yet.
 struct Open<'t> {
     name: &'t str,
     without: bool,
-    /// Where it opens.
+    /// The range of the opening tag.
     place: Range<usize>,
-    /// The nodes of what it stands in.
+    /// The nodes of the enclosing section.
     outer: Vec<Node>,
 }
 
@@ -78,7 +78,7 @@ impl Open<'_> {
 }
 
 impl<'t> Parser<'t> {
-    /// Takes the text up to the next tag, and the tag; false at the end.
+    /// Parses the text up to the next tag, and the tag. Returns `false` at the end.
     fn step(&mut self) -> Result<bool, Error> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let Some(start) = rest.find("{{").map(|found| self.at.saturating_add(found)) else {
@@ -108,12 +108,13 @@ impl<'t> Parser<'t> {
         Ok(true)
     }
 
-    /// The whole line of a tag with nothing beside it, newline included: such a line is not written.
+    /// Returns the range of the line of a tag that stands alone on it, newline included. Such a line is
+    /// not written.
     fn line_of(&self, tag: &Range<usize>) -> Option<Range<usize>> {
         let before = self.text.get(self.at..tag.start)?;
         let start = match before.rfind('\n') {
             Some(newline) => self.at.saturating_add(newline).saturating_add(1),
-            // The line begins before the last tag: only where that ended one.
+            // No newline since the last tag: the line starts here only if that tag consumed its whole line.
             None if self.at == 0 || self.text.get(..self.at)?.ends_with('\n') => self.at,
             None => return None,
         };
@@ -179,7 +180,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Holds `{{#each}}` to where it may stand: work is bounded by the grains, not by their square.
+    /// Checks that `{{#each}}` is allowed here. It is not allowed in an element or in another one, so
+    /// that the work is linear in the number of grains.
     fn may_each(&self, place: &Range<usize>) -> Result<(), Error> {
         if !self.may_list {
             return Err(refused(place.clone(), "ELEMENT is written for each grain already")

@@ -1,9 +1,9 @@
-//! What a template takes from the preset it extends, for the sections it does not have.
+//! The preset a template extends: it supplies the sections the template does not have (CAL 10.7).
 
 use crate::error::{Error, ErrorKind};
 use crate::format::{Element, Format, Frame, Layout};
 
-/// A preset that templates extend.
+/// A preset that templates can extend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Preset {
     /// SML.
@@ -19,10 +19,10 @@ pub enum Preset {
 const GAP: &str = "\n";
 
 impl Preset {
-    /// Every preset that templates extend.
+    /// Every preset that templates can extend.
     pub const ALL: [Self; 3] = [Self::Structured, Self::Readable, Self::Compact];
 
-    /// Its name in EXTENDS and FORMAT.
+    /// Returns the name used by EXTENDS and FORMAT.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Preset {
         }
     }
 
-    /// The format it stands for.
+    /// Returns the output format of the preset.
     #[must_use]
     pub const fn format(self) -> Format {
         match self {
@@ -42,10 +42,10 @@ impl Preset {
         }
     }
 
-    /// What EXTENDS means by this name, in any case.
+    /// Returns the preset that EXTENDS names, ignoring case.
     ///
     /// # Errors
-    /// E086 for `data`, E087 for what is no preset.
+    /// `CAL-E086` for `data`, `CAL-E087` for a name that is not a preset.
     pub fn extended(name: &str) -> Result<Self, Error> {
         let named = |preset: &Self| preset.name().eq_ignore_ascii_case(name);
         if let Some(preset) = Self::ALL.into_iter().find(named) {
@@ -69,13 +69,13 @@ impl Preset {
         self.format().layout()
     }
 
-    /// The text before the first element.
+    /// Returns the text before the first element.
     pub(super) fn header(self, frame: &Frame<'_>) -> String {
         let head = if self == Self::Structured { 2 } else { 1 };
         self.layout().frame(frame).into_iter().take(head).collect()
     }
 
-    /// The text behind the last element.
+    /// Returns the text after the last element. `any` is set if there are elements.
     pub(super) fn footer(self, frame: &Frame<'_>, any: bool) -> String {
         match self {
             Self::Structured => {
@@ -86,7 +86,7 @@ impl Preset {
         }
     }
 
-    /// What stands between two sources.
+    /// Returns the text between two sources.
     pub(super) fn source_break(self) -> &'static str {
         match self {
             Self::Structured | Self::Readable => GAP,
@@ -94,8 +94,8 @@ impl Preset {
         }
     }
 
-    /// What stands before its own element where the type of the grains changes; `first` where it is the
-    /// first of the text.
+    /// Returns the text before an element of the preset where the type of the grains changes. `first`
+    /// is set for the first element of the text.
     pub(super) fn opening(self, element: &Element<'_>, first: bool) -> String {
         match self {
             Self::Structured if first => String::new(),

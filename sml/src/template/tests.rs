@@ -1,4 +1,4 @@
-//! Templates by what they write: values, sections, breaks, levels; and what they are refused for.
+//! Output of templates: values, sections, breaks and levels; and the errors of invalid ones.
 
 use grainstore_format::{EpochMs, Grain};
 
@@ -31,7 +31,7 @@ fn goal(description: &str) -> Item {
     item(&format!(r#"{{"type": "goal", "description": "{description}", "goal_state": "active"}}"#))
 }
 
-/// What a template makes of sources, with these options changed.
+/// Renders sources by a template, with these options changed.
 fn assembled(
     (preset, sections): (Preset, &[(Section, &str)]),
     sources: &[(&str, &[Item])],
@@ -252,7 +252,7 @@ fn grains_that_do_not_fit_are_left_out_whole_and_may_be_told_of() {
     });
     assert_eq!(assembly.text, "- works at one\n(belief)\n- works at two\n");
     assert_eq!((assembly.sources[0].standard, assembly.sources[0].omitted), (2, 1));
-    // What tells of them goes before a grain does.
+    // Notes for omitted grains are dropped before a grain is.
     let assembly = assembled((Preset::Compact, &sections), &[("s", &items)], |options| {
         options.budget = Budget::Tokens(18);
     });

@@ -1,7 +1,7 @@
-//! What a variable stands for in a place: of the assembly, of a source, of a grain.
+//! The values of variables: of the assembly, of a source, of a grain (CAL 10.5).
 //!
-//! The projection rules hold here as in every format: addresses and namespaces never appear, and where a
-//! query chose what is shown of a grain, nothing else is.
+//! The rules of projection apply as in every format: addresses and namespaces never appear, and for a
+//! grain with fields chosen by a query no others are shown.
 
 use grainstore_format::EpochMs;
 
@@ -14,66 +14,67 @@ use crate::item::Level;
 use crate::time::{Clock, iso, relative_time};
 use crate::words;
 
-/// What is known of the text as a whole.
+/// The facts about the text as a whole.
 pub(super) struct Whole<'w> {
     pub(super) frame: &'w Frame<'w>,
     pub(super) clock: Clock,
     pub(super) disclosure: Disclosure,
     pub(super) sources: &'w [Told<'w>],
-    /// Every element, those that stand for an omitted grain among them.
+    /// All elements, including the notes for omitted grains.
     pub(super) elements: &'w [Element<'w>],
-    /// How many of them are shown.
+    /// The number of elements that show a grain.
     pub(super) shown: usize,
-    /// What the text takes of its budget.
+    /// The amount of the budget used.
     pub(super) used: usize,
 }
 
-/// What is told of one source.
+/// The statistics of one source.
 #[derive(Debug, Clone)]
 pub(super) struct Told<'w> {
     pub(super) label: &'w str,
-    /// Its place in the order of priority.
+    /// The rank by priority.
     pub(super) rank: usize,
-    /// Grains it has to show.
+    /// The number of grains it has that may be shown.
     pub(super) found: usize,
-    /// Grains that are shown of it.
+    /// The number of its grains that are shown.
     pub(super) shown: usize,
-    /// Tokens of their elements.
+    /// The tokens of their elements.
     pub(super) tokens: usize,
 }
 
-/// A place in a template, and what is known there.
+/// A position in a template, with the facts known there.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'s> {
     whole: &'s Whole<'s>,
-    /// The source it is in.
+    /// The index of the source at this position.
     source: Option<usize>,
-    /// The grain it is about.
+    /// The grain at this position.
     grain: Option<&'s Element<'s>>,
 }
 
 impl<'s> Scope<'s> {
-    /// A place outside the sources.
+    /// Creates a position outside the sources.
     pub(super) fn new(whole: &'s Whole<'s>) -> Self {
         Self { whole, source: None, grain: None }
     }
 
-    /// The same, before a source.
+    /// Returns the position before a source.
     pub(super) fn of_source(self, source: usize) -> Self {
         Self { source: Some(source), ..self }
     }
 
-    /// The same, at a grain.
+    /// Returns the position at a grain.
     pub(super) fn of_grain(self, grain: &'s Element<'s>) -> Self {
         Self { source: Some(grain.group.source), grain: Some(grain), ..self }
     }
 
-    /// The grains that are shown, in order.
+    /// Iterates over the grains shown, in order.
     pub(super) fn grains(&self) -> impl Iterator<Item = &'s Element<'s>> + use<'s> {
         self.whole.elements.iter().filter(|element| !element.omitted)
     }
 
-    /// Whether the section of a variable is written: it is there, and neither false nor empty.
+    /// Returns `true` if the section of a variable is written: it has a value that is neither false nor
+    /// empty.
     pub(super) fn holds(&self, variable: Variable) -> bool {
         match self.value(variable) {
             Some(Cell::Flag(flag)) => flag,
@@ -83,7 +84,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// The value of a variable; none where there is none here.
+    /// Returns the value of a variable, or `None` if it has none at this position.
     pub(super) fn value(&self, variable: Variable) -> Option<Cell<'s>> {
         let Whole { frame, clock, sources, used, .. } = self.whole;
         let total = frame.budget.map(|(Budget::Tokens(total) | Budget::Grains(total))| total);
@@ -147,7 +148,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// The level a grain is shown at; else that which was asked for.
+    /// Returns the level a grain is shown at, or, outside a grain, the requested one.
     fn level(&self) -> &'static str {
         match (self.grain, self.whole.disclosure) {
             (Some(element), _) => element.level.name(),
@@ -157,7 +158,8 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Whether a variable gives out something that a grain says: one that was left out says nothing.
+/// Returns `true` if a variable reveals content of a grain. Such variables are empty for an omitted
+/// grain.
 fn says_something(variable: Variable) -> bool {
     !matches!(
         variable,
@@ -170,7 +172,7 @@ fn says_something(variable: Variable) -> bool {
     )
 }
 
-/// The name PROJECT has for what a variable shows.
+/// Returns the name under which PROJECT selects what a variable shows.
 fn field(variable: Variable) -> Option<&'static str> {
     Some(match variable {
         Variable::GrainSubject => "subject",
@@ -207,7 +209,7 @@ fn unit(budget: Budget) -> &'static str {
     }
 }
 
-/// What part of a budget is used, to two digits.
+/// Returns the fraction of the budget used, rounded down to two decimals.
 fn utilization(used: usize, total: usize) -> Cell<'static> {
     let hundredths = used.saturating_mul(100).checked_div(total).unwrap_or_default();
     let (whole, part) = (hundredths / 100, hundredths % 100);
@@ -219,7 +221,7 @@ fn count(count: usize) -> Cell<'static> {
     Cell::Number(count.to_string())
 }
 
-/// A score, to four digits: more tell of the machine, not of the answer.
+/// Returns a score rounded to four decimals, so that rounding differences between machines do not show.
 fn number(score: f64) -> Cell<'static> {
     Cell::Number(words::number((score * 10_000.0).round() / 10_000.0))
 }

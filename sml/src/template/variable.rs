@@ -1,7 +1,7 @@
-//! The closed list of what a template may name: one table, read by the parser, the renderer and whoever
-//! helps to write a template.
+//! The closed list of template variables (CAL 10.5): one table, read by the parser, the renderer and
+//! editor support.
 
-/// One variable.
+/// A variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Variable {
     AssemblyName,
@@ -38,7 +38,7 @@ pub(super) enum Variable {
     GrainIsSummary,
 }
 
-/// Every variable, by its name.
+/// Every variable with its name.
 const VARIABLES: [(&str, Variable); 32] = [
     ("assembly.name", Variable::AssemblyName),
     ("assembly.intent", Variable::AssemblyIntent),
@@ -75,13 +75,13 @@ const VARIABLES: [(&str, Variable); 32] = [
 ];
 
 impl Variable {
-    /// The variable of this name.
+    /// Returns the variable of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, variable)| *variable)
     }
 }
 
-/// The names of all variables, in the order of the specification.
+/// Iterates over the names of all variables, in the order of the standard.
 pub fn template_variables() -> impl Iterator<Item = &'static str> + Clone {
     VARIABLES.iter().map(|(name, _)| *name)
 }

@@ -1,7 +1,7 @@
-//! Nodes to text: values put where their tags stand, escaped for the place.
+//! Writes nodes as text: values replace their tags, escaped for the context they are in.
 //!
-//! Only the text of the template itself is looked at to tell where a value stands; what a value says
-//! never is, so it can neither open a tag nor leave one.
+//! The context is determined from the text of the template alone. Values are never inspected for it, so
+//! a value can neither open nor leave a tag.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use super::parse::Node;
 use super::value::Scope;
 use crate::format::{escape_attribute, escape_text, one_line};
 
-/// Grains that `{{#each}}` goes through at most.
+/// Maximum number of grains `{{#each}}` iterates over (CAL 10.8).
 pub const MAX_EACH: usize = 200;
 
-/// Writes sections into a text.
+/// Writes sections to a text.
 pub(super) struct Writer<'w> {
     out: &'w mut String,
-    /// Bytes beyond which nothing more is written: the text is too long by then.
+    /// The length in bytes beyond which writing stops, because the text is over its limit by then.
     most: usize,
     markup: Markup,
 }
 
-/// Where in markup the text of a template is.
+/// The markup state after the template text written so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Markup {
     place: Place,
-    /// Whether the tag that stands open does so between quotes.
+    /// `true` if the current tag is inside quoted text, so that its end returns there.
     quoted: bool,
 }
 
@@ -36,18 +36,18 @@ enum Place {
     Quoted,
     /// Between `<` and `>`.
     Tag,
-    /// Between quotes in a tag.
+    /// Between double quotes in a tag.
     Attribute,
     /// Between single quotes in a tag.
     Single,
-    /// In a tag that begins with `<!`, where quotes are signs of their own.
+    /// In a tag that begins with `<!`, in which quotes have no meaning.
     Remark,
     /// Between `<!--` and `-->`.
     Comment,
 }
 
 impl<'w> Writer<'w> {
-    /// A writer behind what there is, for a text of this many bytes at most.
+    /// Creates a writer that appends to `out`, up to a length of `most` bytes.
     pub(super) fn new(out: &'w mut String, most: usize) -> Self {
         Self { out, most, markup: Markup::default() }
     }
@@ -88,7 +88,7 @@ impl<'w> Writer<'w> {
     }
 
     fn value(&mut self, value: &str) {
-        // No value begins a line that the template has not.
+        // A value never starts a new line.
         let value = one_line(value);
         match self.markup.place {
             Place::Text => escape_text(self.out, &value),
@@ -102,11 +102,11 @@ impl<'w> Writer<'w> {
 }
 
 impl Markup {
-    /// Goes on behind a text of the template.
+    /// Advances the state over a literal of the template.
     fn pass(&mut self, text: &str) {
         let mut chars = text.char_indices();
         while let Some((at, c)) = chars.next() {
-            // A value may follow where the text ends.
+            // At the end of the literal a value may follow.
             let rest = chars.as_str();
             match (self.place, c) {
                 (Place::Text | Place::Quoted, '<') if opens_tag(rest.chars().next()) => {
@@ -136,7 +136,8 @@ impl Markup {
     }
 }
 
-/// Whether a `<` before this opens a tag; one before a space, a digit or another sign is a sign of its own.
+/// Returns `true` if a `<` before this character opens a tag: not before a space, a digit, `=`, `<` or
+/// `-`.
 fn opens_tag(next: Option<char>) -> bool {
     let sign = |next: char| {
         next.is_whitespace() || next.is_ascii_digit() || matches!(next, '=' | '<' | '-')
@@ -144,13 +145,13 @@ fn opens_tag(next: Option<char>) -> bool {
     next.is_none_or(|next| !sign(next))
 }
 
-/// What stands in a tag without quotes: a sign that no name and no bare value has is a `_`.
+/// Replaces a character that neither a name nor an unquoted value may have by `_`.
 fn of_name(c: char) -> char {
     let stays = c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if stays { c } else { '_' }
 }
 
-/// A value without what would end a tag, a comment, or a value in single quotes.
+/// Escapes what would end a tag, a comment or a single-quoted value.
 fn without_ends(value: &str) -> Cow<'_, str> {
     if value.contains(['>', '\'']) {
         Cow::Owned(value.replace('>', "&gt;").replace('\'', "&apos;"))

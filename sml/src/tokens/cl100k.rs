@@ -1,13 +1,13 @@
-//! The tokens of `cl100k_base`, counted exactly.
+//! Exact token counts for `cl100k_base`.
 
 use bpe_openai::cl100k_base;
 
 use super::TokenCounter;
 
-/// The exact [`TokenCounter`] for models that read `cl100k_base`; under the feature `cl100k`.
+/// The exact [`TokenCounter`] for models that use `cl100k_base`. Requires the feature `cl100k`.
 ///
-/// Its vocabulary is part of the program and is unpacked by the first count. Its time is linear in
-/// the text. Special tokens are none here: `<|endoftext|>` counts as the text it is.
+/// The vocabulary is compiled into the program and is unpacked on the first count. Time is linear in
+/// the text. Special tokens are not recognised: `<|endoftext|>` counts as ordinary text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cl100k;
 

@@ -1,5 +1,5 @@
-//! Entries of a BATCH that are put aside: what is wrong within one is the answer of its slot (spec section
-//! 5), and the others are read.
+//! Error recovery in a BATCH: an entry with an error gets that error as the answer of its slot (CAL 8.7),
+//! and the other entries are parsed.
 
 use grainstore_format::GrainType;
 
@@ -10,18 +10,18 @@ use crate::lex::{Kind, Lexer, Mark, Token};
 use crate::span::Spanned;
 use crate::words::{Keyword, Word};
 
-/// An entry of a BATCH that is no statement, while the others are: its slot holds the error.
+/// An entry of a BATCH that does not parse, while the others do; its slot holds the error.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused<'a> {
-    /// Its place among all entries.
+    /// Its index among all entries.
     pub(crate) at: usize,
     pub(crate) label: Spanned<&'a str>,
-    /// As it was written.
+    /// The entry as written.
     pub(crate) text: &'a str,
     pub(crate) error: Error,
 }
 
-/// A place to go back to.
+/// A position to return to.
 #[derive(Clone, Copy)]
 pub(in crate::parse) struct Bookmark<'a> {
     lexer: Lexer<'a>,
@@ -32,33 +32,33 @@ pub(in crate::parse) struct Bookmark<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The same, and what is wrong within one entry of a BATCH stays there.
+    /// Returns a cursor that collects errors within entries of a BATCH.
     pub(in crate::parse) fn forgiving(source: &'a str) -> Result<Self> {
         Ok(Self { refused: Some(Vec::new()), ..Self::new(source)? })
     }
 
-    /// What was refused by itself so far.
+    /// Returns the refused entries so far.
     pub(in crate::parse) fn refused(&self) -> &[Refused<'a>] {
         self.refused.as_deref().unwrap_or_default()
     }
 
-    /// Holds everything to the first error again.
+    /// Makes the first error refuse the query from here on.
     pub(in crate::parse) fn be_strict(&mut self) {
         self.refused = None;
     }
 
-    /// This place.
+    /// Returns the current position.
     pub(in crate::parse) fn bookmark(&self) -> Bookmark<'a> {
         let Self { lexer, token, end, subqueries, about, .. } = self;
         let (lexer, token, end) = (*lexer, *token, *end);
         Bookmark { lexer, token, end, subqueries: *subqueries, about: *about }
     }
 
-    /// Puts the entry that starts at the bookmark aside with what is wrong with it, and goes on behind it.
+    /// Records the entry that starts at the bookmark as refused, and continues after it.
     ///
     /// # Errors
-    /// The error itself where it refuses the whole query: nothing is forgiven, or nobody can tell where
-    /// the entry ends.
+    /// `error` itself if it refuses the whole query: recovery is off, or the end of the entry cannot be
+    /// determined.
     pub(in crate::parse) fn put_aside(
         &mut self,
         start: Bookmark<'a>,
@@ -81,9 +81,9 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes to the end of a part of a list in braces: the comma before `word :`, or the closing brace.
-    /// False where none comes, or where what could be another part comes first: then nobody can tell which
-    /// slots were meant, and none may be lost.
+    /// Skips to the end of an entry: the comma before `word :`, or the closing brace. `false` if neither
+    /// comes, or if the start of another entry comes first: it is then unknown which slots were intended,
+    /// and none may be lost.
     fn skip_part(&mut self) -> Result<bool> {
         let mut open = 0_usize;
         loop {
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the next token, and what is no hash or number though it begins as one: where those end is clear.
+    /// Skips the next token, and malformed hashes and numbers, whose end is known.
     fn skip_token(&mut self) -> Result<()> {
         while let Err(error) = self.bump() {
             if !matches!(error.kind(), ErrorKind::BadHash | ErrorKind::BadNumber) {
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Whether `word : statement` or `word = statement` stands here.
+    /// Returns `true` if `word : statement` or `word = statement` is here.
     fn starts_unparted(&self) -> bool {
         use Keyword::{Coalesce, Describe, Exists, History, Recall};
         let mut ahead = self.lexer;
@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
         is_sign && ahead.next().is_ok_and(|token| starts(token.kind))
     }
 
-    /// Whether `word :` stands behind the next token.
+    /// Returns `true` if `word :` follows the next token.
     fn second_starts_part(&self) -> bool {
         let mut ahead = self.lexer;
         let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, Kind::Word(_)));

@@ -1,4 +1,4 @@
-//! A text derived from the grammar, trying every way.
+//! An exhaustive recogniser: derives a text from the grammar.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use crate::fields;
 use crate::lex::{Kind, Lexer};
 use crate::words::Word;
 
-/// A text as tokens: what each is, and how it is written.
+/// Returns a text as tokens, each with its spelling.
 fn tokens(source: &str) -> Vec<(Kind, &str)> {
     let mut lexer = Lexer::new(source);
     let mut tokens = Vec::new();
@@ -21,11 +21,11 @@ fn tokens(source: &str) -> Vec<(Kind, &str)> {
     }
 }
 
-/// Derives a text from the grammar, trying every way.
+/// A recogniser of one text, with memoised results.
 pub(super) struct Derivation<'d> {
     rules: &'d Rules,
     tokens: Vec<(Kind, &'d str)>,
-    /// Where each production can end that starts at a place.
+    /// End positions of each production by start position.
     known: RefCell<BTreeMap<(String, usize), BTreeSet<usize>>>,
 }
 
@@ -35,7 +35,7 @@ impl<'d> Derivation<'d> {
         all.ends(&Expr::Rule("query".to_owned()), 0).contains(&all.tokens.len())
     }
 
-    /// Where an expression can end that starts here.
+    /// Returns the positions where the expression can end if it starts at `at`.
     fn ends(&self, expr: &Expr, at: usize) -> BTreeSet<usize> {
         match expr {
             Expr::Word(word) => self.token(at, |kind, text| {
@@ -98,7 +98,7 @@ impl<'d> Derivation<'d> {
     }
 }
 
-/// Whether a token is what a terminal stands for; a parameter stands for any literal.
+/// Returns `true` if a token matches a terminal; a parameter matches any literal.
 fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
     let name = matches!(kind, Kind::Word(word) if word != Word::Forbidden);
     match (terminal, kind) {

@@ -1,5 +1,5 @@
-//! The grammar and the parser held to each other: every sentence of the grammar parses, with each of its
-//! words at work, and whatever parses is a sentence of the grammar.
+//! Equivalence of grammar and parser: every sentence of the grammar parses, with each of its words used,
+//! and every statement that parses is a sentence of the grammar.
 
 mod derive;
 mod rules;
@@ -17,7 +17,7 @@ use derive::Derivation;
 use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
-/// The parser's files, whose comments quote the productions.
+/// The files of the parser, whose comments quote the productions.
 const PARSER: [&str; 15] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
@@ -36,7 +36,7 @@ const PARSER: [&str; 15] = [
     include_str!("../value.rs"),
 ];
 
-/// The word before each `:=`.
+/// Returns the word before each production sign.
 fn productions(text: &str) -> BTreeSet<&str> {
     let heads: Vec<&str> = text.split(":=").map(str::trim_end).collect();
     let heads = heads.iter().take(heads.len() - 1);
@@ -50,7 +50,7 @@ fn the_grammar_names_the_productions_the_parser_reads() {
     assert!(parsed.len() > 30, "{parsed:?}");
 }
 
-/// The words and marks of an expression.
+/// Collects the words and marks of an expression.
 fn literals<'e>(expr: &'e Expr, found: &mut Vec<&'e str>) {
     match expr {
         Expr::Word(text) | Expr::Mark(text) => found.push(text),
@@ -62,10 +62,10 @@ fn literals<'e>(expr: &'e Expr, found: &mut Vec<&'e str>) {
     }
 }
 
-/// The grammar, read once.
+/// The grammar, parsed once.
 static RULES: LazyLock<Rules> = LazyLock::new(|| rules(GRAMMAR));
 
-/// Codes of limits: sentences may be longer and deeper than a query.
+/// Error codes of limits: sentences may be longer and deeper than a query.
 const LIMITS: [&str; 3] = ["CAL-E001", "CAL-E007", "CAL-E013"];
 
 #[test]

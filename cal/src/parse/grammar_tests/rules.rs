@@ -1,24 +1,24 @@
-//! The notation of the grammar, read: productions by name, each an expression over tokens. The engine's tests read
-//! it with this too (`engine/tests/cal_corpus`).
+//! A reader of the grammar notation: productions by name, each an expression over tokens. The engine's
+//! tests use it too (`engine/tests/cal_corpus`).
 
 use std::collections::BTreeMap;
 
-/// What a part of a production stands for.
+/// An expression of a production.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expr {
-    /// A word that stands for itself.
+    /// A word that matches itself.
     Word(String),
     /// Punctuation.
     Mark(String),
     Token(Terminal),
-    /// Another production.
+    /// A reference to a production.
     Rule(String),
     Sequence(Vec<Expr>),
     Choice(Vec<Expr>),
     Optional(Box<Expr>),
-    /// Any number of times, at least this often.
+    /// A repetition with a minimum count.
     Many(Box<Expr>, usize),
-    /// Once or more, with commas between.
+    /// One or more, separated by commas.
     List(Box<Expr>),
 }
 
@@ -26,26 +26,26 @@ pub(super) enum Expr {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Terminal {
     Id,
-    /// Words that are no names elsewhere, too.
+    /// Any word, also those that cannot be names.
     AnyWord,
     /// An ID that starts with `x_`.
     Extension,
     Field,
-    /// What SML shows of a grain.
+    /// An SML attribute of a grain.
     Attribute,
     Str,
     Num,
     Int,
     Hash,
     Param,
-    /// The text of a template between its braces.
+    /// The text of a template section.
     Raw,
 }
 
-/// The productions of the grammar.
+/// The productions of the grammar by name.
 pub(super) type Rules = BTreeMap<String, Expr>;
 
-/// Reads a grammar.
+/// Parses a grammar.
 pub(super) fn rules(grammar: &str) -> Rules {
     let mut bodies: Vec<(String, String)> = Vec::new();
     for line in grammar.lines().filter(|line| !line.starts_with("--")) {
@@ -67,7 +67,7 @@ pub(super) fn rules(grammar: &str) -> Rules {
     rules
 }
 
-/// Words, quoted marks and operators.
+/// Splits into words, quoted marks and operators.
 fn pieces(body: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut rest = body.trim_start();
@@ -163,7 +163,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A dollar and an ID are one token.
+    /// Reads a quoted mark; a dollar and an ID are one token.
     fn quoted(&mut self, text: &str) -> Expr {
         if text == "$" {
             assert!(self.eat("ID"), "$ stands before an ID");

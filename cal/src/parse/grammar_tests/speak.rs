@@ -1,22 +1,22 @@
-//! Sentences of the grammar, chosen by a seed.
+//! A generator of sentences of the grammar from a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules::{Expr, Rules, Terminal};
 
-/// Says sentences of the grammar, choosing by a seed.
+/// Generates one sentence of the grammar from a seed.
 pub(super) struct Speaker<'s> {
     rules: &'s Rules,
-    /// The fewest productions that lie within each other below a production.
+    /// Minimum nesting depth of productions below each production.
     depths: BTreeMap<&'s str, usize>,
     state: u64,
     names: usize,
-    /// The words and marks of the sentence, by the production that has them.
+    /// Words and marks of the sentence, with their production.
     said: BTreeSet<String>,
     sentence: Vec<String>,
 }
 
-/// Productions within each other, beyond which the shortest way out is taken.
+/// Nesting depth beyond which the shortest alternative is taken.
 const DEEP: usize = 10;
 
 impl<'s> Speaker<'s> {
@@ -72,7 +72,8 @@ impl<'s> Speaker<'s> {
         }
     }
 
-    /// At least so often, once more or not; a part that is left out most of the time keeps sentences short.
+    /// Repeats a part the minimum number of times, sometimes once more; optional parts are mostly left out
+    /// to keep sentences short.
     fn times(&mut self, part: &Expr, least: usize, within: &str, deep: usize, between: &str) {
         let more = usize::from(deep < DEEP && self.below(4) == 0);
         for at in 0..least + more {
@@ -102,7 +103,7 @@ impl<'s> Speaker<'s> {
     }
 }
 
-/// The fewest productions that lie within each other in an expression, where that is known already.
+/// Returns the minimum nesting depth of an expression, if known already.
 fn depth(expr: &Expr, depths: &BTreeMap<&str, usize>) -> Option<usize> {
     match expr {
         Expr::Word(_) | Expr::Mark(_) | Expr::Token(_) | Expr::Optional(_) | Expr::Many(_, 0) => {

@@ -1,7 +1,7 @@
-//! `grain demo`: a week of an assistant's memory in a fresh store, then what CAL makes of it.
+//! `grain demo`: a week of an assistant's memory in a new store, and CAL queries on it.
 //!
-//! Everything goes through the same calls a host makes. The context comes on stdout; what happened,
-//! how long it took, the refusal and the history are told on stderr.
+//! Uses only the public calls of the engine. The context is printed on stdout; the story, timings, the
+//! refusal and the history on stderr.
 
 mod week;
 
@@ -21,18 +21,18 @@ use crate::error::{Code, Error, Result};
 use crate::shape::Version;
 use week::{Played, play};
 
-/// The store within a directory of its own.
+/// Name of the store in its directory.
 const STORE: &str = "week.grains";
 /// The namespace of the week.
 const NAMESPACE: &str = "demo:studio";
-/// The person it is about.
+/// The user it is about.
 const USER: &str = "marisol";
-/// The assistant who remembers it. The audit log has its pseudonym, by which `grain audit --by` finds it.
+/// The assistant that writes it. The audit log has its pseudonym, by which `grain audit --by` finds it.
 const ACTOR: &str = "did:web:example.com:agents:quill";
-/// When the demo asks: Sunday 15 March 2026, 20:00 UTC, after the last grain.
+/// Time of the queries: Sunday 15 March 2026, 20:00 UTC, after the last grain.
 const NOW: EpochMs = EpochMs::new(1_773_604_800_000);
 
-/// What the demo asks.
+/// The statement that assembles the context.
 const CONTEXT: &str = r#"ASSEMBLE monday FOR "what an assistant should know on Monday morning"
 FROM rules: (RECALL beliefs WHERE tags INCLUDE ["mg:protected"]),
      clementine: (RECALL beliefs ABOUT "Clementine"),
@@ -42,7 +42,7 @@ FROM rules: (RECALL beliefs WHERE tags INCLUDE ["mg:protected"]),
 BUDGET 600 tokens
 PRIORITY rules > clementine > people > goals > said"#;
 
-/// What the demo asks the history of.
+/// Subject and relation whose history is printed.
 const HISTORY: (&str, &str) = ("open day", "seats");
 
 /// Show what this is: a week of memory, a context for a model, a refused change, a history
@@ -56,7 +56,7 @@ pub(crate) struct Demo {
     keep: Option<PathBuf>,
 }
 
-/// The demo for machines.
+/// The JSON answer of the demo.
 #[derive(Serialize)]
 struct Told<'t> {
     #[serde(flatten)]
@@ -82,14 +82,14 @@ impl Demo {
     }
 }
 
-/// The week in a fresh store, for who wants to ask it more.
+/// Creates the week in a new store, for a session at the prompt.
 pub(crate) fn week_in(directory: &Path) -> Result<Session> {
     remembered(&directory.join(STORE)).map(|(session, _)| session)
 }
 
-/// Plays the week into a fresh store.
+/// Plays the week into a new store.
 fn remembered(path: &Path) -> Result<(Session, Played)> {
-    // The store's clock follows the week, so that its history reads as it would have happened.
+    // The store's clock follows the week, so that its history reads as if it had happened then.
     let clock = Arc::new(ManualClock::following());
     let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
     let store = Store::open(path, &options)?;
@@ -108,7 +108,7 @@ fn remembered(path: &Path) -> Result<(Session, Played)> {
     Ok((session, played))
 }
 
-/// Tells what happened, and asks.
+/// Prints what happened, and runs the queries.
 fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result<()> {
     let asked = Instant::now();
     let answer = Question { query: CONTEXT.as_bytes(), ..Question::default() }.ask(session)?;

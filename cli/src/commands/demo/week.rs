@@ -1,4 +1,4 @@
-//! The script of the demo: lines of `demo/week.jsonl` (its README says what they mean) into calls.
+//! The script of the demo: turns lines of `demo/week.jsonl` (described in its README) into calls.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -31,7 +31,7 @@ enum Op {
     Attempt,
 }
 
-/// What playing the script came to.
+/// The result of playing the script.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Played {
     pub(super) puts: usize,
@@ -48,7 +48,7 @@ pub(super) struct Refused {
     pub(super) message: String,
 }
 
-/// Plays the script, with the clock at each grain's own time.
+/// Plays the script, with the clock set to the time of each grain.
 pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
     let started = Instant::now();
     let mut played = Played::default();
@@ -89,7 +89,7 @@ pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
     Ok(played)
 }
 
-/// Puts addresses in the place of `@id`, at any depth.
+/// Replaces `@id` by addresses, at any depth.
 fn resolve(value: &mut Value, addresses: &HashMap<String, ContentAddress>) {
     match value {
         Value::String(text) => {
@@ -103,7 +103,7 @@ fn resolve(value: &mut Value, addresses: &HashMap<String, ContentAddress>) {
     }
 }
 
-/// The script is part of the program; its tests play it.
+/// The error for a faulty script, which is part of the program and played by its tests.
 fn wrong(message: &str) -> Error {
     Error::new(Code::Corrupt, format!("demo/week.jsonl: {message}"), "report this as a bug")
 }

@@ -1,4 +1,4 @@
-//! `grain policy cal`: how far CAL runs in the store, and switching it.
+//! `grain policy cal`: shows and sets the CAL switch of the store.
 
 use clap::Args;
 use grainstore::CalSwitch;

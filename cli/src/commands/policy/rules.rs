@@ -1,4 +1,4 @@
-//! `grain policy show` and `grain policy set`: the rules a store holds to, and changing them.
+//! `grain policy show` and `grain policy set`: the rules of a store.
 
 use clap::Args;
 use grainstore::{Preset, RuleSet};
@@ -44,20 +44,20 @@ impl Set {
     }
 }
 
-/// The preset of this name, unless there is such a file.
+/// Returns the preset of this name, unless there is such a file.
 pub(super) fn preset(source: &Source) -> Option<Preset> {
     let Source::File(path) = source else { return None };
     let preset = Preset::named(path.to_str()?).ok()?;
     (!path.exists()).then_some(preset)
 }
 
-/// What there is to be named where a name is neither a preset nor a file.
+/// Returns the hint for a name that is neither a preset nor a file.
 pub(super) fn presets() -> String {
     let names: Vec<_> = Preset::all().map(Preset::name).collect();
     format!("name a preset ({}), a file, or the address of a grain", names.join(", "))
 }
 
-/// A rule set: what holds, and on which article each of it stands.
+/// Prints a rule set, with the article each rule is based on.
 pub(super) fn show(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
     let output = &mut context.output;
     if output.is_json() {

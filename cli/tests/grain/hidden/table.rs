@@ -146,6 +146,7 @@ pub(super) const COMMANDS: &[Read] = &[
 
 /// Commands that tell nothing of stored grains beyond those named to them, or write.
 pub(super) const OTHER_COMMANDS: &[&str] = &[
+    "add",
     "init",
     "put",
     "supersede",

@@ -1,0 +1,6 @@
+//! The leaves every module may use: errors, clock, waiting threads, pending answers.
+
+pub(crate) mod clock;
+pub(crate) mod error;
+pub(crate) mod pending;
+pub(crate) mod sync;

@@ -1,0 +1,80 @@
+//! The answer to a write in progress: wait for it, or poll it as a future.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::sync::once;
+
+/// The sending end of a [`Pending`].
+pub(crate) type Reply<T> = once::Sender<Result<T>>;
+
+/// A write that was sent to the writer thread: [`wait`](Self::wait) for it, or `.await` it.
+///
+/// Dropping it does not cancel the write.
+#[derive(Debug)]
+pub struct Pending<T>(State<once::Receiver<Result<T>>>);
+
+/// The future of a [`Pending`].
+#[derive(Debug)]
+pub struct PendingFuture<T>(State<once::AsyncReceiver<Result<T>>>);
+
+#[derive(Debug)]
+enum State<R> {
+    Waiting(R),
+    /// Refused before it reached the writer thread.
+    Refused(Option<Error>),
+}
+
+impl<T> Pending<T> {
+    /// Returns the sending end and the pending answer.
+    pub(crate) fn new() -> (Reply<T>, Self) {
+        let (reply, answer) = once::channel();
+        (reply, Self(State::Waiting(answer)))
+    }
+
+    pub(crate) fn refused(error: Error) -> Self {
+        Self(State::Refused(Some(error)))
+    }
+
+    /// Blocks until the write is durable or refused.
+    ///
+    /// # Errors
+    /// The error the write was refused with; `ERR_IO` if the writer thread stopped.
+    pub fn wait(self) -> Result<T> {
+        match self.0 {
+            State::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
+            State::Refused(error) => Err(error.unwrap_or_else(stopped)),
+        }
+    }
+}
+
+impl<T> IntoFuture for Pending<T> {
+    type Output = Result<T>;
+    type IntoFuture = PendingFuture<T>;
+
+    fn into_future(self) -> PendingFuture<T> {
+        PendingFuture(match self.0 {
+            State::Waiting(answer) => State::Waiting(answer.into_future()),
+            State::Refused(error) => State::Refused(error),
+        })
+    }
+}
+
+impl<T> Future for PendingFuture<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Waiting(answer) => {
+                Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(stopped())))
+            }
+            State::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(stopped))),
+        }
+    }
+}
+
+pub(crate) fn stopped() -> Error {
+    Error::new(ErrorKind::Io, "the store is closed, or its writer stopped")
+}

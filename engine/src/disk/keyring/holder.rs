@@ -1,0 +1,57 @@
+//! The keys of one keyring slot, a user's or the store's: one for encryption, and one for each purpose of
+//! blind tokens. Does not know which user they belong to, nor which rows use them.
+
+use std::sync::Arc;
+
+use grainstore_index::Blind;
+
+use super::secret::{Cipher, Secret, Tokens};
+
+/// HKDF info of each derived key, with a version: a change of use gets another version.
+const DATA: &str = "grainstore data v1";
+const INDEX: &str = "grainstore index tokens v1";
+const TEXT: &str = "grainstore text tokens v1";
+
+/// Keys derived from the secret of one slot.
+pub(crate) struct Holder {
+    /// Number of the slot; 0 is the store's.
+    pub(crate) slot: u32,
+    pub(crate) data: Cipher,
+    index: Tokens,
+    text: Tokens,
+    /// Key of tokens that do not depend on the user, such as those of addresses.
+    shared: Arc<Tokens>,
+}
+
+impl std::fmt::Debug for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Holder(slot {})", self.slot)
+    }
+}
+
+impl Holder {
+    pub(crate) fn new(slot: u32, secret: &Secret, salt: &Secret, shared: &Arc<Tokens>) -> Self {
+        let key = |purpose| secret.derive(salt.bytes(), purpose);
+        Self {
+            slot,
+            data: key(DATA).cipher(),
+            index: key(INDEX).tokens(),
+            text: key(TEXT).tokens(),
+            shared: Arc::clone(shared),
+        }
+    }
+}
+
+impl Blind for Holder {
+    fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+        self.index.of(kind, &[text])
+    }
+
+    fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+        self.shared.of(kind, &[text])
+    }
+
+    fn word(&self, term: &str) -> [u8; 32] {
+        self.text.of(0, &[term.as_bytes()])
+    }
+}

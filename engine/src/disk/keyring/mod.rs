@@ -1,0 +1,552 @@
+//! The keyring of an encrypted store: the master key wraps one random secret for each user and one for the
+//! store; every other key is derived from those (ruling 26).
+//!
+//! Slots are appended and synced before their first use, and zeroed on erasure. Rows name their slot; the
+//! keyring does not know grains.
+
+mod holder;
+mod medium;
+mod people;
+mod provider;
+mod secret;
+mod slot;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use grainstore_format::ContentAddress;
+
+use self::medium::{Frozen, Medium, SlotFile};
+use self::people::People;
+use self::provider::bad_key;
+use self::secret::{Cipher, Secret, Tokens};
+use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
+use crate::base::error::{Error, Result};
+use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
+use crate::disk::directory;
+
+pub(crate) use holder::Holder;
+pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
+pub(crate) use secret::fill;
+
+/// The slot of the store itself.
+pub(crate) const STORE: u32 = 0;
+
+const WRAP: &str = "grainstore wrap v1";
+const SHARED: &str = "grainstore store tokens v1";
+const STATES: &str = "grainstore states v1";
+
+/// Kinds of tokens under the store's key, disjoint from the field numbers of the index.
+const ADDRESS: u8 = 0xa0;
+const PERSON: u8 = 0xa1;
+const SUCCESSOR: u8 = 0xa2;
+const LOST: u8 = 0xa3;
+const DESTROYED: u8 = 0xa4;
+
+/// The keys of an open store.
+pub(crate) struct Keyring {
+    store_id: [u8; 16],
+    /// The secret of the store, the HKDF salt of every derived key.
+    salt: Secret,
+    /// Key of tokens that are looked up before the user is known: addresses and user ids.
+    shared: Arc<Tokens>,
+    states: Tokens,
+    store: Arc<Holder>,
+    people: RwLock<People>,
+    /// The highest slot that the truth records as used.
+    noted: AtomicU32,
+    file: Mutex<File>,
+}
+
+/// The slots on disk, and the cipher that wraps their secrets.
+struct File {
+    medium: Box<dyn Medium>,
+    store: StoreSlot,
+    wrap: Cipher,
+}
+
+/// All secrets wrapped under a new master key, and the cipher for it.
+pub(crate) struct Rewrapped {
+    store: StoreSlot,
+    wrap: Cipher,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keyring(..)")
+    }
+}
+
+impl Keyring {
+    /// Creates the keyring of a new store in a directory.
+    ///
+    /// # Errors
+    /// `ERR_KEY` if the provider has no key; `ERR_IO`.
+    pub(crate) fn create(
+        directory: &Path,
+        provider: &dyn KeyProvider,
+        store_id: [u8; 16],
+    ) -> Result<Self> {
+        let medium = Box::new(SlotFile::within(directory)?);
+        Self::create_on(medium, provider, store_id)
+    }
+
+    fn create_on(
+        mut medium: Box<dyn Medium>,
+        provider: &dyn KeyProvider,
+        store_id: [u8; 16],
+    ) -> Result<Self> {
+        let derivation = provider.derivation()?;
+        let wrap = wrapping(provider, &derivation, &store_id)?;
+        let secret = Secret::random()?;
+        let wrapped = [0; WRAPPED];
+        let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
+        store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
+        medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
+        Ok(Self::of(secret, People::new(), File { medium, store, wrap }))
+    }
+
+    /// Opens the keyring in a directory, `None` if there is none.
+    ///
+    /// # Errors
+    /// `ERR_KEY` for a wrong key; `ERR_INTEGRITY` if the store's slot is damaged; `ERR_IO`.
+    pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
+        Self::open_on(Box::new(SlotFile::within(directory)?), provider)
+    }
+
+    /// Opens the keyring without ever writing to it.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`].
+    pub(crate) fn open_frozen(
+        directory: &Path,
+        provider: &dyn KeyProvider,
+    ) -> Result<Option<Self>> {
+        Self::open_on(Box::new(Frozen(directory::keyring(directory))), provider)
+    }
+
+    fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
+        let Some(bytes) = medium.read()? else { return Ok(None) };
+        // Bytes behind the last complete slot were never used: a slot is synced before its first use. The
+        // process that wrote the slots read here may have died before its sync, so they are written and
+        // synced again.
+        let (slots, _) = bytes.as_chunks::<SLOT>();
+        let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
+        let (first, others) = slots.split_first().ok_or_else(damaged)?;
+        let Slot::Store(store) = Slot::decode(STORE, first)? else { return Err(damaged()) };
+        let wrap = wrapping(provider, &store.derivation, &store.store_id)?;
+        let secret = unwrap_in(&wrap, &store.bound(), &store.wrapped);
+        let secret = secret.ok_or_else(|| bad_key("the key is not the one of this store"))?;
+        medium.write_at(0, slots.as_flattened())?;
+        let mut people = People::new();
+        for slot in others {
+            let number = people.next;
+            people.next = number.checked_add(1).ok_or_else(damaged)?;
+            match Slot::decode(number, slot) {
+                Ok(Slot::Person(person)) => people.add(number, person),
+                Ok(Slot::Erased) => {}
+                // Only the grains under this slot cannot be read.
+                Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
+            }
+        }
+        Ok(Some(Self::of(secret, people, File { medium, store: *store, wrap })))
+    }
+
+    fn of(salt: Secret, people: People, file: File) -> Self {
+        let key = |purpose| salt.derive(&file.store.store_id, purpose).tokens();
+        let (shared, states) = (Arc::new(key(SHARED)), key(STATES));
+        Self {
+            store_id: file.store.store_id,
+            states,
+            store: Arc::new(Holder::new(STORE, &salt, &salt, &shared)),
+            shared,
+            salt,
+            people: RwLock::new(people),
+            noted: AtomicU32::new(0),
+            file: Mutex::new(file),
+        }
+    }
+
+    /// Identifier of the store it belongs to.
+    pub(crate) fn store_id(&self) -> &[u8; 16] {
+        &self.store_id
+    }
+
+    /// The keys of the store itself.
+    pub(crate) fn store(&self) -> &Arc<Holder> {
+        &self.store
+    }
+
+    /// Returns `true` if there are users with grains: a slot that was never written under does not count.
+    pub(crate) fn has_people(&self) -> bool {
+        self.people().any_to(self.noted.load(Ordering::Acquire))
+    }
+
+    /// Returns the last slot that was given, unless the truth records it as used already.
+    pub(crate) fn unnoted(&self) -> Option<u32> {
+        let last = self.people().next.saturating_sub(1);
+        (last > self.noted.load(Ordering::Acquire)).then_some(last)
+    }
+
+    /// Records that the truth lists the slots up to this as used.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a slot that does not exist: the keyring is older than the truth.
+    pub(crate) fn note(&self, slot: u32) -> Result<()> {
+        if slot >= self.people().next {
+            let message = "the keyring is older than the store, or cut short";
+            return Err(Error::integrity(message)
+                .with_hint("put back the keyring the store had last; no older copy will do"));
+        }
+        self.noted.fetch_max(slot, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Returns the mark that the truth stores for a destroyed slot. It cannot be forged without the store's
+    /// key.
+    pub(crate) fn mark_of(&self, slot: u32) -> [u8; 32] {
+        self.shared.of(DESTROYED, &[&slot.to_be_bytes()])
+    }
+
+    /// Returns the slots that are zeroed on disk, of those that the truth records as used.
+    pub(crate) fn destroyed(&self) -> Vec<u32> {
+        let (people, noted) = (self.people(), self.noted.load(Ordering::Acquire));
+        (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.holds(*slot)).collect()
+    }
+
+    /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
+    /// slot that is present in spite of its mark (a keyring from a backup) is destroyed again. A marked slot
+    /// whose user also has a later one is left to the end of that key rotation, which handles the index
+    /// first.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn hold_against(&self, is_marked: impl Fn(u32) -> bool) -> Result<()> {
+        let gone = self.destroyed();
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
+            people.add_damaged(slot, Slot::Erased.encode(slot));
+        }
+        for (person, slot) in people.only().into_iter().filter(|(_, slot)| is_marked(*slot)) {
+            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+            people.remove(&person, slot);
+        }
+        Ok(())
+    }
+
+    /// Returns the keys in a slot, `None` if they were destroyed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a slot that is damaged, that does not exist, or that the store's key does not
+    /// open.
+    pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<Holder>>> {
+        if slot == STORE {
+            return Ok(Some(Arc::clone(&self.store)));
+        }
+        let damaged = || Error::truth_damaged(format!("slot {slot} of the keyring does not open"));
+        let person = {
+            let people = self.people();
+            if let Some(holder) = people.ready(slot) {
+                return Ok(Some(holder));
+            }
+            if slot >= people.next || people.is_damaged(slot) {
+                return Err(damaged());
+            }
+            match people.person_at(slot) {
+                Some(person) => person.clone(),
+                None => return Ok(None),
+            }
+        };
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        // The slot may have been destroyed or rewrapped between the two locks.
+        match (people.person_at(slot), secret) {
+            (None, _) => Ok(people.ready(slot)),
+            (Some(_), None) => Err(damaged()),
+            (Some(_), Some(secret)) => {
+                let holder = Arc::new(Holder::new(slot, &secret, &self.salt, &self.shared));
+                people.keep(&holder);
+                Ok(Some(holder))
+            }
+        }
+    }
+
+    /// Returns the keys that a user's grains are written under, `None` for a user without a slot.
+    ///
+    /// # Errors
+    /// As [`Keyring::slot_keys`].
+    pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
+        let person = self.person(user_id);
+        let slot = self.slots_of(&person).last().copied();
+        slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
+    }
+
+    /// Refuses a user without a slot while a damaged slot may be theirs: an answer would lack their grains,
+    /// and a second slot would split them between two keys.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    fn check_has_none(&self, person: &[u8; 32]) -> Result<()> {
+        let people = self.people();
+        let unclaimed = people.unclaimed_to(self.noted.load(Ordering::Acquire));
+        match unclaimed.filter(|_| !people.has(person)) {
+            None => Ok(()),
+            Some(slot) => {
+                let message = format!("slot {slot} of the keyring has changed, and may be theirs");
+                let hint = "close the store, and put back the keyring it had last";
+                Err(Error::truth_damaged(message).with_hint(hint))
+            }
+        }
+    }
+
+    /// Returns all keys that a user's grains may be encrypted under.
+    ///
+    /// # Errors
+    /// As [`Keyring::slot_keys`].
+    pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
+        let mut holders = Vec::new();
+        let person = self.person(user_id);
+        self.check_has_none(&person)?;
+        for slot in self.slots_of(&person) {
+            holders.extend(self.holder(slot)?);
+        }
+        holders.extend_from_slice(self.people().retired(&person));
+        Ok(holders)
+    }
+
+    /// Returns the slots of a user, ascending; new rows are written under the last.
+    pub(crate) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
+        self.people().slots_of(person)
+    }
+
+    /// Gives a slot to each of these users who has none, durably.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a damaged slot may be theirs; `ERR_IO`.
+    pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
+        let (mut new, mut seen) = (Vec::new(), HashSet::new());
+        {
+            let people = self.people();
+            for user_id in user_ids {
+                let token = self.person(user_id);
+                if !people.has(&token) && seen.insert(token) {
+                    new.push((token, 1));
+                }
+            }
+        }
+        new.first().map_or(Ok(()), |(token, _)| self.check_has_none(token))?;
+        if new.is_empty() { Ok(()) } else { self.append(new) }
+    }
+
+    /// Gives a user a further slot, for rows written from now on. Rows under the former slots stay readable
+    /// until those are destroyed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn renew(&self, person: &[u8; 32]) -> Result<()> {
+        let slot = self.slots_of(person).last().copied();
+        let generation = {
+            let people = self.people();
+            let former = slot.and_then(|slot| people.person_at(slot));
+            former.map_or(0, |former| former.generation).saturating_add(1)
+        };
+        self.append(vec![(*person, generation)])
+    }
+
+    /// Returns the users with a further slot who still have the former one: interrupted key rotations.
+    pub(crate) fn renewed(&self) -> Vec<[u8; 32]> {
+        self.people().with_several()
+    }
+
+    /// Appends slots with new secrets, durably.
+    fn append(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Slots are given only under the file lock; readers are not blocked while it is synced.
+        let first = self.people().next;
+        let mut bytes = Vec::with_capacity(new.len() * SLOT);
+        let mut slots = Vec::with_capacity(new.len());
+        for (number, (token, generation)) in (first..).zip(new) {
+            let mut person = PersonSlot { token, generation, wrapped: [0; WRAPPED] };
+            person.wrapped = wrap_in(&file.wrap, &person.bound(number), &Secret::random()?)?;
+            let person = Box::new(person);
+            bytes.extend_from_slice(&Slot::Person(person.clone()).encode(number));
+            slots.push((number, person));
+        }
+        file.medium.write_at(offset(first), &bytes)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        for (number, person) in slots {
+            people.next = number.saturating_add(1);
+            people.add(number, person);
+        }
+        Ok(())
+    }
+
+    /// Destroys the secrets of a user up to a slot: what was encrypted under them is unreadable from now on,
+    /// in every copy of the rows that goes with this keyring. Idempotent.
+    ///
+    /// # Errors
+    /// `ERR_IO`: the secrets may or may not be gone; repeat the call.
+    pub(crate) fn destroy(&self, person: &[u8; 32], to: u32) -> Result<()> {
+        self.zero(person, to)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        people.forget(person, to);
+        Ok(())
+    }
+
+    /// Destroys like [`Keyring::destroy`] once no row is encrypted under the slots any more, but caches the
+    /// keys in memory, for readers of older views, until the store is closed.
+    ///
+    /// # Errors
+    /// As [`Keyring::destroy`].
+    pub(crate) fn retire(&self, person: &[u8; 32], to: u32) -> Result<()> {
+        for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
+            self.holder(slot)?;
+        }
+        let retired = self.zero(person, to)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        people.retire(*person, retired);
+        Ok(())
+    }
+
+    /// Zeroes slots on disk and drops them. Returns the keys of them that were cached.
+    fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<Holder>>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ready = Vec::new();
+        for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
+            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+            let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+            ready.extend(people.remove(person, slot));
+        }
+        Ok(ready)
+    }
+
+    /// Wraps all secrets under another master key, for [`Keyring::rewrap`].
+    ///
+    /// # Errors
+    /// `ERR_KEY` if the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<Rewrapped> {
+        let derivation = provider.derivation()?;
+        let wrap = wrapping(provider, &derivation, &self.store_id)?;
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let people = self.people();
+        let master = file.store.master.saturating_add(1);
+        let mut store = StoreSlot { derivation, master, ..file.store.clone() };
+        store.wrapped = wrap_in(&wrap, &store.bound(), &self.salt)?;
+        let mut bytes = Slot::Store(Box::new(store.clone())).encode(STORE).to_vec();
+        let mut wrapped = HashMap::new();
+        for number in 1..people.next {
+            let (person, slot) = people.rewrapped(number, |person| {
+                let damaged = || Error::truth_damaged("a slot of the keyring does not open");
+                let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
+                let secret = secret.ok_or_else(damaged)?;
+                let wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
+                Ok::<_, Error>(PersonSlot { wrapped, ..person.clone() })
+            })?;
+            wrapped.extend(person.map(|person| (number, person)));
+            bytes.extend_from_slice(&slot);
+        }
+        Ok(Rewrapped { store, wrap, wrapped, bytes })
+    }
+
+    /// Sees that what a provider has opens what was wrapped for it. What an exchange of the file overwrites
+    /// is overwritten before that: a key that lay there is missed here.
+    ///
+    /// # Errors
+    /// `ERR_KEY`; `ERR_IO`.
+    pub(crate) fn check_opens(&self, provider: &dyn KeyProvider, new: &Rewrapped) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.medium.read()?;
+        let wrap = wrapping(provider, &new.store.derivation, &self.store_id)?;
+        let opened = unwrap_in(&wrap, &new.store.bound(), &new.store.wrapped);
+        opened.map(drop).ok_or_else(|| bad_key("the new key is another one when it is read again"))
+    }
+
+    /// Switches to secrets wrapped under another master key. No row is rewritten. Slots do not change between
+    /// [`Keyring::rewrapped`] and this, since both run on the writer thread.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn rewrap(&self, new: Rewrapped) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        file.medium.replace(&new.bytes)?;
+        (file.store, file.wrap) = (new.store, new.wrap);
+        people.rewrap(new.wrapped);
+        Ok(())
+    }
+
+    /// Returns the slots as they are on disk, for [`write_copy`].
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(file.medium.read()?.unwrap_or_default())
+    }
+
+    fn people(&self) -> RwLockReadGuard<'_, People> {
+        self.people.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the token that replaces an address on disk.
+    pub(crate) fn address(&self, address: &ContentAddress) -> [u8; 32] {
+        self.shared.of(ADDRESS, &[address.as_bytes()])
+    }
+
+    /// Returns the token that replaces a user id on disk.
+    pub(crate) fn person(&self, user_id: &str) -> [u8; 32] {
+        self.shared.of(PERSON, &[user_id.as_bytes()])
+    }
+
+    /// Returns the token that replaces the unknown address of the log entry at `sequence`.
+    pub(crate) fn lost(&self, sequence: u64) -> [u8; 32] {
+        self.shared.of(LOST, &[&sequence.to_be_bytes()])
+    }
+
+    /// Returns the pad that hides an address inside a state record. It depends on the rest of the record, so
+    /// no two records share one.
+    pub(crate) fn pad(&self, record: &[u8]) -> [u8; 32] {
+        self.states.of(SUCCESSOR, &[record])
+    }
+}
+
+/// Writes slots into another directory.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn write_copy(directory: &Path, bytes: &[u8]) -> Result<()> {
+    SlotFile::within(directory)?.replace(bytes)
+}
+
+fn offset(slot: u32) -> u64 {
+    u64::from(slot).saturating_mul(SLOT as u64)
+}
+
+/// Returns the cipher that wraps secrets under the provider's master key.
+fn wrapping(
+    provider: &dyn KeyProvider,
+    derivation: &Derivation,
+    store_id: &[u8; 16],
+) -> Result<Cipher> {
+    Ok(provider.master_key(derivation)?.0.derive(store_id, WRAP).cipher())
+}
+
+fn wrap_in(wrap: &Cipher, bound: &[u8], secret: &Secret) -> Result<[u8; WRAPPED]> {
+    let wrapped = wrap.seal(bound, secret.bytes())?;
+    wrapped.try_into().map_err(|_| Error::integrity("a wrapped secret has another length"))
+}
+
+fn unwrap_in(wrap: &Cipher, bound: &[u8], wrapped: &[u8; WRAPPED]) -> Option<Secret> {
+    let opened = zeroize::Zeroizing::new(wrap.open(bound, wrapped)?);
+    opened.as_slice().try_into().ok().map(Secret::new)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The slots of users in memory. Does no I/O and decrypts no secret.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::holder::Holder;
+use super::slot::{self, PersonSlot, SLOT, Slot};
+
+/// Most slots whose derived keys are cached. Others are derived again on use.
+const READY: usize = 4096;
+
+/// The slots of users, with their cached keys.
+#[derive(Default)]
+pub(super) struct People {
+    /// Slots of each user, ascending: one, or several during a key rotation.
+    by_token: HashMap<[u8; 32], Vec<u32>>,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    /// Damaged slots: the rows under them cannot be read.
+    damaged: HashMap<u32, [u8; SLOT]>,
+    ready: HashMap<u32, Arc<Holder>>,
+    /// Keys destroyed on disk that readers of older views still need.
+    retired: HashMap<[u8; 32], Vec<Arc<Holder>>>,
+    /// The number of the next slot.
+    pub(super) next: u32,
+}
+
+impl People {
+    pub(super) fn new() -> Self {
+        Self { next: 1, ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, number: u32, person: Box<PersonSlot>) {
+        self.by_token.entry(person.token).or_default().push(number);
+        self.wrapped.insert(number, person);
+    }
+
+    /// Adds a damaged slot, under the token in its bytes, which may be damaged, too.
+    pub(super) fn add_damaged(&mut self, number: u32, bytes: [u8; SLOT]) {
+        self.by_token.entry(slot::named(&bytes)).or_default().push(number);
+        self.damaged.insert(number, bytes);
+    }
+
+    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) -> Option<Arc<Holder>> {
+        if let Some(slots) = self.by_token.get_mut(person) {
+            slots.retain(|slot| *slot != number);
+            if slots.is_empty() {
+                self.by_token.remove(person);
+            }
+        }
+        self.damaged.remove(&number);
+        self.wrapped.remove(&number);
+        self.ready.remove(&number)
+    }
+
+    pub(super) fn has(&self, person: &[u8; 32]) -> bool {
+        self.by_token.contains_key(person)
+    }
+
+    /// Returns `true` if a slot up to this one is in use.
+    pub(super) fn any_to(&self, number: u32) -> bool {
+        self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
+    }
+
+    /// Returns `true` if the slot is in use or damaged.
+    pub(super) fn holds(&self, number: u32) -> bool {
+        self.wrapped.contains_key(&number) || self.damaged.contains_key(&number)
+    }
+
+    /// Returns the users that have exactly one slot, with it.
+    pub(super) fn only(&self) -> Vec<([u8; 32], u32)> {
+        let slots = self.by_token.iter();
+        let only = slots.filter_map(|(token, slots)| match **slots {
+            [slot] => Some((*token, slot)),
+            _ => None,
+        });
+        only.collect()
+    }
+
+    /// Returns the first damaged slot up to this number: it may belong to any user.
+    pub(super) fn unclaimed_to(&self, number: u32) -> Option<u32> {
+        self.damaged.keys().filter(|slot| **slot <= number).min().copied()
+    }
+
+    /// Returns the users with several slots, none of them damaged.
+    pub(super) fn with_several(&self) -> Vec<[u8; 32]> {
+        let whole = |slots: &[u32]| slots.iter().all(|slot| self.wrapped.contains_key(slot));
+        let several = self.by_token.iter().filter(|(_, slots)| slots.len() > 1 && whole(slots));
+        several.map(|(token, _)| *token).collect()
+    }
+
+    pub(super) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
+        self.by_token.get(person).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn person_at(&self, number: u32) -> Option<&PersonSlot> {
+        self.wrapped.get(&number).map(AsRef::as_ref)
+    }
+
+    pub(super) fn is_damaged(&self, number: u32) -> bool {
+        self.damaged.contains_key(&number)
+    }
+
+    /// Returns the bytes of a slot for disk, with a rewrapped secret if it has one.
+    pub(super) fn rewrapped<E>(
+        &self,
+        number: u32,
+        rewrap: impl FnOnce(&PersonSlot) -> Result<PersonSlot, E>,
+    ) -> Result<(Option<Box<PersonSlot>>, [u8; SLOT]), E> {
+        if let Some(bytes) = self.damaged.get(&number) {
+            return Ok((None, *bytes));
+        }
+        let Some(person) = self.wrapped.get(&number) else {
+            return Ok((None, Slot::Erased.encode(number)));
+        };
+        let person = Box::new(rewrap(person)?);
+        Ok((Some(person.clone()), Slot::Person(person).encode(number)))
+    }
+
+    /// Replaces the wrapped secrets by those under another master key.
+    pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<PersonSlot>>) {
+        self.wrapped = wrapped;
+    }
+
+    pub(super) fn ready(&self, number: u32) -> Option<Arc<Holder>> {
+        let retired = || self.retired.values().flatten().find(|holder| holder.slot == number);
+        self.ready.get(&number).or_else(retired).map(Arc::clone)
+    }
+
+    pub(super) fn keep(&mut self, holder: &Arc<Holder>) {
+        if self.ready.len() >= READY {
+            let one = self.ready.keys().next().copied();
+            one.and_then(|one| self.ready.remove(&one));
+        }
+        self.ready.insert(holder.slot, Arc::clone(holder));
+    }
+
+    /// Caches destroyed keys of a user for readers of older views.
+    pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<Holder>>) {
+        self.retired.entry(person).or_default().extend(holders);
+    }
+
+    pub(super) fn retired(&self, person: &[u8; 32]) -> &[Arc<Holder>] {
+        self.retired.get(person).map_or(&[], Vec::as_slice)
+    }
+
+    /// Drops the destroyed keys of a user, up to a slot.
+    pub(super) fn forget(&mut self, person: &[u8; 32], to: u32) {
+        if let Some(retired) = self.retired.get_mut(person) {
+            retired.retain(|holder| holder.slot > to);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! A database whose file can be exchanged for a copy while readers hold snapshots of the old one.
+//!
+//! Dropping a redb database ends every snapshot of it, so a replaced one is kept until its last reader has
+//! finished. Knows files and readers, not what is in the tables.
+
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::{Builder, Database};
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::anchor::Anchor;
+use crate::disk::directory;
+use crate::disk::vault::Vault;
+
+/// An open database, the replaced ones that still have readers, and the location of its file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    db: Database,
+    lease: Lease,
+    former: Vec<Former>,
+    /// A copy in the file beside, not in use yet.
+    copy: Option<Database>,
+    /// True if the next file that is replaced is to be overwritten.
+    shreds: bool,
+    /// Files to overwrite, whose databases are closed.
+    shredding: Vec<PathBuf>,
+    /// Location of the file, `None` for a database in memory.
+    home: Option<Home>,
+    /// Keys to decrypt its rows.
+    vault: Vault,
+}
+
+/// A reader's claim on a database: while one exists, the database stays open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lease(Arc<()>);
+
+/// A replaced database, and the lease that counts its readers.
+#[derive(Debug)]
+pub(crate) struct Former {
+    db: Database,
+    lease: Lease,
+    /// Its file, if that is to be overwritten.
+    shred: Option<PathBuf>,
+}
+
+/// A value read from a database, with the lease that keeps the database open.
+#[derive(Debug)]
+pub(crate) struct Leased<T> {
+    what: T,
+    _lease: Lease,
+}
+
+/// The location of a database file, and the options to open it with.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    pub(crate) file: PathBuf,
+    pub(crate) opening: Opening,
+    anchor: Anchor,
+}
+
+/// Options for opening database files, shared by them; records if a repair was needed.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    cache_bytes: usize,
+    repaired: Arc<AtomicBool>,
+}
+
+impl<T> Deref for Leased<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.what
+    }
+}
+
+impl Deref for Source {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.db
+    }
+}
+
+impl Opening {
+    /// Options with a page cache of `cache_bytes` for each database.
+    pub(crate) fn new(cache_bytes: usize) -> Self {
+        Self { cache_bytes, repaired: Arc::default() }
+    }
+
+    /// Returns a redb builder with these options.
+    pub(crate) fn builder(&self) -> Builder {
+        let repaired = Arc::clone(&self.repaired);
+        let mut builder = Database::builder();
+        builder.set_cache_size(self.cache_bytes);
+        builder.set_repair_callback(move |_| repaired.store(true, Ordering::Relaxed));
+        builder
+    }
+
+    /// Size of the page cache of each database.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
+    /// Returns `true` if a database had not been closed cleanly and was repaired by reading all of it.
+    pub(crate) fn has_repaired(&self) -> bool {
+        self.repaired.load(Ordering::Relaxed)
+    }
+}
+
+impl Source {
+    /// A database in a file.
+    pub(crate) fn at(db: Database, home: Home) -> Self {
+        Self { home: Some(home), ..Self::in_memory(db) }
+    }
+
+    /// A database without a file.
+    pub(crate) fn in_memory(db: Database) -> Self {
+        let (lease, former, shredding) = (Lease::default(), Vec::new(), Vec::new());
+        let (copy, home, vault) = (None, None, Vault::default());
+        Self { db, lease, former, copy, shreds: false, shredding, home, vault }
+    }
+
+    /// Sets the keys its rows are encrypted with.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// Keys to decrypt its rows.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// The redb database.
+    pub(crate) fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Returns `true` if it has no file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.home.is_none()
+    }
+
+    /// The location of its file.
+    ///
+    /// # Errors
+    /// `ERR_IO` for a database in memory.
+    pub(crate) fn home(&self) -> Result<&Home> {
+        let message = "this database is no file";
+        self.home.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
+    }
+
+    /// Ties a value that reads from this database to it.
+    pub(crate) fn lease<T>(&self, what: T) -> Leased<T> {
+        Leased { what, _lease: self.lease.clone() }
+    }
+
+    /// Has the next replaced file overwritten before it is removed, once it has no readers. It keeps a name
+    /// until then, so that it is found after a crash.
+    pub(crate) fn shred_next(&mut self) {
+        self.shreds = true;
+    }
+
+    /// Stores the copy that is to take over.
+    pub(crate) fn keep_copy(&mut self, copy: Database) {
+        self.copy = Some(copy);
+    }
+
+    /// Renames the copy to the name of the file. The copy is not in use yet.
+    ///
+    /// # Errors
+    /// `ERR_IO`; `ERR_BUSY` if the file replaced before is still to be overwritten. On an error the file is
+    /// unchanged and the copy is gone.
+    pub(crate) fn rename_copy(&mut self) -> Result<()> {
+        let home = self.home()?;
+        let (copy, file) = (home.copy(), &home.file);
+        let former = directory::former(file);
+        if let Err(moved) = home.check() {
+            // The directory was moved: the files by these names belong to another store.
+            (self.copy, self.shreds) = (None, false);
+            return Err(moved);
+        }
+        let named = match (&self.copy, self.shreds) {
+            (None, _) => Err(no_copy()),
+            (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
+            // A reader of the replaced file must not find it overwritten.
+            (Some(_), true) if former.is_file() => Err(still_there()),
+            (Some(_), true) => fs::hard_link(file, &former)
+                .map_err(Error::from)
+                .and_then(|()| Ok(fs::rename(&copy, file)?))
+                .inspect_err(|_| {
+                    // The hard link is a second name of the file that stays.
+                    let _ = directory::clear_former(file);
+                }),
+        };
+        named.inspect_err(|_| {
+            (self.copy, self.shreds) = (None, false);
+            // The rename error is reported; a leftover copy is removed at the next opening.
+            let _ = directory::remove(&copy);
+        })
+    }
+
+    /// Goes on with the copy, which has the name of the file by now, once the name is durable.
+    ///
+    /// # Errors
+    /// `ERR_IO`: a crash may now leave either file under the name, so neither may be written to.
+    pub(crate) fn take_copy(&mut self) -> Result<()> {
+        let copy = self.copy.take().ok_or_else(no_copy)?;
+        directory::sync(self.home()?.directory())?;
+        self.exchange(copy);
+        Ok(())
+    }
+
+    /// Goes on with another database; the old one stays open for its readers.
+    pub(crate) fn exchange(&mut self, db: Database) {
+        let old = std::mem::replace(&mut self.db, db);
+        let shreds = std::mem::take(&mut self.shreds);
+        let shred = self.home.as_ref().filter(|_| shreds).map(|home| directory::former(&home.file));
+        self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease), shred });
+    }
+
+    /// Returns `true` while replaced databases are open or still to be overwritten.
+    pub(crate) fn has_former(&self) -> bool {
+        !self.former.is_empty() || !self.shredding.is_empty()
+    }
+
+    /// Takes the replaced databases, for another thread to close.
+    pub(crate) fn hand_over(&mut self) -> Vec<Former> {
+        std::mem::take(&mut self.former)
+    }
+
+    /// Adds replaced databases of another handle, to close them.
+    pub(crate) fn adopt(&mut self, former: Vec<Former>) {
+        self.former.extend(former);
+    }
+
+    /// Closes the database. Whoever still reads from it, or from one that was exchanged, reads no more.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`: what was committed is there all the same.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.release();
+        let Self { db, .. } = self;
+        guarded(|| Ok(db.close()?))
+    }
+
+    /// Closes the replaced databases that have no readers. A lease of a replaced database is only cloned from
+    /// another one, so a count that has reached zero stays zero.
+    pub(crate) fn release(&mut self) {
+        let (read, unread) = self.hand_over().into_iter().partition(Former::is_read);
+        self.former = read;
+        for Former { db, shred, .. } in unread {
+            // Its file has no name any more: an error or panic on closing it loses no data.
+            let _ = guarded(|| {
+                drop(db);
+                Ok(())
+            });
+            self.shredding.extend(shred);
+        }
+        // A file that cannot be overwritten now is tried again at the next call.
+        let is_here = self.home.as_ref().is_none_or(|home| home.check().is_ok());
+        self.shredding.retain(|file| !is_here || directory::shred(file).is_err());
+    }
+}
+
+impl Former {
+    fn is_read(&self) -> bool {
+        Arc::strong_count(&self.lease.0) > 1
+    }
+}
+
+fn still_there() -> Error {
+    let message = "somebody still reads from the file before, which is to be overwritten";
+    Error::new(ErrorKind::Busy, message).with_hint("do it again once they are done")
+}
+
+fn no_copy() -> Error {
+    Error::new(ErrorKind::Io, "there is no copy to go on with")
+}
+
+impl Home {
+    /// Locates the file, following links, so that a replacement goes where the link leads. Removes an
+    /// unfinished copy of it.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn of(name: &Path, opening: &Opening) -> Result<Self> {
+        let home = Self::at(fs::canonicalize(name)?, opening)?;
+        directory::remove(&home.copy())?;
+        Ok(home)
+    }
+
+    /// Locates a file by its canonical path.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn at(file: PathBuf, opening: &Opening) -> Result<Self> {
+        let anchor = Anchor::at(file.parent().unwrap_or(Path::new(".")))?;
+        Ok(Self { file, opening: opening.clone(), anchor })
+    }
+
+    /// Refuses if the directory of the file was moved: its names may be another store's.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.anchor.check()
+    }
+
+    /// Path of the copy of the file while it is written.
+    pub(crate) fn copy(&self) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(".new");
+        name.into()
+    }
+
+    /// The directory of the file.
+    pub(crate) fn directory(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableDatabase;
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    fn database() -> Database {
+        Database::builder().create_with_backend(InMemoryBackend::new()).unwrap()
+    }
+
+    #[test]
+    fn an_exchanged_database_stays_open_while_it_is_read() {
+        let mut source = Source::in_memory(database());
+        let first = source.lease(source.begin_read().unwrap());
+        source.exchange(database());
+        let second = source.lease(source.begin_read().unwrap());
+        source.release();
+        assert_eq!(source.former.len(), 1);
+        assert_eq!(first.list_tables().unwrap().count(), 0);
+        drop(first);
+        source.release();
+        assert_eq!(source.former.len(), 0);
+        assert_eq!(second.list_tables().unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,415 @@
+//! Encryption of the rows of the truth: plain, or under the key of the user a grain belongs to. Every read
+//! and write of a row goes through here.
+//!
+//! Decides which key applies and what is encrypted. Keys are stored by `keyring`, row layouts are in
+//! `layout`.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, GrainRef};
+use grainstore_index::{Blind, Sequence, Tie};
+use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
+
+use crate::base::error::{Error, Result};
+use crate::disk::compression::{compress, decompress};
+use crate::disk::keyring::{Holder, Keyring, STORE};
+use crate::disk::keys::{
+    self, AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
+    encode_state,
+};
+use crate::rules::preset::Regime;
+
+/// The keys of a store, empty in a plain one. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Vault {
+    keyring: Option<Arc<Keyring>>,
+    /// True if blobs are compressed when they are written.
+    compresses: bool,
+}
+
+/// The key a row is encrypted under; empty for a plain row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keeper(Option<Arc<Holder>>);
+
+impl Keeper {
+    /// Returns `true` if the key belongs to a user, not to the store.
+    pub(crate) fn is_a_persons(&self) -> bool {
+        self.0.as_ref().is_some_and(|holder| holder.slot != STORE)
+    }
+}
+
+impl Vault {
+    /// A vault with these keys.
+    pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
+        Self { keyring: Some(keyring), compresses: false }
+    }
+
+    /// Sets whether blobs are compressed when they are written.
+    pub(crate) fn compressing(self, compresses: bool) -> Self {
+        Self { compresses, ..self }
+    }
+
+    /// Returns `true` if blobs are compressed when they are written.
+    pub(crate) fn compresses(&self) -> bool {
+        self.compresses
+    }
+
+    /// The keyring, `None` in a store that is not encrypted.
+    pub(crate) fn keyring(&self) -> Option<&Arc<Keyring>> {
+        self.keyring.as_ref()
+    }
+
+    /// Returns the body of a row, decrypted and decompressed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that were changed or were written for another row; `ERR_ERASED` if the key
+    /// was destroyed; `ERR_STORE_VERSION`.
+    pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
+        let damaged =
+            || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
+        let Some(sealed) = Sealed::of(bytes)? else {
+            // Only blobs of the log are ever compressed.
+            let body = match row.is_of_log() {
+                true => Envelope::open_compressed(row.key, bytes)?,
+                false => None,
+            };
+            return match body {
+                None => Envelope::open(row.key, bytes).map(Cow::Borrowed),
+                Some(body) => decompress(body)?.map(Cow::Owned).ok_or_else(damaged),
+            };
+        };
+        let Some(keyring) = &self.keyring else {
+            return Err(Error::truth_damaged("an encrypted row lies in a store without keys"));
+        };
+        let Some(holder) = keyring.holder(sealed.slot)? else {
+            return Err(Error::erased("the key of this entry was destroyed"));
+        };
+        let bound = row.bound(sealed.slot, sealed.compressed);
+        let body = holder.data.open(&bound, sealed.body);
+        let body = match (body, sealed.compressed) {
+            (Some(body), true) => decompress(&body)?,
+            (body, _) => body,
+        };
+        body.map(Cow::Owned).ok_or_else(damaged)
+    }
+
+    /// Encodes a row with this body. A blob is compressed first if compression is on and makes it shorter.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the system has no random bytes.
+    pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+        let shorter = if self.compresses && row.is_of_log() { compress(body) } else { None };
+        let compressed = shorter.is_some();
+        let body = shorter.as_deref().unwrap_or(body);
+        match &keeper.0 {
+            None if compressed => Ok(Envelope::seal_compressed(row.key, body)),
+            None => Ok(Envelope::seal(row.key, body)),
+            Some(holder) => {
+                let slot = holder.slot;
+                let body = holder.data.seal(&row.bound(slot, compressed), body)?;
+                Ok(Sealed { slot, compressed, body: &body }.encode())
+            }
+        }
+    }
+
+    /// Returns the key for the rows of a grain, empty if the rules of the store do not have it encrypted. The
+    /// user has a slot by then: see [`Vault::enroll`].
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a damaged slot; `ERR_ERASED` if the user has none, since the key was destroyed.
+    pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
+        match &self.keyring {
+            Some(keyring) if regime.encrypts(grain) => {
+                self.holder_of(keyring, person_of(grain)).map(|holder| Keeper(Some(holder)))
+            }
+            _ => Ok(Keeper::default()),
+        }
+    }
+
+    /// Returns the key of a row that belongs to the same grain as the row in `bytes`.
+    ///
+    /// # Errors
+    /// As [`Vault::open`].
+    pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<Keeper> {
+        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
+        let Some(sealed) = Sealed::of(bytes)? else { return Ok(Keeper::default()) };
+        match keyring.holder(sealed.slot)? {
+            Some(holder) => Ok(Keeper(Some(holder))),
+            None => Err(Error::erased("the key of this entry was destroyed")),
+        }
+    }
+
+    /// Refuses a user whose keys are damaged: nothing could be written under them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    pub(crate) fn check_keys_of(&self, user_id: Option<&str>) -> Result<()> {
+        if let (Some(keyring), Some(user_id)) = (&self.keyring, user_id) {
+            keyring.holder_of(user_id)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the key in a slot.
+    ///
+    /// # Errors
+    /// As [`Vault::open`].
+    pub(crate) fn keeper_at(&self, slot: u32) -> Result<Keeper> {
+        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
+        let destroyed = || Error::erased("the key in this slot was destroyed");
+        Ok(Keeper(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
+    }
+
+    /// Returns the key for rows that belong to no grain: that of the store.
+    pub(crate) fn keeper(&self) -> Keeper {
+        Keeper(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
+    }
+
+    /// Returns the key that makes a grain's blind tokens, `None` if the indexes hold plain words.
+    ///
+    /// # Errors
+    /// As [`Vault::key_for_grain`].
+    pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<Holder>>> {
+        let Some(keyring) = &self.keyring else { return Ok(None) };
+        self.holder_of(keyring, person_of(grain)).map(Some)
+    }
+
+    /// Returns the keys that make the blind tokens of these users' grains, empty if the indexes hold plain
+    /// words.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a damaged slot.
+    pub(crate) fn blinds<'u>(
+        &self,
+        user_ids: impl IntoIterator<Item = &'u str>,
+    ) -> Result<Vec<Arc<dyn Blind>>> {
+        let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
+        let Some(keyring) = &self.keyring else { return Ok(blinds) };
+        for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
+            // A user without a slot has no grains.
+            let holders = keyring.holders_of(user_id)?.into_iter();
+            blinds.extend(holders.map(|holder| holder as Arc<dyn Blind>));
+        }
+        Ok(blinds)
+    }
+
+    /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
+    /// words.
+    pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
+        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
+    }
+
+    /// Returns `true` if there are users with keys of their own.
+    pub(crate) fn has_people(&self) -> bool {
+        self.keyring.as_ref().is_some_and(|keyring| keyring.has_people())
+    }
+
+    /// Gives slots to the users of these grains, durably, before anything is written under their keys.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn enroll<'b>(&self, blobs: impl IntoIterator<Item = &'b [u8]>) -> Result<()> {
+        if self.keyring.is_none() {
+            return Ok(());
+        }
+        let mut people: Vec<String> = Vec::new();
+        for blob in blobs {
+            crate::disk::blob::with_fields(blob, |grain| {
+                if let Some(user) = person_of(grain)
+                    && people.last().is_none_or(|last| last != user)
+                {
+                    people.push(user.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        self.enroll_people(people.iter().map(String::as_str))
+    }
+
+    /// Gives slots to these users, durably, in one write.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn enroll_people<'u>(
+        &self,
+        user_ids: impl IntoIterator<Item = &'u str>,
+    ) -> Result<()> {
+        self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
+    }
+
+    /// Commits a transaction. If slots are used for the first time, their highest number is recorded in it,
+    /// so that a keyring from an older backup is noticed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
+        let slot = self.keyring.as_ref().and_then(|keyring| keyring.unnoted());
+        if let Some(slot) = slot {
+            txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
+        }
+        txn.commit()?;
+        match (slot, &self.keyring) {
+            (Some(slot), Some(keyring)) => keyring.note(slot),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an address in the form the index stores it.
+    pub(crate) fn address(&self, address: &ContentAddress) -> AddressKey {
+        match &self.keyring {
+            None => AddressKey::plain(address),
+            Some(keyring) => AddressKey::blinded(keyring.address(address)),
+        }
+    }
+
+    /// Returns the placeholder for the address of a grain whose key was destroyed before the address was
+    /// recorded.
+    pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
+        let lost = self.keyring.as_ref().map(|keyring| keyring.lost(at.get()));
+        AddressKey::blinded(lost.unwrap_or_default())
+    }
+
+    /// Returns the last slot of a user, or that of the store if the user has none.
+    pub(crate) fn slot_of(&self, person: &UserToken) -> u32 {
+        let slots = self.keyring.as_ref().map(|keyring| keyring.slots_of(&person.0));
+        slots.unwrap_or_default().last().copied().unwrap_or(STORE)
+    }
+
+    /// Marks the slots of a user up to `to` as destroyed, which they are once the transaction is committed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_destroyed(
+        &self,
+        txn: &WriteTransaction,
+        person: &[u8; 32],
+        to: u32,
+    ) -> Result<()> {
+        let Some(keyring) = &self.keyring else { return Ok(()) };
+        let slots = keyring.slots_of(person);
+        mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
+    }
+
+    /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
+        self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
+    }
+
+    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn check_destroyed(&self, txn: &ReadTransaction) -> Result<()> {
+        let Some(keyring) = &self.keyring else { return Ok(()) };
+        let mut marked = BTreeSet::new();
+        match txn.open_table(keys::DESTROYED) {
+            Err(TableError::TableDoesNotExist(_)) => {}
+            opened => {
+                for row in opened?.iter()? {
+                    let (slot, mark) = row?;
+                    let slot = u32::try_from(slot.value()).unwrap_or_default();
+                    if mark.value() == keyring.mark_of(slot) {
+                        marked.insert(slot);
+                    }
+                }
+            }
+        }
+        keyring.hold_against(|slot| marked.contains(&slot))
+    }
+
+    /// Destroys the keys of a user up to a slot: what was encrypted under them is unreadable from then on.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn destroy(&self, person: &UserToken, to: u32) -> Result<()> {
+        self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.destroy(&person.0, to))
+    }
+
+    /// Returns the tie-breaker of grains of one time: the first bytes of the address. An encrypted store
+    /// shows none of an address, so there all ties are equal.
+    pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
+        match &self.keyring {
+            None => Tie::of(address.as_bytes()),
+            Some(_) => Tie::FIRST,
+        }
+    }
+
+    /// Encodes the row of the key for pseudonyms and reason hashes, encrypted if the store is.
+    ///
+    /// # Errors
+    /// As [`Vault::seal`].
+    pub(crate) fn seal_audit_key(&self, key: &[u8; 32]) -> Result<Vec<u8>> {
+        match &self.keyring {
+            None => Ok(key.to_vec()),
+            Some(_) => self.seal(RowKey::AUDIT_KEY, key, &self.keeper()),
+        }
+    }
+
+    /// Decodes the row written by [`Vault::seal_audit_key`].
+    ///
+    /// # Errors
+    /// As [`Vault::open`]; `ERR_INTEGRITY` for a key of another length.
+    pub(crate) fn open_audit_key(&self, row: &[u8]) -> Result<[u8; 32]> {
+        let key = match &self.keyring {
+            None => Cow::Borrowed(row),
+            Some(_) => self.open(RowKey::AUDIT_KEY, row)?,
+        };
+        (*key).try_into().map_err(|_| Error::integrity("the audit key is damaged"))
+    }
+
+    /// Encodes a state record.
+    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
+        encode_state(sequence, record, |rest| self.pad(rest))
+    }
+
+    /// Decodes a state record.
+    ///
+    /// # Errors
+    /// As [`decode_state`].
+    pub(crate) fn decode_state(
+        &self,
+        sequence: Sequence,
+        bytes: &[u8; STATE_LEN],
+    ) -> Result<StateRecord> {
+        decode_state(sequence, bytes, |rest| self.pad(rest))
+    }
+
+    fn pad(&self, rest: &[u8]) -> [u8; 32] {
+        self.keyring.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
+    }
+
+    fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<Holder>> {
+        let holder = match user {
+            None => keyring.holder(STORE)?,
+            Some(user) => keyring.holder_of(user)?,
+        };
+        holder.ok_or_else(|| Error::erased("the key of the person it is about was destroyed"))
+    }
+}
+
+/// Returns the user a grain is about (OMS 12.4), `None` if it names none.
+pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
+    grain.text("user_id").filter(|user| !user.is_empty())
+}
+
+/// Marks slots as destroyed.
+fn mark(
+    txn: &WriteTransaction,
+    keyring: &Keyring,
+    slots: impl IntoIterator<Item = u32>,
+) -> Result<()> {
+    let mut slots = slots.into_iter().peekable();
+    if slots.peek().is_none() {
+        return Ok(());
+    }
+    let mut destroyed = txn.open_table(keys::DESTROYED)?;
+    for slot in slots {
+        destroyed.insert(u64::from(slot), keyring.mark_of(slot).as_slice())?;
+    }
+    Ok(())
+}

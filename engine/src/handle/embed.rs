@@ -1,0 +1,54 @@
+//! Vectors of stored grains: giving them, and listing them as embedding references (OMS 7.2).
+
+use grainstore_format::ContentAddress;
+
+use crate::base::error::{Result, guarded};
+use crate::handle::session::Session;
+use crate::search::embed::{Embedding, EmbeddingRef, check_count, refs};
+use crate::write::writer::Write;
+
+impl Session {
+    /// Gives a stored grain vectors, in place of those it has in the same spaces. Vectors are stored beside
+    /// the grain: its address and its state do not change. A replacement is recorded in the audit log.
+    ///
+    /// The vectors of a grain protected by a policy or a hold, and so its rank in searches, are changed only
+    /// by the operator or by an author whom its policy would let replace it.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` if this session can see no such grain, `ERR_WITHDRAWN` as [`Session::get`];
+    /// `ERR_INVALIDATION_DENIED` for a protected grain; `ERR_DIMENSION`; `ERR_LIMIT` beyond
+    /// [`MAX_VECTORS`](crate::search::embed::MAX_VECTORS), and for the first vector of a model if the store has those
+    /// of 64 models, or of 8 and the session has a namespace; `ERR_IO`.
+    pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
+        let view = self.view()?;
+        if guarded(|| self.visible(&view, address))?.is_none() {
+            return Err(self.unseen(&view, address));
+        }
+        drop(view);
+        check_count(&vectors)?;
+        let (address, author) = (*address, self.author());
+        let write = |vectors, reply| Write::Embed { address, vectors, author, reply };
+        self.send(Ok(vectors), write).wait()
+    }
+}
+
+impl Session {
+    /// Returns references to the stored vectors of a grain, by model and chunk, given ones and those of the
+    /// embedder. The list changes when a vector is made, given or removed; the grain, its address and its
+    /// state do not. No access is counted.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` and others, as [`Session::get`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn embedding_refs(&self, address: &ContentAddress) -> Result<Vec<EmbeddingRef>> {
+        let view = self.view()?;
+        let found = guarded(|| {
+            let seen = self.visible(&view, address)?.is_some();
+            match view.sequence_of(address)?.filter(|_| seen) {
+                Some(at) => Ok(Some(view.embedded_at(at)?)),
+                None => Ok(None),
+            }
+        })?;
+        let Some(found) = found else { return Err(self.unseen(&view, address)) };
+        Ok(found.iter().flat_map(|one| refs(address, one)).collect())
+    }
+}

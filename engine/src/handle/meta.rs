@@ -1,0 +1,271 @@
+//! The metadata of a store: format stamp, identity, keys, rules and wording, written when it is created and
+//! checked when it is opened. Knows no sessions, and nothing of what runs while a store is open.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{Database, ReadableDatabase, ReadableTable};
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::directory;
+use crate::disk::keyring::{Keyring, fill};
+use crate::disk::keys::{self, AuditHead, Envelope};
+use crate::disk::vault::Vault;
+use crate::handle::cal_switch::CalSwitch;
+use crate::handle::options::OpenOptions;
+use crate::handle::upgrade::format_of;
+use crate::rules::preset::{Kept, Preset, RuleSet};
+use crate::search::texts::Wording;
+use crate::state::audit::append_audit;
+use crate::state::audit::{AuditRecord, Chain, Operation};
+
+/// Writes the tables, the format stamp and the genesis entry of a new store.
+pub(crate) fn set_up(
+    db: &Database,
+    Identity { store_id, audit_key }: &Identity,
+    vault: &Vault,
+    options: &OpenOptions,
+) -> Result<()> {
+    let txn = db.begin_write()?;
+    txn.open_table(keys::LOG)?;
+    txn.open_table(keys::STATE)?;
+    txn.open_table(keys::ROOTS)?;
+    txn.open_table(keys::REASONS)?;
+    {
+        let mut meta = txn.open_table(keys::META)?;
+        meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
+        meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
+        meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
+        if vault.keyring().is_some() {
+            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
+        }
+        if options.compress == Some(true) {
+            meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?;
+        }
+        if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
+            meta.insert(keys::META_PRESET, seal_rules(&Kept::of(preset))?.as_slice())?;
+        }
+    }
+    let genesis = AuditRecord::of(Operation::Create, Vec::new());
+    let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
+    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
+    txn.commit()?;
+    Ok(())
+}
+
+/// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
+/// stored.
+pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
+    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
+        Some(row) => Some(Wording::open(row.value())?),
+        None => None,
+    };
+    let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
+    if kept.as_ref() != Some(said) {
+        let txn = db.begin_write()?;
+        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.seal()?.as_slice())?;
+        txn.commit()?;
+    }
+    Ok(said.clone())
+}
+
+/// Returns `true` if newly written blobs are compressed. A choice in the options replaces the stored one and
+/// is stored.
+pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<bool> {
+    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
+        Some(row) if *row.value() == keys::COMPRESSED => true,
+        Some(_) => {
+            let message = "blobs are compressed in a way that is not known";
+            return Err(Error::new(ErrorKind::StoreVersion, message));
+        }
+        None => false,
+    };
+    let Some(said) = options.compress.filter(|said| *said != kept) else { return Ok(kept) };
+    let txn = db.begin_write()?;
+    {
+        let mut meta = txn.open_table(keys::META)?;
+        match said {
+            true => meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?,
+            false => meta.remove(keys::META_COMPRESSION)?,
+        };
+    }
+    txn.commit()?;
+    Ok(said)
+}
+
+/// Returns the rules of the store, and refuses options that name another preset.
+pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
+    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
+    let asked = options.preset.map(Preset::name);
+    if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
+        let message =
+            format!("this store holds to {}, and was to be opened with {asked}", kept.name());
+        return Err(Error::new(ErrorKind::Policy, message).with_hint(
+            "open it without naming a preset; grain policy set FILE adds the rules of another",
+        ));
+    }
+    kept.rules()
+}
+
+/// Reads the stored rules; those of the default preset if none are stored.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
+    match meta.get(keys::META_PRESET)? {
+        Some(row) => Kept::from_json(Envelope::open(0, row.value())?),
+        None => Ok(Kept::of(Preset::default())),
+    }
+}
+
+/// The metadata that an open store needs.
+pub(crate) struct Meta {
+    /// Key that seals cursors.
+    pub(crate) cursor_key: [u8; 32],
+    /// Key that signs capability tokens.
+    pub(crate) token_key: [u8; 32],
+    /// The enabled level of CAL.
+    pub(crate) switch: CalSwitch,
+    /// The end of the audit log.
+    pub(crate) chain: Chain,
+}
+
+/// Checks the format stamp and the keyring, and reads the metadata.
+pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
+    let txn = db.begin_read()?;
+    let format = format_of(&txn)?;
+    let meta = txn.open_table(keys::META)?;
+    let row = |name: &str| -> Result<Option<Vec<u8>>> {
+        Ok(meta.get(name)?.map(|row| row.value().to_vec()))
+    };
+    let missing = || Error::integrity("the store lacks its audit key or its audit head");
+    check_keyring(&row, vault, options.key.is_some())?;
+    // Format 1 did not mark destroyed keys; the upgrade does.
+    if format >= keys::MARKS_DESTROYED {
+        vault.check_destroyed(&txn)?;
+    }
+    let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
+    let audit = txn.open_table(keys::AUDIT)?;
+    let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
+    let head = AuditHead::decode(head.value())?;
+    let derived = |purpose: &str| Sha256::new().chain_update(purpose).chain_update(key).finalize();
+    let cursor_key = derived("grainstore-cursor-v1").into();
+    let token_key = derived("grainstore-cal-token-v1").into();
+    let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
+    let chain = Chain::at(head, key).with_vault(vault.clone());
+    Ok(Meta { cursor_key, token_key, switch, chain })
+}
+
+/// Checks that the keyring belongs to this store, and that there is one if there must be.
+fn check_keyring(
+    row: &impl Fn(&str) -> Result<Option<Vec<u8>>>,
+    vault: &Vault,
+    has_key: bool,
+) -> Result<()> {
+    match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
+        (None, None) if has_key => Err(bad_key(
+            "a key was given, and this store is not encrypted",
+            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
+        )),
+        (None, None) => Ok(()),
+        (Some(kind), _) if kind != keys::ENCRYPTED => {
+            let message = "the store is encrypted in a way that is not known";
+            Err(Error::new(ErrorKind::StoreVersion, message))
+        }
+        (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
+            .with_hint("put back the file named keyring; without it nothing can be read")),
+        (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
+        (Some(_), Some(keyring))
+            if row(keys::META_STORE_ID)?.as_deref() != Some(keyring.store_id()) =>
+        {
+            Err(Error::integrity("the keyring belongs to another store"))
+        }
+        (Some(_), Some(keyring)) => {
+            match row(keys::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
+                None => Ok(()),
+                Some(Ok(slot)) => keyring.note(u32::from_be_bytes(slot)),
+                Some(Err(_)) => {
+                    Err(Error::truth_damaged("the count of the keyring's slots is damaged"))
+                }
+            }
+        }
+    }
+}
+
+/// The id of a store and the key of its audit log.
+pub(crate) struct Identity {
+    store_id: [u8; 16],
+    audit_key: [u8; 32],
+}
+
+impl Identity {
+    /// Creates the identity and the keys of a new store in a directory. An existing keyring is never
+    /// overwritten: it may be all that is left of a store, or of an attempt to create this one.
+    pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
+        let mut identity = Self::random()?;
+        let Some(key) = &options.key else {
+            if directory::keyring(path).exists() {
+                return Err(bad_key(
+                    "a keyring lies in this directory, and no store",
+                    "put back the store it belongs to; or give its key to make an encrypted one",
+                ));
+            }
+            return Ok((identity, Vault::default()));
+        };
+        let keyring = match Keyring::open(path, key.0.as_ref())? {
+            Some(keyring) => {
+                identity.store_id = *keyring.store_id();
+                keyring
+            }
+            None => Keyring::create(path, key.0.as_ref(), identity.store_id)?,
+        };
+        Ok((identity, Vault::keyed(Arc::new(keyring))))
+    }
+
+    /// The same, of the store that these keys are of.
+    #[cfg(test)]
+    pub(crate) fn with_keys(self, vault: &Vault) -> Self {
+        let store_id = vault.keyring().map_or(self.store_id, |keyring| *keyring.store_id());
+        Self { store_id, ..self }
+    }
+
+    pub(crate) fn random() -> Result<Self> {
+        let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
+        fill(&mut identity.store_id)?;
+        fill(&mut identity.audit_key)?;
+        Ok(identity)
+    }
+}
+
+/// Opens the keys of the store in a directory, before anything else of it.
+///
+/// # Errors
+/// `ERR_KEY` if the key is wrong or missing, or there is nothing to open with it.
+pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
+    let is_encrypted = directory::keyring(path).exists();
+    match &options.key {
+        None if is_encrypted => Err(bad_key(
+            "this store is encrypted, and no key was given",
+            "give the key or the passphrase it opens with",
+        )),
+        None => Ok(Vault::default()),
+        // The metadata tells later if the keyring was lost or never existed (see `check_keyring`).
+        Some(key) => {
+            let keyring = match options.read_only {
+                true => Keyring::open_frozen(path, key.0.as_ref())?,
+                false => Keyring::open(path, key.0.as_ref())?,
+            };
+            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
+        }
+    }
+}
+
+fn bad_key(message: &str, hint: &'static str) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message).with_hint(hint)
+}
+
+/// The row of the meta table that keeps the rules: an envelope of JSON.
+pub(crate) fn seal_rules(kept: &Kept) -> Result<Vec<u8>> {
+    Ok(Envelope::seal(0, &kept.to_json()?))
+}

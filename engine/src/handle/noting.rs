@@ -1,0 +1,247 @@
+//! Auditing of reads, if the rules of the store require it: which actor read which grains, recorded when they
+//! are returned and written with the next commit.
+
+use std::sync::Arc;
+
+use grainstore_cal::Answer;
+use grainstore_format::{ContentAddress, Envelope};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::pending::Pending;
+use crate::handle::session::{Session, Stored};
+use crate::rules::policy::Rule;
+use crate::rules::preset::Refusal;
+use crate::state::audit::Noted;
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{Errand, results_of, told_by};
+use crate::write::writer::{Request, Write, Writer};
+
+/// Maximum number of grains named by one read entry.
+const MAX_NAMED: usize = 64;
+
+/// Message for a read that must be audited but cannot be.
+const UNNOTED: &str = "the rules of this store want reads noted, and it was opened to be read";
+
+/// A request that was rejected before it reached the writer.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    pub(crate) error: Error,
+    /// The audit entry of the rejection.
+    entry: Option<Box<AuditRecord>>,
+}
+
+impl Unsent {
+    /// Adds the position of the grain in its batch to the error.
+    pub(crate) fn in_batch(self, at: usize) -> Self {
+        Self { error: self.error.in_batch(at), ..self }
+    }
+
+    /// Adds the claimed key id of a signature to the entry.
+    pub(crate) fn by(self, claimed: Option<String>) -> Self {
+        let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed, ..*entry }));
+        Self { entry, ..self }
+    }
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Self { error, entry: None }
+    }
+}
+
+impl Session {
+    /// Records that these grains were returned, if reads are audited. Each entry names up to 64 grains; an
+    /// answer with more of them gets several entries.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the store can no longer be written.
+    pub(crate) fn note_read(&self, given: impl IntoIterator<Item = ContentAddress>) -> Result<()> {
+        if !self.store().inner().regime().audits_reads() {
+            return Ok(());
+        }
+        let given: Vec<_> = given.into_iter().collect();
+        given.chunks(MAX_NAMED).try_for_each(|given| self.note(Operation::Read, given.to_vec()))
+    }
+
+    /// Records that these grains are returned, and returns them.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn noted(&self, given: Vec<Stored>) -> Result<Vec<Stored>> {
+        self.note_read(given.iter().map(|stored| stored.address))?;
+        Ok(given)
+    }
+
+    /// Records a CAL answer with this many grains. The first entry describes the call.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
+        let Some(errand) = self.errand() else { return Ok(()) };
+        let mut given = Vec::new();
+        let operation = match told_by(answer, &mut given) {
+            true => Operation::Read,
+            false if errand.is_told() => return Ok(()),
+            false => Operation::Cal,
+        };
+        let call = Some(errand.note().over(Some(results_of(answer, grains)), None));
+        let (first, more) = given.split_at(given.len().min(MAX_NAMED));
+        let record = AuditRecord { call, ..AuditRecord::of(operation, first.to_vec()) };
+        self.push_note(record)?;
+        let record = |some: &[_]| AuditRecord::of(operation, some.to_vec());
+        more.chunks(MAX_NAMED).try_for_each(|some| self.push_note(record(some)))
+    }
+
+    /// Records a CAL call that was to show what a statement would do.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn note_step(&self, errand: &Arc<Errand>) -> Result<()> {
+        let call = Some(errand.note().over(None, None));
+        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Cal, Vec::new()) })
+    }
+
+    /// Records a CAL call that ended with this code after some of its grains were returned.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn note_part(&self, errand: &Arc<Errand>, grains: u64, code: &str) -> Result<()> {
+        let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
+        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Read, Vec::new()) })
+    }
+
+    /// Records that a CAL call was refused with this code.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn note_refused_call(&self, errand: &Arc<Errand>, code: &str) -> Result<()> {
+        let call = Some(errand.note().over(None, Some(code.to_owned())));
+        let record = AuditRecord::of(Operation::Cal, Vec::new());
+        self.push_note(AuditRecord { call, refused: true, ..record })
+    }
+
+    /// Returns the error of a read refused by a rule of the store, after recording it.
+    pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: Refusal) -> Error {
+        let told = self.store().note(AuditRecord {
+            operation: Operation::Read,
+            actor: self.options().actor.clone(),
+            subjects: vec![*address],
+            refused: true,
+            refused_by: None,
+            rules: vec![refusal.id],
+            ..AuditRecord::of(Operation::Read, Vec::new())
+        });
+        told.map_or_else(|error| error, |()| Error::from(refusal))
+    }
+
+    /// Records a refusal and returns its error, or the error of writing the entry. A read-only store writes
+    /// no entry.
+    pub(crate) fn refused(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+        rule: Rule,
+        claimed: Option<String>,
+        error: Error,
+    ) -> Error {
+        let entry = self.refusal(operation, subjects, rule, claimed);
+        match self.refuse::<()>(Unsent { error: error.clone(), entry: Some(entry) }).wait() {
+            Ok(()) => error,
+            Err(told) => told,
+        }
+    }
+
+    /// The audit entry of a refusal.
+    fn refusal(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+        rule: Rule,
+        claimed: Option<String>,
+    ) -> Box<AuditRecord> {
+        let record = self.author().record(operation, subjects);
+        Box::new(AuditRecord { refused: true, rules: vec![rule.row().name], claimed, ..record })
+    }
+
+    /// Answers a request that does not reach the writer. Its audit entry is queued without waiting: the
+    /// writer writes it in order and then sends the error.
+    pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Unsent) -> Pending<T> {
+        let Unsent { error, entry } = unsent;
+        let Some(entry) = entry.filter(|_| !self.store().is_read_only()) else {
+            return Pending::refused(error);
+        };
+        let (reply, pending) = Pending::new();
+        // The receiver may be gone.
+        let reply = Box::new(move |told| drop(reply.send(Err(told))));
+        match self.store().inner().send(Request::Write(Write::Refused { entry, error, reply })) {
+            Ok(()) => pending,
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Builds the rejection for an error, with an audit entry if the cause is the signature or the session's
+    /// scope.
+    pub(crate) fn unsent(
+        &self,
+        operation: Operation,
+        old: Option<&ContentAddress>,
+        signed: Option<&[u8]>,
+        error: Error,
+    ) -> Unsent {
+        let signature = ErrorKind::Signature;
+        let corrupt = ErrorKind::Format(grainstore_format::ErrorKind::Corrupt);
+        let rule = match error.kind() {
+            kind if kind == signature => Rule::InvalidSignature,
+            ErrorKind::Access => Rule::OutsideSession,
+            // What was to be signed and cannot be read has no signature.
+            kind if kind == corrupt && signed.is_some() => Rule::InvalidSignature,
+            _ => return error.into(),
+        };
+        let envelope = signed.and_then(|bytes| Envelope::parse(bytes.to_vec()).ok());
+        let kid = envelope.as_ref().and_then(Envelope::kid);
+        let new = envelope.map(|envelope| envelope.address());
+        let subjects = old.copied().into_iter().chain(new).collect();
+        Unsent { entry: Some(self.refusal(operation, subjects, rule, kid)), error }
+    }
+
+    /// Records an operation that writes no grain, if reads are audited.
+    ///
+    /// # Errors
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn note(&self, operation: Operation, subjects: Vec<ContentAddress>) -> Result<()> {
+        match self.store().inner().regime().audits_reads() {
+            true => self.push_note(AuditRecord::of(operation, subjects)),
+            false => Ok(()),
+        }
+    }
+
+    /// Buffers a record under this session's actor.
+    fn push_note(&self, record: AuditRecord) -> Result<()> {
+        let inner = self.store().inner();
+        if self.store().is_read_only() {
+            return match inner.regime().audits_reads() {
+                true => Err(Error::new(ErrorKind::ReadOnly, UNNOTED)),
+                false => Ok(()),
+            };
+        }
+        let record = AuditRecord { actor: self.options().actor.clone(), ..record };
+        match inner.notes().push(record, inner.clock().now()) {
+            Noted::Kept => {}
+            // A full write queue wakes the writer as well.
+            Noted::Due => inner.wake(Request::Count),
+            Noted::Full => self.write_notes()?,
+        }
+        Ok(())
+    }
+
+    /// Waits until all buffered records are in the audit log.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn write_notes(&self) -> Result<()> {
+        match self.store().inner().notes().are_there() {
+            true => self.store().alone(Writer::flush_notes),
+            false => Ok(()),
+        }
+    }
+}

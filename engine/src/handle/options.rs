@@ -1,0 +1,326 @@
+//! Options for opening a store, and for a session.
+
+use crate::search::embed::Embeds;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grainstore_cal::WriteLimits;
+use grainstore_format::{self as format, DidResolver, OfflineResolver};
+use grainstore_index::text::Language;
+
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keyring::KeyProvider;
+use crate::handle::firewall::Firewall;
+use crate::rules::preset::Preset;
+use crate::search::embed::{Embedder, Metric};
+use crate::search::texts::Wording;
+
+/// Days within which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
+const MOST_CASCADE_DAYS: u8 = 28;
+
+/// Options for opening a store.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    pub(crate) wait: Duration,
+    pub(crate) cache_bytes: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) count_access: bool,
+    pub(crate) audit_reads: bool,
+    pub(crate) locked_accepts_signature: bool,
+    pub(crate) operator: Option<String>,
+    pub(crate) reviewers: Vec<String>,
+    pub(crate) users_erase_themselves: bool,
+    pub(crate) cascade_after_days: u8,
+    pub(crate) resolver: Resolver,
+    /// `None` to take the preset of the store, or the default for a new one.
+    pub(crate) preset: Option<Preset>,
+    /// `None` to take the last setting of the store.
+    pub(crate) compress: Option<bool>,
+    /// `None` to take the last setting of the store.
+    pub(crate) wording: Option<Wording>,
+    pub(crate) embedder: Option<(Embeds, Metric)>,
+    pub(crate) former_embedder: Option<(Embeds, Metric)>,
+    pub(crate) key: Option<Key>,
+    pub(crate) write_limits: WriteLimits,
+    pub(crate) firewall: Firewall,
+}
+
+/// The provider of the master key.
+#[derive(Clone)]
+pub(crate) struct Key(pub(crate) Arc<dyn KeyProvider>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// The resolver of signers' keys.
+#[derive(Clone)]
+pub(crate) struct Resolver(pub(crate) Arc<dyn DidResolver + Send + Sync>);
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolver(..)")
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            read_only: false,
+            wait: Duration::from_secs(2),
+            cache_bytes: 128 << 20,
+            clock: Arc::new(SystemClock),
+            count_access: true,
+            audit_reads: true,
+            resolver: Resolver(Arc::new(OfflineResolver)),
+            locked_accepts_signature: false,
+            operator: None,
+            reviewers: Vec::new(),
+            users_erase_themselves: false,
+            preset: None,
+            compress: None,
+            cascade_after_days: MOST_CASCADE_DAYS,
+            wording: None,
+            embedder: None,
+            former_embedder: None,
+            key: None,
+            write_limits: WriteLimits::default(),
+            firewall: Firewall::default(),
+        }
+    }
+}
+
+impl OpenOptions {
+    /// The defaults: open an existing store, wait two seconds for the lock, a page cache of 128 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether to create the store if there is none.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens a store read-only: no file in its directory is written. For a full disk, read-only media, or a
+    /// backup that must not change.
+    ///
+    /// A store that was not closed cleanly is repaired in memory; index, full text and graphs are completed
+    /// or built in memory, and dropped on close. Every write is `ERR_READ_ONLY`, no read is counted or
+    /// audited, and if the rules of the store require reads to be audited, these reads are refused. Several
+    /// processes may read at once; a reader excludes a writer and the reverse (`ERR_BUSY`). A store of an
+    /// earlier format is read as it is. Nothing is created.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Time to wait for another process to close the store before `ERR_BUSY`. Two seconds by default.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Size of the page cache, in bytes.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// The clock of the store. The system's by default.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets whether to count how often grains are read (OMS 22.10); on by default. Counts reach the disk up
+    /// to a minute late, and a crash may lose those of the last minute.
+    #[must_use]
+    pub fn count_access(mut self, count: bool) -> Self {
+        self.count_access = count;
+        self
+    }
+
+    /// Sets whether CAL calls that read, and refused ones, are recorded in the read log beside the audit log
+    /// (CAL 21); on by default. A crash may lose those of the last second. If it is off, DESCRIBE and the
+    /// check `cal_audit_logging` say so. Reads that the rules of the store require in the audit log are
+    /// recorded either way.
+    #[must_use]
+    pub fn audit_reads(mut self, audit: bool) -> Self {
+        self.audit_reads = audit;
+        self
+    }
+
+    /// The resolver of keys for signers whose DID does not contain its key, such as `did:web`. Without one
+    /// their signatures are unverifiable. Called on the threads of callers.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn DidResolver + Send + Sync>) -> Self {
+        self.resolver = Resolver(resolver);
+        self
+    }
+
+    /// Sets whether a signature by one of the `authorized` DIDs of a locked grain, other than its author, may
+    /// invalidate it, as OMS 12.5.4 says; off by default, as OMS 23.2 says.
+    #[must_use]
+    pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
+        self.locked_accepts_signature = accepts;
+        self
+    }
+
+    /// The compliance preset of a new store: [`Preset::default`] by default. An existing store keeps the
+    /// preset it was created with, and later changes of its rules
+    /// ([`Session::change_rules`](crate::Session::change_rules)): opening fails with `ERR_POLICY` if that is
+    /// another preset than this.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = Some(preset);
+        self
+    }
+
+    /// Sets whether grains are stored compressed from now on: by zstd with a dictionary that is part of the
+    /// program, before encryption. Addresses and answers stay the same; docs/benchmarks.md has the savings,
+    /// docs/privacy.md what the lengths of compressed grains reveal. The setting is stored, and off in a
+    /// store where it was never set. Grains written before stay as they are until their user's key is
+    /// rotated.
+    #[must_use]
+    pub fn compress(mut self, compress: bool) -> Self {
+        self.compress = Some(compress);
+        self
+    }
+
+    /// The domain of some observer types, such as `physical` for sensors, and whether their observations are
+    /// indexed as text (OMS 17.3, 24).
+    ///
+    /// Observations of a domain that is not searched have no terms and get no vector from the embedder: they
+    /// are found by time, subject and the other fields, which is how streams of readings are queried.
+    /// Observer types without a domain are searched. All settings of domains and languages are stored
+    /// together and replace the former ones; a store opened without any keeps the last. A change rebuilds the
+    /// full text.
+    #[must_use]
+    pub fn observer_domain<'t>(
+        mut self,
+        domain: &str,
+        observer_types: impl IntoIterator<Item = &'t str>,
+        searched: bool,
+    ) -> Self {
+        for observer_type in observer_types {
+            self.wording.get_or_insert_default().domains.assign(observer_type, domain, searched);
+        }
+        self
+    }
+
+    /// The embedder that makes vectors of texts, and the metric they are compared by. Grains without a vector
+    /// of its model get one in the background, and a text search also searches by the vector of its text.
+    /// Called on a thread of the store for grains, and on the threads of callers for queries.
+    ///
+    /// In a store with vectors of another model this starts a move to the new one: the former model serves
+    /// until every grain has a vector of the new model, then the new one does. Opening fails with
+    /// `ERR_DIMENSION` if the model is stored with vectors of another length or metric.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
+        self.embedder = Some((Embeds(embedder), metric));
+        self
+    }
+
+    /// The embedder of the model that a move ([`OpenOptions::embedder`]) leaves. Until the move is complete
+    /// it embeds queries, and grains written meanwhile; afterwards it is not called any more. Without it,
+    /// text searches use no vectors until then. Opening fails with `ERR_SCHEMA` if there is no embedder of
+    /// another model beside it.
+    #[must_use]
+    pub fn former_embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
+        self.former_embedder = Some((Embeds(embedder), metric));
+        self
+    }
+
+    /// The language of the texts of a namespace and of those below it, or of all without one: a code such as
+    /// `en`, `deu` or `pt-BR`. English by default; `und` takes words as they are. A search text is read
+    /// in the language of the namespace that is searched. A change rebuilds the full text. Stored like
+    /// [`OpenOptions::observer_domain`].
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for an unsupported language code.
+    pub fn language(mut self, namespace: Option<&str>, code: &str) -> Result<Self> {
+        let Some(language) = Language::from_code(code) else {
+            let known: Vec<_> = Language::all().map(Language::code).collect();
+            let message = format!("the language {code:?} is none of {}", known.join(", "));
+            return Err(Error::new(ErrorKind::Format(format::ErrorKind::Schema), message)
+                .with_hint(
+                    "use und for texts in other languages; zh, ja, ko, th, lo, km and my mean it too",
+                ));
+        };
+        self.wording.get_or_insert_default().languages.set(namespace, language);
+        Ok(self)
+    }
+
+    /// The provider of the master key. A store created with one is encrypted as its preset says, and needs
+    /// the key to be opened: opening fails with `ERR_KEY` if the key is missing or wrong, and if the store is
+    /// not encrypted.
+    #[must_use]
+    pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
+        self.key = Some(Key(Arc::new(key)));
+        self
+    }
+
+    /// The DID of the operator. Sessions without an actor always have the operator's rights, among them
+    /// lifting a hold that names no signers. Without a name every actor counts as the operator, so set one if
+    /// agents have sessions of their own.
+    #[must_use]
+    pub fn operator(mut self, did: impl Into<String>) -> Self {
+        self.operator = Some(did.into());
+        self
+    }
+
+    /// A DID that may clear the review that a grain asks for with `requires_human_review`, beside the
+    /// operator ([`Session::set_verification`](crate::Session::set_verification)): sessions with this actor,
+    /// except for grains it wrote or signed itself. May be called several times.
+    #[must_use]
+    pub fn reviewer(mut self, did: impl Into<String>) -> Self {
+        self.reviewers.push(did.into());
+        self
+    }
+
+    /// Limits on CAL writes of each kind in a minute: by default 20 ADDs, 10 SUPERSEDEs and 5 REVERTs. All
+    /// sessions of the store share them; writes without CAL do not count.
+    #[must_use]
+    pub fn write_limits(mut self, limits: WriteLimits) -> Self {
+        self.write_limits = limits;
+        self
+    }
+
+    /// Refusals of CAL statements before they run, in addition to the rules of the language.
+    #[must_use]
+    pub fn firewall(mut self, firewall: Firewall) -> Self {
+        self.firewall = firewall;
+        self
+    }
+
+    /// Sets whether a session of a user may erase that user, and single grains of that user, as the operator
+    /// may; off by default.
+    #[must_use]
+    pub fn users_erase_themselves(mut self, may: bool) -> Self {
+        self.users_erase_themselves = may;
+        self
+    }
+
+    /// Days after the withdrawal of a consent by which what ends with it is erased at the latest (OMS 23.2
+    /// `consent_cascade`): 28 by default and at most, no more than a month in any calendar. It is erased at
+    /// once, unless the withdrawal came from a party that may not decide that.
+    #[must_use]
+    pub fn cascade_after_days(mut self, days: u8) -> Self {
+        self.cascade_after_days = days.min(MOST_CASCADE_DAYS);
+        self
+    }
+}

@@ -1,0 +1,35 @@
+//! The check of powers: whether a session is the operator's, over the whole store (ruling 55).
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::handle::session::Session;
+use crate::rules::policy::Rule;
+use crate::state::audit::Operation;
+use crate::state::powers::Power;
+
+impl Session {
+    /// Returns `true` if this session is the operator's, over the whole store.
+    #[must_use]
+    pub fn has_powers(&self) -> bool {
+        self.author().speaks_for_store()
+    }
+
+    /// Refuses an operation that is reserved to the operator of the whole store to any other session. The
+    /// refusal is written to the audit log.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS`; `ERR_IO` if the refusal cannot be written.
+    pub fn check_power(&self, power: Power) -> Result<()> {
+        match self.has_powers() {
+            true => Ok(()),
+            false => Err(self.refused_power(power)),
+        }
+    }
+
+    /// The error of a refused power, after writing its audit entry.
+    pub(crate) fn refused_power(&self, power: Power) -> Error {
+        let message = format!("{} is for the operator of the whole store", power.text());
+        let error = Error::new(ErrorKind::Access, message)
+            .with_hint("open a session of the operator, without a namespace and a user");
+        self.refused(Operation::Power(power), Vec::new(), Rule::NotOperator, None, error)
+    }
+}

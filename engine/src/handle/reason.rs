@@ -1,0 +1,43 @@
+//! The caller of a write and the reason given, as recorded in the audit log. Decides nothing.
+
+use std::sync::Arc;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::handle::session::Session;
+use crate::rules::policy::Standing;
+use crate::write::plan::Author;
+
+/// Maximum size of a reason, or of a justification given with a call, in bytes. Both are copied into the
+/// audit log, of which one entry must always fit into an answer.
+pub const MAX_REASON_BYTES: usize = 16 << 10;
+
+impl Session {
+    /// The caller, without a reason.
+    pub(crate) fn author(&self) -> Author {
+        Author {
+            viewer: Arc::clone(self.viewer()),
+            actor: self.options().actor.clone(),
+            standing: Standing::of(
+                self.options().actor.as_deref(),
+                self.store().inner().operator(),
+            ),
+            is_reviewer: self.store().inner().is_reviewer(self.options().actor.as_deref()),
+            reason: None,
+            errand: self.errand().cloned(),
+        }
+    }
+
+    /// The caller, with a reason.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE` beyond [`MAX_REASON_BYTES`].
+    pub(crate) fn author_because(&self, reason: Option<&str>) -> Result<Author> {
+        if reason.is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
+            let too_large = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
+            let message = format!("a reason has {MAX_REASON_BYTES} bytes at most");
+            return Err(Error::new(too_large, message)
+                .with_hint("say it in short, and put the rest into a grain"));
+        }
+        Ok(Author { reason: reason.map(str::to_owned), ..self.author() })
+    }
+}

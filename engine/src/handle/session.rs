@@ -1,0 +1,644 @@
+//! A session: reading and writing as one identity, within a namespace.
+//!
+//! Everything a caller sends is validated, encoded and hashed here, on the caller's thread, before it goes to
+//! the writer thread. Everything a session reads is checked against what it may see.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use grainstore_cal::Query;
+use grainstore_format::{
+    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
+    is_disclosed_view, normalise_text,
+};
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::pending::Pending;
+use crate::disk::blob::{stored_grain, with_fields};
+use crate::disk::keys::Access;
+use crate::disk::keys::Wrapping;
+use crate::handle::noting::Unsent;
+use crate::handle::session_templates::OfSession;
+use crate::handle::store::Store;
+use crate::rules::policy::{Explanation, Proofs, explain_in, of_successor, protects};
+use crate::search::embed::check_count;
+use crate::state::audit::Errand;
+use crate::state::audit::Operation;
+use crate::state::reach::{Reach, Reached, Viewer};
+use crate::state::session_options::SessionOptions;
+use crate::state::view::{Row, View};
+use crate::write::offer::Offer;
+use crate::write::plan::{Prepared, Put, SameFact, derive_from};
+use crate::write::writer::{Request, Write};
+
+/// Most audit entries of one answer.
+pub const MAX_ENTRIES: usize = 10_000;
+/// Most grains of one batch.
+pub const MAX_BATCH: usize = 100_000;
+/// Most bytes of the blobs of one batch: decompressed where a payload is compressed, and with the envelopes
+/// of signed ones.
+pub const MAX_BATCH_BYTES: usize = 32 << 20;
+
+/// A handle that reads and writes as one identity. Cheap to clone.
+#[derive(Clone)]
+pub struct Session {
+    store: Store,
+    options: Arc<SessionOptions>,
+    /// The identity, as far as it decides visibility.
+    viewer: Arc<Viewer>,
+    /// The identity, in the form CAL takes.
+    cal_scope: Arc<grainstore_cal::Scope>,
+    /// The CAL call it runs in, recorded in its audit entries.
+    errand: Option<Arc<Errand>>,
+    /// Number of CAL statements that wrote, or tried to.
+    evolved: Arc<AtomicU64>,
+    /// Templates defined in this session.
+    templates: OfSession,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({:?}, {:?})", self.store, self.options)
+    }
+}
+
+/// A grain as it is stored.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The content address.
+    pub address: ContentAddress,
+    /// The exact bytes, checked against the address.
+    pub blob: Vec<u8>,
+    /// The index-layer state.
+    pub state: GrainState,
+    /// Access counts before this read.
+    pub access: Access,
+    /// The envelope of a signed grain; [`Session::signature`] verifies it.
+    pub envelope: Option<Envelope>,
+}
+
+impl Stored {
+    /// Decodes the blob.
+    ///
+    /// # Errors
+    /// As [`Grain::decode`]; a blob that the store accepted does decode.
+    pub fn grain(&self) -> Result<Grain> {
+        stored_grain(&self.blob)
+    }
+
+    /// Explains what its invalidation policy demands in its current state.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    pub fn policy(&self) -> Result<Explanation> {
+        with_fields(&self.blob, |grain| Ok(explain_in(grain, Some(&self.state))))
+    }
+}
+
+impl Session {
+    pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
+        let options = normalised(options);
+        let cal_scope = grainstore_cal::Scope {
+            namespace: options.namespace.clone(),
+            user_id: options.user_id.clone(),
+            actor: options.actor.clone(),
+            agent_id: options.agent_id.clone(),
+        };
+        let viewer = Arc::new(Viewer::of(&options));
+        let (options, cal_scope) = (Arc::new(options), Arc::new(cal_scope));
+        let (evolved, templates) = (Arc::default(), OfSession::default());
+        Self { store, options, viewer, cal_scope, errand: None, evolved, templates }
+    }
+
+    /// Returns a session with another identity for a part of this session's work: its CAL writes count for
+    /// this session ([`Firewall::max_evolving`](crate::Firewall::max_evolving)), and templates it defines are
+    /// visible to later parts with the same namespace and user. The host decides the identity; it is not
+    /// checked.
+    #[must_use]
+    pub fn part(&self, options: SessionOptions) -> Self {
+        Self {
+            evolved: Arc::clone(&self.evolved),
+            templates: self.templates.clone(),
+            ..Self::new(self.store.clone(), options)
+        }
+    }
+
+    /// Returns this session, bound to a CAL call.
+    pub(crate) fn on(&self, errand: &Arc<Errand>) -> Self {
+        Self { errand: Some(Arc::clone(errand)), ..self.clone() }
+    }
+
+    /// The CAL call it runs in.
+    pub(crate) fn errand(&self) -> Option<&Arc<Errand>> {
+        self.errand.as_ref()
+    }
+
+    /// Number of CAL statements that wrote, or tried to.
+    pub(crate) fn evolved(&self) -> &AtomicU64 {
+        &self.evolved
+    }
+
+    /// The templates defined in it.
+    pub(crate) fn own_templates(&self) -> &OfSession {
+        &self.templates
+    }
+
+    /// The identity of the session.
+    #[must_use]
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
+    /// The identity, shared.
+    pub(crate) fn shared_options(&self) -> &Arc<SessionOptions> {
+        &self.options
+    }
+
+    /// The store it works on.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The current time by the store's clock.
+    #[must_use]
+    pub fn now(&self) -> EpochMs {
+        self.store.inner().clock().now()
+    }
+
+    /// Stores a grain and waits until it is durable. Storing the same bytes again is a no-op that says so
+    /// (OMS 28.4).
+    ///
+    /// # Errors
+    /// Every code of OMS section 19 for an invalid grain or blob; `ERR_ACCESS` for a grain outside the
+    /// session's namespace or of another user; `ERR_SIGNATURE`; `ERR_ERASED`; `ERR_POLICY`; `ERR_WITHDRAWN`
+    /// for one that rests on a consent that was withdrawn or does not apply now; `ERR_SUPERSEDE_REQUIRED` for
+    /// a grain that would replace another in disguise; `ERR_IO`, after which the write is in doubt until the
+    /// store is reopened.
+    pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
+        self.submit(offer, SameFact::Add).wait()
+    }
+
+    /// Stores like [`Session::put`], with a choice of what to do if a current grain states the same fact.
+    ///
+    /// # Errors
+    /// As [`Session::put`] and [`Session::supersede`].
+    pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<Put> {
+        self.submit(offer, same_fact).wait()
+    }
+
+    /// Sends a grain to the writer thread without waiting for the disk.
+    pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
+        let author = self.author();
+        self.send(self.validated(offer.into()).map(Box::new), |grain, reply| Write::Put {
+            grain,
+            same_fact,
+            author,
+            reply,
+        })
+    }
+
+    /// Stores like [`Session::put`], with a reason for the audit log.
+    pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
+        let author = self.author_because(Some(reason))?;
+        let prepared = self.validated(Offer::Grain(grain)).map(Box::new);
+        let same_fact = SameFact::Add;
+        self.send(prepared, |grain, reply| Write::Put { grain, same_fact, author, reply }).wait()
+    }
+
+    /// Stores all of these grains, or none of them.
+    ///
+    /// # Errors
+    /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond [`MAX_BATCH`] grains or
+    /// [`MAX_BATCH_BYTES`].
+    pub fn put_batch<O: Into<Offer>>(
+        &self,
+        offers: impl IntoIterator<Item = O>,
+    ) -> Result<Vec<Put>> {
+        self.submit_batch(offers).wait()
+    }
+
+    /// Sends a batch to the writer thread without waiting for the disk.
+    pub fn submit_batch<O: Into<Offer>>(
+        &self,
+        offers: impl IntoIterator<Item = O>,
+    ) -> Pending<Vec<Put>> {
+        let author = self.author();
+        let mut grains = Vec::new();
+        let mut bytes = 0_usize;
+        for (at, offer) in offers.into_iter().enumerate() {
+            if at == MAX_BATCH || bytes > MAX_BATCH_BYTES {
+                let message =
+                    format!("a batch holds {MAX_BATCH} grains and {MAX_BATCH_BYTES} bytes at most");
+                return Pending::refused(Error::new(ErrorKind::Limit, message));
+            }
+            match self.validated(offer.into()) {
+                Ok(prepared) => {
+                    bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
+                    grains.push(prepared);
+                }
+                Err(unsent) => return self.refuse(unsent.in_batch(at)),
+            }
+        }
+        self.send(Ok(grains), |grains, reply| Write::PutBatch { grains, author, reply })
+    }
+
+    /// Replaces `old` by a new grain, atomically (OMS 28.4, section 23).
+    ///
+    /// For a [`Grain`], `old` is added to its `derived_from` and the justification to its
+    /// `supersession_justification`; an encoded blob must contain both.
+    ///
+    /// # Errors
+    /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` if another grain has superseded it already;
+    /// `ERR_INVALIDATION_DENIED` if a policy refuses; `ERR_SCHEMA` for another type, a missing parent, or a
+    /// justification that contradicts the grain's; `ERR_TOO_LARGE` for a justification beyond
+    /// [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES).
+    pub fn supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Result<ContentAddress> {
+        self.submit_supersede(old, new, justification).wait()
+    }
+
+    /// As [`Offer::warnings`], of what is to take the place of `old`: the policy of that may go on binding
+    /// what has none of its own. Of what cannot be read it tells nothing.
+    #[must_use]
+    pub fn warnings_of_successor(&self, old: &ContentAddress, new: &Offer) -> Vec<String> {
+        let mut warnings = new.warnings();
+        let more = new.warnings_of_successor();
+        if !more.is_empty() && guarded(|| self.is_bound(old)).unwrap_or_default() {
+            warnings.extend(more);
+        }
+        warnings
+    }
+
+    /// Whether a policy protects the grain with an address, its own or one that reaches it.
+    fn is_bound(&self, address: &ContentAddress) -> Result<bool> {
+        let view = self.view()?;
+        let Some(row) = self.visible(&view, address)? else { return Ok(false) };
+        Ok(with_fields(&row.blob, |grain| Ok(protects(grain)))?
+            || !view.roots_at(row.sequence)?.is_empty())
+    }
+
+    /// Sends a supersession to the writer thread without waiting for the disk.
+    pub fn submit_supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Pending<ContentAddress> {
+        let author = match self.author_because(justification) {
+            Ok(author) => author,
+            Err(error) => return Pending::refused(error),
+        };
+        let new = new.into();
+        let signed = new.signed().map(<[u8]>::to_vec);
+        let prepared = self.prepare_successor(old, new, justification).map(Box::new);
+        let unsent = |error| self.unsent(Operation::Supersede, Some(old), signed.as_deref(), error);
+        let (prepared, old) = (prepared.map_err(unsent), *old);
+        self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
+    }
+
+    /// Returns the grain with this address, in any state (OMS 28.4). Counts as an access.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` if there is none visible to this session; `ERR_ERASED` for one that was erased;
+    /// `ERR_WITHDRAWN` if the consent it rests on was withdrawn or does not apply now; `ERR_POLICY` if a rule
+    /// of the store refuses the read; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
+        let view = self.view()?;
+        let given = guarded(|| self.give(&view, address))?;
+        let given = given.ok_or_else(|| self.unseen(&view, address))?;
+        self.note_read([*address])?;
+        Ok(given)
+    }
+
+    /// Returns a grain like [`Session::get`] without counting an access, for explaining or checking it, which
+    /// is no retrieval (OMS 22.10).
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn inspect(&self, address: &ContentAddress) -> Result<Stored> {
+        let view = self.view()?;
+        let seen = guarded(|| self.lookup(&view, address))?;
+        let seen = seen.ok_or_else(|| self.unseen(&view, address))?;
+        self.note_read([*address])?;
+        Ok(seen)
+    }
+
+    /// Verifies the signature of a stored grain, `None` for an unsigned one. The verdict does not depend on
+    /// its state (OMS 5.6).
+    #[must_use]
+    pub fn signature(&self, stored: &Stored) -> Option<Verdict> {
+        let envelope = stored.envelope.as_ref()?;
+        Some(envelope.verify(self.store.inner().resolver()))
+    }
+
+    /// Returns the grains with these addresses, `None` for each that [`Session::get`] would refuse. Each
+    /// counts as an access.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
+        let view = self.view()?;
+        let given = guarded(|| {
+            addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
+        })?;
+        self.note_read(given.iter().flatten().map(|stored| stored.address))?;
+        Ok(given)
+    }
+
+    /// Returns `true` if [`Session::get`] would find the grain.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn exists(&self, address: &ContentAddress) -> Result<bool> {
+        let view = self.view()?;
+        Ok(guarded(|| self.lookup(&view, address))?.is_some())
+    }
+
+    /// Returns up to `limit` visible addresses that start with these lowercase hex digits.
+    ///
+    /// # Errors
+    /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<ContentAddress>> {
+        let view = self.view()?;
+        guarded(|| self.resolve_in(&view, prefix, limit))
+    }
+
+    pub(crate) fn resolve_in(
+        &self,
+        view: &View,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<ContentAddress>> {
+        let (bytes, half) = hex_prefix(prefix)?;
+        let mut found = Vec::new();
+        // Addresses that the session cannot see do not count against the limit.
+        for address in view.addresses_with_prefix(&bytes, half, usize::MAX)? {
+            if found.len() == limit {
+                break;
+            }
+            if self.lookup(view, &address)?.is_some() {
+                found.push(address);
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn cal_scope(&self) -> &grainstore_cal::Scope {
+        &self.cal_scope
+    }
+
+    pub(crate) fn view(&self) -> Result<Arc<View>> {
+        let view = self.store.inner().view()?;
+        match self.options.user_id.as_deref() {
+            Some(user_id) if view.vault().keyring().is_some() => {
+                view.seen_by([user_id]).map(Arc::new)
+            }
+            _ => Ok(view),
+        }
+    }
+
+    /// Returns the view a query runs on, with the index keys of the users the query names.
+    ///
+    /// # Errors
+    /// `ERR_KEY` if grains are encrypted under users' own keys and the query names no user.
+    pub(crate) fn view_of(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        let names_nobody = people_of(query).is_empty();
+        let looks_up = query.address().is_some() || query.addresses().is_some();
+        if view.vault().keyring().is_some() && names_nobody && !looks_up {
+            view.check_named()?;
+        }
+        self.view_of_named(view, query)
+    }
+
+    /// Returns a view with the index keys of the users the query names, if it names any.
+    ///
+    /// # Errors
+    /// `ERR_KEY`, `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn view_of_named(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        let named = people_of(query);
+        if view.vault().keyring().is_none() || named.is_empty() {
+            return Ok(view);
+        }
+        view.seen_by(named).map(Arc::new)
+    }
+
+    /// Returns the grain with this address, if this session can see it. Counts no access.
+    pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let row = self.visible(view, address)?;
+        row.map(|row| self.stored(view, *address, row)).transpose()
+    }
+
+    /// Returns a grain like [`Session::lookup`], and counts an access.
+    fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let Some(row) = self.visible(view, address)? else { return Ok(None) };
+        let sequence = row.sequence;
+        let stored = self.stored(view, *address, row)?;
+        self.store.inner().touch(sequence);
+        Ok(Some(stored))
+    }
+
+    pub(crate) fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
+        let Some(row) = view.row(address)? else { return Ok(None) };
+        let seen = self.reach(view).sees_blob(row.sequence, &row.blob)?;
+        Ok(seen.then_some(row))
+    }
+
+    /// Adds access counts and envelope to a row.
+    pub(crate) fn stored(&self, view: &View, address: ContentAddress, row: Row) -> Result<Stored> {
+        let Row { sequence, blob, state } = row;
+        let access = self.store.inner().access_of(view, sequence)?;
+        let envelope = view.envelope(sequence, &blob)?;
+        Ok(Stored { address, blob, state, access, envelope })
+    }
+
+    /// The identity that decides visibility.
+    pub(crate) fn viewer(&self) -> &Arc<Viewer> {
+        &self.viewer
+    }
+
+    /// Returns the visibility check of this session on a view.
+    pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
+        let regime = self.store.inner().regime();
+        Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
+    }
+
+    /// Returns the error for a grain that this session is not shown.
+    pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
+        match guarded(|| self.reached(view, address)) {
+            Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
+            Ok(reached) => reached.unwrap_or(Reached::Outside).refusal(address),
+            Err(error) => error,
+        }
+    }
+
+    /// Returns the visibility of the grain with an address, `None` if there is none.
+    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+        match view.row(address)? {
+            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
+            None if view.has_erased_grain(address)? => Ok(Some(Reached::Erased)),
+            None => Ok(None),
+        }
+    }
+
+    /// Checks an offer for a put like [`Session::check_offer`]. A refusal for its signature, or for being
+    /// outside the session, is to be audited.
+    fn validated(&self, offer: Offer) -> std::result::Result<Prepared, Unsent> {
+        let signed = offer.signed().map(<[u8]>::to_vec);
+        let checked = self.checked(offer);
+        checked.map_err(|error| self.unsent(Operation::Put, None, signed.as_deref(), error))
+    }
+
+    /// Validates, encodes and hashes an offer.
+    fn checked(&self, offer: Offer) -> Result<Prepared> {
+        let (offer, vectors) = offer.apart();
+        check_count(&vectors)?;
+        let prepared = match offer {
+            // Its vectors were taken off by `apart`.
+            Offer::Embedded(inner, _) => self.checked(*inner)?,
+            Offer::Grain(grain) => {
+                let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
+                let blob = grain.encode(encoding)?;
+                // A grain decoded from an envelope keeps the signed flag, which a blob without an envelope
+                // must not have.
+                Header::split(blob.bytes())?;
+                Prepared::new(blob, grain, false)?
+            }
+            Offer::Blob(bytes) => {
+                let grain = Grain::decode(&bytes)?;
+                Prepared::new(Blob::from_bytes(bytes), grain, true)?
+            }
+            Offer::Signed(bytes) => self.signed(bytes)?,
+        };
+        if is_disclosed_view(&prepared.grain) {
+            let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+            let message = "a disclosed view of a grain is not stored as a grain of its own";
+            return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
+        }
+        self.viewer.check_writes(&prepared.grain)?;
+        self.view()?.vault().check_keys_of(prepared.grain.text("user_id"))?;
+        Ok(Prepared { vectors, ..prepared })
+    }
+
+    /// Verifies an envelope and takes out its grain.
+    fn signed(&self, bytes: Vec<u8>) -> Result<Prepared> {
+        let envelope = Envelope::parse(bytes)?;
+        let blob = envelope.blob()?.to_vec();
+        let verdict = envelope.verify(self.store.inner().resolver());
+        if let Verdict::Invalid(reason) = &verdict {
+            let message = format!("the signature is invalid: {reason}");
+            return Err(Error::new(ErrorKind::Signature, message));
+        }
+        let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
+        let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
+        let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
+        let proofs = Proofs::of_verdict(verdict, || envelope.kid());
+        let wrapping = Wrapping { valid: proofs.signer.is_some(), prefix, suffix };
+        Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
+    }
+
+    pub(crate) fn prepare_successor(
+        &self,
+        old: &ContentAddress,
+        offer: Offer,
+        justification: Option<&str>,
+    ) -> Result<Prepared> {
+        let (offer, vectors) = offer.apart();
+        let offer = match (offer, justification) {
+            (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
+                let mut fields = grain.into_fields();
+                fields.insert(JUSTIFICATION.to_owned(), Value::from(why));
+                Offer::Grain(Grain::from_fields(fields)?)
+            }
+            (offer, _) => offer,
+        };
+        let prepared = derive_from(self.checked(offer.with_vectors(vectors))?, old)?;
+        match (prepared.grain.text(JUSTIFICATION), justification) {
+            (Some(inside), Some(given)) if inside != given => {
+                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
+            }
+            _ => {
+                let resolver = self.store.inner().resolver();
+                let Proofs { cosigners, flaw, .. } = of_successor(old, &prepared.grain, resolver)?;
+                let Proofs { signer, flaw: own, .. } = prepared.proofs;
+                let proofs = Proofs { signer, cosigners, flaw: own.or(flaw) };
+                Ok(Prepared { proofs, ..prepared })
+            }
+        }
+    }
+
+    pub(crate) fn send<T: Send + 'static, P>(
+        &self,
+        prepared: std::result::Result<P, Unsent>,
+        write: impl FnOnce(P, crate::base::pending::Reply<T>) -> Write,
+    ) -> Pending<T> {
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(unsent) => return self.refuse(unsent),
+        };
+        let (reply, pending) = Pending::new();
+        match self.store.inner().send(Request::Write(write(prepared, reply))) {
+            Ok(()) => pending,
+            Err(error) => Pending::refused(error),
+        }
+    }
+}
+
+/// Returns the users that a query is restricted to.
+fn people_of(query: &Query) -> Vec<&str> {
+    let among = query.text_in("user_id").unwrap_or_default().iter().map(String::as_str);
+    query.user_eq().into_iter().chain(among).collect()
+}
+
+const JUSTIFICATION: &str = "supersession_justification";
+
+/// Parses a hex prefix into bytes, and the last half-byte if the number of digits is odd.
+fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
+    let refused = |kind, message: &str| {
+        Error::new(ErrorKind::Format(kind), message)
+            .with_hint("write 8 to 64 lowercase hex digits, without sha256: before them")
+    };
+    if !(8..=64).contains(&prefix.len()) {
+        let kind = grainstore_format::ErrorKind::HashLength;
+        return Err(refused(kind, "an address has 64 hex digits, a prefix at least 8"));
+    }
+    let digits = prefix.bytes().map(|byte| match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        _ => Err(refused(
+            grainstore_format::ErrorKind::HashFormat,
+            "an address is lowercase hex (0-9, a-f)",
+        )),
+    });
+    let digits = digits.collect::<Result<Vec<u8>>>()?;
+    let bytes = digits.chunks_exact(2).map(|pair| match pair {
+        [high, low] => high << 4 | low,
+        _ => 0,
+    });
+    let half = if digits.len() % 2 == 1 { digits.last().copied() } else { None };
+    Ok((bytes.collect(), half))
+}
+
+/// Normalises the identity to NFC, as the text of grains is (OMS 4.4), so that names match.
+fn normalised(options: SessionOptions) -> SessionOptions {
+    let nfc = |text: Option<String>| {
+        text.map(|text| match normalise_text(&text) {
+            Ok(normal) => normal.into_owned(),
+            // No grain can contain such text, so it matches none.
+            Err(_) => text,
+        })
+    };
+    SessionOptions {
+        namespace: nfc(options.namespace),
+        user_id: nfc(options.user_id),
+        actor: nfc(options.actor),
+        agent_id: nfc(options.agent_id),
+        purposes: options.purposes,
+    }
+}

@@ -1,0 +1,93 @@
+//! Upgrade of a store of an earlier format, in one transaction, so that a crash leaves the one format or the
+//! other. Knows the versions and their differences, not the operations of a store.
+
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys;
+use crate::disk::vault::Vault;
+use crate::handle::meta::Meta;
+use crate::handle::options::OpenOptions;
+use crate::state::audit::append_audit;
+use crate::state::audit::{AuditRecord, Operation};
+
+/// An upgrade from one format to the next.
+struct Step {
+    /// Resulting format version.
+    to: u32,
+    /// Name in the audit log.
+    rule: &'static str,
+    /// Changes to the data, apart from the format stamp.
+    change: fn(&WriteTransaction, &Vault) -> Result<()>,
+}
+
+/// One step for each format, the first from format 1.
+const STEPS: [Step; 1] = [
+    // Everything else that is new in format 2 is created with its first row.
+    Step { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
+];
+
+/// Returns the format version of a store, which is the current one or earlier.
+///
+/// # Errors
+/// `ERR_STORE_VERSION` for a database that is no store, and for a later format, with its number; `ERR_IO`.
+pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
+    let refused = |message: String| Error::new(ErrorKind::StoreVersion, message);
+    let meta = match txn.open_table(keys::META) {
+        Err(redb::TableError::TableDoesNotExist(_)) => {
+            return Err(refused("this database has no meta table: it is no store".to_owned()));
+        }
+        opened => opened?,
+    };
+    let row = meta.get(keys::META_FORMAT)?;
+    let stamp = row.and_then(|row| <[u8; 4]>::try_from(row.value()).ok()).map(u32::from_be_bytes);
+    match stamp {
+        None => Err(refused("the store lacks its format stamp".to_owned())),
+        Some(format @ 1..=keys::FORMAT) => Ok(format),
+        Some(format) => {
+            let message =
+                format!("store format {format} is none of 1 to {}, which are known", keys::FORMAT);
+            Err(refused(message))
+        }
+    }
+}
+
+/// Upgrades a store of an earlier format, with an audit entry.
+///
+/// # Errors
+/// `ERR_IO`, `ERR_INTEGRITY`; the store is unchanged then.
+pub(crate) fn upgrade(db: &Database, meta: &mut Meta, options: &OpenOptions) -> Result<()> {
+    let format = format_of(&db.begin_read()?)?;
+    if format == keys::FORMAT {
+        return Ok(());
+    }
+    let mut txn = db.begin_write()?;
+    txn.set_durability(Durability::Immediate)?;
+    let mut record = AuditRecord::of(Operation::Upgrade, Vec::new());
+    for step in STEPS.iter().filter(|step| step.to > format) {
+        (step.change)(&txn, meta.chain.vault())?;
+        record.rules.push(step.rule);
+    }
+    let stamp = keys::FORMAT.to_be_bytes();
+    txn.open_table(keys::META)?.insert(keys::META_FORMAT, stamp.as_slice())?;
+    let mut chain = meta.chain.clone();
+    let keeper = chain.vault().keeper();
+    append_audit(&txn, &mut chain, &[record], options.clock.now(), &|_| Ok(keeper.clone()))?;
+    txn.commit()?;
+    meta.chain = chain;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_lead_from_the_first_format_to_this_one() {
+        let formats: Vec<_> = STEPS.iter().map(|step| step.to).collect();
+        assert_eq!(formats, (2..=keys::FORMAT).collect::<Vec<_>>());
+        for step in STEPS {
+            assert_eq!(step.rule, format!("format_{}", step.to));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The certificate of an erasure: an audit entry and a signed checkpoint that ends with it, which can be
+//! verified without the store.
+
+use data_encoding::{BASE64, HEXLOWER};
+use grainstore_format::cose::DidResolver;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::state::audit::{AuditEntry, Checkpoint};
+
+/// Proof that an erasure is in the audit chain of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// Sequence of its audit entry.
+    pub sequence: u64,
+    /// The SHA-256 of the entry, 64 hex digits.
+    pub hash: String,
+    /// The entry itself, canonical MessagePack in base64.
+    pub entry: String,
+    /// The signed head of the chain when this was its last entry.
+    pub checkpoint: Checkpoint,
+}
+
+impl Certificate {
+    pub(super) fn new(sequence: u64, entry: &[u8], checkpoint: Checkpoint) -> Self {
+        let hash = HEXLOWER.encode(&Sha256::digest(entry));
+        Self { sequence, hash, entry: BASE64.encode(entry), checkpoint }
+    }
+
+    /// Verifies the signature of the checkpoint, and that it ends with the entry, which is returned. The
+    /// caller decides whether to trust the signer.
+    ///
+    /// # Errors
+    /// `ERR_SIGNATURE` for an invalid signature; `ERR_SCHEMA` for parts that do not belong together.
+    pub fn verify(&self, resolver: &dyn DidResolver) -> Result<AuditEntry> {
+        let head = self.checkpoint.proven(resolver)?;
+        let entry = BASE64.decode(self.entry.as_bytes()).map_err(|_| unfit())?;
+        let hash: [u8; 32] = Sha256::digest(&entry).into();
+        let told = AuditEntry::decode(&entry).map_err(|_| unfit())?;
+        let fits = hash == head.hash
+            && HEXLOWER.encode(&hash) == self.hash
+            && told.sequence == self.sequence
+            && head.count.checked_sub(1) == Some(self.sequence);
+        fits.then_some(told).ok_or_else(unfit)
+    }
+}
+
+fn unfit() -> Error {
+    let kind = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+    Error::new(kind, "entry, hash and checkpoint of this certificate do not fit together")
+        .with_hint("give one as an erasure has answered it")
+}

@@ -1,0 +1,255 @@
+//! Erasure: of one grain, of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2; rulings 25, 26,
+//! 40 to 42 and 51).
+//!
+//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
+//! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
+//! with its consent, `report` what there is of a user, `returned` what a backup from before has brought back.
+
+mod certificate;
+mod report;
+mod returned;
+mod sweep;
+
+use grainstore_format::{ContentAddress, normalise_text};
+use serde::Serialize;
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::pending::Pending;
+use crate::disk::blob::with_fields;
+use crate::handle::session::Session;
+use crate::handle::store::Store;
+use crate::state::audit::Checkpoint;
+use crate::state::powers::Power;
+use crate::state::reach::Reached;
+use crate::write::erasure::{Asked, Verdict, judge_grain, judge_user, places_of};
+use crate::write::plan::Author;
+use crate::write::writer::{Done, Order, Request, Target};
+
+pub use certificate::Certificate;
+pub use report::{MAX_REPORTED, SubjectReport};
+pub use returned::Returned;
+pub use sweep::{DueErasure, Swept};
+
+/// Options of an erasure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Erasing {
+    dry_run: bool,
+    now: bool,
+    overrides: bool,
+}
+
+/// The result of an erasure, or of a dry run.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Erasure {
+    /// Grains that were erased, or would be.
+    pub erased: u64,
+    /// Grains that are left, because the erasure would be refused.
+    pub skipped: u64,
+    /// Grains under hold, for which it would be refused.
+    pub holds: Vec<ContentAddress>,
+    /// The error it would be refused with, `None` if it was done.
+    #[serde(skip)]
+    pub refusal: Option<Error>,
+    /// True if no erased data is left on disk.
+    pub scrubbed: bool,
+    /// The error that prevented an immediate scrub that was asked for. The grains are erased all the same.
+    #[serde(skip)]
+    pub scrub_failure: Option<Error>,
+    /// Proof that it is in the audit chain, `None` if no grain was erased.
+    pub certificate: Option<Certificate>,
+}
+
+impl Erasing {
+    /// The defaults: erase, and scrub later, when no writes are waiting.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether to return only what the erasure would do. Neither the store nor the audit log is written.
+    #[must_use]
+    pub fn dry_run(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
+    }
+
+    /// Sets whether to return only once no erased data is left on disk.
+    #[must_use]
+    pub fn now(self, now: bool) -> Self {
+        Self { now, ..self }
+    }
+
+    /// Sets whether to erase grains with a malformed `retention_policy`, whose retention time is unknown.
+    /// Recorded in the audit log.
+    #[must_use]
+    pub fn override_malformed_retention(self, overrides: bool) -> Self {
+        Self { overrides, ..self }
+    }
+}
+
+impl Session {
+    /// Erases all data of a user: every grain with this `user_id`, in every namespace, state and version,
+    /// consent included. From this call on no session sees any of it, and grains created before it cannot be
+    /// stored again; later ones can.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace, or the user's own and the
+    /// store allows it ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
+    /// `ERR_INVALIDATION_DENIED` if a grain of the user is under hold; `ERR_POLICY` if one has to be
+    /// retained; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
+    /// [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. A failed scrub is no error:
+    /// it is reported beside what was erased.
+    pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
+        let user = spelled_user(user_id)?;
+        let author = self.author_to_erase(Some(&user), reason)?;
+        let view = self.view()?;
+        let count = guarded(|| Ok(places_of(&view, &user)?.len() as u64))?;
+        if how.dry_run {
+            let verdict = guarded(|| judge_user(&view, &user, &self.asked(reason, how)))?;
+            return Ok(Erasure::tried(verdict, count));
+        }
+        drop(view);
+        let done = self.erase_as(Target::User(user), author, how)?;
+        self.told(done.as_ref(), how, |_| count)
+    }
+
+    /// Erases one grain. Other versions of it, and links to it, stay.
+    ///
+    /// # Errors
+    /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
+    pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
+        self.check_place()?;
+        let view = self.view()?;
+        // The operator may erase a grain that rules keep from being read.
+        let Some(at) = guarded(|| view.sequence_of(address))? else {
+            return Err(self.unseen(&view, address));
+        };
+        let user = guarded(|| {
+            view.with_blob(at, |blob| {
+                with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
+            })
+        })?;
+        // The existence of another user's grain is not revealed.
+        if guarded(|| self.reached(&view, address))? == Some(Reached::Outside) {
+            return Err(self.unseen(&view, address));
+        }
+        let author = self.author_to_erase(user.as_deref(), reason)?;
+        if how.dry_run {
+            let asked = self.asked(reason, how);
+            let verdict = guarded(|| judge_grain(&view, at, &asked))?;
+            return Ok(Erasure::tried(verdict, 1));
+        }
+        drop(view);
+        let done = self.erase_as(Target::Grain(*address), author, how)?;
+        self.told(done.as_ref(), how, |done| done.grains)
+    }
+
+    fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
+        let regime = self.store().inner().regime();
+        Asked { now: self.now(), reason, overrides: how.overrides, regime }
+    }
+
+    /// Returns the author of an erasure if the session may erase: the operator of the whole store, or the
+    /// user themselves if the store allows it.
+    fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Author> {
+        if reason.trim().is_empty() {
+            return Err(empty(
+                "the reason is empty",
+                "say why: the reason goes into the audit log",
+            ));
+        }
+        self.check_place()?;
+        let author = self.author_because(Some(reason))?;
+        let own = self.options().user_id.as_deref();
+        let is_own = own.is_some() && own == user;
+        match self.has_powers() || (is_own && self.store().inner().users_erase_themselves()) {
+            true => Ok(author),
+            false => Err(self.not_yours()),
+        }
+    }
+
+    /// Refuses sessions that may not even learn whether an erasable grain exists.
+    fn check_place(&self) -> Result<()> {
+        let could = self.has_powers()
+            || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
+        match could && self.options().namespace.is_none() {
+            true => Ok(()),
+            false => Err(self.not_yours()),
+        }
+    }
+
+    /// Audits the refusal of a session that may not erase, and returns the error.
+    fn not_yours(&self) -> Error {
+        self.refused_power(Power::EraseOthers).with_hint(
+            "open a session of the operator, without a namespace and a user; users erase themselves \
+             where the store lets them",
+        )
+    }
+
+    fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
+        let order = Order { target, author, overrides: how.overrides, rule: None };
+        self.store().alone(move |writer| writer.erase(&order))
+    }
+
+    /// Builds the result of a committed erasure.
+    fn told(
+        &self,
+        done: Option<&Done>,
+        how: &Erasing,
+        count: impl FnOnce(&Done) -> u64,
+    ) -> Result<Erasure> {
+        let certificate = done.map(|done| self.certificate(done)).transpose()?;
+        let scrub_failure = if how.now { self.store().scrub().err() } else { None };
+        let scrubbed = !self.view()?.is_unscrubbed()?;
+        let erased = done.map_or(0, count);
+        let (skipped, holds, refusal) = (0, Vec::new(), None);
+        Ok(Erasure { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate })
+    }
+
+    fn certificate(&self, done: &Done) -> Result<Certificate> {
+        let checkpoint = Checkpoint::of(&*self.view()?, done.head, self.now(), None)?;
+        Ok(Certificate::new(done.sequence, &done.entry, checkpoint))
+    }
+}
+
+impl Erasure {
+    /// Builds the result of a dry run.
+    fn tried(Verdict { holds, refusal, .. }: Verdict, grains: u64) -> Self {
+        let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
+        let (scrubbed, scrub_failure, certificate) = (false, None, None);
+        Self { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate }
+    }
+}
+
+impl Store {
+    /// Removes erased data from the disk, and returns when none is left. Without this call it is done once no
+    /// writes are waiting for a moment, and when the store is closed. Needs disk space for a second copy of
+    /// the larger file; writes wait meanwhile.
+    ///
+    /// # Errors
+    /// `ERR_BUSY` while a reader still holds a view of the former files: repeat the call once it is done.
+    /// `ERR_INTEGRITY` if the log is damaged, since the owner of a damaged grain is unknown; `ERR_IO`.
+    pub fn scrub(&self) -> Result<()> {
+        let (reply, pending) = Pending::new();
+        self.inner().send(Request::Alone(Box::new(move |writer| match writer {
+            Ok(writer) => writer.scrub_for(reply),
+            // The caller may have stopped waiting.
+            Err(error) => drop(reply.send(Err(error))),
+        })))?;
+        pending.wait()
+    }
+}
+
+/// Normalises a user id to NFC, as it is in grains (OMS 4.4).
+fn spelled_user(user_id: &str) -> Result<String> {
+    let user = normalise_text(user_id)?.into_owned();
+    match user.is_empty() {
+        true => Err(empty("the user is empty", "name a user_id")),
+        false => Ok(user),
+    }
+}
+
+fn empty(message: &str, hint: &'static str) -> Error {
+    let kind = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+    Error::new(kind, message).with_hint(hint)
+}

@@ -1,0 +1,181 @@
+//! The grains of a user, for that user: those that an erasure would erase, in every namespace, state and
+//! version (OMS 17.3; ruling 26).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use grainstore_format::ContentAddress;
+use serde::Serialize;
+
+use super::{Session, spelled_user};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
+use crate::handle::session::Stored;
+use crate::operate::portable::{Exported, Exporting, Recipient};
+use crate::state::powers::Power;
+use crate::state::view::Row;
+use crate::write::erasure::{is_of, places_of};
+
+/// Most grains that one report holds in memory.
+pub const MAX_REPORTED: usize = 100_000;
+
+/// The list of a user's grains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SubjectReport {
+    /// The user.
+    pub user_id: String,
+    /// Their grains, the last written first.
+    pub addresses: Vec<ContentAddress>,
+    /// Numbers of grains: all, current, held, and of each type.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl Session {
+    /// Lists the grains of a user: every grain with this `user_id`, in every namespace, state and version. No
+    /// access is counted.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
+    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED_GRAINS`] grains, for which
+    /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
+        let user = self.subject(user_id)?;
+        let (mut addresses, mut counts) = (Vec::new(), BTreeMap::new());
+        for name in ["grains", "current", "held"] {
+            counts.insert(name.to_owned(), 0);
+        }
+        let now = self.now();
+        self.each_of_subject(&user, |stored, grain_type| {
+            addresses.push(stored.address);
+            let state = stored.state;
+            let names =
+                [("grains", true), ("current", state.is_current_at(now)), ("held", state.held)];
+            let names = names.into_iter().filter(|(_, counts)| *counts).map(|(name, _)| name);
+            for name in names.chain([grain_type]) {
+                *counts.entry(name.to_owned()).or_default() += 1;
+            }
+            Ok(())
+        })?;
+        self.note_read(addresses.iter().copied())?;
+        Ok(SubjectReport { user_id: user, addresses, counts })
+    }
+
+    /// Returns the grains of [`Session::subject_report`], with their state.
+    ///
+    /// # Errors
+    /// As [`Session::subject_report`].
+    pub fn subject_grains(&self, user_id: &str) -> Result<Vec<Stored>> {
+        let user = self.subject(user_id)?;
+        let mut all = Vec::new();
+        self.each_of_subject(&user, |stored, _| {
+            all.push(stored);
+            Ok(())
+        })?;
+        self.noted(all)
+    }
+
+    /// Exports those of them that may leave the store into a container, as [`Session::export`] does: grains
+    /// that a rule keeps, or that rest on a consent that does not apply, are left out, counted, and recorded
+    /// in the audit log.
+    ///
+    /// # Errors
+    /// As [`Session::subject_report`] and [`Session::export`].
+    pub fn export_subject(
+        &self,
+        to: impl AsRef<Path>,
+        user_id: &str,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        self.export_to(Recipient::Others, to.as_ref(), user_id, how)
+    }
+
+    /// Exports all of them into a container, for the user, who asked for access to them: the one exception to
+    /// the rules on export. Its audit entry, `access_request`, names the rules that would have kept grains
+    /// back.
+    ///
+    /// # Errors
+    /// As [`Session::subject_report`] and [`Session::export`]; `ERR_POLICY` in a session with purposes: an
+    /// access request has no other purpose.
+    pub fn access_request(
+        &self,
+        to: impl AsRef<Path>,
+        user_id: &str,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        if let Some(purpose) = self.options().purposes.first() {
+            let message = format!(
+                "an access request is for the person alone, and the session names a purpose, {purpose:?}"
+            );
+            return Err(Error::new(ErrorKind::Policy, message)
+                .with_hint("ask in a session without a purpose, or export under the rules"));
+        }
+        self.export_to(Recipient::Themself, to.as_ref(), user_id, how)
+    }
+
+    fn export_to(
+        &self,
+        recipient: Recipient,
+        to: &Path,
+        user_id: &str,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        let user = self.subject(user_id)?;
+        let view = self.view()?;
+        let mut places = guarded(|| places_of(&view, &user))?;
+        guarded(|| {
+            let mut failed = None;
+            places.retain(|at| {
+                let own =
+                    view.with_blob(*at, |blob| with_fields(blob, |grain| Ok(is_of(grain, &user))));
+                own.map_err(|error| failed = Some(error)).unwrap_or_default()
+            });
+            failed.map_or(Ok(()), Err)
+        })?;
+        self.export_places(to, &view, (&places, recipient), how)
+    }
+
+    /// Calls `show` for every grain of a user with the name of its type, the last written first.
+    fn each_of_subject(
+        &self,
+        user: &str,
+        mut show: impl FnMut(Stored, &str) -> Result<()>,
+    ) -> Result<()> {
+        let view = self.view()?;
+        guarded(|| {
+            let mut places = places_of(&view, user)?;
+            if places.len() > MAX_REPORTED {
+                let message = format!("{user} has more than {MAX_REPORTED} grains");
+                let error = Error::new(ErrorKind::Limit, message);
+                return Err(error.with_hint("have the report written into a file"));
+            }
+            places.sort_unstable_by(|a, b| b.cmp(a));
+            for sequence in places {
+                let read = view.with_blob(sequence, |blob| {
+                    with_fields(blob, |grain| {
+                        let name = grain.grain_type().to_string();
+                        Ok(is_of(grain, user).then(|| (name, blob.to_vec())))
+                    })
+                })?;
+                // The index only gives candidates.
+                let Some((name, blob)) = read else { continue };
+                let (address, state) = (ContentAddress::of(&blob), view.state_at(sequence)?);
+                show(self.stored(&view, address, Row { sequence, blob, state })?, &name)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the normalised user of a report, if the session may have one.
+    fn subject(&self, user_id: &str) -> Result<String> {
+        let user = spelled_user(user_id)?;
+        let own = self.options().user_id.as_deref();
+        let is_own = self.options().namespace.is_none() && own == Some(user.as_str());
+        if is_own || self.has_powers() {
+            return Ok(user);
+        }
+        Err(self
+            .refused_power(Power::ReportOthers)
+            .with_hint("open a session without a namespace, as the operator or as the user"))
+    }
+}

@@ -1,0 +1,355 @@
+//! The sweep: erases grains that end with the consent they rest on (OMS 23.2 `consent_cascade`; rulings 20,
+//! 39 and 40).
+//!
+//! After a withdrawal by a party with the right to it, a grain is due at once. After one by another party,
+//! the withdrawal is marked for review, and the grain is due when the promised time has passed, unless the
+//! subject or the operator has granted the consent anew by then.
+
+use crate::write::erasure::{Asked, judge_grain};
+use std::collections::BTreeMap;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainType};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use serde::Serialize;
+
+use super::{Session, Target};
+use crate::base::error::{Error, Result, guarded};
+use crate::disk::blob::{is_withdrawal, with_fields};
+use crate::disk::keys::{self, StateRecord};
+use crate::handle::store::Store;
+use crate::rules::policy::{Rule, Terms};
+use crate::state::audit::{AuditEntry, Operation};
+use crate::state::powers::Power;
+use crate::state::view::View;
+use crate::write::plan::{Author, GRANTED_ANEW};
+use crate::write::writer::{Order as Erase, Writer};
+
+/// Grains that are erased in one transaction.
+const AT_ONCE: usize = 1000;
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// Time between two automatic sweeps of an open store.
+pub(crate) const SWEEP_EVERY_MS: i64 = 3_600_000;
+/// Reason in the audit log.
+const REASON: &str = "the consent it rests on was withdrawn";
+
+/// The result of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Swept {
+    /// Grains that were erased, including automatic sweeps since the store was opened or this was last
+    /// called.
+    pub erased: u64,
+    /// Grains that are due and stay: under hold, or to be retained.
+    pub skipped: u64,
+}
+
+/// A grain that ends with a withdrawn consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DueErasure {
+    /// The grain.
+    pub address: ContentAddress,
+    /// Time from which a sweep erases it.
+    pub due: EpochMs,
+    /// Time by which it has to be erased.
+    pub latest: EpochMs,
+    /// True if a hold or a retention time keeps it.
+    pub kept: bool,
+}
+
+/// The effect of one withdrawal on the grains that rest on a grant.
+struct Ending {
+    due: EpochMs,
+    latest: EpochMs,
+    /// Sequence of the new grant, if there is one: later grains rest on that.
+    before: Option<Sequence>,
+}
+
+impl Session {
+    /// Erases what is due: grains of mode `consent_cascade` whose `processing_basis` names a withdrawn
+    /// consent. They are due at once if the subject, the grantee, the operator or a signature of the subject
+    /// withdrew it; otherwise after
+    /// [`OpenOptions::cascade_after_days`](crate::OpenOptions::cascade_after_days). Grains that are held or
+    /// to be retained stay, and so do consents themselves. An open store does this by itself when it is
+    /// opened, and every hour.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_IO`,
+    /// `ERR_INTEGRITY`.
+    pub fn sweep(&self) -> Result<Swept> {
+        self.check_power(Power::Sweep)?;
+        let author = self.author_to_erase(None, REASON)?;
+        let view = self.view()?;
+        let now = self.now();
+        let days = self.store().inner().cascade_after_days();
+        let due = guarded(|| endings(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
+        let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
+        drop(view);
+        let mut swept = Swept::default();
+        for chunk in due.chunks(AT_ONCE) {
+            let order = order(chunk, author.clone());
+            let done = self.store().alone(move |writer| writer.erase(&order))?;
+            let erased = done.map_or(0, |done| done.grains);
+            swept.erased = swept.erased.saturating_add(erased);
+            let view = self.view()?;
+            for address in chunk {
+                swept.skipped += u64::from(view.sequence_of(address)?.is_some());
+            }
+        }
+        // Asked last: the store may have erased by itself what was found due.
+        let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
+        swept.erased = swept.erased.saturating_add(by_itself);
+        Ok(swept)
+    }
+}
+
+impl Store {
+    /// Returns the grains that end with withdrawn consents, due now or later.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn due_erasures(&self) -> Result<Vec<DueErasure>> {
+        let view = self.inner().view()?;
+        let now = self.inner().clock().now();
+        let (days, regime) = (self.inner().cascade_after_days(), self.inner().regime());
+        let asked = Asked { now, reason: REASON, overrides: false, regime };
+        guarded(|| {
+            let mut found = Vec::new();
+            for (address, Ending { due, latest, .. }) in ending(&view, days, now)? {
+                let Some(at) = view.sequence_of(&address)? else { continue };
+                let kept = judge_grain(&view, at, &asked)?.refusal.is_some();
+                found.push(DueErasure { address, due, latest, kept });
+            }
+            Ok(found)
+        })
+    }
+}
+
+impl Writer {
+    /// Erases what is due, if it is time to look. A failure is not reported: it is tried again in an hour,
+    /// and `doctor` lists what is due.
+    pub(crate) fn sweep_when_due(&mut self) {
+        let now = self.clock.now();
+        if self.failed.is_some() || is_ahead(self.next_sweep, now) {
+            return;
+        }
+        let hour = EpochMs::new(now.get().saturating_add(SWEEP_EVERY_MS));
+        self.next_sweep = hour;
+        let view = std::sync::Arc::clone(&self.view);
+        let Ok(endings) = guarded(|| endings(&view, self.cascade_after_days(), now)) else {
+            return;
+        };
+        drop(view);
+        // A grain due within the hour is erased on time.
+        let ahead = endings.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
+        self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
+        let due = endings.into_iter().filter(|(_, due)| *due <= now);
+        let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
+        let author = Author { reason: Some(REASON.to_owned()), ..Author::default() };
+        for chunk in due.chunks(AT_ONCE) {
+            let Ok(done) = guarded(|| self.erase(&order(chunk, author.clone()))) else { return };
+            self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
+        }
+    }
+}
+
+/// Whether the time of a sweep has not come. None is further ahead than an hour but for a clock that was set
+/// back, which must not make it wait, and a store that is only read.
+fn is_ahead(next: EpochMs, now: EpochMs) -> bool {
+    let wait = next.get().saturating_sub(now.get());
+    (1..=SWEEP_EVERY_MS).contains(&wait) || next.get() == i64::MAX
+}
+
+fn order(chunk: &[ContentAddress], author: Author) -> Erase {
+    Erase {
+        target: Target::Due(chunk.to_vec()),
+        author,
+        overrides: false,
+        rule: Some(Rule::ConsentCascade.row().name),
+    }
+}
+
+/// Returns the grains that end with withdrawn consents, with the time they are due.
+fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
+    let found = ending(view, days, now)?;
+    Ok(found.into_iter().map(|(address, ending)| (address, ending.due)).collect())
+}
+
+/// Returns the grains that end with withdrawn consents, by address.
+fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
+    let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
+    let mut known = Steps::new();
+    let consents = Shape::Type(GrainType::Consent);
+    for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
+        let at = posting?.sequence;
+        if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
+            continue;
+        }
+        for Ending { due, latest, before } in withdrawals(view, at, days, now, &mut known)? {
+            let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+            for address in dependents(view, &grant, before, now)? {
+                let earlier = found.get(&address).is_none_or(|known| due < known.due);
+                if earlier {
+                    found.insert(address, Ending { due, latest, before });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What took the place of a version of a consent.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The place of it.
+    to: Sequence,
+    withdraws: bool,
+    /// When, as it is stated, which a file may have done.
+    stated: EpochMs,
+    /// When it was written down here.
+    told: EpochMs,
+    /// Whether it is a grant by the subject or the operator.
+    by_who_may: bool,
+    /// Whether it is marked: somebody else than who may has withdrawn.
+    needs_review: bool,
+}
+
+/// Steps that were looked up in one state of the store: the versions of a consent share them.
+type Steps = BTreeMap<Sequence, Option<Step>>;
+
+/// Returns one ending for each withdrawal of the grant at a sequence, or of a later version of it.
+fn withdrawals(
+    view: &View,
+    grant: Sequence,
+    days: u32,
+    now: EpochMs,
+    known: &mut Steps,
+) -> Result<Vec<Ending>> {
+    let steps = steps(view, grant, now, known)?;
+    let is_granted = steps.last().is_some_and(|step| !step.withdraws);
+    let grace = i64::from(days).saturating_mul(DAY_MS);
+    let mut endings = Vec::new();
+    // What came after a step: the first grant, and when whoever may first granted.
+    let (mut before, mut anew) = (None, None);
+    for step in steps.iter().rev() {
+        if !step.withdraws {
+            before = Some(step.to);
+            anew = if step.by_who_may { Some(step.told) } else { anew };
+            continue;
+        }
+        // What a file states of others' withdrawals neither hastens an erasure nor delays it.
+        let when = if step.needs_review { step.told } else { step.stated };
+        let latest = EpochMs::new(when.get().saturating_add(grace));
+        if !step.needs_review {
+            endings.push(Ending { due: when, latest, before });
+        } else if !anew.is_some_and(|then| then <= latest || is_granted) {
+            endings.push(Ending { due: latest, latest, before });
+        }
+    }
+    Ok(endings)
+}
+
+/// What became of a consent, step by step.
+fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Result<Vec<Step>> {
+    let (mut at, most) = (grant, view.last_sequence()?.get());
+    let mut steps = Vec::new();
+    for _ in 0..=most {
+        let next = match known.get(&at) {
+            Some(next) => *next,
+            None => {
+                let next = step(view, at, now)?;
+                known.insert(at, next);
+                next
+            }
+        };
+        let Some(next) = next else { return Ok(steps) };
+        steps.push(next);
+        at = next.to;
+    }
+    Err(Error::integrity("a supersession chain runs in a circle"))
+}
+
+/// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
+/// erased since has ended the grant all the same, and nobody knows that it was one.
+fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
+    let StateRecord { state, since } = view.state_record_at(from)?;
+    let Some(by) = state.superseded_by else { return Ok(None) };
+    let Some(to) = view.sequence_of(&by)? else { return Ok(None) };
+    let (withdraws, created) = view.with_blob(to, |blob| {
+        with_fields(blob, |grain| Ok((is_withdrawal(grain), grain.int("created_at"))))
+    })?;
+    // A file may state an end that lies ahead, which is no reason to wait for it.
+    let stated = state.system_valid_to.filter(|stated| *stated <= now);
+    let stated = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
+    let needs_review = view.state_at(to)?.needs_review;
+    let entry = entry_of(view, since, (from, to), &by)?;
+    let told = entry.as_ref().map_or(stated, |entry| entry.time);
+    let by_who_may =
+        !withdraws && entry.is_some_and(|it| it.rules.iter().any(|rule| rule == GRANTED_ANEW));
+    Ok(Some(Step { to, withdraws, stated, told, by_who_may, needs_review }))
+}
+
+/// The audit entry that tells how one version of a consent took the place of another. The older one may
+/// have ended before, as what was contradicted has, and may have waited for a successor that a file named.
+fn entry_of(
+    view: &View,
+    since: u64,
+    (from, to): (Sequence, Sequence),
+    by: &ContentAddress,
+) -> Result<Option<AuditEntry>> {
+    let audit = view.audit()?;
+    let first = audit.get(since)?.map(|entry| view.entry(entry.value())).transpose()?;
+    // What was here before what it ends has ended that when it came.
+    if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
+        return Ok(first);
+    }
+    for row in audit.range(since..keys::AUDIT_HEAD)? {
+        let entry = view.entry(row?.1.value())?;
+        if brings(&entry, to, by) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(first)
+}
+
+/// Whether an audit entry tells that a grain came, or took the place of another.
+fn brings(entry: &AuditEntry, at: Sequence, address: &ContentAddress) -> bool {
+    let is = |operation: Operation| entry.operation == operation.name();
+    let is_written = is(Operation::Put) && entry.subjects.contains(address)
+        || is(Operation::Supersede) && entry.subjects.last() == Some(address);
+    let is_imported = entry.import.as_ref().is_some_and(|import| {
+        let after = import.first.saturating_add(import.added);
+        (import.first..after).contains(&at.get())
+    });
+    entry.decision == "done" && (is_written || is_imported)
+}
+
+/// Returns the grains that rest on this consent, are before a sequence, and end with it.
+fn dependents(
+    view: &View,
+    grant: &ContentAddress,
+    before: Option<Sequence>,
+    now: EpochMs,
+) -> Result<Vec<ContentAddress>> {
+    let digits = grant.to_string();
+    let shape = Shape::Value(Field::Basis, digits.as_str().into());
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+        let at = posting?.sequence;
+        if before.is_some_and(|before| at > before) || view.is_erased(at)? {
+            continue;
+        }
+        let ends = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let basis = grain.text("processing_basis").unwrap_or_default();
+                let rests = basis.strip_prefix("sha256:").unwrap_or(basis) == digits;
+                let cascades = Terms::of(grain).ends_with_consent(now);
+                let ends = rests && cascades && grain.grain_type() != GrainType::Consent;
+                Ok(ends.then(|| ContentAddress::of(blob)))
+            })
+        })?;
+        found.extend(ends);
+    }
+    Ok(found)
+}

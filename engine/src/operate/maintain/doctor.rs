@@ -1,0 +1,381 @@
+//! Diagnosis of a store's environment: directory, lock and permissions, leftovers, clean closing, use of the
+//! files, and the CAL self-checks. Gives advice for each finding; `verify` checks the data.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::path::Path;
+
+use grainstore_format::EpochMs;
+use serde::Serialize;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::directory;
+use crate::handle::options::OpenOptions;
+use crate::handle::store::Store;
+use crate::operate::erase::DueErasure;
+use crate::operate::report::Stats;
+
+/// Severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// In order.
+    Good,
+    /// Working, but could be better.
+    Notice,
+    /// Keeps the store from working.
+    Bad,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Name of the check.
+    pub name: &'static str,
+    /// Severity.
+    pub health: Health,
+    /// Observation, in a sentence.
+    pub detail: String,
+    /// Error code, if the check failed with an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// Advice, if there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// The findings, in the order of the checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// True if no finding is bad.
+    pub ok: bool,
+    /// The findings.
+    pub findings: Vec<Finding>,
+}
+
+/// Bytes written to test for disk space: more than a group of ordinary writes needs.
+const PROBE_BYTES: usize = 1 << 20;
+/// Free bytes of a file below which a compaction is not worthwhile.
+const MIN_SLACK_BYTES: u64 = 4 << 20;
+
+/// Most grains named by a finding.
+const MAX_NAMED: usize = 20;
+
+/// Unindexed grains from which the full text gets a notice: a store that is closed cleanly leaves fewer.
+const FAR_BEHIND: u64 = 1024;
+/// Advice for a full text far behind the log.
+const BEHIND: &str = "nothing is lost: the next search by words reads them first, or run `grain reindex`; \
+                      where the files under text/ went away, check why";
+
+/// Advice for a store too damaged to be opened.
+const DAMAGED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
+                       index to do so; then restore a backup";
+
+/// Diagnoses the store in a directory, which must not be open elsewhere, and opens it to do so.
+///
+/// Errors are findings. If the store cannot be opened, the diagnosis ends there.
+#[must_use]
+pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
+    let mut examined = Examined::default();
+    if examined.directory(path, options.read_only) {
+        if !options.read_only {
+            examined.leftovers(path);
+        }
+        match Store::open(path, &options.clone().create(false)) {
+            Ok(store) => {
+                examined.add("lock", Health::Good, "nobody else has the store open", None);
+                examined.store(&store);
+                if let Err(error) = store.close() {
+                    examined.failed("closing", &error);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Busy => examined.failed("lock", &error),
+            Err(error) if error.is_integrity() => {
+                examined.failed("opening", &error.with_hint(DAMAGED));
+            }
+            Err(error) => examined.failed("opening", &error),
+        }
+    }
+    examined.finish()
+}
+
+impl Store {
+    /// Diagnoses this open store: permissions and disk space, whether it was closed cleanly, and the use of
+    /// its files.
+    #[must_use]
+    pub fn doctor(&self) -> Diagnosis {
+        let mut examined = Examined::default();
+        if examined.directory(self.path(), self.is_read_only()) {
+            examined.store(self);
+        }
+        examined.finish()
+    }
+}
+
+/// A diagnosis in progress.
+#[derive(Debug, Default)]
+struct Examined {
+    findings: Vec<Finding>,
+}
+
+impl Examined {
+    fn add(
+        &mut self,
+        name: &'static str,
+        health: Health,
+        detail: impl Into<String>,
+        advice: Option<&str>,
+    ) {
+        let (detail, advice) = (detail.into(), advice.map(str::to_owned));
+        self.findings.push(Finding { name, health, detail, code: None, advice });
+    }
+
+    fn finish(self) -> Diagnosis {
+        let ok = self.findings.iter().all(|finding| finding.health < Health::Bad);
+        Diagnosis { ok, findings: self.findings }
+    }
+
+    /// Adds a finding for an error.
+    fn failed(&mut self, name: &'static str, error: &Error) {
+        self.findings.push(Finding {
+            name,
+            health: Health::Bad,
+            detail: error.to_string(),
+            code: Some(error.code()),
+            advice: Some(error.hint().to_owned()),
+        });
+    }
+
+    /// Checks the directory and its files. Returns `true` if there is a store to open.
+    fn directory(&mut self, path: &Path, read_only: bool) -> bool {
+        match directory::has_store(path) {
+            Ok(true) => {}
+            Ok(false) => {
+                let message = format!("there is no store at {}", path.display());
+                self.failed("directory", &Error::new(ErrorKind::NotFound, message));
+                return false;
+            }
+            Err(error) => {
+                self.failed("directory", &error.with_hint("check the rights to the path"));
+                return false;
+            }
+        }
+        if read_only {
+            let detail =
+                format!("{} is read alone: whether it takes more is not tried", path.display());
+            self.add("directory", Health::Good, detail, None);
+            return true;
+        }
+        match probe(path) {
+            Ok(()) => {
+                let detail = format!("{} takes {PROBE_BYTES} bytes and syncs them", path.display());
+                self.add("directory", Health::Good, detail, None);
+            }
+            Err(error) => {
+                let hint = "check the rights to the directory, and the free space of its disk";
+                self.failed("directory", &error.with_hint(hint));
+            }
+        }
+        self.rights(path);
+        true
+    }
+
+    /// Checks the permissions of the files.
+    fn rights(&mut self, path: &Path) {
+        let named = [path.to_owned(), directory::grains(path), directory::index(path)];
+        for file in named {
+            let Ok(rights) = fs::metadata(&file).map(|metadata| metadata.permissions()) else {
+                continue;
+            };
+            let name = file.display();
+            if rights.readonly() {
+                let advice = "give yourself the right to write to it";
+                self.add("rights", Health::Bad, format!("{name} is read-only"), Some(advice));
+            } else if let Some(mode) = open_to_others(&rights) {
+                let detail = format!("{name} can be written by others (mode {mode:o})");
+                self.add("rights", Health::Notice, detail, Some("chmod go-w"));
+            }
+        }
+        if self.findings.iter().all(|finding| finding.name != "rights") {
+            self.add("rights", Health::Good, "the files can be written by their owner alone", None);
+        }
+    }
+
+    /// Checks for files of interrupted work; opening the store removes them.
+    fn leftovers(&mut self, path: &Path) {
+        match directory::leftovers(path) {
+            Ok(files) if files.is_empty() => {
+                self.add("leftovers", Health::Good, "no unfinished copies", None);
+            }
+            Ok(files) => {
+                let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
+                let detail = format!("unfinished copies, removed now: {names:?}");
+                self.add("leftovers", Health::Notice, detail, Some("start again what made them"));
+            }
+            Err(error) => self.failed("leftovers", &error),
+        }
+    }
+
+    /// Checks an open store.
+    fn store(&mut self, store: &Store) {
+        // A store of an earlier format that is opened to be read keeps it.
+        match store.stats() {
+            Ok(Stats { format, .. }) => {
+                self.add("format", Health::Good, format!("store format {format}"), None);
+            }
+            Err(error) => self.failed("format", &error),
+        }
+        if store.was_repaired() {
+            let detail = "it was not closed the last time, and was put right";
+            self.add("closing", Health::Notice, detail, Some("run `grain verify`"));
+        } else {
+            self.add("closing", Health::Good, "it was closed the last time", None);
+        }
+        if let Err(error) = self.use_of(store) {
+            self.failed("reading", &error);
+        }
+        match store.check_cal() {
+            Ok(findings) => self.findings.extend(findings),
+            Err(error) => self.failed("cal", &error),
+        }
+    }
+
+    fn use_of(&mut self, store: &Store) -> Result<()> {
+        let stats = store.stats()?;
+        let detail = format!(
+            "{} of {} grains are not folded into the index yet",
+            stats.tail_grains, stats.grains
+        );
+        self.add("tail", Health::Good, detail, None);
+        self.text(store, &stats)?;
+        self.vectors(store, &stats);
+        if stats.unscrubbed > 0 {
+            let detail = format!("of {} erasures something is still on the disk", stats.unscrubbed);
+            let advice = "it goes when nobody writes, or when the store is closed; if it stays, run \
+                          `grain verify`";
+            self.add("erasure", Health::Notice, detail, Some(advice));
+        }
+        self.due(&store.due_erasures()?, store.inner().clock().now());
+        let pages = store.pages()?;
+        for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
+            let slack = file.slack_bytes();
+            let detail = format!(
+                "{} of {} bytes of the {name} are in use",
+                file.file_bytes.saturating_sub(slack),
+                file.file_bytes
+            );
+            let wasteful = slack >= MIN_SLACK_BYTES && slack > file.file_bytes / 2;
+            match wasteful {
+                true => self.add("pages", Health::Notice, detail, Some("run `grain compact`")),
+                false => self.add("pages", Health::Good, detail, None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks for grains to be erased because the consent they rest on was withdrawn.
+    fn due(&mut self, all: &[DueErasure], now: EpochMs) {
+        let named = |which: &dyn Fn(&&DueErasure) -> bool| {
+            let found: Vec<_> = all.iter().filter(which).collect();
+            let names: Vec<_> =
+                found.iter().take(MAX_NAMED).map(|it| it.address.to_string()).collect();
+            let more = found.len().saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (!found.is_empty()).then(|| (found.len(), format!("{}{more}", names.join(", "))))
+        };
+        if let Some((count, names)) = named(&|it| !it.kept && it.latest <= now) {
+            let detail = format!("{count} grains are overdue for erasure: {names}");
+            self.add("erasure", Health::Notice, detail, Some("run `grain sweep`"));
+        }
+        if let Some((count, names)) = named(&|it| !it.kept && it.due <= now && now < it.latest) {
+            let detail = format!("{count} grains are due for erasure: {names}");
+            self.add("erasure", Health::Notice, detail, Some("run `grain sweep`"));
+        }
+        if let Some((count, names)) = named(&|it| !it.kept && now < it.due) {
+            let detail = format!("{count} grains rest on consent that others withdrew: {names}");
+            let advice = "look at the withdrawals, which are marked for review; what is not granted anew \
+                          is erased when its time is over";
+            self.add("erasure", Health::Notice, detail, Some(advice));
+        }
+        if let Some((count, names)) = named(&|it| it.kept && it.due <= now) {
+            let detail = format!("{count} grains are due for erasure and have to be kept: {names}");
+            self.add("erasure", Health::Notice, detail, Some("see who holds them, and until when"));
+        }
+    }
+
+    /// Checks the vectors.
+    fn vectors(&mut self, store: &Store, stats: &Stats) {
+        let remade = store.remade_graphs();
+        if remade > 0 {
+            let detail =
+                format!("{remade} saved graphs of vectors were of no use and are made again");
+            self.add("vectors", Health::Notice, detail, Some("check the disk under vectors/"));
+        }
+        let outdated: usize = stats.vectors.iter().map(|space| space.outdated).sum();
+        if outdated > 0 {
+            let detail = format!(
+                "{outdated} vectors are others than those their saved graph was made of; it serves \
+                 without them until it has taken them in"
+            );
+            let advice = "files under vectors/ belong to the store as it was when they were saved: \
+                          restore them with it, or not at all";
+            self.add("vectors", Health::Notice, detail, Some(advice));
+        }
+        for model in &stats.leaving_models {
+            let detail = format!("the removal of the vectors of {model} has not ended");
+            self.add("vectors", Health::Notice, detail, Some("run `grain remove-vectors` again"));
+        }
+        if let (Some(serving), [_, _, ..]) = (&stats.serving_model, &*stats.vectors) {
+            let detail = format!(
+                "of {} models {serving} answers what is asked without naming one",
+                stats.vectors.len()
+            );
+            self.add("vectors", Health::Good, detail, None);
+        }
+    }
+
+    /// Checks the full text.
+    fn text(&mut self, store: &Store, stats: &Stats) -> Result<()> {
+        if let Some(reason) = store.rebuilt_text()? {
+            let detail = format!("the full text was built anew: {reason}");
+            self.add("text", Health::Notice, detail, Some("check the disk under text/"));
+            return Ok(());
+        }
+        let detail = format!(
+            "{} documents in {} segments; {} grains are not followed yet",
+            stats.text_documents, stats.text_segments, stats.text_behind
+        );
+        match stats.text_behind >= FAR_BEHIND {
+            true => self.add("text", Health::Notice, detail, Some(BEHIND)),
+            false => self.add("text", Health::Good, detail, None),
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file beside the store's, syncs it and removes it.
+fn probe(path: &Path) -> Result<()> {
+    let file = directory::probe_file(path, std::process::id());
+    let written = File::create(&file).and_then(|mut probe| {
+        probe.write_all(&vec![0; PROBE_BYTES])?;
+        probe.sync_all()
+    });
+    directory::remove(&file)?;
+    Ok(written?)
+}
+
+/// Returns the mode of a file that users other than its owner may write to.
+#[cfg(unix)]
+fn open_to_others(rights: &Permissions) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = rights.mode() & 0o777;
+    (mode & 0o022 != 0).then_some(mode)
+}
+
+/// Other systems have no such mode bits.
+#[cfg(not(unix))]
+fn open_to_others(_: &Permissions) -> Option<u32> {
+    None
+}

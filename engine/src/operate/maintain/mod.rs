@@ -1,0 +1,31 @@
+//! Maintenance by an operator.
+//!
+//! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
+//! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
+//!   it.
+//! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
+
+mod backup;
+mod cal_checks;
+mod checkpoint;
+mod compact;
+#[cfg(test)]
+mod compact_tests;
+mod copy;
+mod doctor;
+mod pages;
+mod reindex;
+mod removal;
+mod rotation;
+mod rows;
+mod scratch;
+mod verify;
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use verify::problems_of;
+
+pub use backup::Backup;
+pub use compact::Compaction;
+pub use doctor::{Diagnosis, Finding, Health, doctor};
+pub use pages::{FilePages, Pages};
+pub use verify::{Checked, Fault, MAX_PROBLEMS, Problem, Verification, verify};

@@ -1,0 +1,100 @@
+//! Use of the pages in a store's files.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{ReadTransaction, ReadableTableMetadata};
+use serde::Serialize;
+
+use crate::base::error::{Result, guarded};
+use crate::base::pending::Pending;
+use crate::disk::directory;
+use crate::disk::source::Leased;
+use crate::handle::store::Store;
+use crate::state::view::View;
+use crate::write::writer::{Request, Writer};
+
+/// Use of the bytes in both files of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Pages {
+    /// The truth.
+    pub truth: FilePages,
+    /// The derived index.
+    pub index: FilePages,
+}
+
+/// Use of the bytes in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FilePages {
+    /// Size of the file.
+    pub file_bytes: u64,
+    /// Bytes of keys and values.
+    pub stored_bytes: u64,
+    /// Bytes of branch pages and other metadata of the B-trees.
+    pub metadata_bytes: u64,
+    /// Unused bytes in partly filled pages.
+    pub fragmented_bytes: u64,
+}
+
+impl FilePages {
+    /// Approximate bytes that a compaction would free: unused pages, and unused space in the others.
+    #[must_use]
+    pub fn slack_bytes(&self) -> u64 {
+        let used = self.stored_bytes.saturating_add(self.metadata_bytes);
+        self.file_bytes.saturating_sub(used)
+    }
+}
+
+impl Store {
+    /// Returns the use of the files. Reads every page, so it takes longer than [`Store::stats`]; reads and
+    /// writes continue.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn pages(&self) -> Result<Pages> {
+        let (reply, pending) = Pending::new();
+        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
+            // The caller may have stopped waiting.
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.whole())));
+        })))?;
+        let whole = pending.wait()?;
+        guarded(|| {
+            let truth = pages(whole.view.transaction(), &self.truth_path())?;
+            let index = pages(&whole.index, &directory::index(self.path()))?;
+            Ok(Pages { truth, index })
+        })
+    }
+}
+
+fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
+    // An index in memory has no file.
+    let file_bytes = fs::metadata(file).map_or(0, |file| file.len());
+    let mut sum = FilePages { file_bytes, ..FilePages::default() };
+    for table in txn.list_tables()? {
+        let table = txn.open_untyped_table(table)?.stats()?;
+        sum.stored_bytes = sum.stored_bytes.saturating_add(table.stored_bytes());
+        sum.metadata_bytes = sum.metadata_bytes.saturating_add(table.metadata_bytes());
+        sum.fragmented_bytes = sum.fragmented_bytes.saturating_add(table.fragmented_bytes());
+    }
+    Ok(sum)
+}
+
+/// Snapshots of truth and index at one moment, with everything folded.
+pub(super) struct Whole {
+    pub(super) view: Arc<View>,
+    pub(super) index: Leased<ReadTransaction>,
+}
+
+impl Writer {
+    /// Folds the tail, and takes a snapshot of both databases.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(super) fn whole(&mut self) -> Result<Whole> {
+        self.fold_all()?;
+        Ok(Whole { index: self.folder.snapshot()?, view: Arc::clone(&self.view) })
+    }
+}

@@ -1,0 +1,195 @@
+//! Key rotation in an encrypted store: another master key, which rewraps the secrets and rewrites no row, or
+//! another key for one user, which re-encrypts all of that user's rows.
+
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, normalise_text};
+use redb::{TableDefinition, TableError};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::directory;
+use crate::disk::keyring::{KeyProvider, Keyring};
+use crate::disk::keys::{self, RowKey, Sealed};
+use crate::disk::vault::{Keeper, Vault};
+use crate::handle::store::Store;
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::truth::Truth;
+use crate::state::view::View;
+use crate::write::writer::Writer;
+
+/// Bytes of rows that are re-encrypted in one transaction.
+const AT_ONCE: usize = 4 << 20;
+
+/// A table whose rows are encrypted under users' keys.
+type Rows = TableDefinition<'static, u64, &'static [u8]>;
+/// Returns the row key, to which the encryption of a row is bound.
+type Bound = fn(u64) -> RowKey;
+
+const TABLES: [(Rows, Bound); 4] = [
+    (keys::LOG, RowKey::log_row),
+    (keys::SIGNATURES, RowKey::signature_row),
+    (keys::REASONS, RowKey::reason),
+    (keys::VECTORS, RowKey::vector),
+];
+
+impl Store {
+    /// Changes the master key: from now on the store opens with the new one only. The keys of the rows stay,
+    /// so the time does not depend on the number of grains. Backups and copies made before still open with
+    /// the former key.
+    ///
+    /// # Errors
+    /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key, or another one when it
+    /// is asked again; `ERR_CONFLICT` for a key file within a store; `ERR_IO`, after which the store opens with
+    /// one of the two keys.
+    pub fn rotate_key(&self, key: impl KeyProvider + 'static) -> Result<()> {
+        let key: Arc<dyn KeyProvider> = Arc::new(key);
+        self.alone(move |writer| writer.rotate_key(key.as_ref()))
+    }
+
+    /// Changes the key of a user: re-encrypts all rows under the former one and rebuilds the indexes, while
+    /// writes wait; then destroys the former key on disk. Readers of older views are still answered. Returns
+    /// the number of rows re-encrypted. An interruption loses nothing: both keys are valid, and the next
+    /// opening completes the rotation.
+    ///
+    /// # Errors
+    /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a user without a key; `ERR_IO`,
+    /// `ERR_INTEGRITY`.
+    pub fn rotate_user_key(&self, user_id: &str) -> Result<u64> {
+        let user_id = normalise_text(user_id)?.into_owned();
+        self.alone(move |writer| writer.rotate_user_key(&user_id))
+    }
+}
+
+impl Writer {
+    fn rotate_key(&mut self, key: &dyn KeyProvider) -> Result<()> {
+        let keyring = self.keyring()?;
+        if let Some(file) = key.file() {
+            directory::check_outside(file)?;
+        }
+        // A key that the provider cannot give leaves no audit entry.
+        let prepared = keyring.rewrapped(key)?;
+        // What opens the store from now on is had once more before anything depends on it.
+        keyring.check_opens(key, &prepared)?;
+        self.record(AuditRecord::of(Operation::RotateKey, Vec::new()))?;
+        self.or_stop(|_| keyring.rewrap(prepared))
+    }
+
+    fn rotate_user_key(&mut self, user_id: &str) -> Result<u64> {
+        let keyring = self.keyring()?;
+        let person = keyring.person(user_id);
+        if keyring.slots_of(&person).is_empty() {
+            let message = "this person has no key in this store";
+            return Err(Error::new(ErrorKind::NotFound, message)
+                .with_hint("check the user_id; a person is given a key with the first grain"));
+        }
+        self.record(AuditRecord::of(
+            Operation::RotateKey,
+            vec![ContentAddress::from_bytes(person)],
+        ))?;
+        self.or_stop(|_| keyring.renew(&person))?;
+        self.leave_former_keys(&[person])
+    }
+
+    /// Completes interrupted rotations, whose both keys are valid until then.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a row that cannot be read: its key stays; `ERR_IO`.
+    pub(crate) fn end_rotations(&mut self) -> Result<()> {
+        let renewed = self.keyring()?.renewed();
+        if renewed.is_empty() { Ok(()) } else { self.leave_former_keys(&renewed).map(drop) }
+    }
+
+    /// Re-encrypts the rows of users under all keys but their last, rebuilds the indexes, and then destroys
+    /// those keys.
+    fn leave_former_keys(&mut self, people: &[[u8; 32]]) -> Result<u64> {
+        let keyring = self.keyring()?;
+        let mut rows = 0;
+        let mut left = Vec::new();
+        for person in people {
+            let mut former = keyring.slots_of(person);
+            let Some(last) = former.pop() else { continue };
+            for (table, row_key) in TABLES {
+                rows += self.encrypt_anew(table, row_key, &former, last)?;
+            }
+            left.extend(former.last().map(|to| (person, *to)));
+        }
+        self.fold_all()?;
+        let before = Arc::clone(&self.view);
+        self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
+        let vault = self.db.vault().clone();
+        self.changing(|txn| {
+            left.iter().try_for_each(|(person, to)| vault.mark_destroyed(txn, person, *to))
+        })?;
+        for (person, to) in left {
+            self.or_stop(|_| keyring.retire(person, to))?;
+        }
+        self.retrieval.library.forget()?;
+        Ok(rows)
+    }
+
+    /// Re-encrypts the rows of a table from some slots of a user to another slot.
+    fn encrypt_anew(
+        &mut self,
+        table: Rows,
+        row_key: Bound,
+        former: &[u32],
+        to: u32,
+    ) -> Result<u64> {
+        let vault = self.db.vault().clone();
+        let keeper = vault.keeper_at(to)?;
+        let (mut rows, mut from) = (0_u64, 0);
+        loop {
+            let view = Arc::clone(&self.view);
+            let opened = match view.transaction().open_table(table) {
+                Err(TableError::TableDoesNotExist(_)) => return Ok(rows),
+                opened => opened?,
+            };
+            let (mut batch, mut bytes, mut next) = (Vec::new(), 0_usize, None);
+            for row in opened.range(from..)? {
+                let (key, row) = row?;
+                let key = key.value();
+                if bytes >= AT_ONCE {
+                    next = Some(key);
+                    break;
+                }
+                if is_under(row.value(), former)? {
+                    let anew = anew(&vault, row_key(key), row.value(), &keeper)?;
+                    bytes = bytes.saturating_add(anew.len());
+                    batch.push((key, anew));
+                }
+            }
+            drop((opened, view));
+            rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
+            self.changing(|txn| {
+                let mut table = txn.open_table(table)?;
+                batch
+                    .iter()
+                    .try_for_each(|(key, row)| table.insert(key, row.as_slice()).map(drop))?;
+                Ok(())
+            })?;
+            match next {
+                Some(next) => from = next,
+                None => return Ok(rows),
+            }
+        }
+    }
+
+    /// Returns the keyring.
+    fn keyring(&self) -> Result<Arc<Keyring>> {
+        self.db.vault().keyring().cloned().ok_or_else(|| {
+            let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+            Error::new(kind, "this store is not encrypted: it has no key to change")
+                .with_hint("import what it holds into a store that is created with a key")
+        })
+    }
+}
+
+/// Returns `true` if a row is encrypted under one of these slots.
+fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
+    Ok(Sealed::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
+}
+
+fn anew(vault: &Vault, key: RowKey, row: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+    let body = vault.open(key, row)?;
+    vault.seal(key, &body, keeper)
+}

@@ -1,0 +1,70 @@
+//! Verification of a store that is not open: through the store if it can be opened, else of the truth alone,
+//! with an index rebuilt from what can be read.
+
+use std::fs;
+use std::path::Path;
+
+use super::findings::{Fault, Findings, Place, Verification};
+use super::index::Rebuilt;
+use super::{Check, check_beside, log, pages};
+use crate::base::error::{Error, Result, guarded};
+use crate::disk::directory;
+use crate::handle::options::OpenOptions;
+use crate::handle::store::{Store, open_truth};
+use crate::operate::maintain::scratch::Scratch;
+use crate::state::truth::Truth;
+
+/// Checks the store in a directory like [`Store::verify`], even if it cannot be opened because its index is
+/// missing or damaged and its log is damaged too. The index is one problem then,
+/// [`ProblemKind::IndexUnreadable`], and the truth is checked as usual.
+///
+/// # Errors
+/// `ERR_NOT_FOUND`, `ERR_BUSY`, `ERR_STORE_VERSION`, `ERR_IO`; `ERR_INTEGRITY` if not even the file of the
+/// truth can be opened. Other damage is reported in the result.
+pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<Verification> {
+    let opened = Store::open(path, &options.clone().create(false)).and_then(|store| {
+        let found = store.verify(full);
+        match store.close() {
+            // What is damaged the findings tell.
+            Err(error) if !error.is_integrity() => found.and(Err(error)),
+            _ => found,
+        }
+    });
+    match opened {
+        Err(error) if error.is_integrity() => {
+            guarded(|| truth_alone(path, options, full, &error)).map_err(|error| error.within(path))
+        }
+        opened => opened,
+    }
+}
+
+/// Checks the truth of a store that could not be opened because of `why`.
+fn truth_alone(
+    path: &Path,
+    options: &OpenOptions,
+    full: bool,
+    why: &Error,
+) -> Result<Verification> {
+    let _lock = match options.read_only {
+        true => directory::lock_shared(path, options.wait)?,
+        false => directory::lock(path, options.wait)?,
+    };
+    let db = open_truth(path, options)?;
+    let beside = (!options.read_only).then_some(path);
+    let copy = (full && !options.read_only).then(|| Scratch::within(beside));
+    if let Some(file) = copy.as_ref().and_then(Scratch::file) {
+        fs::copy(directory::grains(path), file)?;
+    }
+    let rebuilt = Rebuilt::of_readable(Truth::open(&db)?, beside)?;
+    let check = Check::of(&rebuilt.view, full)?;
+    let mut findings = Findings::of(check.unscrubbed);
+    let found = &mut findings;
+    found.add(Fault::IndexUnreadable, Place::All("index.redb"), why);
+    log::check(&check, found)?;
+    let places = found.checked.grains;
+    check_beside(&check, places, Some(path), found)?;
+    if let Some(copy) = &copy {
+        pages::check("grains.redb", copy, rebuilt.view.transaction(), found)?;
+    }
+    Ok(findings.finish(full))
+}

@@ -1,0 +1,256 @@
+//! Verifies that the derived index agrees with the log.
+//!
+//! A full verification builds a second index from the log and compares them row by row, which finds missing
+//! rows and extra ones. Otherwise every grain must be once in the list of all grains and once among the
+//! addresses, and a sample of them in the lists of their values.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, GrainRef, ValueRef};
+use grainstore_index::{
+    Facts, Field, Object, Order, Posting, Scope, Sequence, Shape, TimeRange, Word, object_hash,
+};
+use redb::ReadTransaction;
+
+use super::findings::{Fault, Findings, Place, count};
+use super::places::Places;
+use super::{CACHE_BYTES, Check};
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::disk::source::{Opening, Source};
+use crate::disk::vault::person_of;
+use crate::operate::maintain::copy::names;
+use crate::operate::maintain::reindex::{rebuild, rebuild_readable};
+use crate::operate::maintain::rows::{self, Table};
+use crate::operate::maintain::scratch::Scratch;
+use crate::state::folder::Folder;
+use crate::state::truth::Truth;
+use crate::state::view::View;
+
+const INDEX: &str = "index";
+const ADDRESSES: &str = "index addresses";
+/// Most values of a list that are looked up for a grain of the sample.
+const MAX_VALUES: usize = 16;
+
+/// A second index of the same truth. The fields are dropped in this order: readers, thread, file.
+pub(super) struct Rebuilt {
+    pub(super) view: View,
+    folder: Folder,
+    _scratch: Scratch,
+}
+
+impl Rebuilt {
+    /// Builds it, beside the store's files or in memory.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
+    pub(super) fn of(view: &View, directory: Option<&Path>) -> Result<Self> {
+        let (mut folder, scratch) = empty(directory)?;
+        let indexed = rebuild(view.truth(), &mut folder)?;
+        Ok(Self { view: view.with_index(indexed), folder, _scratch: scratch })
+    }
+
+    /// Builds one from what can be read of the truth.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
+    pub(super) fn of_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
+        let (mut folder, scratch) = empty(directory)?;
+        let indexed = rebuild_readable(&truth, &mut folder)?;
+        Ok(Self { view: View::new(Arc::new(truth), indexed), folder, _scratch: scratch })
+    }
+
+    /// Compares the index of the store with this one.
+    pub(super) fn compare(
+        &mut self,
+        index: &ReadTransaction,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let wanted = self.folder.snapshot()?;
+        findings.part(Fault::IndexWrong, Place::All(INDEX), |findings| {
+            let tables: BTreeSet<_> = names(index)?.into_iter().chain(names(&wanted)?).collect();
+            for name in &tables {
+                findings.part(Fault::IndexWrong, Place::All(name), |findings| {
+                    let has = rows::open(index, name)?;
+                    compare_tables(name, has, rows::open(&wanted, name)?, findings)
+                })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Starts a fold worker on an empty database, beside the store's files or in memory.
+fn empty(directory: Option<&Path>) -> Result<(Folder, Scratch)> {
+    let scratch = Scratch::within(directory);
+    let db = scratch.database(&Opening::new(CACHE_BYTES))?;
+    Ok((Folder::start(Source::in_memory(db))?, scratch))
+}
+
+fn compare_tables(
+    name: &str,
+    has: Option<Table>,
+    wanted: Option<Table>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let (mut has, mut wanted) = match (has, wanted) {
+        (Some(has), Some(wanted)) => (has.rows, wanted.rows),
+        (has, _) => {
+            let fault = if has.is_some() { Fault::IndexExtra } else { Fault::IndexMissing };
+            findings.add(fault, Place::All(name), "the whole table");
+            return Ok(());
+        }
+    };
+    let mut next = (has.next()?, wanted.next()?);
+    loop {
+        let order = match next {
+            (false, false) => return Ok(()),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (true, true) => has.compare(wanted.key()),
+        };
+        match order {
+            Ordering::Less => {
+                let detail = "the log gives no such row";
+                findings.add(Fault::IndexExtra, Place::Key(name, has.key()), detail);
+            }
+            Ordering::Greater => {
+                let detail = "the log gives this row, and it is not there";
+                findings.add(Fault::IndexMissing, Place::Key(name, wanted.key()), detail);
+            }
+            Ordering::Equal if has.value() != wanted.value() => {
+                let detail = "the log gives this row another value";
+                findings.add(Fault::IndexWrong, Place::Key(name, has.key()), detail);
+            }
+            Ordering::Equal => {}
+        }
+        if order.is_le() {
+            count(&mut findings.checked.index_rows);
+            next.0 = has.next()?;
+        }
+        if order.is_ge() {
+            next.1 = wanted.next()?;
+        }
+    }
+}
+
+/// Checks the index without building another, for a log of `places` entries.
+pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
+    findings.part(Fault::IndexWrong, Place::All(INDEX), |findings| {
+        let folded = check.view.tail().watermark().map_or(0, |mark| mark.sequence.get());
+        if folded != check.view.last_sequence()?.get() {
+            let detail = format!("it goes to place {folded} of the log");
+            findings.add(Fault::IndexWrong, Place::All(INDEX), detail);
+        }
+        let (scope, times) = (Scope::All, TimeRange::default());
+        let all = check.view.index().scan(&scope, &Shape::All, times, Order::Oldest)?;
+        let all = all.map(|posting| Ok(posting?.sequence));
+        each_once(check, "index.all", all, places, findings)
+    })?;
+    findings.part(Fault::IndexWrong, Place::All(ADDRESSES), |findings| {
+        let addresses = check.view.index().addresses_from([0; 32])?;
+        each_once(check, ADDRESSES, addresses.map(|entry| Ok(entry?.1)), places, findings)
+    })?;
+    findings.part(Fault::IndexMissing, Place::All(INDEX), |findings| {
+        for place in (1..=places).filter(|place| check.takes(*place)) {
+            let place = Sequence::new(place);
+            // An unreadable entry was reported by the check of the log.
+            let Some(blob) = check.readable(place)? else { continue };
+            look_up(check, place, &blob, findings)?;
+        }
+        Ok(())
+    })
+}
+
+/// Checks that the sequences are those of all log entries, each once.
+fn each_once(
+    check: &Check<'_>,
+    name: &str,
+    found: impl Iterator<Item = Result<Sequence>>,
+    places: u64,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut seen = Places::none_of(places);
+    for place in found {
+        let place = place?;
+        if seen.add(place) {
+            count(&mut findings.checked.index_rows);
+        } else {
+            let detail = "it is there a second time, or the log has no such place";
+            findings.add(Fault::IndexExtra, Place::Row(name, place.get()), detail);
+        }
+    }
+    for place in seen.missing() {
+        // An erased grain stays only among the addresses, once it is scrubbed.
+        if name != ADDRESSES && check.is_erased(place)? {
+            continue;
+        }
+        let detail = "this place of the log is not there";
+        findings.add(Fault::IndexMissing, Place::Row(name, place.get()), detail);
+    }
+    Ok(())
+}
+
+/// Checks that a grain is found by its address and by its fields.
+fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findings) -> Result<()> {
+    let address = ContentAddress::of(blob);
+    if check.view.place_of(&address)? != Some(place) {
+        let detail = format!("its address {address} does not lead to it");
+        findings.add(Fault::IndexWrong, Place::Row("log", place.get()), detail);
+    }
+    with_fields(blob, |grain| {
+        let facts = Facts::of(grain);
+        let scope = Scope::Exact(facts.namespace);
+        for shape in shapes(grain) {
+            let is_found = check.view.with_index_of(person_of(grain), |index| {
+                let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+                let (time, tie) = (facts.time, check.view.vault().tie(&address));
+                scan.seek(Posting { time, tie, sequence: place })?;
+                Ok(scan.next().transpose()?.is_some_and(|found| found.sequence == place))
+            })?;
+            if is_found {
+                count(&mut findings.checked.index_rows);
+            } else {
+                let detail = format!("it is not found by {}", shape.index_name());
+                findings.add(Fault::IndexMissing, Place::Row("log", place.get()), detail);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Returns lookups that must find a grain: by its type, by every part of its triple, and by values.
+fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
+    let mut shapes = vec![Shape::Type(grain.grain_type())];
+    let subject = grain.text("subject").map(Word::Plain);
+    let relation = grain.text("relation").map(Word::Plain);
+    let object = match grain.get("object") {
+        Some(ValueRef::Str(text)) => Some(Object::Text(Word::Plain(text))),
+        Some(map @ ValueRef::Map(_)) => Some(Object::Map(object_hash(&map.to_value()))),
+        _ => None,
+    };
+    for subject in with_and_without(subject) {
+        for relation in with_and_without(relation) {
+            for object in with_and_without(object) {
+                shapes.push(Shape::Triple { subject, relation, object });
+            }
+        }
+    }
+    let texts = [("user_id", Field::User), ("session_id", Field::Session)];
+    for (name, field) in texts {
+        shapes.extend(grain.text(name).map(|text| Shape::Value(field, Word::Plain(text))));
+    }
+    let tags = grain.get("structural_tags").and_then(|tags| tags.as_array());
+    let tags = tags.into_iter().flat_map(|tags| tags.iter()).filter_map(|tag| tag.as_str());
+    let tags = tags.map(|tag| Shape::Value(Field::Tag, Word::Plain(tag)));
+    shapes.extend(tags.take(MAX_VALUES));
+    shapes
+}
+
+/// Iterates over `None`, and the part of a triple if there is one.
+fn with_and_without<T>(part: Option<T>) -> impl Iterator<Item = Option<T>> {
+    std::iter::once(None).chain(part.map(Some))
+}

@@ -1,0 +1,205 @@
+//! Verification: that the store holds what it acknowledged, and that its parts agree.
+//!
+//! In the order of the checks: `log` checks the blobs and the tables beside them, `audit` the chain and what
+//! it states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
+//! `pages` the file underneath. `problems` collects, `sequence_set` is a set of sequences; `closed` verifies
+//! a store that cannot be opened. Repairs nothing.
+//!
+//! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.
+
+mod audit;
+mod closed;
+mod findings;
+mod index;
+mod log;
+mod pages;
+mod places;
+mod reads;
+mod standing;
+mod templates;
+mod vectors;
+
+use grainstore_index::Sequence;
+use redb::ReadOnlyTable;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::base::error::{Result, guarded};
+use crate::base::pending::Pending;
+use crate::disk::keys::{self, RowKey, Stub};
+use crate::handle::store::Store;
+use crate::operate::maintain::pages::Whole;
+use crate::operate::maintain::scratch::Scratch;
+use crate::state::truth::whole;
+use crate::state::view::View;
+use crate::write::writer::{Request, Writer};
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use audit::problems_of;
+pub use closed::verify;
+pub(super) use findings::Findings;
+pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
+use index::Rebuilt;
+
+/// Page cache for files that are read once.
+const CACHE_BYTES: usize = 16 << 20;
+/// Grains whose blobs a quick verification decodes and looks up, spread over the log.
+const SAMPLE: u64 = 1024;
+
+/// The snapshots to verify, and a copy of the file of the truth.
+struct Subject {
+    whole: Whole,
+    /// A copy of the file, in a full verification of a store with a file.
+    copy: Option<Scratch>,
+    /// Directory of the read log, `None` in memory.
+    reads: Option<PathBuf>,
+}
+
+/// The context of the checks.
+struct Check<'c> {
+    view: &'c View,
+    log: ReadOnlyTable<u64, &'static [u8]>,
+    /// One of so many entries is checked closely.
+    stride: u64,
+    /// True if an erasure waits to be scrubbed.
+    unscrubbed: bool,
+}
+
+impl Store {
+    /// Checks the store against itself: checksums and sequences of the log, states, the audit chain from
+    /// genesis to head and what it states, and the derived index.
+    ///
+    /// A `full` verification decodes and encodes every blob again, builds a second index to compare with, and
+    /// checks the pages of the truth, which needs disk space for a second copy of both files; a quick one
+    /// checks a sample instead. Reads and writes continue, except while the tail is folded (and, in full, the
+    /// file copied).
+    ///
+    /// # Errors
+    /// `ERR_IO`, or the error that ended writing. Damage is reported in the result.
+    pub fn verify(&self, full: bool) -> Result<Verification> {
+        // No file of the read log is removed until the end.
+        let reads = self.inner().reads().map(|reads| reads.hold());
+        let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
+        let place = self.inner().reads().map(|reads| reads.place()).transpose();
+        let (reply, pending) = Pending::new();
+        let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
+        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
+            // The caller may have stopped waiting.
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
+        })))?;
+        let looked_at = place.as_ref().ok().cloned().flatten();
+        let found = verify_whole(&Subject { reads: looked_at, ..pending.wait()? }, full)?;
+        drop(reads);
+        // An error in writing or reaching the read log is returned after the rest was checked.
+        settled.and(place.map(|_| found))
+    }
+}
+
+impl Writer {
+    /// Takes the snapshots to verify on the writer thread, with a copy of the truth in this directory.
+    fn subject(&mut self, directory: Option<PathBuf>) -> Result<Subject> {
+        let whole = self.whole()?;
+        let copy = match (self.db.home(), directory) {
+            (Ok(home), Some(directory)) => {
+                let scratch = Scratch::within(Some(&directory));
+                if let Some(file) = scratch.file() {
+                    fs::copy(&home.file, file)?;
+                }
+                Some(scratch)
+            }
+            _ => None,
+        };
+        Ok(Subject { whole, copy, reads: None })
+    }
+}
+
+fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
+    let Subject { whole: Whole { view, index }, copy, reads } = subject;
+    let check = Check::of(view, full)?;
+    let mut findings = Findings::of(check.unscrubbed);
+    let found = &mut findings;
+    log::check(&check, found)?;
+    let places = found.checked.grains;
+    let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
+    // A damaged log gives no index to compare with: only look-ups are checked then. Until an erasure is
+    // scrubbed, the index has rows that the log would not give it.
+    let comparable = full && found.is_clean() && !check.unscrubbed;
+    let mut rebuilt = match comparable {
+        true => Some(Rebuilt::of(view, directory)?),
+        false => None,
+    };
+    match &mut rebuilt {
+        Some(rebuilt) => rebuilt.compare(index, found)?,
+        None => index::sample(&check, places, found)?,
+    }
+    let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
+    check_beside(&Check::of(trusted, full)?, places, reads.as_deref(), found)?;
+    if let Some(copy) = copy {
+        pages::check("grains.redb", copy, view.transaction(), found)?;
+    }
+    Ok(findings.finish(full))
+}
+
+/// Checks the tables beside a log of `places` entries.
+fn check_beside(
+    check: &Check<'_>,
+    places: u64,
+    read_log: Option<&Path>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let told = audit::check(check, places, findings)?;
+    reads::check(check, read_log, told.as_ref(), findings)?;
+    log::check_signatures(check, findings)?;
+    log::check_states(check, told.as_ref(), findings)?;
+    if let Some(told) = &told {
+        standing::check_unwritten(check, told, places, findings)?;
+    }
+    log::check_roots(check, findings)?;
+    standing::check_roots(check, told.as_ref(), places, findings)?;
+    log::check_access(check, findings)?;
+    templates::check_templates(check, findings)?;
+    vectors::check_vectors(check, findings)
+}
+
+impl<'c> Check<'c> {
+    /// Checks this view, in full or by a sample.
+    fn of(view: &'c View, full: bool) -> Result<Self> {
+        let stride = match full {
+            true => 1,
+            false => view.log_len()?.div_ceil(SAMPLE).max(1),
+        };
+        // If this cannot be read, the checks of the grains will report it.
+        let unscrubbed = whole(view.is_unscrubbed())?.unwrap_or_default();
+        Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride, unscrubbed })
+    }
+
+    /// Returns `true` if an entry is checked closely.
+    fn takes(&self, place: u64) -> bool {
+        place.is_multiple_of(self.stride)
+    }
+
+    /// Returns `true` if the log has an entry.
+    fn is_in_log(&self, place: Sequence) -> Result<bool> {
+        Ok(self.log.get(place.get())?.is_some())
+    }
+
+    /// Returns `true` for a stub, or a row without its key that waits to become one.
+    fn is_erased(&self, place: Sequence) -> Result<bool> {
+        let row = self.log.get(place.get())?;
+        Ok(row.is_some_and(|row| Stub::is(row.value()) || self.is_lost(row.value())))
+    }
+
+    /// Returns `true` if the key of a log row was destroyed, and the row waits to become a stub.
+    fn is_lost(&self, row: &[u8]) -> bool {
+        let keeper = self.view.vault().keeper_beside(row);
+        self.unscrubbed && keeper.is_err_and(|error| error.is_erased())
+    }
+
+    /// Returns the blob of a log entry, `None` if it cannot be read or was erased.
+    fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
+        let row = self.log.get(place.get())?;
+        let Some(row) = row.filter(|row| !Stub::is(row.value())) else { return Ok(None) };
+        let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
+        Ok(blob.map(std::borrow::Cow::into_owned))
+    }
+}

@@ -1,0 +1,207 @@
+//! Verifies the marks of each grain (contradicted, verification status, held, and its roots) against the
+//! audit log and the grain itself, independently of checksums.
+//!
+//! The marks that the chain states are collected in a few bits for each sequence.
+
+use grainstore_format::{EpochMs, GrainState, VerificationStatus};
+use grainstore_index::Sequence;
+
+use super::Check;
+use super::audit::Told;
+use super::findings::{Fault, Findings, Place};
+use super::places::Places;
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::disk::keys;
+use crate::rules::policy::{Rule, Terms};
+use crate::state::audit::AuditEntry;
+use crate::state::truth::whole;
+use crate::write::plan::Plan;
+
+const STATE: &str = "state";
+const ROOTS: &str = "roots";
+
+/// Marks of the grains in a log, as the audit log states them.
+pub(super) struct Marks {
+    contradicted: Places,
+    /// Grains whose end a file stated.
+    ended: Places,
+    /// One bit for verified or retracted, one for contested or retracted.
+    verified: Places,
+    contested: Places,
+    status_told: Places,
+    /// Grains whose hold was set or lifted by a call, whatever their policy declares, and the last of these.
+    hold_told: Places,
+    held: Places,
+    /// Grains that were stored with a signature that a policy asked for.
+    signed_for: Places,
+}
+
+impl Marks {
+    /// No marks, for a log of `places` entries.
+    pub(super) fn none_of(places: u64) -> Self {
+        let none = || Places::none_of(places);
+        Self {
+            contradicted: none(),
+            ended: none(),
+            verified: none(),
+            contested: none(),
+            status_told: none(),
+            hold_told: none(),
+            held: none(),
+            signed_for: none(),
+        }
+    }
+
+    /// Adds an entry about a mark of the grain at a sequence.
+    pub(super) fn note(&mut self, entry: &AuditEntry, at: Sequence) {
+        match entry.operation.as_str() {
+            "contradict" => self.contradicted.set(at, true),
+            "end" => self.ended.set(at, true),
+            "set_verification" => {
+                self.status_told.set(at, true);
+                let status = entry.status.unwrap_or_default();
+                self.verified.set(at, is_either(status, VerificationStatus::Verified));
+                self.contested.set(at, is_either(status, VerificationStatus::Contested));
+            }
+            "hold" | "lift_hold" => {
+                self.hold_told.set(at, true);
+                self.held.set(at, entry.operation == "hold");
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a supersession by the grain at a sequence.
+    pub(super) fn note_successor(&mut self, entry: &AuditEntry, new: Sequence) {
+        let mut rules = entry.rules.iter().filter_map(|name| Rule::named(name));
+        if rules.any(Rule::is_signed) {
+            self.signed_for.set(new, true);
+        }
+    }
+
+    /// Returns `true` if the chain states a mark of the grain.
+    fn tells_of(&self, at: Sequence) -> bool {
+        [&self.contradicted, &self.ended, &self.status_told, &self.hold_told]
+            .into_iter()
+            .any(|places| places.has(at))
+    }
+
+    fn status(&self, at: Sequence) -> VerificationStatus {
+        match (self.verified.has(at), self.contested.has(at)) {
+            (false, false) => VerificationStatus::Unverified,
+            (true, false) => VerificationStatus::Verified,
+            (false, true) => VerificationStatus::Contested,
+            (true, true) => VerificationStatus::Retracted,
+        }
+    }
+}
+
+/// Retracted sets both bits.
+fn is_either(status: VerificationStatus, one: VerificationStatus) -> bool {
+    status == one || status == VerificationStatus::Retracted
+}
+
+/// Checks the grains without a state record against the chain: those it states marks of, and those of the
+/// sample. The check of the state records covers the others.
+pub(super) fn check_unwritten(
+    check: &Check<'_>,
+    told: &Told,
+    places: u64,
+    findings: &mut Findings,
+) -> Result<()> {
+    findings.part(Fault::State, Place::All(STATE), |findings| {
+        let written = check.view.transaction().open_table(keys::STATE)?;
+        for at in (1..=places).map(Sequence::new) {
+            let is_asked = told.marks.tells_of(at) || check.takes(at.get());
+            if is_asked && written.get(at.get())?.is_none() && !check.is_erased(at)? {
+                compare(check, told, at, &GrainState::default(), findings)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Compares a state with the chain and the grain. If a file stated the state, the chain has to agree only if
+/// it states a later change.
+pub(super) fn compare(
+    check: &Check<'_>,
+    told: &Told,
+    at: Sequence,
+    state: &GrainState,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut wrong = |fault, detail: String| {
+        findings.add(fault, Place::Row(STATE, at.get()), detail);
+    };
+    let Told { marks, stated, .. } = told;
+    let stated = stated.has(at);
+    let (said, is) = (marks.contradicted.has(at), state.contradicted);
+    if said != is && (said || !stated) {
+        wrong(Fault::Unaudited, format!("contradicted: {is}, by the audit log {said}"));
+    }
+    let (said, is) = (marks.status(at), state.verification_status);
+    if said != is && (marks.status_told.has(at) || !stated) {
+        wrong(Fault::Unaudited, format!("{}, by the audit log {}", is.name(), said.name()));
+    }
+    let ends = state.system_valid_to.is_some();
+    if ends == state.is_current() && !stated && !(ends && marks.ended.has(at)) {
+        let detail = "known without end and not current, or current and known to an end";
+        wrong(Fault::State, detail.to_owned());
+    }
+    let said = match (marks.hold_told.has(at), stated) {
+        (true, _) => Some(marks.held.has(at)),
+        (false, true) => None,
+        (false, false) => born_held(check, at)?,
+    };
+    if let Some(said) = said.filter(|said| *said != state.held) {
+        let detail = format!("held: {}, by its policy and the audit log {said}", state.held);
+        wrong(Fault::Unaudited, detail);
+    }
+    Ok(())
+}
+
+/// Returns `true` if a grain is under hold from the moment it is stored, `None` if it cannot be read.
+fn born_held(check: &Check<'_>, at: Sequence) -> Result<Option<bool>> {
+    let Some(blob) = check.readable(at)? else { return Ok(None) };
+    // Damage was reported by the checks of the tables.
+    whole(with_fields(&blob, |grain| Ok(Terms::of(grain).holds)))
+}
+
+/// Checks the rows of roots of the grains in the sample against what protects them.
+pub(super) fn check_roots(
+    check: &Check<'_>,
+    told: Option<&Told>,
+    places: u64,
+    findings: &mut Findings,
+) -> Result<()> {
+    findings.part(Fault::Roots, Place::All(ROOTS), |findings| {
+        let plan = Plan::new(check.view, EpochMs::default())?;
+        for at in (1..=places).filter(|at| check.takes(*at)).map(Sequence::new) {
+            if check.is_erased(at)? {
+                continue;
+            }
+            let place = Place::Row(ROOTS, at.get());
+            for root in whole(plan.missing_roots(at))?.unwrap_or_default() {
+                let detail = match root.get() {
+                    u64::MAX => "more ancestors protect it than a row holds".to_owned(),
+                    root => format!("place {root} protects it, and is not among its roots"),
+                };
+                findings.add(Fault::Roots, place, detail);
+            }
+            if let Some(told) = told
+                && whole(plan.is_released(at))?.unwrap_or_default()
+                && !told.marks.signed_for.has(at)
+            {
+                let detail =
+                    "no audit entry tells that it was released from the policies before it";
+                findings.add(Fault::Unaudited, place, detail);
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Verifies the vectors beside the log: each is undamaged, is listed by its grain, and fits its space; the
+//! serving space exists.
+
+use redb::{ReadableTableMetadata, TableError};
+
+use super::Check;
+use super::findings::{Fault, Findings, Place, count};
+use super::log::rows_beside;
+use crate::base::error::Result;
+use crate::disk::keys::{self, Gone, Placed};
+
+const VECTORS: &str = "vectors";
+const ROWS: &str = "vector_rows";
+const SPACES: &str = "vector_spaces";
+const LEAVING: &str = "vector_leaving";
+const SERVING: &str = "meta serving";
+const GONE: &str = "meta vectors_gone";
+
+/// Checks the vector lists of grains, and every vector in them. A store that never had one has no tables of
+/// them.
+pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    check_serving(check, findings)?;
+    let table = match check.view.transaction().open_table(keys::VECTORS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(()),
+        opened => opened?,
+    };
+    let spaces = findings.damage(Fault::Vector, Place::All(SPACES), check.view.spaces())?;
+    let leaving = findings.damage(Fault::Vector, Place::All(LEAVING), check.view.leaving())?;
+    let mut listed = 0_u64;
+    rows_beside(
+        check,
+        keys::VECTOR_ROWS,
+        (Fault::Vector, ROWS),
+        findings,
+        |findings, at, rows| {
+            let place = Place::Row(ROWS, at.get());
+            let rows = findings.damage(Fault::Vector, place, keys::decode_rows(rows))?;
+            for row in rows.unwrap_or_default() {
+                let place = Place::Row(VECTORS, row);
+                let Some(bytes) = table.get(row)? else {
+                    findings.add(Fault::Vector, place, format!("place {} lists it", at.get()));
+                    continue;
+                };
+                listed += 1;
+                count(&mut findings.checked.vectors);
+                let opened = findings.damage(
+                    Fault::Vector,
+                    place,
+                    Placed::open(row, bytes.value(), check.view.vault()),
+                )?;
+                let Some(Placed { space, sequence, vector, .. }) = opened else { continue };
+                if sequence != at {
+                    let detail =
+                        format!("it is of place {}, and {} lists it", sequence.get(), at.get());
+                    findings.add(Fault::Vector, place, detail);
+                }
+                let both = spaces.zip(leaving.as_ref());
+                let known = both
+                    .map(|(spaces, leaving)| spaces.get(&space).or_else(|| leaving.get(&space)));
+                if let Some(known) = known
+                    && known.is_none_or(|known| known.admit(&vector).is_err())
+                {
+                    findings.add(Fault::Vector, place, format!("it is none of space {space}"));
+                }
+            }
+            Ok(())
+        },
+    )?;
+    let all = table.len()?;
+    if all > listed {
+        let detail = format!("{} vectors are listed by no grain", all - listed);
+        findings.add(Fault::Vector, Place::All(VECTORS), detail);
+    }
+    Ok(())
+}
+
+/// Checks the rows about spaces in the meta table.
+fn check_serving(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    let meta = check.view.transaction().open_table(keys::META)?;
+    if let Some(row) = meta.get(keys::META_GONE)? {
+        findings.damage(Fault::Vector, Place::All(GONE), Gone::open(row.value()))?;
+    }
+    let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
+    let place = Place::All(SERVING);
+    let number = findings.damage(Fault::Vector, place, keys::open_serving(row.value()))?;
+    // Unreadable spaces are reported elsewhere.
+    if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
+        && !spaces.contains_key(&number)
+    {
+        findings.add(Fault::Vector, place, format!("there is no space {number}"));
+    }
+    Ok(())
+}

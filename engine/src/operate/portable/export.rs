@@ -1,0 +1,482 @@
+//! Export: what a session sees of a query, with its history and state, as one `.mg` file or several.
+//!
+//! All grains come from one view, regardless of concurrent writes. They are found once and sorted, read once
+//! to plan a file, and read once to write it: memory does not grow with their number, except for the four
+//! bytes a grain of a file's offset table.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::iter::Peekable;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use grainstore_cal::{Cancel, Query, Visibility};
+use grainstore_format::container::{
+    Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
+};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
+use grainstore_index::Sequence;
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use super::leaving::{Leaving, Recipient};
+use super::order::{Merge, Place, Sorted, Sorter};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
+use crate::disk::directory;
+use crate::handle::session::Session;
+use crate::read::query::{Halt, Walk};
+use crate::state::view::View;
+use crate::write::plan::own_terms;
+
+/// Grains between two checks for cancellation, and two reports of progress.
+const CHECK_EVERY: u64 = 256;
+
+/// Options of an export.
+#[derive(Clone)]
+pub struct Exporting<'p> {
+    /// Compression of the grains.
+    pub compression: Compression,
+    /// Most bytes of header, offsets and uncompressed grains in one file; further grains go into the next. At
+    /// most [`MAX_REGION_BYTES`], the limit of the format.
+    pub file_bytes: u64,
+    /// Cancels the export.
+    pub cancel: Cancel,
+    /// Called from time to time with the number of grains written, and of all.
+    pub progress: Option<&'p dyn Fn(u64, u64)>,
+}
+
+impl Default for Exporting<'_> {
+    /// Compressed with zstd, in as few files as possible.
+    fn default() -> Self {
+        Self {
+            compression: Compression::Zstd,
+            file_bytes: MAX_REGION_BYTES,
+            cancel: Cancel::new(),
+            progress: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Exporting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Exporting({:?}, {} bytes)", self.compression, self.file_bytes)
+    }
+}
+
+/// The result of an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Grains in all files.
+    pub exported: u64,
+    /// The files, in the order of their grains.
+    pub files: Vec<PathBuf>,
+    /// Total size of the files, in bytes.
+    pub bytes: u64,
+    /// Grains that were left out, because a rule of the store refuses their export.
+    pub refused: u64,
+    /// The names of those rules.
+    pub rules: Vec<String>,
+}
+
+impl Session {
+    /// Writes the matching grains that this session sees, superseded, contradicted and retracted ones
+    /// included, with their state, into a self-contained container (OMS 11.7).
+    ///
+    /// The file is renamed once it is complete and durable, and replaces one of that name. What does not fit
+    /// goes into further files: `memory.mg`, `memory.2.mg`, `memory.3.mg`. No access is counted.
+    ///
+    /// Grains whose export a rule of the store refuses (OMS Appendix A) are left out and counted, and an
+    /// audit entry names the rules.
+    ///
+    /// # Errors
+    /// `ERR_POLICY` if rules refuse every matching grain; `ERR_ACCESS` for a namespace outside the session's;
+    /// `ERR_CONFLICT` for a file within a store; `ERR_TIMEOUT` if it was cancelled; `ERR_INTEGRITY`;
+    /// `ERR_IO`. On an error no file is left, and no existing one is changed, unless renaming one of several
+    /// files failed.
+    pub fn export(
+        &self,
+        to: impl AsRef<Path>,
+        query: &Query,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        self.check_reach(query)?;
+        let to = to.as_ref();
+        let target = Target::of(to).map_err(|error| error.within(to))?;
+        let view = self.view_of_named(self.view()?, query)?;
+        let all = Visibility { superseded: true, contradicted: true, retracted: true };
+        let query = query.clone().seeing(all).of_any_type();
+        let export = Export { session: self, view: &view, how, target: &target };
+        guarded(|| {
+            let mut leaving = Leaving::new(self, &view);
+            let grains = export.select(&query, &mut leaving)?;
+            let (refused, rules) = (leaving.refused, leaving.rules());
+            leaving.tell(grains.len())?;
+            let (files, exported) = export.write_selected(&query, grains)?;
+            Ok(Exported { refused, rules, ..target.name(files, exported)? })
+        })
+        .map_err(|error| error.within(to))
+    }
+
+    /// Exports like [`Session::export`] those of the grains at these sequences that the recipient may get.
+    pub(crate) fn export_places(
+        &self,
+        to: &Path,
+        view: &View,
+        (places, recipient): (&[Sequence], Recipient),
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        let target = Target::of(to).map_err(|error| error.within(to))?;
+        let export = Export { session: self, view, how, target: &target };
+        guarded(|| {
+            let mut sorter = Sorter::new(&export.target.directory);
+            let mut leaving = Leaving::new(self, view).to(recipient);
+            for at in places {
+                let place = view.with_blob(*at, |blob| {
+                    with_fields(blob, |grain| {
+                        let address = ContentAddress::of(blob);
+                        let may = leaving.may_of(address, *at, grain)?;
+                        may.then(|| export.place(address, grain)).transpose()
+                    })
+                })?;
+                place.map_or(Ok(()), |place| sorter.push(place))?;
+            }
+            let grains = sorter.finish();
+            let (refused, rules) = (leaving.refused, leaving.rules());
+            leaving.tell(grains.len())?;
+            let files = export.write(&grains)?;
+            Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
+        })
+        .map_err(|error| error.within(to))
+    }
+}
+
+/// The name and directory of the files.
+struct Target {
+    directory: PathBuf,
+    file: PathBuf,
+}
+
+/// A complete file without a name.
+struct Finished {
+    file: NamedTempFile,
+    written: Written,
+}
+
+impl Target {
+    fn of(to: &Path) -> Result<Self> {
+        let refused = |message: &str| {
+            Error::new(ErrorKind::Conflict, message)
+                .with_hint("name a file outside of every store, such as memory.mg")
+        };
+        if to.file_name().is_none() {
+            return Err(refused("this names no file"));
+        }
+        check_replaceable(to)?;
+        let directory = match to.parent() {
+            Some(above) if !above.as_os_str().is_empty() => above,
+            _ => Path::new("."),
+        };
+        fs::canonicalize(directory).map_err(|error| {
+            Error::from(error).with_hint("make the directory of the file first, or name another")
+        })?;
+        directory::check_outside(to)?;
+        let target = Self { directory: directory.to_owned(), file: to.to_owned() };
+        clear_partials(&target)?;
+        Ok(target)
+    }
+
+    /// Renames the files to their names, durably.
+    fn name(&self, files: Vec<Finished>, exported: u64) -> Result<Exported> {
+        let list = Vec::with_capacity(files.len());
+        let mut named = Exported { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
+        for number in 1..=files.len() {
+            check_replaceable(&self.numbered(number))?;
+        }
+        for (number, Finished { file, written }) in files.into_iter().enumerate() {
+            let name = self.numbered(number + 1);
+            file.persist(&name).map_err(|failed| failed.error)?;
+            named.bytes += written.bytes;
+            named.files.push(name);
+        }
+        directory::sync(&self.directory)?;
+        Ok(named)
+    }
+
+    /// Returns the name of the nth file: `memory.mg`, then `memory.2.mg`.
+    fn numbered(&self, number: usize) -> PathBuf {
+        if number == 1 {
+            return self.file.clone();
+        }
+        let mut name = OsString::from(self.file.file_stem().unwrap_or_default());
+        name.push(format!(".{number}"));
+        if let Some(extension) = self.file.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        self.file.with_file_name(name)
+    }
+}
+
+/// An export from one view.
+struct Export<'e, 'p> {
+    session: &'e Session,
+    view: &'e View,
+    how: &'e Exporting<'p>,
+    target: &'e Target,
+}
+
+impl Export<'_, '_> {
+    /// Finds the matching grains, in the order of a container.
+    fn select(&self, query: &Query, leaving: &mut Leaving<'_>) -> Result<Sorted> {
+        let mut sorter = Sorter::new(&self.target.directory);
+        if query.is_impossible() {
+            return Ok(sorter.finish());
+        }
+        let mut walk = Walk::new((self.session, self.view), query, &self.how.cancel, 0)?;
+        let mut failed = None;
+        let ended = walk.run(&mut |candidate| {
+            let may = leaving.may(candidate.address, candidate.grain, candidate.state);
+            let taken = may.and_then(|may| match may {
+                true => sorter.push(self.place(candidate.address, candidate.grain)?),
+                false => Ok(()),
+            });
+            match taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        ended.map(drop)?;
+        failed.map_or_else(|| Ok(sorter.finish()), Err)
+    }
+
+    fn place(&self, address: ContentAddress, grain: &GrainRef<'_>) -> Result<Place> {
+        let second = i64::from(grain.header().created_at_sec) * 1000;
+        let created_at = EpochMs::new(grain.int("created_at").unwrap_or(second));
+        match self.view.sequence_of(&address)? {
+            Some(sequence) => Ok(Place { created_at, address, sequence }),
+            None => Err(Error::integrity(format!("the index does not know {address}"))),
+        }
+    }
+
+    /// Writes the selected grains. If a user is erased meanwhile, it starts again without that user's grains.
+    fn write_selected(&self, query: &Query, grains: Sorted) -> Result<(Vec<Finished>, u64)> {
+        let mut grains = grains;
+        loop {
+            match self.write(&grains) {
+                Err(error) if error.is_erased() => {
+                    self.how.cancel.check().map_err(Halt::Stopped)?;
+                    let left = self.select(query, &mut Leaving::new(self.session, self.view))?;
+                    if left.len() >= grains.len() {
+                        return Err(error);
+                    }
+                    grains = left;
+                }
+                written => return Ok((written?, grains.len())),
+            }
+        }
+    }
+
+    /// Writes the grains into unnamed files.
+    fn write(&self, grains: &Sorted) -> Result<Vec<Finished>> {
+        let mut planning = grains.iter()?.peekable();
+        let mut writing = Counted { grains: grains.iter()?, done: 0, total: grains.len() };
+        let mut files = Vec::new();
+        loop {
+            let (plan, stated) = self.plan(&mut planning)?;
+            files.push(self.file(plan, &mut writing, &stated)?);
+            if planning.peek().is_none() {
+                return Ok(files);
+            }
+        }
+    }
+
+    /// Plans the next file: its grains, and which of them have a state for the manifest.
+    fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(Plan, Sorted)> {
+        let mut plan = Plan::new(self.how.compression).limited_to(self.how.file_bytes);
+        let mut stated = Sorter::new(&self.target.directory);
+        while let Some(next) = grains.peek() {
+            let place = *next.as_ref().map_err(Clone::clone)?;
+            let planned = portable(self.view, place.sequence, |entry| {
+                Ok(Planned::of(entry, place.created_at)?)
+            })?;
+            if planned.address != place.address {
+                return Err(Error::integrity(format!(
+                    "the log has another grain for {}",
+                    place.address
+                )));
+            }
+            if !plan.add(&planned)? {
+                break;
+            }
+            if !self.carried(place.sequence)?.is_default() {
+                // A manifest is sorted by address only.
+                stated.push(Place { created_at: EpochMs::new(0), ..place })?;
+            }
+            grains.next();
+            self.tick(plan.len() as u64)?;
+        }
+        let entries = u32::try_from(stated.len()).unwrap_or(u32::MAX);
+        Ok((plan.with_manifest(entries), stated.finish()))
+    }
+
+    /// Writes one file.
+    fn file(&self, plan: Plan, grains: &mut Counted<'_>, stated: &Sorted) -> Result<Finished> {
+        let mut temporary = unnamed(self.target, self.session.store().is_encrypted())?;
+        let count = plan.len();
+        let mut writer = Writer::new(BufWriter::new(temporary.as_file_mut()), plan)?;
+        for _ in 0..count {
+            let Some(place) = grains.next() else { break };
+            portable(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
+            if grains.done.is_multiple_of(CHECK_EVERY) || grains.done == grains.total {
+                self.tell(grains);
+                self.tick(0)?;
+            }
+        }
+        let manifest = stated.iter()?.map(|place| {
+            let Place { address, sequence, .. } = place?;
+            Ok::<_, Error>((address, self.carried(sequence)?))
+        });
+        let (mut buffered, written) = writer.finish(manifest)?;
+        buffered.flush()?;
+        drop(buffered);
+        temporary.as_file().sync_all()?;
+        Ok(Finished { file: temporary, written })
+    }
+
+    /// Returns the manifest entry of a grain.
+    fn carried(&self, sequence: Sequence) -> Result<Carried> {
+        let access = self.session.store().inner().access_of(self.view, sequence)?;
+        let state = self.view.state_at(sequence)?;
+        // A grain whose policy declares a hold is among its own roots.
+        let hold_lifted = !state.held
+            && self.view.roots_at(sequence)?.contains(&sequence)
+            && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
+        Ok(Carried {
+            state,
+            access_count: access.count,
+            last_accessed_at: access.last_accessed_at,
+            hold_lifted,
+            embedded: self.view.embedded_at(sequence)?,
+        })
+    }
+
+    fn tell(&self, grains: &Counted<'_>) {
+        if let Some(progress) = self.how.progress {
+            progress(grains.done, grains.total);
+        }
+    }
+
+    /// Checks for cancellation from time to time.
+    fn tick(&self, done: u64) -> Result<()> {
+        if done.is_multiple_of(CHECK_EVERY) {
+            self.how.cancel.check().map_err(Halt::Stopped)?;
+        }
+        Ok(())
+    }
+}
+
+/// The grains in the order of writing, counted.
+struct Counted<'s> {
+    grains: Merge<'s>,
+    done: u64,
+    total: u64,
+}
+
+impl Iterator for Counted<'_> {
+    type Item = Result<Place>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.grains.next();
+        self.done += u64::from(next.is_some());
+        next
+    }
+}
+
+/// Passes the exported bytes of a grain to `read`: its blob, or the envelope of a signed one (ruling 15).
+fn portable<T>(
+    view: &View,
+    sequence: Sequence,
+    read: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    view.with_blob(sequence, |blob| match view.envelope(sequence, blob)? {
+        Some(envelope) => read(envelope.bytes()),
+        None => read(blob),
+    })
+}
+
+/// Refuses a name that is taken by anything but a regular file: a device, a pipe or a link would be replaced.
+fn check_replaceable(name: &Path) -> Result<()> {
+    let kind = match fs::symlink_metadata(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        found => found?.file_type(),
+    };
+    let what = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a link",
+        _ => "a pipe, a device or a socket",
+    };
+    let message = format!("{} is {what}, which is not replaced", name.display());
+    let hint = "name a file that is not there, or a regular one to be replaced";
+    Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
+}
+
+/// How the names of files end that are being written.
+const PARTIAL: &str = ".mg.partial";
+/// Characters between that and the name of the target.
+const RANDOM: usize = 6;
+/// Bytes of the name of the target that stand before them: a name has 255 at most.
+const MAX_NAMED: usize = 200;
+
+/// How the names of files begin that are on their way to this one.
+fn on_the_way_to(target: &Path) -> String {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let end = name.floor_char_boundary(MAX_NAMED);
+    format!(".{}.", name.get(..end).unwrap_or_default())
+}
+
+/// A file beside the target that goes away unless it is given a name. What comes out of an encrypted store is
+/// its owner's alone; else it has the permissions any new file has. Its lock says that somebody is at work on it.
+fn unnamed(target: &Target, encrypted: bool) -> Result<NamedTempFile> {
+    let prefix = on_the_way_to(&target.file);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(PARTIAL).rand_bytes(RANDOM);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(match encrypted {
+        true => 0o600,
+        false => 0o666,
+    }));
+    #[cfg(not(unix))]
+    let _ = encrypted;
+    let file = builder.tempfile_in(&target.directory)?;
+    // A file system without locks has nobody who looks for them.
+    let _ = file.as_file().try_lock();
+    Ok(file)
+}
+
+/// Removes what exports to this target have left that were killed: what nobody is at work on.
+fn clear_partials(target: &Target) -> Result<()> {
+    let prefix = on_the_way_to(&target.file);
+    for entry in fs::read_dir(&target.directory)? {
+        let file = entry?;
+        let name = file.file_name();
+        let random =
+            name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(PARTIAL));
+        let is_ours = random.is_some_and(|random| {
+            random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if is_ours && file.file_type()?.is_file() {
+            let opened = fs::File::open(file.path());
+            if opened.is_ok_and(|opened| opened.try_lock().is_ok()) {
+                directory::remove(&file.path())?;
+            }
+        }
+    }
+    Ok(())
+}

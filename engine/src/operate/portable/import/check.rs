@@ -1,0 +1,374 @@
+//! The first pass over the files of an import: checks everything in them, on the caller's thread, without
+//! writing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::{
+    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, Verdict, is_disclosed_view,
+};
+use sha2::{Digest, Sha256};
+
+use super::arrivals::{self, Arrivals};
+use super::claims::{self, Stated};
+use super::entering::Entering;
+use super::{Importing, in_file, of_file};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::{stored_grain, with_fields};
+use crate::disk::keys::Wrapping;
+use crate::handle::session::{MAX_BATCH_BYTES, Session};
+use crate::read::query::Halt;
+use crate::rules::policy::{Proofs, check_ownership, cosigners};
+use crate::search::embed::misfit;
+use crate::state::consent::is_withdrawn;
+use crate::state::erasure::check_not_erased;
+use crate::state::reach::Reach;
+use crate::state::view::View;
+use crate::write::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
+
+/// Grains between two checks for cancellation, and two reports of progress.
+pub(super) const CHECK_EVERY: u64 = 256;
+
+/// The open files of an import.
+pub(super) struct Files<S> {
+    pub(super) files: Vec<(String, Container<'static, S>)>,
+}
+
+/// The result of the first pass.
+pub(super) struct Checked {
+    /// One for each file.
+    pub(super) files: Vec<Found>,
+    pub(super) stated: Vec<Stated>,
+    /// What is said of the end of protected grains that are new here.
+    pub(super) arrivals: Arrivals,
+    pub(super) claims: Vec<Claim>,
+    pub(super) successors: BTreeMap<ContentAddress, Successor>,
+    pub(super) conflicts: Conflicts,
+    /// Users whose grains are imported.
+    pub(super) people: BTreeSet<String>,
+}
+
+/// The result for one file.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Numbers of the grains with a valid signature, ascending.
+    pub(super) valid: Vec<u32>,
+    /// Numbers of the grains that are left out, ascending.
+    pub(super) left_out: Vec<u32>,
+    /// Hash of its grains and envelopes, to notice a change before the second pass.
+    pub(super) digest: [u8; 32],
+}
+
+impl<S: ReadAt> Files<S> {
+    /// Opens containers, and checks their checksums and structure.
+    ///
+    /// # Errors
+    /// As [`Container::open`], with the name of the file.
+    pub(super) fn open(sources: Vec<(String, S)>) -> Result<Self> {
+        let files = sources.into_iter().map(|(name, source)| {
+            let opened = Container::open(source, &DecodeOptions::default());
+            let container = opened.map_err(|error| of_file(&name, error))?;
+            Ok((name, container))
+        });
+        Ok(Self { files: files.collect::<Result<_>>()? })
+    }
+
+    /// Calls `show` for every entry of every manifest.
+    pub(super) fn each_manifest_entry(
+        &self,
+        mut show: impl FnMut(ContentAddress, Carried) -> Result<()>,
+    ) -> Result<()> {
+        for (name, container) in &self.files {
+            for entry in container.manifest().into_iter().flatten() {
+                let (address, carried) = entry.map_err(|error| of_file(name, error))?;
+                show(address, carried)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads everything, and prepares what the writer thread needs to decide the claims. On an invalid
+    /// signature, `claimed` is set to the key id that the envelope states.
+    ///
+    /// # Errors
+    /// Those of [`Session::import`].
+    pub(super) fn check(
+        &self,
+        session: &Session,
+        how: &Importing<'_>,
+        claimed: &mut Option<String>,
+    ) -> Result<Checked> {
+        let view = session.view()?;
+        let stated =
+            claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
+        let arrivals = match session.author().speaks_for_store() {
+            true => Arrivals::new(),
+            false => arrivals::stated(&view, self)?,
+        };
+        let mut checked = Checked {
+            files: Vec::new(),
+            stated,
+            arrivals,
+            claims: Vec::new(),
+            successors: BTreeMap::new(),
+            conflicts: Conflicts::default(),
+            people: BTreeSet::new(),
+        };
+        let claimed_ends = checked.arrivals.iter().map(|(address, state)| (*address, *state));
+        let all: Vec<Stated> = checked.stated.iter().copied().chain(claimed_ends).collect();
+        let mut wanted = self.wanted(&all)?;
+        let entering = Entering::new(session, &view, self)?;
+        let (room, total) = (MAX_BATCH_BYTES, self.len());
+        let mut pass = Pass {
+            session,
+            view: &view,
+            entering,
+            store_failed: false,
+            how,
+            claimed: None,
+            room,
+            done: 0,
+            total,
+        };
+        for (name, container) in &self.files {
+            let found = pass.file(container, &mut wanted, &mut checked);
+            *claimed = pass.claimed.take();
+            // Reading the store for its rules may fail; every other error is about the file.
+            checked.files.push(found.map_err(|error| match pass.store_failed {
+                true => in_file(name, error),
+                false => of_file(name, error),
+            })?);
+        }
+        for (address, stated) in wanted {
+            if let Some(prepared) = stored(session, &view, &address)? {
+                checked.successors.insert(address, Successor { prepared, stated });
+            }
+        }
+        for (address, successor) in &mut checked.successors {
+            if checked.arrivals.contains_key(address) {
+                successor.stated.state = arrivals::without_end(&successor.stated.state);
+            }
+        }
+        self.check_embedded(session, &view, &mut checked)?;
+        checked.claims = all
+            .iter()
+            .map(|stated| claim(stated, &checked.successors, session.store().inner().resolver()))
+            .collect::<Result<_>>()?;
+        Ok(checked)
+    }
+
+    /// Records a conflict for vectors in a manifest that fit no space of their model here. A file carries no
+    /// vectors, so this means that they are made differently where it comes from.
+    fn check_embedded(&self, session: &Session, view: &View, checked: &mut Checked) -> Result<()> {
+        let reserved = session.store().inner().retrieval().reserved();
+        let spaces = view.spaces()?;
+        self.each_manifest_entry(|address, Carried { embedded, .. }| {
+            let why = embedded.iter().find_map(|one| misfit(one, spaces.values().chain(&reserved)));
+            if let Some(why) = why {
+                checked.conflicts.note(address, Disputed::Embedding, why);
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the grains that claims name as successors, each with its manifest entry.
+    fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, Carried>> {
+        let named = stated.iter().filter_map(|(_, state)| state.superseded_by);
+        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, Carried::default())).collect();
+        if !wanted.is_empty() {
+            self.each_manifest_entry(|address, carried| {
+                if let Some(slot) = wanted.get_mut(&address) {
+                    *slot = carried;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(wanted)
+    }
+
+    fn len(&self) -> u64 {
+        self.files.iter().map(|(_, container)| u64::from(container.len())).sum()
+    }
+}
+
+/// One pass over the grains.
+struct Pass<'p, 'h> {
+    session: &'p Session,
+    view: &'p View,
+    /// The rules of the store.
+    entering: Entering<'p>,
+    /// True if reading the store failed, rather than a file.
+    store_failed: bool,
+    how: &'p Importing<'h>,
+    /// The key id stated by an envelope whose signature is invalid.
+    claimed: Option<String>,
+    /// Bytes of successors that may still be held in memory.
+    room: usize,
+    done: u64,
+    total: u64,
+}
+
+impl Pass<'_, '_> {
+    fn file<S: ReadAt>(
+        &mut self,
+        container: &Container<'static, S>,
+        wanted: &mut BTreeMap<ContentAddress, Carried>,
+        checked: &mut Checked,
+    ) -> Result<Found> {
+        let mut found = Found::default();
+        let mut digest = Sha256::new();
+        for (number, entry) in (0..).zip(container.entries()?) {
+            let entry = entry?;
+            digest_entry(&mut digest, &entry);
+            let place = |error: Error| error.within(Path::new(&format!("grain {number}")));
+            let signer =
+                self.entry(&entry, number, &mut found, (checked, wanted)).map_err(place)?;
+            if let Some((address, stated)) = wanted.remove_entry(&entry.address())
+                && !found.left_out.contains(&number)
+            {
+                let bytes = entry.bytes().len();
+                self.room = self.room.checked_sub(bytes).ok_or_else(too_many_bytes)?;
+                let prepared = prepared(entry, signer).map_err(place)?;
+                checked.successors.insert(address, Successor { prepared, stated });
+            }
+            self.tick()?;
+        }
+        found.digest = digest.finalize().into();
+        Ok(found)
+    }
+
+    /// Checks one grain. Returns its signer.
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        number: u32,
+        found: &mut Found,
+        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
+    ) -> Result<Option<String>> {
+        self.session.viewer().check_writes(entry.grain())?;
+        let signer = self.signer(entry)?;
+        if signer.is_some() {
+            found.valid.push(number);
+        }
+        let mut why = match check_ownership(entry.grain(), signer.as_deref(), None) {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if is_disclosed_view(entry.grain()) => {
+                Some("a disclosed view is not stored as a grain of its own".to_owned())
+            }
+            Ok(()) if self.rests_on_withdrawn(entry)? => {
+                Some("the consent it rests on was withdrawn".to_owned())
+            }
+            Ok(()) => {
+                let (address, grain) = (entry.address(), entry.grain());
+                let supersedes = wanted.contains_key(&address);
+                let refusal = self.entering.refusal(&address, grain, supersedes);
+                let refusal = refusal.inspect_err(|_| self.store_failed = true)?;
+                refusal.map(|refusal| format!("left out: refused by {}", refusal.text()))
+            }
+        };
+        if let Err(error) = check_not_erased(self.view, &entry.address(), entry.grain()) {
+            if !error.is_erased() {
+                return Err(error);
+            }
+            why = Some(error.to_string());
+        }
+        if let Some(why) = why {
+            found.left_out.push(number);
+            checked.conflicts.note(entry.address(), Disputed::Grain, why);
+        } else if let Some(user) = entry.grain().text("user_id").filter(|user| !user.is_empty())
+            && !checked.people.contains(user)
+        {
+            checked.people.insert(user.to_owned());
+        }
+        Ok(signer)
+    }
+
+    /// Returns `true` if the store has a withdrawal of the consent the grain rests on. A withdrawal in the
+    /// files themselves hides the grain, but does not exclude it.
+    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+        if entry.grain().get("processing_basis").is_none() {
+            return Ok(false);
+        }
+        with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
+    }
+
+    fn signer(&mut self, entry: &Entry) -> Result<Option<String>> {
+        let Some(bytes) = entry.envelope() else { return Ok(None) };
+        let envelope = Envelope::parse(bytes.to_vec())?;
+        match envelope.verify(self.session.store().inner().resolver()) {
+            Verdict::Valid(did) => Ok(Some(did.to_string())),
+            Verdict::Unverifiable(_) => Ok(None),
+            Verdict::Invalid(reason) => {
+                self.claimed = envelope.kid();
+                let message = format!("the signature is invalid: {reason}");
+                Err(Error::new(ErrorKind::Signature, message))
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        self.done += 1;
+        if self.done.is_multiple_of(CHECK_EVERY) || self.done == self.total {
+            self.how.cancel.check().map_err(Halt::Stopped)?;
+            if let Some(progress) = self.how.progress {
+                progress(self.done, self.total);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a grain and its envelope to a hash.
+pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
+    digest.update(entry.address().as_bytes());
+    if let Some(envelope) = entry.envelope() {
+        digest.update(envelope);
+    }
+}
+
+/// Prepares a grain of a file for the writer thread.
+pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared> {
+    let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
+    let blob = Blob::from_bytes(entry.blob().to_vec());
+    let prepared = Prepared::new(blob, entry.into_parts().0, true)?;
+    let proofs = Proofs { signer, ..Proofs::default() };
+    Ok(Prepared { wrapping, proofs, ..prepared })
+}
+
+/// Returns the bytes around the blob of a signed grain.
+pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
+    let Some((prefix, suffix)) = entry.around_blob() else { return Ok(None) };
+    Ok(Some(Wrapping { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
+}
+
+/// Prepares a grain that is stored already and named as a successor.
+fn stored(session: &Session, view: &View, address: &ContentAddress) -> Result<Option<Prepared>> {
+    let Some(row) = view.row(address)? else { return Ok(None) };
+    let envelope = view.envelope(row.sequence, &row.blob)?;
+    let verdict = envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
+    let signer = verdict.and_then(|verdict| verdict.did().map(ToString::to_string));
+    let grain = stored_grain(&row.blob)?;
+    let prepared = Prepared::new(Blob::from_bytes(row.blob), grain, true)?;
+    Ok(Some(Prepared { proofs: Proofs { signer, ..Proofs::default() }, ..prepared }))
+}
+
+fn claim(
+    (address, stated): &Stated,
+    successors: &BTreeMap<ContentAddress, Successor>,
+    resolver: &dyn DidResolver,
+) -> Result<Claim> {
+    let successor = stated.superseded_by.and_then(|by| successors.get(&by));
+    let cosigners = match successor {
+        Some(new) => cosigners(address, &new.prepared.grain, resolver)?,
+        None => Vec::new(),
+    };
+    Ok(Claim { address: *address, stated: *stated, cosigners })
+}
+
+fn too_many_bytes() -> Error {
+    let message =
+        format!("grains of more than {MAX_BATCH_BYTES} bytes are to supersede stored ones");
+    Error::new(ErrorKind::Limit, message).with_hint("import into a store of its own")
+}

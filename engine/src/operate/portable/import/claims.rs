@@ -1,0 +1,68 @@
+//! Claims: states in manifests that differ from those of grains stored here. Decides nothing.
+
+use grainstore_format::container::{Carried, ReadAt};
+use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
+
+use super::check::Files;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::state::reach::Reach;
+use crate::state::view::View;
+use crate::write::plan::{is_earlier_end, prevails};
+
+/// Most claims about stored grains, and better signatures of such, in one import.
+pub const MAX_IMPORT_CLAIMS: usize = 100_000;
+
+/// A claim as a manifest states it.
+pub(super) type Stated = (ContentAddress, GrainState);
+
+/// Returns all claims about grains that are visible, compared with this view.
+///
+/// # Errors
+/// `ERR_LIMIT`, `ERR_CORRUPT` for a broken manifest, `ERR_IO`.
+pub(super) fn stated<S: ReadAt>(
+    view: &View,
+    files: &Files<S>,
+    reach: &Reach<'_>,
+) -> Result<Vec<Stated>> {
+    let mut found = Vec::new();
+    files.each_manifest_entry(|address, Carried { state, .. }| {
+        let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };
+        if !differs(&state, &view.state_at(sequence)?) {
+            return Ok(());
+        }
+        let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
+        if seen {
+            check_room(found.len())?;
+            found.push((address, state));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Refuses a further claim at the limit.
+///
+/// # Errors
+/// `ERR_LIMIT` at [`MAX_IMPORT_CLAIMS`].
+pub(super) fn check_room(claims: usize) -> Result<()> {
+    if claims < MAX_IMPORT_CLAIMS {
+        return Ok(());
+    }
+    let message =
+        format!("the files contradict the store about more than {MAX_IMPORT_CLAIMS} grains");
+    Err(Error::new(ErrorKind::Limit, message)
+        .with_hint("import one file at a time, or into a store of its own"))
+}
+
+/// Returns `true` if a file states something that differs here. An absent statement is no claim.
+fn differs(stated: &GrainState, own: &GrainState) -> bool {
+    let status = stated.verification_status;
+    let another = |by| own.superseded_by != Some(by);
+    stated.superseded_by.is_some_and(another)
+        || (stated.contradicted && !own.contradicted)
+        || (stated.is_current() && stated.system_valid_to.is_some_and(|at| is_earlier_end(at, own)))
+        || (status != VerificationStatus::Unverified && status != own.verification_status)
+        || (stated.held && !own.held)
+        || (stated.needs_review && !own.needs_review)
+        || prevails(status, own.verification_status)
+}

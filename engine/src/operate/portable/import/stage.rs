@@ -1,0 +1,470 @@
+//! The second pass over the files of an import, on the writer thread: writes grains, states, roots and audit
+//! entries in one transaction, a chunk at a time.
+//!
+//! The order is chosen so that no order in a file lets a claim bypass a policy: first the grains, except
+//! those claimed to supersede stored ones; then the states of new grains; their roots; the claims, each
+//! judged with all of that in sight; grains that would replace another without a claim; withdrawals of
+//! consent.
+//!
+//! Sequences of the log have no gap, so grains to be left out are found first, and the pass is restarted
+//! without them.
+
+use std::collections::BTreeMap;
+
+use grainstore_cal::Cancel;
+use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
+use grainstore_index::Sequence;
+use sha2::{Digest, Sha256};
+
+use super::arrivals::without_end;
+use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, wrapping};
+use super::staging::{Outcome, Staging};
+use super::{Imported, claims, in_file, of_file};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::read::query::Halt;
+use crate::rules::policy::Rule;
+use crate::state::audit::{AuditRecord, ImportNote, Operation};
+use crate::state::erasure::check_not_erased;
+use crate::state::reach::Reach;
+use crate::write::plan::{
+    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, is_lift_refused,
+    not_cleared, not_lifted, own_terms, parents, unreviewed,
+};
+use crate::write::writer::Ground;
+
+/// Claims, or grains to protect, in one plan.
+const CHUNK: usize = 256;
+/// Most files whose checksums an audit entry names.
+const MAX_NAMED: usize = 16;
+
+/// Grains to leave out of an import, each with the grain it would replace without asking its policy.
+pub(super) type LeftOut = BTreeMap<ContentAddress, ContentAddress>;
+
+/// Writes the grains of the files, except those left out, into a transaction. `None` if the store has changed
+/// since the first pass in a way that matters, or if more grains are to be left out.
+///
+/// # Errors
+/// Those of [`Session::import`](crate::Session::import).
+pub(super) fn stage<S: ReadAt>(
+    ground: &Ground<'_>,
+    files: &Files<S>,
+    checked: &Checked,
+    author: &Author,
+    cancel: &Cancel,
+    left_out: &mut LeftOut,
+) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
+    let reach = Reach::new(&author.viewer, ground.view, ground.now);
+    let stated = claims::stated(ground.view, files, &reach)?;
+    if stated != checked.stated {
+        return Ok(None);
+    }
+    // One sync for all users. If a grain is refused later, its user may have a slot without rows.
+    ground.view.vault().enroll_people(checked.people.iter().map(String::as_str))?;
+    let mut stage = Stage {
+        ground,
+        checked,
+        author,
+        cancel,
+        staging: Staging::open(ground.view, ground.regime, ground.txn)?,
+        protecting: Vec::new(),
+        withdrawals: Vec::new(),
+        grants: Vec::new(),
+        left_out,
+        deriving: Vec::new(),
+        suspects: Vec::new(),
+        audit: Vec::new(),
+        conflicts: checked.conflicts.clone(),
+        counts: Imported::default(),
+    };
+    for ((name, container), found) in files.files.iter().zip(&checked.files) {
+        stage.file(container, found).map_err(|error| in_file(name, error))?;
+    }
+    stage.states(files)?;
+    stage.protect()?;
+    stage.claim()?;
+    stage.break_circles()?;
+    let disguised = stage.unmask()?;
+    if !disguised.is_empty() {
+        drop(stage);
+        left_out.extend(disguised);
+        return Ok(None);
+    }
+    stage.withdraw()?;
+    for (name, container) in &files.files {
+        container.recheck().map_err(|error| of_file(name, error))?;
+    }
+    stage.finish(files).map(Some)
+}
+
+/// An import in progress.
+struct Stage<'s> {
+    ground: &'s Ground<'s>,
+    checked: &'s Checked,
+    author: &'s Author,
+    cancel: &'s Cancel,
+    staging: Staging<'s>,
+    /// New grains that restrict their replacement, or derive from others.
+    protecting: Vec<Sequence>,
+    /// New withdrawals of consent.
+    withdrawals: Vec<Sequence>,
+    /// New grants of consent.
+    grants: Vec<ContentAddress>,
+    /// Grains to leave out, since they would replace others without asking their policies.
+    left_out: &'s LeftOut,
+    /// New grains that derive from others.
+    deriving: Vec<Sequence>,
+    /// Grains whose supersession may close a cycle: it is only stated by a file, without a new grain that
+    /// derives from them.
+    suspects: Vec<Sequence>,
+    /// Audit entries after that of the import itself.
+    audit: Vec<AuditRecord>,
+    conflicts: Conflicts,
+    counts: Imported,
+}
+
+impl Stage<'_> {
+    /// Writes the grains of a file.
+    fn file<S: ReadAt>(&mut self, container: &Container<'static, S>, found: &Found) -> Result<()> {
+        let mut digest = Sha256::new();
+        let (mut valid, mut left_out) =
+            (found.valid.iter().peekable(), found.left_out.iter().peekable());
+        let of_input = |error| Error::from(error).of_input();
+        for (number, entry) in (0..).zip(container.entries().map_err(of_input)?) {
+            let entry = entry.map_err(of_input)?;
+            digest_entry(&mut digest, &entry);
+            let is_valid = valid.next_if_eq(&&number).is_some();
+            if left_out.next_if_eq(&&number).is_some() {
+                self.counts.refused += 1;
+            } else {
+                self.grain(entry, is_valid)?;
+            }
+            if u64::from(number).is_multiple_of(CHECK_EVERY) {
+                self.cancel.check().map_err(Halt::Stopped)?;
+            }
+        }
+        let same = <[u8; 32]>::from(digest.finalize()) == found.digest;
+        same.then_some(()).ok_or_else(changed)
+    }
+
+    fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
+        let address = entry.address();
+        // The user may have been erased since the first pass.
+        if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
+            self.counts.refused += u64::from(error.is_erased());
+            return if error.is_erased() { Ok(()) } else { Err(error) };
+        }
+        if let Some(sequence) = self.ground.view.sequence_of(&address)? {
+            self.counts.duplicate += 1;
+            return self.improve(entry, sequence, is_valid);
+        }
+        if let Some(sequence) = self.staging.sequence_of(&address)? {
+            self.counts.duplicate += 1;
+            return match wrapping(&entry, is_valid)?.filter(|wrapping| wrapping.valid) {
+                Some(better) => self.staging.improve(sequence, &better),
+                None => Ok(()),
+            };
+        }
+        if let Some(old) = self.left_out.get(&address) {
+            return self.leave_out(address, *old);
+        }
+        let withdraws = entry.grain().flag("is_withdrawal") == Some(true);
+        if entry.grain().grain_type() == GrainType::Consent && !withdraws {
+            self.grants.push(address);
+        }
+        if self.checked.successors.contains_key(&address) {
+            return Ok(());
+        }
+        if withdraws && let Err(error) = self.plan()?.check_fits(entry.grain(), self.author) {
+            self.counts.refused += 1;
+            self.conflicts.note(address, Disputed::Withdrawal, error.to_string());
+            return Ok(());
+        }
+        let parents: Vec<_> = parents(entry.grain()).into_iter().collect();
+        let wrapping = wrapping(&entry, is_valid)?;
+        let sequence = self.staging.append(&address, entry.blob(), wrapping.as_ref(), &parents)?;
+        let (protects, declares_hold) = own_terms(entry.blob())?;
+        if protects || !parents.is_empty() {
+            self.protecting.push(sequence);
+        }
+        if !parents.is_empty() {
+            self.deriving.push(sequence);
+        }
+        if withdraws {
+            self.withdrawals.push(sequence);
+        }
+        if declares_hold {
+            let state = GrainState { held: true, ..GrainState::default() };
+            self.staging.put_state(sequence, state, self.entry())?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
+    /// stored one is not.
+    fn improve(&mut self, entry: Entry, sequence: Sequence, is_valid: bool) -> Result<()> {
+        let kept = || -> Result<bool> {
+            Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
+        };
+        if !is_valid || kept()? {
+            return Ok(());
+        }
+        claims::check_room(self.audit.len())?;
+        let signer = signer(entry.envelope())?;
+        let better = prepared(entry, signer)?;
+        let mut plan = self.plan()?;
+        plan.improve(&better, self.author)?;
+        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+        self.write(outcome)
+    }
+
+    /// Sets the states of new grains that the manifests state.
+    fn states<S: ReadAt>(&mut self, files: &Files<S>) -> Result<()> {
+        let entry = self.entry();
+        files.each_manifest_entry(|address, carried| {
+            let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
+            let before = self.staging.state_at(sequence)?;
+            let lifts = is_lift_refused(&carried, before.held, self.author);
+            let mut carried = carried;
+            carried.hold_lifted &= !lifts;
+            if self.checked.arrivals.contains_key(&address) {
+                carried.state = without_end(&carried.state);
+            }
+            let refused = self.unreviewed(sequence, &carried)?;
+            let state = arriving(&carried, before.held, refused.is_none(), self.ground.now);
+            // If several files state a state for one grain, the first counts.
+            let is_first = before == GrainState { held: before.held, ..GrainState::default() };
+            if lifts && is_first {
+                claims::check_room(self.audit.len())?;
+                let refusal = not_lifted(address, self.author, &mut self.conflicts);
+                self.tell(refusal);
+            }
+            if let Some(rule) = refused.filter(|_| is_first) {
+                claims::check_room(self.audit.len())?;
+                let refusal = not_cleared(address, rule, self.author, &mut self.conflicts);
+                self.tell(refusal);
+            }
+            if is_first && state != before {
+                self.staging.put_state(sequence, state, entry)?;
+                if let Some(by) = state.superseded_by
+                    && !self.staging.derives(&by, &address)?
+                {
+                    self.suspects.push(sequence);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the rule by which a file cannot confirm the review of a new grain, `None` if it can.
+    fn unreviewed(&self, sequence: Sequence, carried: &Carried) -> Result<Option<Rule>> {
+        if carried.state.verification_status != VerificationStatus::Verified {
+            return Ok(None);
+        }
+        let blob = self.staging.blob_at(sequence)?;
+        let signer = match self.staging.wrapping_at(sequence)? {
+            Some(kept) => Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid(),
+            None => None,
+        };
+        unreviewed(carried, &blob, signer.as_deref(), self.author)
+    }
+
+    /// Breaks the cycles that stated supersessions close.
+    fn break_circles(&mut self) -> Result<()> {
+        let Checked { claims, successors, .. } = self.checked;
+        let claimed = claims.iter().filter(|claim| claim.stated.superseded_by.is_some());
+        let mut suspects = std::mem::take(&mut self.suspects);
+        for address in claimed.map(|claim| &claim.address).chain(successors.keys()) {
+            suspects.extend(self.plan()?.locate(address)?);
+        }
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        let mut plan = plan(self.ground, &self.staging)?;
+        plan.break_circles(&suspects, self.author, &mut self.conflicts)?;
+        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+        self.write(outcome)
+    }
+
+    /// Records that a grain is left out, since it would replace this one without asking its policy.
+    fn leave_out(&mut self, address: ContentAddress, old: ContentAddress) -> Result<()> {
+        claims::check_room(self.audit.len())?;
+        self.counts.refused += 1;
+        let why = "left out: it would replace a grain that is protected here, without asking its \
+                   policy";
+        self.conflicts.note(address, Disputed::Grain, why.to_owned());
+        self.tell(Plan::refused_disguise(&old, &address, self.author));
+        Ok(())
+    }
+
+    /// Adds an audit entry for a refusal, unless an equal one was audited within the last minute.
+    fn tell(&mut self, refusal: AuditRecord) {
+        self.audit.extend(self.ground.refusals.borrow_mut().fold(vec![refusal], self.ground.now));
+    }
+
+    /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
+    /// because what they would replace is protected; the others are marked for review.
+    fn unmask(&mut self) -> Result<LeftOut> {
+        let mut deriving = std::mem::take(&mut self.deriving);
+        for by in self.checked.successors.keys() {
+            deriving.extend(self.staging.sequence_of(by)?);
+        }
+        let mut left_out = LeftOut::new();
+        let mut open = Vec::new();
+        for chunk in deriving.chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            for sequence in chunk {
+                let Some(found) = plan.disguised(*sequence)? else { continue };
+                match found.protected {
+                    Some(old) => drop(left_out.insert(found.address, old)),
+                    None => {
+                        plan.review(*sequence, true)?;
+                        open.push(found);
+                    }
+                }
+                claims::check_room(left_out.len().max(open.len()))?;
+            }
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        // A grain that would replace one that is left out is left out, too.
+        let mut grown = !left_out.is_empty();
+        while std::mem::take(&mut grown) {
+            open.retain(|one| {
+                let gone = one.replaced.iter().find_map(|old| left_out.get(old).copied());
+                grown |= gone.is_some();
+                gone.is_none_or(|old| left_out.insert(one.address, old).is_some())
+            });
+        }
+        Ok(left_out)
+    }
+
+    /// Records the roots of the new grains, and of the grains they protect.
+    fn protect(&mut self) -> Result<()> {
+        for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
+            let mut plan = self.plan()?;
+            chunk.iter().try_for_each(|sequence| plan.protect(*sequence))?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Decides the claims about stored grains.
+    fn claim(&mut self) -> Result<()> {
+        let Checked { claims, successors, .. } = self.checked;
+        let groups = by_successor(claims);
+        for chunk in groups.chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            for (by, claims) in chunk {
+                let (author, conflicts) = (self.author, &mut self.conflicts);
+                let new = successors.get(by).filter(|_| !self.left_out.contains_key(by));
+                let here = plan.is_here(by)?;
+                let left_out = plan.claim_supersessions(*by, new, claims, author, conflicts)?;
+                if new.is_some() && !here {
+                    self.counts.refused += u64::from(left_out);
+                }
+            }
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        for chunk in claims.chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            for claim in chunk {
+                plan.claim_marks(claim, self.author, &mut self.conflicts)?;
+            }
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the grants that new withdrawals name, and the new grants that were withdrawn before.
+    fn withdraw(&mut self) -> Result<()> {
+        for chunk in std::mem::take(&mut self.grants).chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            chunk.iter().try_for_each(|grant| plan.honour_withdrawals(grant, self.author))?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK) {
+            let before = self.staging.before();
+            let mut plan = plan(self.ground, &self.staging)?;
+            for sequence in chunk {
+                let wrapping = self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid);
+                let signer = match wrapping {
+                    None => None,
+                    Some(kept) => {
+                        let blob = self.staging.blob_at(*sequence)?;
+                        Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid()
+                    }
+                };
+                let conflicts = &mut self.conflicts;
+                plan.carry_out(*sequence, signer.as_deref(), before, self.author, conflicts)?;
+            }
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            self.write(outcome)?;
+        }
+        Ok(())
+    }
+
+    fn finish<S: ReadAt>(self, files: &Files<S>) -> Result<(Imported, Vec<AuditRecord>)> {
+        let mut digest = Sha256::new();
+        let mut added = 0;
+        for row in self.staging.new_blobs()? {
+            let address = ContentAddress::of(&row?.1);
+            digest.update(self.ground.view.vault().address(&address).as_bytes());
+            added += 1;
+        }
+        let Imported { duplicate, refused, .. } = self.counts;
+        let first = self.staging.before().get().saturating_add(1);
+        let note = ImportNote::new(first, added, digest.finalize().into(), duplicate, refused);
+        self.staging.finish()?;
+        let named = files.files.iter().take(MAX_NAMED);
+        let named = named.map(|(_, file)| ContentAddress::from_bytes(file.checksum()));
+        let mut audit = vec![self.author.record(Operation::Import(note), named.collect())];
+        audit.extend(self.audit);
+        let Conflicts { listed, count } = self.conflicts;
+        let imported =
+            Imported { added, duplicate, refused, conflicts: listed, conflict_count: count };
+        Ok((imported, audit))
+    }
+
+    fn plan(&self) -> Result<Plan<'_>> {
+        plan(self.ground, &self.staging)
+    }
+
+    fn write(&mut self, (outcome, audit): (Outcome, Vec<AuditRecord>)) -> Result<()> {
+        self.audit.extend(audit);
+        let entry = self.entry();
+        self.staging.write(outcome, entry)
+    }
+
+    /// Sequence of the audit entry of the import itself.
+    fn entry(&self) -> u64 {
+        self.ground.first_entry
+    }
+
+    /// Sequence of the next audit entry.
+    fn next_entry(&self) -> u64 {
+        self.entry().saturating_add(1).saturating_add(self.audit.len() as u64)
+    }
+}
+
+/// Returns a plan that sees the uncommitted rows of the import.
+fn plan<'p>(ground: &'p Ground<'_>, staging: &'p Staging<'_>) -> Result<Plan<'p>> {
+    let plan = Plan::over(ground.view, staging, ground.now)?;
+    Ok(plan.accepting_signatures(ground.locked_accepts_signature))
+}
+
+fn signer(envelope: Option<&[u8]>) -> Result<Option<String>> {
+    let Some(envelope) = envelope else { return Ok(None) };
+    Ok(Envelope::parse(envelope.to_vec())?.kid())
+}
+
+fn changed() -> Error {
+    let integrity = grainstore_format::ErrorKind::Integrity;
+    Error::new(ErrorKind::Format(integrity), "the file changed while it was imported")
+        .with_hint("import it once nobody writes to it")
+        .of_input()
+}

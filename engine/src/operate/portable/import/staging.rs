@@ -1,0 +1,278 @@
+//! The tables that an import writes in its transaction, and the reads of uncommitted rows that a plan needs.
+//!
+//! Two of them are deleted before the commit: sequences of the new grains by address, and derivations.
+//! Decides nothing.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use grainstore_format::{ContentAddress, GrainState};
+use grainstore_index::Sequence;
+use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::disk::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
+use crate::rules::preset::Regime;
+use crate::state::audit::{AuditRecord, Refusals};
+use crate::state::view::View;
+use crate::write::plan::{Beneath, Plan};
+
+/// Address -> sequence, for new grains.
+const PLACES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
+/// Address of a parent, sequence of a new grain derived from it.
+const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
+    TableDefinition::new("import.children");
+
+/// The open tables.
+pub(super) struct Staging<'t> {
+    view: &'t View,
+    regime: &'t Regime,
+    txn: &'t WriteTransaction,
+    log: Table<'t, u64, &'static [u8]>,
+    states: Table<'t, u64, &'static [u8; STATE_LEN]>,
+    roots: Table<'t, u64, &'static [u8]>,
+    /// Opened with its first row.
+    signatures: Option<Table<'t, u64, &'static [u8]>>,
+    places: Table<'t, [u8; 32], u64>,
+    children: Table<'t, ([u8; 32], u64), ()>,
+    /// Last sequence of the log before the import.
+    before: Sequence,
+    last: Sequence,
+}
+
+/// The decisions of a plan, detached from it so that they can be written while no plan borrows the tables.
+pub(super) struct Outcome {
+    grains: Vec<(Sequence, Vec<u8>, ContentAddress, Vec<ContentAddress>)>,
+    wrappings: Vec<(Sequence, std::sync::Arc<Wrapping>)>,
+    states: HashMap<Sequence, GrainState>,
+    roots: HashMap<Sequence, Vec<Sequence>>,
+    /// Indexes of the audit entries by which grains stopped being current.
+    ends: HashMap<Sequence, u64>,
+}
+
+impl Outcome {
+    /// Returns the decisions of a plan whose first audit entry has the sequence `first`, and its entries,
+    /// with equal refusals merged.
+    pub(super) fn of(
+        mut plan: Plan<'_>,
+        first: u64,
+        refusals: &RefCell<Refusals>,
+    ) -> Result<(Self, Vec<AuditRecord>)> {
+        let audit = std::mem::take(&mut plan.audit);
+        let (audit, places) = refusals.borrow_mut().fold_placed(audit, plan.now());
+        let entry_of = |at: usize| {
+            let at = places.get(at).copied().unwrap_or(audit.len());
+            first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX))
+        };
+        let ends = plan.ended.iter().map(|(sequence, at)| (*sequence, entry_of(*at))).collect();
+        let staged = std::mem::take(&mut plan.grains);
+        let mut wrappings: Vec<_> =
+            std::mem::take(&mut plan.wrappings).into_rows().into_iter().collect();
+        let mut grains = Vec::with_capacity(staged.len());
+        for new in staged {
+            let address = new.prepared.blob.address();
+            let parents = new.parents();
+            wrappings.extend(new.prepared.wrapping.map(|wrapping| (new.sequence, wrapping)));
+            grains.push((new.sequence, new.prepared.blob.into_bytes(), address, parents));
+        }
+        let states = std::mem::take(&mut plan.states).into_rows();
+        let roots = std::mem::take(&mut plan.roots).into_rows();
+        Ok((Self { grains, wrappings, states, roots, ends }, audit))
+    }
+}
+
+impl<'t> Staging<'t> {
+    pub(super) fn open(
+        view: &'t View,
+        regime: &'t Regime,
+        txn: &'t WriteTransaction,
+    ) -> Result<Self> {
+        let before = view.last_sequence()?;
+        Ok(Self {
+            view,
+            regime,
+            txn,
+            log: txn.open_table(keys::LOG)?,
+            states: txn.open_table(keys::STATE)?,
+            roots: txn.open_table(keys::ROOTS)?,
+            signatures: None,
+            places: txn.open_table(PLACES)?,
+            children: txn.open_table(CHILDREN)?,
+            before,
+            last: before,
+        })
+    }
+
+    /// The last sequence of the log before the import.
+    pub(super) fn before(&self) -> Sequence {
+        self.before
+    }
+
+    /// Appends a grain to the log.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` if the log is full; `ERR_IO`.
+    pub(super) fn append(
+        &mut self,
+        address: &ContentAddress,
+        blob: &[u8],
+        wrapping: Option<&Wrapping>,
+        parents: &[ContentAddress],
+    ) -> Result<Sequence> {
+        let sequence = Sequence::new(self.last.get().saturating_add(1));
+        if sequence > Sequence::MAX {
+            let message = format!("a store holds {} grains at most", Sequence::MAX.get());
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let vault = self.view.vault();
+        vault.enroll([blob])?;
+        let keeper = with_fields(blob, |grain| vault.keeper_of(grain, self.regime))?;
+        let row = vault.seal(RowKey::log(sequence), blob, &keeper)?;
+        self.log.insert(sequence.get(), row.as_slice())?;
+        self.places.insert(address.as_bytes(), sequence.get())?;
+        for parent in parents {
+            self.children.insert((*parent.as_bytes(), sequence.get()), ())?;
+        }
+        if let Some(wrapping) = wrapping {
+            self.put_wrapping(sequence, wrapping)?;
+        }
+        self.last = sequence;
+        Ok(sequence)
+    }
+
+    /// Returns `true` if `child` is new and derives from `parent`.
+    pub(super) fn derives(&self, child: &ContentAddress, parent: &ContentAddress) -> Result<bool> {
+        let Some(place) = self.places.get(child.as_bytes())? else { return Ok(false) };
+        Ok(self.children.get((*parent.as_bytes(), place.value()))?.is_some())
+    }
+
+    /// Writes a state; a grain that stops being current does so by this audit entry.
+    pub(super) fn put_state(
+        &mut self,
+        sequence: Sequence,
+        state: GrainState,
+        entry: u64,
+    ) -> Result<()> {
+        let record = self.record_at(sequence)?.with_state(state, entry);
+        let record = self.view.vault().encode_state(sequence, &record);
+        self.states.insert(sequence.get(), &record)?;
+        Ok(())
+    }
+
+    /// Writes the decisions of a plan over these tables. A grain that ends by no audit entry of the plan ends
+    /// by `otherwise`.
+    pub(super) fn write(&mut self, outcome: Outcome, otherwise: u64) -> Result<()> {
+        for (sequence, blob, address, parents) in outcome.grains {
+            if self.append(&address, &blob, None, &parents)? != sequence {
+                return Err(Error::integrity("an import lost count of its grains"));
+            }
+        }
+        for (sequence, wrapping) in outcome.wrappings {
+            self.put_wrapping(sequence, &wrapping)?;
+        }
+        for (sequence, state) in outcome.states {
+            let entry = outcome.ends.get(&sequence).copied().unwrap_or(otherwise);
+            self.put_state(sequence, state, entry)?;
+        }
+        for (sequence, roots) in outcome.roots {
+            self.roots.insert(sequence.get(), keys::encode_roots(sequence, &roots).as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the temporary tables.
+    pub(super) fn finish(self) -> Result<()> {
+        let Self { txn, places, children, .. } = self;
+        drop((places, children));
+        txn.delete_table(PLACES)?;
+        txn.delete_table(CHILDREN)?;
+        Ok(())
+    }
+
+    /// Iterates over the blobs of the new grains.
+    pub(super) fn new_blobs(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+        let rows = self.log.range(self.before.get().saturating_add(1)..)?;
+        Ok(rows.map(|row| {
+            let (sequence, envelope) = row?;
+            let sequence = Sequence::new(sequence.value());
+            let blob = self.view.vault().open(RowKey::log(sequence), envelope.value())?;
+            Ok((sequence, blob.into_owned()))
+        }))
+    }
+
+    /// Returns the bytes around the blob of a new signed grain.
+    pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
+        let Some(signatures) = &self.signatures else { return Ok(None) };
+        let row = signatures.get(sequence.get())?;
+        row.map(|row| Wrapping::open(sequence, row.value(), self.view.vault())).transpose()
+    }
+
+    /// Replaces the envelope of a new grain by one with a valid signature.
+    pub(super) fn improve(&mut self, sequence: Sequence, better: &Wrapping) -> Result<()> {
+        match self.wrapping_at(sequence)? {
+            Some(kept) if !kept.valid => self.put_wrapping(sequence, better),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_wrapping(&mut self, sequence: Sequence, wrapping: &Wrapping) -> Result<()> {
+        let signatures = match &mut self.signatures {
+            Some(signatures) => signatures,
+            none => none.insert(self.txn.open_table(keys::SIGNATURES)?),
+        };
+        let vault = self.view.vault();
+        let keeper = match self.log.get(sequence.get())? {
+            Some(row) => vault.keeper_beside(row.value())?,
+            None => vault.keeper(),
+        };
+        let row = wrapping.seal(sequence, vault, &keeper)?;
+        signatures.insert(sequence.get(), row.as_slice())?;
+        Ok(())
+    }
+
+    fn record_at(&self, sequence: Sequence) -> Result<StateRecord> {
+        match self.states.get(sequence.get())? {
+            Some(record) => self.view.vault().decode_state(sequence, record.value()),
+            None => Ok(StateRecord::default()),
+        }
+    }
+}
+
+impl Beneath for Staging<'_> {
+    fn last(&self) -> Sequence {
+        self.last
+    }
+
+    fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        Ok(self.places.get(address.as_bytes())?.map(|place| Sequence::new(place.value())))
+    }
+
+    fn blob_at(&self, sequence: Sequence) -> Result<Vec<u8>> {
+        if sequence <= self.before {
+            return self.view.with_blob(sequence, |blob| Ok(blob.to_vec()));
+        }
+        let row = self.log.get(sequence.get())?;
+        let missing = || Error::integrity(format!("the log has no entry {}", sequence.get()));
+        let row = row.ok_or_else(missing)?;
+        Ok(self.view.vault().open(RowKey::log(sequence), row.value())?.into_owned())
+    }
+
+    fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
+        Ok(self.record_at(sequence)?.state)
+    }
+
+    fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
+        let row = self.roots.get(sequence.get())?;
+        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
+    }
+
+    fn children_of(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Sequence>> {
+        let parent = *address.as_bytes();
+        let rows = self.children.range((parent, 0)..=(parent, u64::MAX))?;
+        let places = rows.take(limit).map(|row| Ok(Sequence::new(row?.0.value().1)));
+        places.collect()
+    }
+}

@@ -1,0 +1,261 @@
+//! The figures of a store, and reads of its audit log.
+
+use crate::handle::session::MAX_ENTRIES;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+
+use crate::base::error::Result;
+use crate::disk::directory;
+use crate::disk::keys;
+use crate::handle::session::Session;
+use crate::handle::store::Store;
+use crate::handle::upgrade::format_of;
+use crate::search::embed::EmbeddingStatus;
+use crate::search::texts::ObserverDomain;
+use crate::search::vectors::VectorSpace;
+use crate::state::audit::AuditEntry;
+use crate::state::view::View;
+
+/// Bytes of reasons after which an answer takes no further audit entry.
+pub const MAX_REASONS_BYTES: usize = 8 << 20;
+
+/// Figures of an open store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The format version of the directory.
+    pub format: u32,
+    /// True if it has a keyring, without whose master key nothing in it can be read.
+    pub encrypted: bool,
+    /// True if it was opened read-only: no file is written and no read is audited.
+    pub read_only: bool,
+    /// True if new grains are stored compressed.
+    pub compressed: bool,
+    /// The preset it was created with.
+    pub preset: &'static str,
+    /// Grains in the log, superseded ones included.
+    pub grains: u64,
+    /// Log entries whose grains were erased.
+    pub erased_grains: u64,
+    /// Users who were erased.
+    pub erased_users: u64,
+    /// Erasures whose data may still be on disk.
+    pub unscrubbed: usize,
+    /// Grains whose state was changed since they were stored: superseded, held, under review and so on.
+    pub states: u64,
+    /// Entries of the audit log, genesis included.
+    pub audit_entries: u64,
+    /// Grains not yet folded into the derived indexes.
+    pub tail_grains: usize,
+    /// Approximate memory of the tail, in bytes.
+    pub tail_bytes: usize,
+    /// Last sequence that is folded into the derived indexes; 0 for none.
+    pub folded_to: u64,
+    /// Last sequence of the log; 0 for an empty store.
+    pub last_sequence: u64,
+    /// Size of the truth on disk, in bytes.
+    pub disk_bytes: u64,
+    /// Size of the derived indexes on disk, in bytes.
+    pub index_bytes: u64,
+    /// Documents in the full text as it is now.
+    pub text_documents: u64,
+    /// Segments of the full text.
+    pub text_segments: usize,
+    /// Memory of its segments, in bytes: the size of their files.
+    pub text_bytes: u64,
+    /// Documents in segments that were replaced or removed since and still take space.
+    pub text_gone: u64,
+    /// Documents that are in memory only.
+    pub text_tail: u64,
+    /// Grains of the log not yet in the full text.
+    pub text_behind: u64,
+    /// Observer domains, as they are set.
+    pub observer_domains: BTreeMap<String, ObserverDomain>,
+    /// Figures of the vectors of each space.
+    pub vectors: Vec<VectorSpace>,
+    /// Progress of the store's embedder.
+    pub embedding: Option<EmbeddingStatus>,
+    /// Progress of the former embedder, while the store is moved to another model.
+    pub former_embedding: Option<EmbeddingStatus>,
+    /// The model of the serving space: that of text searches, and of vector searches that name no model.
+    pub serving_model: Option<String>,
+    /// Models whose vectors are being removed; after a crash, interrupted removals.
+    pub leaving_models: Vec<String>,
+    /// Grains of the tail that are being folded now.
+    pub folding_grains: usize,
+    /// Grains whose access counts are not yet stored.
+    pub waiting_counts: usize,
+    /// Most memory of the page caches of both files, in bytes.
+    pub cache_bytes: usize,
+    /// Rows of each table of the truth and of the derived indexes, as far as they are folded.
+    pub rows: BTreeMap<&'static str, u64>,
+}
+
+impl Store {
+    /// Returns `true` if the store has a keyring, without whose master key nothing in it can be read.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        directory::keyring(self.path()).exists()
+    }
+
+    /// Returns the current figures of the store.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn stats(&self) -> Result<Stats> {
+        let view = self.inner().view()?;
+        let last_sequence = view.last_sequence()?.get();
+        let tail_grains = view.tail().grains();
+        let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
+        let bytes_of = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+        let mut rows = view.rows()?;
+        let index = view.index().stats()?;
+        rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
+        let folding = view.tail().frozen().map_or(0, |frozen| frozen.grains());
+        let text = self.inner().library().status(&view)?;
+        let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
+        let leaving = view.leaving()?;
+        let erasures = view.erasures()?;
+        Ok(Stats {
+            format: format_of(view.transaction())?,
+            encrypted: self.is_encrypted(),
+            read_only: self.is_read_only(),
+            compressed: view.vault().compresses(),
+            preset: self.rules().preset,
+            grains: view.log_len()?.saturating_sub(erasures.stubs),
+            erased_grains: erasures.stubs,
+            erased_users: view.tombstones()?,
+            unscrubbed: erasures.pending.len(),
+            states: view.state_len()?,
+            audit_entries: view.audit_len()?,
+            tail_grains,
+            tail_bytes: view.tail().approx_bytes(),
+            folded_to: last_sequence.saturating_sub(behind),
+            last_sequence,
+            disk_bytes: bytes_of(&self.truth_path()),
+            index_bytes: bytes_of(&directory::index(self.path())),
+            text_documents: text.texts.documents,
+            text_segments: text.texts.segments,
+            text_bytes: text.texts.bytes,
+            text_gone: text.texts.gone,
+            text_tail: text.texts.tail,
+            text_behind: text.behind,
+            observer_domains: self.inner().library().wording().domains.told(),
+            vectors: self.inner().vectors().stats(&view)?,
+            embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
+            former_embedding: former.filter(|former| former.serves),
+            serving_model: view.serving()?.map(|space| space.model().to_owned()),
+            leaving_models: leaving.values().map(|space| space.model().to_owned()).collect(),
+            folding_grains: folding,
+            waiting_counts: self.inner().waiting_counts(),
+            cache_bytes: self.cache_bytes(),
+            rows,
+        })
+    }
+}
+
+impl Session {
+    /// Returns entries of the audit log after a sequence, oldest first. A session with a namespace or a user
+    /// gets the entries about grains it can see, without the addresses of others, and a reason only if it can
+    /// see all of them.
+    ///
+    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
+    /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.entries(after, limit, |_| true)
+    }
+
+    /// Returns entries like [`Session::audit`], but only those of one actor. Entries name actors by
+    /// pseudonyms, which the store can compute from the actor but not reverse.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_by(
+        &self,
+        actor: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>> {
+        let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
+        self.entries(after, limit, |entry| entry.actor == pseudonym)
+    }
+
+    fn entries(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+        wanted: impl Fn(&AuditEntry) -> bool,
+    ) -> Result<Vec<AuditEntry>> {
+        self.write_notes()?;
+        let view = self.view()?;
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let mut entries = Vec::new();
+        let mut reasons = 0_usize;
+        for row in view.audit()?.range(from..keys::AUDIT_HEAD)? {
+            if entries.len() >= limit.min(MAX_ENTRIES) || reasons >= MAX_REASONS_BYTES {
+                break;
+            }
+            let (sequence, bytes) = row?;
+            let entry = view.entry(bytes.value())?;
+            if wanted(&entry) {
+                let at = sequence.value();
+                let reason = match view.is_reason_erased(at)? {
+                    true => None,
+                    false => view.reason(at)?,
+                };
+                let seen = self.as_seen(&view, AuditEntry { reason, ..entry })?;
+                let reason = seen.as_ref().and_then(|entry| entry.reason.as_ref());
+                reasons = reasons.saturating_add(reason.map_or(0, String::len));
+                entries.extend(seen);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Reduces an entry to what this session may know of it, `None` if that is empty.
+    fn as_seen(&self, view: &View, mut entry: AuditEntry) -> Result<Option<AuditEntry>> {
+        if self.viewer().is_everyone() {
+            return Ok(Some(entry));
+        }
+        let mut seen = Vec::new();
+        let mut hidden = false;
+        for address in std::mem::take(&mut entry.subjects) {
+            let stored = view.place_told(&address)?.is_some();
+            if self.lookup(view, &address)?.is_some() {
+                seen.push(address);
+            } else {
+                // A refused grain was never stored, so its absence reveals no other namespace.
+                hidden |= stored;
+            }
+        }
+        if let Some(by) = entry.refused_by
+            && self.lookup(view, &by)?.is_none()
+        {
+            entry.refused_by = None;
+        }
+        entry.reason = entry.reason.filter(|_| !hidden);
+        let told = u64::try_from(seen.len()).unwrap_or(u64::MAX);
+        entry.call = entry.call.filter(|call| {
+            // A count above the number of shown grains would reveal the others.
+            !hidden && call.result_count.is_none_or(|count| count <= told)
+        });
+        entry.subjects = seen;
+        Ok((!entry.subjects.is_empty()).then_some(entry))
+    }
+
+    /// Returns the end of the audit log: its number of entries, and the SHA-256 of the last one in hex.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_head(&self) -> Result<(u64, String)> {
+        let head = self.view()?.audit_head()?;
+        Ok((head.count, HEXLOWER.encode(&head.hash)))
+    }
+}

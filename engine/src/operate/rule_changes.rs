@@ -1,0 +1,111 @@
+//! Changes of a store's rules: stricter rules are always accepted, loosened ones only if explicitly allowed;
+//! both are recorded in the audit log.
+
+use std::sync::Arc;
+
+use redb::ReadableDatabase;
+use serde::Serialize;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys;
+use crate::handle::meta::{kept_rules, seal_rules};
+use crate::handle::session::Session;
+use crate::handle::store::Store;
+use crate::rules::preset::{Change, Kept, RuleSet};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::powers::Power;
+use crate::write::plan::Author;
+use crate::write::writer::Writer;
+
+/// The outcome of a rule change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RulesChanged {
+    /// True if the rules differ now.
+    pub changed: bool,
+    /// Ids of the added rules.
+    pub added: Vec<String>,
+    /// Settings and rules that were loosened.
+    pub loosened: Vec<String>,
+}
+
+impl Store {
+    /// Returns the rules and settings in force: those of the preset, with later changes.
+    #[must_use]
+    pub fn rules(&self) -> Arc<RuleSet> {
+        self.inner().regime().rules()
+    }
+}
+
+impl Session {
+    /// Changes the rules of the store by a file, TOML or JSON (docs/presets.md): it adds rules, those of a
+    /// further preset, and stricter settings. A file that would loosen anything is refused unless
+    /// `allow_weaker` is true. In both cases an audit entry records the reason and what would be loosened.
+    ///
+    /// The rules apply from then on to writes, reads, exports and erasures; stored grains stay.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` if the session's actor is not the operator; `ERR_SCHEMA` for an invalid rule file;
+    /// `ERR_POLICY` if it would loosen something; `ERR_EMPTY`, `ERR_TOO_LARGE` for the reason; `ERR_LIMIT`,
+    /// `ERR_IO`.
+    pub fn change_rules(
+        &self,
+        file: &str,
+        allow_weaker: bool,
+        reason: &str,
+    ) -> Result<RulesChanged> {
+        if reason.trim().is_empty() {
+            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+            return Err(Error::new(empty, "the reason is empty")
+                .with_hint("say why: the reason goes into the audit log"));
+        }
+        let author = self.author_because(Some(reason))?;
+        self.check_power(Power::ChangeRules)?;
+        let file = file.to_owned();
+        self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, &author))
+    }
+}
+
+impl Writer {
+    fn change_rules(
+        &mut self,
+        file: &str,
+        allow_weaker: bool,
+        author: &Author,
+    ) -> Result<RulesChanged> {
+        let Some(change) = self.kept_rules()?.extended(file)? else {
+            return Ok(RulesChanged::default());
+        };
+        let refused = !change.loosened.is_empty() && !allow_weaker;
+        let names = change.loosened_names();
+        let record = AuditRecord {
+            refused,
+            rules: names,
+            ..author.record(Operation::PresetChanged, Vec::new())
+        };
+        let Change { kept, rules, loosened, added } = change;
+        let row = if refused { None } else { Some(seal_rules(&kept)?) };
+        self.note(record, |txn| {
+            if let Some(row) = &row {
+                txn.open_table(keys::META)?.insert(keys::META_PRESET, row.as_slice())?;
+            }
+            Ok(())
+        })?;
+        if refused {
+            let message =
+                format!("this would loosen the rules of the store: {}", loosened.join("; "));
+            return Err(Error::new(ErrorKind::Policy, message).with_hint(
+                "leave that out, or say that it is meant (allow_weaker, --allow-weaker)",
+            ));
+        }
+        self.regime.change(rules);
+        let added = added.into_iter().map(str::to_owned).collect();
+        Ok(RulesChanged { changed: true, added, loosened })
+    }
+
+    /// Reads the stored rules.
+    fn kept_rules(&self) -> Result<Kept> {
+        let txn = self.db.begin_read()?;
+        kept_rules(&txn.open_table(keys::META)?)
+    }
+}

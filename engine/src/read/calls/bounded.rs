@@ -1,0 +1,139 @@
+//! The memory behind a token limited to some grain types: grains of all others do not exist in it.
+
+use grainstore_cal::{
+    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate, Query,
+    Recalled, Scope, TemplateKept, TypeSet, Visit,
+};
+use grainstore_format::{ContentAddress, Grain, GrainType};
+
+use crate::base::error::{Error, ErrorKind};
+use crate::read::memory::Reading;
+
+/// A session's memory, limited to these types.
+pub(super) struct Bounded<'b> {
+    pub(super) reading: Reading<'b>,
+    pub(super) types: Vec<GrainType>,
+}
+
+impl Bounded<'_> {
+    fn shows(&self, hit: &Hit) -> bool {
+        self.types.contains(&hit.grain.grain_type())
+    }
+
+    /// The query limited to the allowed types; `None` if it can match no grain.
+    fn narrowed(&self, query: &Query) -> Option<Query> {
+        let own = query.types();
+        let types = own.iter().filter(|of| self.types.contains(of));
+        let types = types.fold(TypeSet::NONE, |types, of| types.or(TypeSet::of(of)));
+        (types != TypeSet::NONE).then(|| query.clone().of_types(types))
+    }
+}
+
+impl Memory for Bounded<'_> {
+    fn scope(&self) -> &Scope {
+        self.reading.scope()
+    }
+
+    fn recall(
+        &self,
+        query: &Query,
+        cancel: &Cancel,
+        visit: &mut Visit<'_>,
+    ) -> Result<Recalled, MemoryError> {
+        match self.narrowed(query) {
+            Some(query) => self.reading.recall(&query, cancel, visit),
+            None => Ok(Recalled { scanned: 0, total: Some(0) }),
+        }
+    }
+
+    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
+        self.reading.matched_fields(query, grain)
+    }
+
+    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+        match self.reading.locate(prefix)? {
+            Located::One(address) if !self.exists(&address)? => Ok(Located::Nothing),
+            located => Ok(located),
+        }
+    }
+
+    fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError> {
+        Ok(self.get(address)?.is_some())
+    }
+
+    fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
+        Ok(self.reading.get(address)?.filter(|hit| self.shows(hit)))
+    }
+
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
+        self.reading.templates()
+    }
+
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+        self.reading.keep_template(template)
+    }
+
+    fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
+        let versions = self.reading.history(address, limit)?;
+        Ok(versions.into_iter().filter(|hit| self.shows(hit)).collect())
+    }
+
+    fn thread(
+        &self,
+        message: &ContentAddress,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<ContentAddress>, MemoryError> {
+        match self.types.contains(&GrainType::Event) {
+            true => self.reading.thread(message, limit, cancel),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn asks_outside(&self, query: &Query) -> bool {
+        self.reading.asks_outside(query)
+    }
+
+    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
+        match self.narrowed(query) {
+            Some(query) => self.reading.explain(&query, cancel),
+            None => Ok(Explained {
+                index: "none".to_owned(),
+                scans_at_most: Some(0),
+                ..Explained::default()
+            }),
+        }
+    }
+
+    fn describe(&self) -> Result<Host, MemoryError> {
+        self.reading.describe()
+    }
+
+    fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
+        self.check_writes(&grain)?;
+        self.reading.add(grain, reason)
+    }
+
+    fn supersede(
+        &self,
+        old: &ContentAddress,
+        grain: Grain,
+        reason: &str,
+    ) -> Result<ContentAddress, MemoryError> {
+        self.check_writes(&grain)?;
+        self.reading.supersede(old, grain, reason)
+    }
+}
+
+impl Bounded<'_> {
+    /// # Errors
+    /// `ERR_TOKEN` for a grain of another type.
+    fn check_writes(&self, grain: &Grain) -> Result<(), MemoryError> {
+        let grain_type = grain.grain_type();
+        if self.types.contains(&grain_type) {
+            return Ok(());
+        }
+        let message = format!("the token does not cover writing a {grain_type}");
+        Err(Error::new(ErrorKind::Token, message).into())
+    }
+}

@@ -1,0 +1,23 @@
+//! CAL calls: the layer between a session and the language (CAL 18 to 21).
+//!
+//! In the order a call goes through them:
+//! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may run.
+//! - `token`, `prepared_statements`: capability tokens, and the statements prepared for them. `prepare`: the
+//!   two phases.
+//! - `type_filter`: the memory a token limited to grain types can read. `run`: one call.
+//! - `stream`: a call whose events are delivered while it runs.
+//! - `call_context`, `stream_record`: its record in the audit log. `checks`: whether all of that holds in
+//!   this store.
+
+mod bounded;
+mod firewall;
+mod noted;
+mod prepare;
+mod run;
+mod stream;
+mod switch;
+
+pub(crate) use firewall::Guard;
+pub use prepare::{Prepared, Preparing};
+pub(crate) use prepare::{check_covers, refused};
+pub use stream::{EventStream, Streaming};

@@ -1,0 +1,107 @@
+//! The audit record of a streamed call's events (CAL 21): how many were delivered, and how the stream ended.
+//! Must never hold their content.
+
+use crate::state::audit::StreamNote;
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use grainstore_cal::{Began, Event, EventKind, Listener};
+
+/// Reasons why a stream ended early.
+const BY_HOST: &str = "host";
+const BY_LISTENER: &str = "listener";
+
+/// A listener that counts the events it passes on.
+pub(super) struct Noting<'l> {
+    listener: &'l mut dyn Listener,
+    /// `None` before the stream starts.
+    note: Option<StreamNote>,
+}
+
+impl<'l> Noting<'l> {
+    /// Wraps a listener.
+    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+        Self { listener, note: None }
+    }
+
+    /// The outcome of the stream; `None` if it never started.
+    pub(super) fn note(self) -> Option<StreamNote> {
+        self.note
+    }
+}
+
+impl Listener for Noting<'_> {
+    fn begins(&mut self, began: &Began<'_>) {
+        self.note = Some(StreamNote { options: began.options.to_owned(), ..StreamNote::default() });
+        self.listener.begins(began);
+    }
+
+    fn gives(&mut self, grains: u64) {
+        self.note.get_or_insert_default().given = Some(grains);
+        self.listener.gives(grains);
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        let note = self.note.get_or_insert_default();
+        let mut ends = false;
+        match &event.kind {
+            EventKind::Error { source: Some(_), .. } => {
+                note.sources_failed = note.sources_failed.saturating_add(1);
+            }
+            EventKind::Cancelled { .. } => note.cancelled = Some(BY_HOST),
+            EventKind::AssemblyCompleted { .. } | EventKind::Error { .. } => ends = true,
+            _ => {}
+        }
+        let taken = self.listener.event(event);
+        note.events = note.events.saturating_add(1);
+        if taken.is_break() && !ends {
+            note.cancelled.get_or_insert(BY_LISTENER);
+        }
+        taken
+    }
+}
+
+/// A listener that holds back a panic, so that it is not taken for damage of the storage code that calls it.
+pub(super) struct Caught<'l> {
+    listener: &'l mut dyn Listener,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'l> Caught<'l> {
+    /// Wraps a listener.
+    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+        Self { listener, panic: None }
+    }
+
+    /// Resumes the panic of the listener, if there was one.
+    pub(super) fn resume(self) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Runs the listener; `None` once it has panicked.
+    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn Listener) -> T) -> Option<T> {
+        if self.panic.is_some() {
+            return None;
+        }
+        let listener = &mut *self.listener;
+        let told = catch_unwind(AssertUnwindSafe(|| tell(listener)));
+        told.map_err(|panic| self.panic = Some(panic)).ok()
+    }
+}
+
+impl Listener for Caught<'_> {
+    fn begins(&mut self, began: &Began<'_>) {
+        self.run(|listener| listener.begins(began));
+    }
+
+    fn gives(&mut self, grains: u64) {
+        self.run(|listener| listener.gives(grains));
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        self.run(|listener| listener.event(event)).unwrap_or(ControlFlow::Break(()))
+    }
+}

@@ -1,0 +1,237 @@
+//! The two phases of a CAL call: prepare a statement and inspect what it would do, then execute it with the
+//! token that came with it (CAL 18.2).
+
+use grainstore_cal::{
+    self as cal, Change, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
+};
+use grainstore_format::{ContentAddress, EpochMs, GrainType};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::handle::capability_token::{CapabilityToken, Terms, new_id};
+use crate::handle::prepared_statements::Statement;
+use crate::handle::session::Session;
+
+/// Options of [`Session::prepare`].
+#[derive(Debug, Clone, Default)]
+pub struct Preparing {
+    /// The highest tier it may use.
+    pub tier: Tier,
+    /// Values of parameters, fixed for the token.
+    pub params: Vec<(String, serde_json::Value)>,
+    /// Output format of its grains, in place of the one it names.
+    pub as_format: Option<Format>,
+    /// The time against which time phrases are resolved; by default that of execution.
+    pub now: Option<EpochMs>,
+    /// Limits of the token.
+    pub terms: Terms,
+}
+
+/// A prepared statement.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Prepared {
+    /// The token to execute it with.
+    pub token: CapabilityToken,
+    /// The plan: what it would do.
+    pub plan: PlanReport,
+    /// The tier it needs.
+    pub tier: u8,
+    /// Names of what it would change; empty for reads.
+    pub side_effects: Vec<&'static str>,
+    /// The grain it would replace: fixed now, whatever its address prefix would find later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<ContentAddress>,
+    /// Fields a write would change, with their old and new values; for a REVERT those that come back. Empty
+    /// for reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Its complexity, in points of the table in docs/cal.md.
+    pub complexity: u64,
+    /// `sha256:` and the hash of the normalised query, parameters unbound.
+    pub query_hash: String,
+    /// Warnings for the caller.
+    pub warnings: Vec<Warning>,
+}
+
+impl Session {
+    /// Parses, checks and plans a query without running it. The result says what it would do;
+    /// [`Session::execute`] does it with the token, in this session or a wider one.
+    ///
+    /// # Errors
+    /// As [`Session::ask_with`], for errors found before it runs; `ERR_TOKEN` if the limits do not cover the
+    /// statement; `ERR_SCHEMA` for limits no token has; `ERR_LIMIT` if too many tokens wait.
+    pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
+        self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
+    }
+
+    /// Prepares a statement without an entry in the audit log.
+    pub(crate) fn prepared(
+        &self,
+        query: &[u8],
+        preparing: &Preparing,
+    ) -> Result<Prepared, cal::Error> {
+        preparing.terms.check().map_err(refused)?;
+        let text = text_of(query)?;
+        let params = bound(&preparing.params)?;
+        let options = cal::Options {
+            tier: preparing.tier,
+            params: params.clone(),
+            as_format: preparing.as_format,
+            ..cal::Options::at(preparing.now.unwrap_or_else(|| self.now()))
+        };
+        let prepared = self.weighed(text, &options)?;
+        let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
+        let statement = Statement {
+            text: text.to_owned(),
+            params,
+            format: preparing.as_format,
+            now: preparing.now,
+            target: prepared.target,
+            session: self.options().clone(),
+        };
+        let hash = hash_of(&statement, preparing);
+        let kept = self.store().inner().kept();
+        let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
+        let side_effects = prepared.plan.side_effects.clone();
+        Ok(Prepared {
+            token,
+            tier: prepared.tier,
+            side_effects,
+            target: prepared.target,
+            changes: prepared.changes,
+            complexity: prepared.admission.complexity,
+            query_hash: prepared.query_hash,
+            warnings: prepared.warnings,
+            plan: prepared.plan,
+        })
+    }
+
+    /// Executes a prepared statement. A use of the token is consumed by the attempt, however that ends.
+    ///
+    /// # Errors
+    /// `ERR_TOKEN` for a token that was altered, has ended, was used, or is another session's or another
+    /// store's; `ERR_DISABLED`; else as [`Session::ask_with`].
+    pub fn execute(&self, token: &CapabilityToken) -> Result<Response, cal::Error> {
+        self.execute_for(token, None)
+    }
+
+    /// Executes a prepared statement, with its events handed to a listener if there is one.
+    pub(crate) fn execute_for(
+        &self,
+        token: &CapabilityToken,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let kept = self.store().inner().kept();
+        let statement = kept
+            .take(token, self.options(), self.now())
+            .map_err(|error| self.token_refused(token, error))?;
+        let session = self.part(statement.session.clone());
+        let options = cal::Options {
+            tier: if token.tier > 0 { Tier::Evolve } else { Tier::Read },
+            params: statement.params.clone(),
+            as_format: statement.format,
+            pinned: statement.target,
+            ..cal::Options::at(statement.now.unwrap_or_else(|| session.now()))
+        };
+        session.call(statement.text.as_bytes(), &options, Some(token), listener)
+    }
+
+    /// The token of a prepared statement, without its signature.
+    fn token_for(&self, prepared: &cal::Preparation, terms: &Terms) -> Result<CapabilityToken> {
+        let admission = &prepared.admission;
+        let own = self.options();
+        let mut types: Vec<GrainType> = terms.allowed_grain_types.clone();
+        if types.is_empty() {
+            types.extend(admission.writes);
+        }
+        let issued_at = self.now().get();
+        let writes = if prepared.tier > 0 { terms.max_uses } else { 0 };
+        let token = CapabilityToken {
+            token_id: new_id()?,
+            namespace: own.namespace.clone(),
+            user_id: own.user_id.clone(),
+            agent_id: own.agent_id.clone(),
+            tier: prepared.tier,
+            allowed_ops: terms.allowed_ops.clone().unwrap_or_else(|| every(prepared.tier)),
+            allowed_grain_types: types.iter().map(|of| of.name().to_owned()).collect(),
+            issued_at,
+            expires_at: issued_at.saturating_add(i64::from(terms.life_ms)),
+            max_uses: terms.max_uses,
+            write_quota_remaining: terms.write_quota.map_or(writes, |quota| quota.min(writes)),
+            signature: String::new(),
+        };
+        check_covers(&token, admission)?;
+        Ok(token)
+    }
+}
+
+/// Checks that a token covers a statement.
+///
+/// # Errors
+/// `ERR_TOKEN`.
+pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) -> Result<()> {
+    let uncovered = |what: String| {
+        let message = format!("the token does not cover {what}");
+        Err(Error::new(ErrorKind::Token, message)
+            .with_hint("prepare the statement with terms that cover it"))
+    };
+    if admission.tier > token.tier {
+        return uncovered("writing".to_owned());
+    }
+    if !token.allows(&admission.operations) {
+        return uncovered(format!("all of {:?}", admission.operations));
+    }
+    let unread = admission.reads.iter().find(|of| !token.names(**of));
+    if let (Some(grain_type), false) = (unread, token.allowed_grain_types.is_empty()) {
+        return uncovered(format!("reading a {grain_type}"));
+    }
+    match admission.writes.filter(|of| !token.names(*of)) {
+        Some(grain_type) => uncovered(format!("writing a {grain_type}")),
+        None => Ok(()),
+    }
+}
+
+/// All operations of a tier.
+fn every(tier: u8) -> Vec<Operation> {
+    let evolving = Operation::EVOLVING.into_iter().filter(|_| tier > 0);
+    Operation::READING.into_iter().chain(evolving).collect()
+}
+
+pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
+    std::str::from_utf8(query).or_else(|_| {
+        // The parser's error names the first invalid byte.
+        cal::parse_bytes(query)?;
+        Ok("")
+    })
+}
+
+fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
+    let mut params = Params::new();
+    for (name, value) in pairs {
+        params.bind(name, value)?;
+    }
+    Ok(params)
+}
+
+/// Hash of everything that decides what a statement does; the signature of its token covers it.
+fn hash_of(statement: &Statement, preparing: &Preparing) -> [u8; 32] {
+    let Statement { text, format, now, target, session, .. } = statement;
+    let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(bytes);
+    };
+    part(text.as_bytes());
+    for (name, value) in &preparing.params {
+        part(name.as_bytes());
+        part(value.to_string().as_bytes());
+    }
+    part(format!("{format:?} {now:?} {target:?} {session:?}").as_bytes());
+    hash.finalize().into()
+}
+
+pub(crate) fn refused(error: Error) -> cal::Error {
+    cal::MemoryError::from(error).into()
+}

@@ -1,0 +1,307 @@
+//! One CAL call: the switch, the gate, the statement, and its audit record.
+
+use crate::state::audit::{Errand, StreamNote, hash_in, id_in, millis_since, results_of};
+use std::sync::Arc;
+use std::time::Instant;
+
+use grainstore_cal::{self as cal, Listener, Memory, Meta, Options, Preparation, Response, Tier};
+
+use super::bounded::Bounded;
+use super::firewall::Guard;
+use super::noted::{Caught, Noting};
+use super::prepare::refused;
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::handle::cal_switch::CalSwitch;
+use crate::handle::capability_token::CapabilityToken;
+use crate::handle::session::Session;
+use crate::write::reads::ReadNote;
+
+/// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
+/// which only a stricter rule lowers.
+const USUAL_LIMIT: u32 = 50;
+
+impl Session {
+    /// The audit record of a call in this session.
+    fn errand_of(&self, query: &[u8], token: Option<&CapabilityToken>, tier: Tier) -> Errand {
+        let token = token.map(|token| (token.token_id.as_str(), token.tier));
+        Errand::of(self.options(), query, token, tier)
+    }
+
+    /// The entry in the read log of a call that is over.
+    fn read_note(&self, errand: &Errand, results: Option<u64>, code: Option<String>) -> ReadNote {
+        ReadNote::of(errand, Arc::clone(self.shared_options()), self.now(), results, code)
+    }
+
+    /// Runs a query, with or without a token, and hands its events to a listener if there is one.
+    ///
+    /// # Errors
+    /// As [`Session::ask_with`] or [`Session::ask_streaming`].
+    ///
+    /// # Panics
+    /// If the listener panics, once the call is over and audited.
+    pub(crate) fn call(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let Some(listener) = listener else { return self.call_noted(query, options, token, None) };
+        let mut caught = Caught::of(listener);
+        let answered = self.call_noted(query, options, token, Some(&mut caught));
+        caught.resume();
+        answered
+    }
+
+    /// Runs a query, and records it in the read log or the audit log.
+    fn call_noted(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let reads =
+            || options.tier == Tier::Read || !self.errand_of(query, None, options.tier).writes();
+        if self.records_reads() && reads() {
+            return self.call_recorded(query, options, token, listener);
+        }
+        self.call_audited(query, options, token, listener)
+    }
+
+    /// Runs a query that may only read, and records it in the read log; in the audit log if it tried to
+    /// write.
+    fn call_recorded(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let started = Instant::now();
+        let mut noting = listener.map(Noting::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let answered = self.answer(query, options, token, listens);
+        let streamed = noting.and_then(Noting::note);
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(error) => {
+                let errand = self.errand_of(query, token, options.tier).since(started);
+                return Err(self.unread(errand, streamed, error));
+            }
+        };
+        let Meta { statement_type, query_hash, budget, .. } = &answer.meta;
+        // The hash is made by this process, so it always parses.
+        let query_hash = hash_in(query_hash).unwrap_or_default();
+        self.record_read(ReadNote {
+            query_hash,
+            statement: Some(*statement_type),
+            reader: Arc::clone(self.shared_options()),
+            token_id: token.map(|token| id_in(&token.token_id)),
+            time: self.now(),
+            duration_ms: millis_since(started),
+            results: Some(results_of(&answer.answer, budget.grains_returned)),
+            code: None,
+            stream: streamed.map(|note| note.entry()),
+        })
+        .map_err(refused)?;
+        self.count_access(&answer).map_err(refused)?;
+        Ok(answer)
+    }
+
+    /// Records a failed call in the read log, or in the audit log if the statement writes; returns the error.
+    fn unread(
+        &self,
+        errand: Errand,
+        streamed: Option<StreamNote>,
+        error: cal::Error,
+    ) -> cal::Error {
+        if let Some(note) = streamed {
+            errand.was_streamed(note);
+        }
+        if errand.writes() {
+            let errand = Arc::new(errand);
+            return self.on(&errand).told_refusal(&errand, error);
+        }
+        let code = Some(error.code().to_owned());
+        match self.record_read(self.read_note(&errand, errand.gave(), code)) {
+            Ok(()) => error,
+            Err(failed) => refused(failed),
+        }
+    }
+
+    /// Runs a query, and records it in the audit log where that is due.
+    fn call_audited(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        // A read that no rule audits has no entry, and must not pay for one.
+        let audits_reads = self.store().inner().regime().audits_reads();
+        let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
+        let errand = may_be_told.then(|| Arc::new(self.errand_of(query, token, options.tier)));
+        let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
+            let answer = self
+                .answer(query, options, token, listener)
+                .map_err(|error| self.told_if_writing(query, options.tier, error))?;
+            self.count_access(&answer).map_err(refused)?;
+            return Ok(answer);
+        };
+        let session = self.on(&errand);
+        let mut noting = listener.map(Noting::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let answered = session.answer(query, options, token, listens);
+        if let Some(note) = noting.and_then(Noting::note) {
+            errand.was_streamed(note);
+        }
+        match answered {
+            Ok(answer) => {
+                let grains = answer.meta.budget.grains_returned;
+                session.note_answer(&answer.answer, grains).map_err(refused)?;
+                session.count_access(&answer).map_err(refused)?;
+                Ok(answer)
+            }
+            Err(error) => Err(session.told_refusal(&errand, error)),
+        }
+    }
+
+    /// Audits a failure if the statement writes; returns the error.
+    fn told_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
+        let errand = Arc::new(self.errand_of(query, None, tier));
+        match errand.is_always_told() {
+            true => self.on(&errand).told_refusal(&errand, error),
+            false => error,
+        }
+    }
+
+    /// Runs a step that executes no statement, such as `prepare`. It is audited if it is refused, and where
+    /// reads are audited, since its answer estimates what is stored.
+    pub(super) fn noted_step<T>(
+        &self,
+        query: &[u8],
+        tier: Tier,
+        step: impl FnOnce() -> Result<T, cal::Error>,
+    ) -> Result<T, cal::Error> {
+        if self.records_reads() {
+            let started = Instant::now();
+            let done = step();
+            let errand = self.errand_of(query, None, tier).since(started);
+            let done = match done {
+                Ok(done) => done,
+                Err(error) => return Err(self.unread(errand, None, error)),
+            };
+            self.record_read(self.read_note(&errand, None, None)).map_err(refused)?;
+            return Ok(done);
+        }
+        if !self.store().inner().regime().audits_reads() {
+            return step().map_err(|error| self.told_if_writing(query, tier, error));
+        }
+        let errand = Arc::new(self.errand_of(query, None, tier));
+        let session = self.on(&errand);
+        let done = step().map_err(|error| session.told_refusal(&errand, error))?;
+        session.note_step(&errand).map_err(refused)?;
+        Ok(done)
+    }
+
+    /// Audits the refusal of a token; returns the error.
+    pub(super) fn token_refused(&self, token: &CapabilityToken, error: Error) -> cal::Error {
+        let errand =
+            Arc::new(Errand::without_query(self.options(), Some((&token.token_id, token.tier))));
+        self.on(&errand).told_refusal(&errand, refused(error))
+    }
+
+    /// Audits a failed call unless it has an entry; returns the error.
+    fn told_refusal(&self, errand: &Arc<Errand>, error: cal::Error) -> cal::Error {
+        if errand.is_told() {
+            return error;
+        }
+        let noted = match errand.gave() {
+            Some(grains) => self.note_part(errand, grains, error.code()),
+            None => self.note_refused_call(errand, error.code()),
+        };
+        match noted {
+            Ok(()) => error,
+            Err(failed) => refused(failed),
+        }
+    }
+
+    /// Prepares a query without running it.
+    pub(crate) fn weighed(
+        &self,
+        query: &str,
+        options: &Options<'_>,
+    ) -> Result<Preparation, cal::Error> {
+        let guard = Guard { session: self, token: None, prepares: true, asked: options.tier };
+        let options = self.ruled(options, &guard)?;
+        let switched = guard.asked != options.tier;
+        let reading = self.reading().map_err(refused)?;
+        let prepared = guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?;
+        prepared.map_err(|error| told_of_switch(error, switched))
+    }
+
+    fn answer(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let guard = Guard { session: self, token, prepares: false, asked: options.tier };
+        let options = self.ruled(options, &guard)?;
+        let reading = self.reading().map_err(refused)?;
+        let writes = self.store().inner().writes();
+        let switched = guard.asked != options.tier;
+        let answer = guarded(|| {
+            let readable = token.and_then(CapabilityToken::readable);
+            let bounded;
+            let memory: &dyn Memory = match readable {
+                None => &reading,
+                Some(types) => {
+                    bounded = Bounded { reading, types };
+                    &bounded
+                }
+            };
+            Ok(match listener {
+                None => cal::execute_bytes(memory, query, &options, writes),
+                Some(listener) => cal::stream(memory, query, &options, writes, listener),
+            })
+        });
+        answer.map_err(refused)?.map_err(|error| told_of_switch(error, switched))
+    }
+
+    /// The options of a call after the switch and rules of the store are applied.
+    ///
+    /// # Errors
+    /// `ERR_DISABLED`.
+    fn ruled<'o>(
+        &self,
+        options: &Options<'o>,
+        guard: &'o Guard<'o>,
+    ) -> Result<Options<'o>, cal::Error> {
+        let inner = self.store().inner();
+        let tier = match inner.switch().at() {
+            CalSwitch::On => options.tier,
+            CalSwitch::Reads => Tier::Read,
+            CalSwitch::Off => {
+                let message = "CAL is switched off in this store";
+                return Err(refused(Error::new(ErrorKind::Disabled, message)));
+            }
+        };
+        let limit = inner.regime().rules().settings.query_limit.value;
+        let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
+        Ok(Options { tier, few, gate: Some(guard), ..options.clone() })
+    }
+}
+
+/// Adds the reason to a refused write if the switch of the store refuses it.
+fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
+    if !switched || error.kind() != cal::ErrorKind::TierDisabled {
+        return error;
+    }
+    error.because("CAL only reads in this store: its switch is at \"reads\"", SWITCH_HINT)
+}
+
+/// Hint for a switch at `reads`.
+const SWITCH_HINT: &str = "the operator lets it write again with `grain policy cal on`";

@@ -1,0 +1,55 @@
+//! The operator's switch that stops CAL, or its writes, while the store is open (CAL 20.3). It is stored in
+//! the store and every change is audited.
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys;
+use crate::handle::cal_switch::CalSwitch;
+use crate::handle::session::Session;
+use crate::handle::store::Store;
+use crate::state::audit::Operation;
+use crate::state::powers::Power;
+
+impl Store {
+    /// The extent to which CAL runs in this store.
+    #[must_use]
+    pub fn cal_switch(&self) -> CalSwitch {
+        self.inner().switch().at()
+    }
+}
+
+impl Session {
+    /// Sets how much of CAL runs in this store, now and after it is reopened. Statements already running run
+    /// to their end. Prepared ones are refused like any other, and their tokens used up. The change has an
+    /// audit entry with the reason. Returns `false`, without an entry, if the switch was set so already.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless this is an operator session over the whole store; `ERR_EMPTY`, `ERR_TOO_LARGE` for
+    /// the reason; `ERR_IO`.
+    pub fn switch_cal(&self, to: CalSwitch, reason: &str) -> Result<bool> {
+        if reason.trim().is_empty() {
+            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+            return Err(Error::new(empty, "the reason is empty")
+                .with_hint("say why: the reason goes into the audit log"));
+        }
+        let author = self.author_because(Some(reason))?;
+        self.check_power(Power::SwitchCal)?;
+        let switch = self.store().inner().switch().clone();
+        self.store().alone(move |writer| {
+            if switch.at() == to {
+                return Ok(false);
+            }
+            let mut record = author.record(Operation::CalSwitch, Vec::new());
+            record.rules = vec![to.name()];
+            writer.note(record, |txn| {
+                let mut meta = txn.open_table(keys::META)?;
+                match to.row() {
+                    Some(row) => meta.insert(keys::META_CAL, row.as_slice())?,
+                    None => meta.remove(keys::META_CAL)?,
+                };
+                Ok(())
+            })?;
+            switch.set(to);
+            Ok(true)
+        })
+    }
+}

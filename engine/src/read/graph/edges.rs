@@ -1,0 +1,160 @@
+//! Triples as edges of a graph: a grain with a subject, a relation and a text as object is an edge from its
+//! subject to its object.
+
+use grainstore_cal::Direction;
+use grainstore_format::{ContentAddress, GrainRef};
+use grainstore_index::{Object, Shape};
+use serde::Serialize;
+
+use super::sight::{Seen, Sight, spelled};
+use super::{Filling, Lens, Listed};
+use crate::base::error::{Result, guarded};
+use crate::handle::session::Session;
+
+/// Most edges of one answer.
+pub const MAX_EDGES: usize = 10_000;
+
+/// Options of a read of edges: the ones followed, and how many are returned.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    /// The direction followed.
+    pub direction: Direction,
+    /// Only edges of this relation.
+    pub relation: Option<String>,
+    /// Most edges, or paths, to return.
+    pub limit: usize,
+    /// Options of the read.
+    pub lens: Lens,
+}
+
+impl Default for Walk {
+    /// A hundred edges of any relation, in both directions.
+    fn default() -> Self {
+        Self { direction: Direction::Both, relation: None, limit: 100, lens: Lens::default() }
+    }
+}
+
+/// A grain as an edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edge {
+    /// The node it starts from.
+    pub subject: String,
+    /// Its relation.
+    pub relation: String,
+    /// The node it leads to.
+    pub object: String,
+    /// The grain.
+    pub address: ContentAddress,
+    /// True if it is a reasoning that waits for the review it requires (OMS 6.1).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_human_review: bool,
+}
+
+impl Edge {
+    /// A grain as an edge; `None` if it is not one.
+    pub(super) fn of(seen: &Seen<'_>) -> Option<Self> {
+        let Ends { subject, relation, object } = Ends::of(seen.grain)?;
+        Some(Self {
+            subject: subject.to_owned(),
+            relation: relation.to_owned(),
+            object: object.to_owned(),
+            address: seen.address(),
+            requires_human_review: seen.awaits_review(),
+        })
+    }
+
+    /// Bytes of its texts.
+    pub(super) fn size(&self) -> usize {
+        let Self { subject, relation, object, .. } = self;
+        subject.len().saturating_add(relation.len()).saturating_add(object.len())
+    }
+}
+
+impl Session {
+    /// The edges at a node, newest first. A loop is one edge.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and if more than
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
+    pub fn neighbours(&self, node: &str, walk: &Walk) -> Result<Listed<Edge>> {
+        let mut edges = Filling::of(walk.limit, MAX_EDGES)?;
+        let step = Step::of(walk)?;
+        let node = spelled(node)?;
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, &walk.lens);
+            for posting in sight.postings(&step.shapes(&node))? {
+                let edge = sight.at(posting?.sequence, |seen| {
+                    Ok(step.from(seen.grain, &node).and_then(|_| Edge::of(seen)))
+                })?;
+                let Some(edge) = edge else { continue };
+                let size = edge.size();
+                if let Some(full) = edges.push(edge, size) {
+                    return Ok(full);
+                }
+            }
+            Ok(edges.end())
+        })
+    }
+}
+
+/// Direction and relation of one step along edges.
+pub(super) struct Step {
+    pub(super) direction: Direction,
+    relation: Option<String>,
+}
+
+impl Step {
+    pub(super) fn of(walk: &Walk) -> Result<Self> {
+        let relation = walk.relation.as_deref().map(spelled).transpose()?;
+        Ok(Self { direction: walk.direction, relation })
+    }
+
+    /// This step taken from the other end.
+    pub(super) fn reversed(&self) -> Self {
+        Self { direction: self.direction.reversed(), relation: self.relation.clone() }
+    }
+
+    /// Index lookups that find the edges at a node.
+    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<Shape<'a>> {
+        let relation = self.relation.as_deref().map(Into::into);
+        let out = Shape::Triple { subject: Some(node.into()), relation, object: None };
+        let object = Some(Object::Text(node.into()));
+        let back = Shape::Triple { subject: None, relation, object };
+        match self.direction {
+            Direction::Out => vec![out],
+            Direction::In => vec![back],
+            Direction::Both => vec![out, back],
+        }
+    }
+
+    /// The node a grain leads to from this node; `None` if it is no edge of this step.
+    pub(super) fn from<'g>(&self, grain: &GrainRef<'g>, node: &str) -> Option<&'g str> {
+        let Ends { subject, relation, object } = Ends::of(grain)?;
+        if self.relation.as_ref().is_some_and(|only| only != relation) {
+            return None;
+        }
+        if self.direction.goes_out() && subject == node {
+            return Some(object);
+        }
+        (self.direction.goes_in() && object == node).then_some(subject)
+    }
+}
+
+/// The texts of an edge.
+struct Ends<'g> {
+    subject: &'g str,
+    relation: &'g str,
+    object: &'g str,
+}
+
+impl<'g> Ends<'g> {
+    fn of(grain: &GrainRef<'g>) -> Option<Self> {
+        Some(Self {
+            subject: grain.text("subject")?,
+            relation: grain.text("relation")?,
+            object: grain.text("object")?,
+        })
+    }
+}

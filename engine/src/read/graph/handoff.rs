@@ -1,0 +1,99 @@
+//! Handoffs of a conversation between agents (OMS 28.7), and whether control came back.
+
+use grainstore_format::{ContentAddress, GrainType};
+use grainstore_index::{Field, Shape};
+use serde::Serialize;
+
+use super::sight::{Seen, Sight, addresses_in, spelled};
+use super::{Filling, Lens, Listed};
+use crate::base::error::{Result, guarded};
+use crate::handle::session::Session;
+
+/// Most handoffs of one answer.
+pub const MAX_HANDOFFS: usize = 1_000;
+
+const DELEGATES_TO: &str = "mg:delegates_to";
+
+/// A conversation passed from one agent to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Handoff {
+    /// The goal that records it.
+    pub address: ContentAddress,
+    /// The agent that handed over.
+    pub from: String,
+    /// The agent that took over.
+    pub to: String,
+    /// The agent that control returns to.
+    pub return_to: Option<String>,
+    /// The grains the receiving agent needs, as named by the goal.
+    pub context_grains: Vec<ContentAddress>,
+    /// The newest satisfied goal derived from this one, with which control returned.
+    pub completed_by: Option<ContentAddress>,
+}
+
+impl Session {
+    /// The handoffs of a conversation by its `session_id`, newest first.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read,
+    /// `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn handoffs(&self, session_id: &str) -> Result<Listed<Handoff>> {
+        let id = spelled(session_id)?;
+        let lens = Lens::default();
+        let mut found = Filling::of(MAX_HANDOFFS, MAX_HANDOFFS)?;
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, &lens);
+            for posting in sight.postings(&[Shape::Value(Field::Session, id.as_str().into())])? {
+                let handoff = sight.at(posting?.sequence, |seen| {
+                    let is_here = seen.grain.text("session_id") == Some(&id);
+                    Ok(handoff(seen).filter(|_| is_here))
+                })?;
+                let Some((mut handoff, bytes)) = handoff else { continue };
+                handoff.completed_by = completion(&mut sight, &handoff.address)?;
+                if let Some(full) = found.push(handoff, bytes) {
+                    return Ok(full);
+                }
+            }
+            Ok(found.end())
+        })
+    }
+}
+
+/// A grain as a handoff, with its payload size; `None` if it is not one.
+fn handoff(seen: &Seen<'_>) -> Option<(Handoff, usize)> {
+    let grain = seen.grain;
+    if grain.grain_type() != GrainType::Goal || grain.text("relation") != Some(DELEGATES_TO) {
+        return None;
+    }
+    let handoff = Handoff {
+        address: seen.address(),
+        from: grain.text("subject")?.to_owned(),
+        to: grain.text("object")?.to_owned(),
+        return_to: grain.text("return_to").map(str::to_owned),
+        context_grains: addresses_in(grain, "context_grains").collect(),
+        completed_by: None,
+    };
+    Some((handoff, grain.payload_len()))
+}
+
+/// The newest current goal that reports a delegation as done.
+fn completion(
+    sight: &mut Sight<'_>,
+    delegation: &ContentAddress,
+) -> Result<Option<ContentAddress>> {
+    let digits = delegation.to_string();
+    for posting in sight.postings(&[Shape::Value(Field::Derived, digits.as_str().into())])? {
+        let done = sight.at(posting?.sequence, |seen| {
+            let grain = seen.grain;
+            let reports = grain.grain_type() == GrainType::Goal
+                && grain.text("goal_state") == Some("satisfied")
+                && addresses_in(grain, "derived_from").any(|parent| parent == *delegation);
+            Ok(reports.then(|| seen.address()))
+        })?;
+        if done.is_some() {
+            return Ok(done);
+        }
+    }
+    Ok(None)
+}

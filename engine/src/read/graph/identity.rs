@@ -1,0 +1,239 @@
+//! Beliefs of `agent:identity` about agents: their owners (OMS 12.5) and capabilities (OMS 28.5).
+//!
+//! Both are read from exactly that namespace, so a session that cannot see it gets no answer.
+
+use grainstore_format::{ContentAddress, GrainRef, GrainType, Value};
+use grainstore_index::{Field, Object, Scope, Sequence, Shape};
+use serde::Serialize;
+
+use super::sight::{Seen, Sight, addresses_in, spelled};
+use super::{Filling, Lens, Listed};
+use crate::base::error::{Result, guarded};
+use crate::handle::session::Session;
+use crate::rules::policy::Terms;
+
+/// Most capabilities of one answer.
+pub const MAX_CAPABILITIES: usize = 1_000;
+
+/// Most claims listed beside the canonical record.
+pub const MAX_CLAIMS: usize = 1_000;
+
+/// The namespace of identities (OMS 28.2).
+const IDENTITY: &str = "agent:identity";
+/// The relation of ownership, and its spelling in OMS 12.5.3, which means the same (ruling 24).
+const OWNED_BY: [&str; 2] = ["mg:owned_by", "owned_by"];
+const HAS_CAPABILITY: &str = "mg:has_capability";
+
+/// The owner of an agent according to this store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ownership {
+    /// The canonical record; `None` if no claim is one.
+    pub owner: Option<Owner>,
+    /// Other current claims, newest first: unprotected, written by the agent itself or without an author, or
+    /// protected but begun later. They decide nothing; at most [`MAX_CLAIMS`] are listed.
+    pub other_claims: Vec<ContentAddress>,
+}
+
+/// A record of ownership.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Owner {
+    /// The belief.
+    pub address: ContentAddress,
+    /// The name of the owner, if the object is text.
+    pub name: Option<String>,
+    /// The `owner` map: the legal entity (OMS 12.5.1).
+    pub entity: Option<Value>,
+    /// The DID that wrote the record.
+    pub author: String,
+}
+
+/// A declared capability of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Capability {
+    /// The belief.
+    pub address: ContentAddress,
+    /// The DID of the agent.
+    pub agent: String,
+    /// The object: a map of the keys of OMS 28.5, or a text.
+    pub capability: Value,
+}
+
+impl Session {
+    /// The owner of an agent (OMS 12.5.3): the current belief about it in `agent:identity` that is protected
+    /// by a policy and has an `author_did` other than the agent's own.
+    ///
+    /// Of several, the one whose protected supersession chain entered the store first: a later claim never
+    /// replaces a protected one, whatever time it states; only a supersession its policy allows does.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for an agent with too many claims to read, `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn owner(&self, agent: &str) -> Result<Ownership> {
+        let agent = spelled(agent)?;
+        let lens = Lens::default();
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, &lens);
+            let about = |relation| Shape::subject_relation(agent.as_str().into(), relation);
+            let shapes = OWNED_BY.map(|relation| about(relation.into()));
+            let mut claims = Vec::new();
+            for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
+                claims.extend(sight.at(posting?.sequence, |seen| {
+                    let fits = is_about(seen.grain, &OWNED_BY) && is_of(seen.grain, &agent);
+                    Ok(fits.then(|| Claim::of(seen, &agent)))
+                })?);
+            }
+            let canonical = first(&mut sight, &claims)?;
+            let owner = match canonical {
+                Some(claim) => sight.at(claim.sequence, |seen| Ok(Owner::of(seen)))?,
+                None => None,
+            };
+            let others = claims.iter().map(|claim| claim.address);
+            let others =
+                others.filter(|address| canonical.is_none_or(|own| own.address != *address));
+            Ok(Ownership { owner, other_claims: others.take(MAX_CLAIMS).collect() })
+        })
+    }
+
+    /// The capabilities of an agent: its current beliefs of `mg:has_capability`, newest first.
+    ///
+    /// # Errors
+    /// As [`Session::owner`].
+    pub fn capabilities(&self, agent: &str) -> Result<Listed<Capability>> {
+        let agent = spelled(agent)?;
+        let shape = Shape::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
+        self.capabilities_at(&[shape], |grain| is_of(grain, &agent))
+    }
+
+    /// The agents that have a capability of this name, or support a tool of this name, newest first.
+    ///
+    /// # Errors
+    /// As [`Session::owner`].
+    pub fn agents_with(&self, name: &str) -> Result<Listed<Capability>> {
+        let name = spelled(name)?;
+        let object = Some(Object::Text(name.as_str().into()));
+        let relation = Some(HAS_CAPABILITY.into());
+        let shapes = [
+            Shape::Value(Field::ObjectLeaf, name.as_str().into()),
+            Shape::Triple { subject: None, relation, object },
+        ];
+        self.capabilities_at(&shapes, |grain| offers(grain, &name))
+    }
+
+    fn capabilities_at(
+        &self,
+        shapes: &[Shape<'_>],
+        fits: impl Fn(&GrainRef<'_>) -> bool,
+    ) -> Result<Listed<Capability>> {
+        let lens = Lens::default();
+        let mut found = Filling::of(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, &lens);
+            for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), shapes)? {
+                let capability = sight.at(posting?.sequence, |seen| {
+                    let grain = seen.grain;
+                    let fits = is_about(grain, &[HAS_CAPABILITY]) && fits(grain);
+                    let said = grain.text("subject").zip(grain.get("object"));
+                    Ok(said.filter(|_| fits).map(|(agent, capability)| {
+                        let (address, agent) = (seen.address(), agent.to_owned());
+                        let capability = capability.to_value();
+                        (Capability { address, agent, capability }, grain.payload_len())
+                    }))
+                })?;
+                let Some((capability, bytes)) = capability else { continue };
+                if let Some(full) = found.push(capability, bytes) {
+                    return Ok(full);
+                }
+            }
+            Ok(found.end())
+        })
+    }
+}
+
+/// Returns `true` if a grain is a belief of the identity namespace in one of these relations.
+fn is_about(grain: &GrainRef<'_>, relations: &[&str]) -> bool {
+    grain.grain_type() == GrainType::Belief
+        && grain.partition() == IDENTITY
+        && grain.text("relation").is_some_and(|relation| relations.contains(&relation))
+}
+
+fn is_of(grain: &GrainRef<'_>, agent: &str) -> bool {
+    grain.text("subject") == Some(agent)
+}
+
+/// A claim of ownership.
+#[derive(Clone, Copy)]
+struct Claim {
+    address: ContentAddress,
+    sequence: Sequence,
+    /// True if it is protected and written by another than the agent.
+    is_record: bool,
+}
+
+impl Claim {
+    fn of(seen: &Seen<'_>, agent: &str) -> Self {
+        let is_record = author(seen, agent).is_some() && Terms::of(seen.grain).protects();
+        Self { address: seen.address(), sequence: seen.sequence, is_record }
+    }
+}
+
+impl Owner {
+    fn of(seen: &Seen<'_>) -> Option<Self> {
+        Some(Self {
+            address: seen.address(),
+            name: seen.grain.text("object").map(str::to_owned),
+            entity: seen.grain.get("owner").map(|entity| entity.to_value()),
+            author: seen.grain.text("author_did")?.to_owned(),
+        })
+    }
+}
+
+/// The record whose protected chain began first in the log.
+fn first<'c>(sight: &mut Sight<'_>, claims: &'c [Claim]) -> Result<Option<&'c Claim>> {
+    let mut first: Option<(Sequence, &Claim)> = None;
+    for claim in claims.iter().filter(|claim| claim.is_record) {
+        let began = began(sight, claim)?;
+        if first.is_none_or(|(earliest, _)| began < earliest) {
+            first = Some((began, claim));
+        }
+    }
+    Ok(first.map(|(_, claim)| claim))
+}
+
+/// The author of a claim; `None` if there is none or it is the agent itself. A key of a DID (`did#key`)
+/// counts as that DID.
+fn author<'g>(seen: &Seen<'g>, agent: &str) -> Option<&'g str> {
+    let author = seen.grain.text("author_did").filter(|author| !author.is_empty())?;
+    let did = |text: &str| text.split('#').next().map(str::to_owned);
+    (did(author) != did(agent)).then_some(author)
+}
+
+/// The sequence at which the protected chain of a record begins.
+fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
+    let (mut address, mut began) = (record.address, record.sequence);
+    loop {
+        let parents = sight.any_at(began, |seen| {
+            Ok(Some(addresses_in(seen.grain, "derived_from").collect::<Vec<_>>()))
+        })?;
+        let mut before = None;
+        for parent in parents.into_iter().flatten() {
+            before = before.or(sight.any_of(&parent, |seen| {
+                let is_version = seen.state.superseded_by == Some(address);
+                let protects = Terms::of(seen.grain).protects();
+                Ok((is_version && protects).then_some((parent, seen.sequence)))
+            })?);
+        }
+        let Some(earlier) = before else { return Ok(began) };
+        (address, began) = earlier;
+    }
+}
+
+/// Returns `true` if a capability has this name or lists a tool of this name.
+fn offers(grain: &GrainRef<'_>, name: &str) -> bool {
+    let Some(object) = grain.get("object") else { return false };
+    let Some(map) = object.as_map() else { return object.as_str() == Some(name) };
+    let tools = map.get("supported_tools").and_then(|tools| tools.as_array());
+    let mut tools = tools.into_iter().flat_map(|tools| tools.iter());
+    map.get("name").and_then(|value| value.as_str()) == Some(name)
+        || tools.any(|tool| tool.as_str() == Some(name))
+}

@@ -1,0 +1,118 @@
+//! Derivation (OMS 14): the grains a grain was derived from, and those derived from it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use grainstore_format::{ContentAddress, GrainState};
+use grainstore_index::{Field, Shape};
+use serde::Serialize;
+
+use super::sight::{Sight, addresses_in};
+use super::{Filling, Lens, Listed};
+use crate::base::error::{Result, guarded};
+use crate::handle::session::Session;
+
+/// Most relatives of one answer.
+pub const MAX_RELATIVES: usize = 10_000;
+/// Bytes a relative is counted as: its address and state.
+const RELATIVE_BYTES: usize = size_of::<Relative>();
+
+/// A grain in the derivation of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Relative {
+    /// The grain.
+    pub address: ContentAddress,
+    /// Steps of derivation to it, by the shortest path.
+    pub hops: usize,
+    /// Its index-layer state.
+    pub state: GrainState,
+}
+
+impl Session {
+    /// The grains this one was derived from, directly and through others, level by level, each level by
+    /// ascending address. Superseded ancestors are always walked through; the options decide whether they are
+    /// listed. An ancestor outside the session ends its line.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
+    /// [`MAX_RELATIVES`], and if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains and links had
+    /// to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn ancestry(
+        &self,
+        address: &ContentAddress,
+        max_hops: usize,
+        limit: usize,
+        lens: &Lens,
+    ) -> Result<Listed<Relative>> {
+        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, lens);
+            let parents = |seen: &super::sight::Seen<'_>| {
+                let parents: BTreeSet<_> = addresses_in(seen.grain, PARENTS).collect();
+                Ok(Some((seen.state, parents)))
+            };
+            let mut met = HashSet::from([*address]);
+            let (_, mut level) = sight.start(address, parents)?;
+            for hops in 1..=max_hops {
+                let mut above = BTreeSet::new();
+                for address in level {
+                    if !met.insert(address) {
+                        continue;
+                    }
+                    let Some((state, parents)) = sight.any_of(&address, parents)? else { continue };
+                    for parent in parents {
+                        sight.tick()?;
+                        above.insert(parent);
+                    }
+                    if !sight.shows(&state) {
+                        continue;
+                    }
+                    let relative = Relative { address, hops, state };
+                    if let Some(full) = found.push(relative, RELATIVE_BYTES) {
+                        return Ok(full);
+                    }
+                }
+                if above.is_empty() {
+                    break;
+                }
+                level = above;
+            }
+            Ok(found.end())
+        })
+    }
+
+    /// The grains that name this one in their `derived_from`, newest first.
+    ///
+    /// # Errors
+    /// As [`Session::ancestry`].
+    pub fn children(
+        &self,
+        address: &ContentAddress,
+        limit: usize,
+        lens: &Lens,
+    ) -> Result<Listed<Relative>> {
+        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, lens);
+            sight.start(address, |_| Ok(Some(())))?;
+            let digits = address.to_string();
+            let shape = Shape::Value(Field::Derived, digits.as_str().into());
+            for posting in sight.postings(&[shape])? {
+                let child = sight.at(posting?.sequence, |seen| {
+                    let derives =
+                        addresses_in(seen.grain, PARENTS).any(|parent| parent == *address);
+                    Ok(derives.then(|| (seen.address(), seen.state)))
+                })?;
+                let Some((address, state)) = child else { continue };
+                let relative = Relative { address, hops: 1, state };
+                if let Some(full) = found.push(relative, RELATIVE_BYTES) {
+                    return Ok(full);
+                }
+            }
+            Ok(found.end())
+        })
+    }
+}
+
+const PARENTS: &str = "derived_from";

@@ -1,0 +1,99 @@
+//! Graph reads: statements of grains about each other, followed step by step, each read bounded and on one
+//! view.
+//!
+//! - `reader`: the grains one read may see, and how many.
+//! - `edges`: triples as edges. `paths`: the shortest paths between two nodes.
+//! - `lineage`: derivation in both directions. `related`: cross-links.
+//! - `thread`: messages and their replies as a tree. `replies`: lookup of replies.
+//! - `identity`: owners and capabilities of agents. `handoff`: conversations passed between agents.
+//!
+//! Every grain on the way is rechecked: a grain of another namespace is never a stepping stone, and the index
+//! only proposes. Reads of this kind are not accesses in the sense of OMS 22.10.
+
+mod edges;
+mod handoff;
+mod identity;
+mod lineage;
+mod paths;
+mod related;
+mod replies;
+mod sight;
+mod thread;
+
+use std::time::Duration;
+
+use grainstore_cal::Cancel;
+use serde::Serialize;
+
+use crate::base::error::{Error, ErrorKind, Result};
+
+pub use edges::{Edge, MAX_EDGES, Walk};
+pub use grainstore_cal::Direction;
+pub use handoff::{Handoff, MAX_HANDOFFS};
+pub use identity::{Capability, MAX_CAPABILITIES, MAX_CLAIMS, Owner, Ownership};
+pub use lineage::{MAX_RELATIVES, Relative};
+pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
+pub use related::Related;
+pub(crate) use related::links;
+pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
+pub(crate) use sight::{Seen, Sight, address_in, addresses_in, spelled};
+pub use thread::{MAX_MESSAGES, Message, Thread};
+
+/// Options of a graph read.
+#[derive(Debug, Clone)]
+pub struct Lens {
+    /// True to include superseded grains. Contradicted and retracted ones are never included.
+    pub include_superseded: bool,
+    /// Cancels the read, by a deadline or on request of the host.
+    pub cancel: Cancel,
+}
+
+impl Default for Lens {
+    /// Current grains, within five seconds.
+    fn default() -> Self {
+        let cancel = Cancel::default().within(Duration::from_secs(5));
+        Self { include_superseded: false, cancel }
+    }
+}
+
+/// A list that may have been cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed<T> {
+    /// The first items, up to the limit.
+    pub items: Vec<T>,
+    /// True if there are more.
+    pub more: bool,
+}
+
+/// Builder of a list bounded by number and bytes.
+struct Filling<T> {
+    items: Vec<T>,
+    limit: usize,
+    bytes: usize,
+}
+
+impl<T> Filling<T> {
+    /// # Errors
+    /// `ERR_LIMIT` for a limit beyond `most`.
+    fn of(limit: usize, most: usize) -> Result<Self> {
+        if limit > most {
+            let message = format!("an answer holds {most} at most, not {limit}");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(Self { items: Vec::new(), limit, bytes: 0 })
+    }
+
+    /// Adds an item of so many bytes; returns the list once the item does not fit.
+    fn push(&mut self, item: T, bytes: usize) -> Option<Listed<T>> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.items.len() >= self.limit || self.bytes > MAX_ANSWER_BYTES {
+            return Some(Listed { items: std::mem::take(&mut self.items), more: true });
+        }
+        self.items.push(item);
+        None
+    }
+
+    fn end(self) -> Listed<T> {
+        Listed { items: self.items, more: false }
+    }
+}

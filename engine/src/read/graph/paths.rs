@@ -1,0 +1,274 @@
+//! The shortest paths between two nodes.
+//!
+//! The search is bidirectional and always continues on the side with fewer edges ahead, so that a hub in the
+//! middle is reached from both sides and not walked through. Each side takes one whole level at a time: every
+//! shortest path has a node where the sides first meet.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use grainstore_format::ContentAddress;
+use grainstore_index::Sequence;
+
+use super::edges::{Edge, Step, Walk};
+use super::sight::{Sight, spelled};
+use super::{Filling, Listed};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::handle::session::Session;
+
+/// Most edges in one path.
+pub const MAX_HOPS: usize = 6;
+/// Most paths of one answer.
+pub const MAX_PATHS: usize = 1_000;
+/// Most nodes one search holds.
+pub const MAX_NODES: usize = 100_000;
+/// Most bytes of their texts.
+const MAX_NODE_BYTES: usize = 64 << 20;
+/// Number of edges up to which the two sides are compared.
+const ESTIMATE_CAP: usize = 1_000;
+
+impl Session {
+    /// All shortest paths from one node to another, at most `walk.limit` of them, each as its edges in order;
+    /// empty if the nodes are more than `max_hops` edges apart. Paths are in the order of the addresses of
+    /// their edges. A node has one path of no edges to itself.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and if more than [`MAX_NODES`] nodes or
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
+    pub fn paths(
+        &self,
+        from: &str,
+        to: &str,
+        max_hops: usize,
+        walk: &Walk,
+    ) -> Result<Listed<Vec<Edge>>> {
+        if max_hops > MAX_HOPS {
+            let message = format!("a path has {MAX_HOPS} edges at most, not {max_hops}");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let paths = Filling::of(walk.limit, MAX_PATHS)?;
+        let step = Step::of(walk)?;
+        let (from, to) = (spelled(from)?, spelled(to)?);
+        let view = self.view()?;
+        guarded(|| {
+            let sight = Sight::new(self, &view, &walk.lens);
+            let mut search = Search { sight, names: Names::default() };
+            let back = step.reversed();
+            let mut near = Side::at(search.names.id(&from)?, step);
+            let mut far = Side::at(search.names.id(&to)?, back);
+            match search.meet(&mut near, &mut far, max_hops)? {
+                Some(met) => {
+                    let ways = search.ways(&near, &far, &met)?;
+                    search.list(near.start, far.start, &ways, paths)
+                }
+                None => Ok(paths.end()),
+            }
+        })
+    }
+}
+
+/// A node by its number in [`NodeNames`].
+type Node = u32;
+
+/// The texts of the nodes found so far.
+#[derive(Default)]
+struct Names {
+    texts: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, Node>,
+    bytes: usize,
+}
+
+impl Names {
+    /// The number of a node.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_NODES`].
+    fn id(&mut self, text: &str) -> Result<Node> {
+        if let Some(id) = self.ids.get(text) {
+            return Ok(*id);
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
+        let id = Node::try_from(self.texts.len()).ok();
+        let id = id.filter(|_| self.texts.len() < MAX_NODES && self.bytes <= MAX_NODE_BYTES);
+        let Some(id) = id else {
+            let message = format!("more than {MAX_NODES} nodes or {MAX_NODE_BYTES} bytes of them");
+            let hint = "ask for fewer hops, name a relation or a direction";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+        };
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.ids.insert(text, id);
+        Ok(id)
+    }
+
+    fn text(&self, node: Node) -> Arc<str> {
+        let text = usize::try_from(node).ok().and_then(|node| self.texts.get(node));
+        text.cloned().unwrap_or_default()
+    }
+}
+
+/// The part of the search that starts at one end.
+struct Side {
+    start: Node,
+    step: Step,
+    /// Whole levels taken.
+    hops: usize,
+    /// Every node found, with its distance from the start.
+    met: HashMap<Node, usize>,
+    /// The nodes of the last level.
+    front: Vec<Node>,
+    /// The edges to each node from those one hop nearer to the start.
+    links: HashMap<Node, Vec<Link>>,
+}
+
+/// An edge of the search: the grain, and the node at its other end.
+#[derive(Clone, Copy)]
+struct Link {
+    sequence: Sequence,
+    node: Node,
+}
+
+impl Side {
+    fn at(start: Node, step: Step) -> Self {
+        let met = HashMap::from([(start, 0)]);
+        Self { start, step, hops: 0, met, front: vec![start], links: HashMap::new() }
+    }
+}
+
+/// The edges that lead on from each node of a shortest path, by address.
+type Ways = HashMap<Node, BTreeMap<ContentAddress, Link>>;
+
+struct Search<'s> {
+    sight: Sight<'s>,
+    names: Names,
+}
+
+impl Search<'_> {
+    /// Advances the two sides until they meet. Returns the nodes where they do; `None` beyond `max_hops`.
+    fn meet(
+        &mut self,
+        near: &mut Side,
+        far: &mut Side,
+        max_hops: usize,
+    ) -> Result<Option<Vec<Node>>> {
+        loop {
+            let ahead: HashSet<&Node> = far.front.iter().collect();
+            let common = near.front.iter().filter(|node| ahead.contains(node));
+            let common: Vec<Node> = common.copied().collect();
+            if !common.is_empty() {
+                return Ok(Some(common));
+            }
+            let dead = near.front.is_empty() || far.front.is_empty();
+            if dead || near.hops.saturating_add(far.hops) >= max_hops {
+                return Ok(None);
+            }
+            if self.ahead(near)? <= self.ahead(far)? {
+                self.advance(near)?;
+            } else {
+                self.advance(far)?;
+            }
+        }
+    }
+
+    /// Estimate of the edges that the next level of a side reads, up to `ESTIMATE_CAP`.
+    fn ahead(&mut self, side: &Side) -> Result<usize> {
+        let mut count = 0_usize;
+        for node in &side.front {
+            if count >= ESTIMATE_CAP {
+                break;
+            }
+            self.sight.tick()?;
+            let text = self.names.text(*node);
+            let left = ESTIMATE_CAP.saturating_sub(count);
+            count = count.saturating_add(self.sight.estimate(&side.step.shapes(&text), left)?);
+        }
+        Ok(count)
+    }
+
+    /// Takes one level of a side.
+    fn advance(&mut self, side: &mut Side) -> Result<()> {
+        side.hops = side.hops.saturating_add(1);
+        for node in std::mem::take(&mut side.front) {
+            let text = self.names.text(node);
+            for posting in self.sight.postings(&side.step.shapes(&text))? {
+                let sequence = posting?.sequence;
+                let names = &mut self.names;
+                let other = self.sight.at(sequence, |seen| {
+                    let other = side.step.from(seen.grain, &text);
+                    other.map(|other| names.id(other)).transpose()
+                })?;
+                let Some(other) = other else { continue };
+                let hops = *side.met.entry(other).or_insert_with(|| {
+                    side.front.push(other);
+                    side.hops
+                });
+                if hops == side.hops {
+                    side.links.entry(other).or_default().push(Link { sequence, node });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The edges of all shortest paths, traced from the meeting nodes back to both ends.
+    fn ways(&mut self, near: &Side, far: &Side, met: &[Node]) -> Result<Ways> {
+        let mut ways = Ways::new();
+        for (side, is_near) in [(near, true), (far, false)] {
+            let mut reached: HashSet<Node> = met.iter().copied().collect();
+            let mut open: Vec<Node> = met.to_vec();
+            while let Some(node) = open.pop() {
+                for link in side.links.get(&node).into_iter().flatten() {
+                    let address =
+                        self.sight.any_at(link.sequence, |seen| Ok(Some(seen.address())))?;
+                    let Some(address) = address else { continue };
+                    let (start, end) = if is_near { (link.node, node) } else { (node, link.node) };
+                    let way = Link { sequence: link.sequence, node: end };
+                    ways.entry(start).or_default().insert(address, way);
+                    if reached.insert(link.node) {
+                        open.push(link.node);
+                    }
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// Enumerates the paths in order. Every edge leads to the end, so there is no backtracking from a dead
+    /// end.
+    fn list(
+        &mut self,
+        from: Node,
+        to: Node,
+        ways: &Ways,
+        mut paths: Filling<Vec<Edge>>,
+    ) -> Result<Listed<Vec<Edge>>> {
+        if from == to {
+            return Ok(paths.push(Vec::new(), 0).unwrap_or_else(|| paths.end()));
+        }
+        let next = |node: &Node| ways.get(node).into_iter().flat_map(BTreeMap::values);
+        let mut open = vec![next(&from)];
+        let mut taken: Vec<Edge> = Vec::new();
+        while let Some(ahead) = open.last_mut() {
+            let Some(link) = ahead.next() else {
+                open.pop();
+                taken.pop();
+                continue;
+            };
+            let Some(edge) = self.sight.any_at(link.sequence, |seen| Ok(Edge::of(seen)))? else {
+                continue;
+            };
+            taken.push(edge);
+            if link.node != to {
+                open.push(next(&link.node));
+                continue;
+            }
+            let size = taken.iter().map(Edge::size).fold(0, usize::saturating_add);
+            if let Some(full) = paths.push(taken.clone(), size) {
+                return Ok(full);
+            }
+            taken.pop();
+        }
+        Ok(paths.end())
+    }
+}

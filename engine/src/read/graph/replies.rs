@@ -1,0 +1,83 @@
+//! Lookup of the replies to messages, one message after the other, in any number of namespaces.
+
+use std::collections::{HashMap, HashSet};
+
+use grainstore_format::{ContentAddress, GrainType};
+use grainstore_index::{Field, Shape};
+
+use super::sight::Sight;
+use super::thread::Found;
+use crate::base::error::Result;
+
+/// Index ranges opened for replies before a pass over all events is considered.
+const MAX_REPLY_RANGES: u64 = 100_000;
+/// Most events that such a pass reads.
+const MAX_PASS: usize = 50_000;
+
+/// Finder of replies. It looks them up message by message, which opens a range in every namespace; once that
+/// becomes expensive it reads all events in one pass instead, if they are few enough.
+pub(super) struct Replies {
+    /// Total of index ranges beyond which a pass is considered.
+    patience: u64,
+    /// Every event that is a reply, by the message it replies to; `None` without a pass.
+    all: Option<HashMap<ContentAddress, Vec<Found>>>,
+}
+
+impl Replies {
+    pub(super) fn new(sight: &Sight<'_>) -> Self {
+        Self { patience: sight.ranges().saturating_add(MAX_REPLY_RANGES), all: None }
+    }
+
+    /// At most `room` replies to a message that are not in `met`.
+    pub(super) fn to(
+        &mut self,
+        sight: &mut Sight<'_>,
+        parent: &ContentAddress,
+        met: &mut HashSet<ContentAddress>,
+        room: usize,
+    ) -> Result<Vec<Found>> {
+        if self.all.is_none() && sight.ranges() > self.patience {
+            // If there are too many events for a pass, it is not considered again.
+            self.patience = u64::MAX;
+            self.all = every_reply(sight)?;
+        }
+        let mut found = Vec::new();
+        if let Some(all) = &self.all {
+            let here = all.get(parent).into_iter().flatten();
+            found.extend(here.filter(|reply| met.insert(reply.address)).take(room));
+            return Ok(found);
+        }
+        let digits = parent.to_string();
+        for posting in sight.postings(&[Shape::Value(Field::Parent, digits.as_str().into())])? {
+            if found.len() >= room {
+                break;
+            }
+            let reply = sight.any_at(posting?.sequence, |seen| {
+                Ok(Found::of(seen).filter(|found| found.parent.as_ref() == Some(parent)))
+            })?;
+            found.extend(reply.filter(|reply| met.insert(reply.address)));
+        }
+        Ok(found)
+    }
+}
+
+/// The events of the session that are replies, by the message they reply to; `None` if there are
+/// [`MAX_PASS_EVENTS`] events or more to read.
+fn every_reply(sight: &mut Sight<'_>) -> Result<Option<HashMap<ContentAddress, Vec<Found>>>> {
+    let events = [Shape::Type(GrainType::Event)];
+    if sight.estimate(&events, MAX_PASS)? >= MAX_PASS {
+        return Ok(None);
+    }
+    let mut all: HashMap<ContentAddress, Vec<Found>> = HashMap::new();
+    for posting in sight.postings(&events)? {
+        let reply = sight.any_at(posting?.sequence, |seen| Ok(Found::of(seen)))?;
+        if let Some((parent, reply)) = reply.and_then(|found| found.parent.zip(Some(found))) {
+            all.entry(parent).or_default().push(reply);
+        }
+    }
+    Ok(Some(all))
+}
+
+#[cfg(test)]
+#[path = "replies_tests.rs"]
+mod tests;

@@ -1,0 +1,257 @@
+//! Reader of the grains that one graph read may see: those of a session on one view, within limits of work
+//! and time.
+//!
+//! Graph reads must read every grain through it: it is the only place that decides whether a grain may be
+//! seen.
+
+use grainstore_cal::Visibility;
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
+use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
+
+use super::Lens;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::handle::session::Session;
+use crate::read::query::Halt;
+use crate::state::reach::Reach;
+use crate::state::view::View;
+
+/// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
+pub const MAX_LOOKED: u64 = 200_000;
+/// Most index ranges one graph read opens before it fails with `ERR_LIMIT`: a few seconds. One lookup opens a
+/// range in each namespace, so stores of many namespaces need many.
+const MAX_RANGES: u64 = 10_000_000;
+/// Most bytes of texts in one answer; the answer ends before it would exceed them.
+pub const MAX_ANSWER_BYTES: usize = 32 << 20;
+
+/// Number of steps between checks for cancellation.
+const CHECK_EVERY: u64 = 64;
+
+/// Reads the grains a session may see in a view.
+pub(crate) struct Sight<'s> {
+    session: &'s Session,
+    view: &'s View,
+    /// Visibility of grains to the session.
+    reach: Reach<'s>,
+    lens: &'s Lens,
+    /// The namespaces of the session.
+    spaces: Spaces<'s>,
+    looked: u64,
+    ranges: u64,
+}
+
+/// A grain the session may see.
+pub(crate) struct Seen<'g> {
+    pub(crate) sequence: Sequence,
+    pub(crate) grain: &'g GrainRef<'g>,
+    pub(crate) state: GrainState,
+    blob: &'g [u8],
+}
+
+impl Seen<'_> {
+    /// Returns `true` if it is a reasoning that waits for the review it requires.
+    pub(crate) fn awaits_review(&self) -> bool {
+        self.grain.awaits_review(self.state.verification_status)
+    }
+
+    /// Its address; hashes the blob.
+    pub(crate) fn address(&self) -> ContentAddress {
+        ContentAddress::of(self.blob)
+    }
+}
+
+impl<'s> Sight<'s> {
+    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
+        let spaces = Spaces::of(session.viewer().partitions());
+        Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
+    }
+
+    /// Counts a step of work.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        if self.looked.is_multiple_of(CHECK_EVERY) {
+            self.lens.cancel.check().map_err(Halt::Stopped)?;
+        }
+        self.looked += 1;
+        if self.looked > MAX_LOOKED {
+            let message = format!("more than {MAX_LOOKED} grains and links to look at");
+            let hint = "ask for fewer hops, name a relation or a direction, or start elsewhere";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// The postings of any of these lookups in the session's namespaces, newest first.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
+    pub(crate) fn postings(
+        &mut self,
+        shapes: &[Shape<'_>],
+    ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
+        self.charge(self.view.index().ranges(&self.spaces, shapes)?)?;
+        self.open(&self.spaces, shapes)
+    }
+
+    /// Like [`GraphReader::postings`], in these namespaces.
+    pub(crate) fn postings_in(
+        &mut self,
+        scope: &Scope<'_>,
+        shapes: &[Shape<'_>],
+    ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
+        let spaces = Spaces::of(*scope);
+        self.charge(self.view.index().ranges(&spaces, shapes)?)?;
+        self.open(&spaces, shapes)
+    }
+
+    fn open(
+        &self,
+        spaces: &Spaces<'_>,
+        shapes: &[Shape<'_>],
+    ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
+        let reader = self.view.index();
+        let found = reader.find(spaces, &[shapes], TimeRange::default(), Order::Newest)?;
+        Ok(found.map(|posting| Ok(posting?)))
+    }
+
+    /// Counts index ranges before they are opened. Each costs a seek even if it is empty, so a read that
+    /// finds no grains checks its deadline here.
+    fn charge(&mut self, ranges: usize) -> Result<()> {
+        self.lens.cancel.check().map_err(Halt::Stopped)?;
+        self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
+        if self.ranges > MAX_RANGES {
+            let message = format!("more than {MAX_RANGES} ranges of the index to open");
+            let hint = "ask for less, or in a session of fewer namespaces";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// Index ranges opened so far.
+    pub(crate) fn ranges(&self) -> u64 {
+        self.ranges
+    }
+
+    /// Number of postings of these lookups, counted up to `cap`.
+    ///
+    /// # Errors
+    /// Like [`GraphReader::postings`].
+    pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
+        let reader = self.view.index();
+        self.charge(reader.ranges(&self.spaces, shapes)?)?;
+        let scope = self.session.viewer().partitions();
+        shapes.iter().try_fold(0_usize, |count, shape| {
+            let left = cap.saturating_sub(count);
+            let rows = reader.estimate(&scope, shape, TimeRange::default(), left)?;
+            Ok(count.saturating_add(rows))
+        })
+    }
+
+    /// Reads the grain at a sequence; `None` if the options exclude its state, the session may not see it, or
+    /// `read` returns none.
+    pub(crate) fn at<T>(
+        &mut self,
+        sequence: Sequence,
+        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.tick()?;
+        let state = self.view.state_at(sequence)?;
+        if self.shows(&state) { self.read(sequence, state, read) } else { Ok(None) }
+    }
+
+    /// Like [`GraphReader::read_current`], whatever the state of the grain.
+    pub(crate) fn any_at<T>(
+        &mut self,
+        sequence: Sequence,
+        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.tick()?;
+        self.read(sequence, self.view.state_at(sequence)?, read)
+    }
+
+    fn read<T>(
+        &self,
+        sequence: Sequence,
+        state: GrainState,
+        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        if self.view.hides(sequence)? {
+            return Ok(None);
+        }
+        self.view.with_live_blob(sequence, |blob| {
+            with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
+                true => read(&Seen { sequence, grain, state, blob }),
+                false => Ok(None),
+            })
+        })
+    }
+
+    /// Like [`GraphReader::read_any`], by address.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the index leads to another grain.
+    pub(crate) fn any_of<T>(
+        &mut self,
+        address: &ContentAddress,
+        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let Some(sequence) = self.view.sequence_of(address)? else { return Ok(None) };
+        self.any_at(sequence, |seen| {
+            address.verify(seen.blob)?;
+            read(seen)
+        })
+    }
+
+    /// Reads the grain a graph read starts from, whatever its state.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` if the session cannot see it.
+    pub(crate) fn start<T>(
+        &mut self,
+        address: &ContentAddress,
+        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
+    }
+
+    /// The error for a grain the session cannot see.
+    pub(crate) fn unseen(&self, address: &ContentAddress) -> Error {
+        self.session.unseen(self.view, address)
+    }
+
+    /// The now of this read.
+    pub(crate) fn now(&self) -> EpochMs {
+        self.reach.now()
+    }
+
+    /// Returns `true` if the options include grains of this state.
+    pub(crate) fn shows(&self, state: &GrainState) -> bool {
+        let superseded = self.lens.include_superseded;
+        Visibility { superseded, ..Visibility::default() }.admits(state, self.reach.now())
+    }
+}
+
+/// The addresses in a list field, with or without `sha256:`; maps (citations) are skipped.
+pub(crate) fn addresses_in<'g>(
+    grain: &GrainRef<'g>,
+    field: &str,
+) -> impl Iterator<Item = ContentAddress> + use<'g> {
+    let list = grain.get(field).and_then(|list| list.as_array());
+    let items = list.into_iter().flat_map(|list| list.iter());
+    items.filter_map(|item| address_in(item.as_str()?))
+}
+
+/// Parses an address, with or without `sha256:`.
+pub(crate) fn address_in(text: &str) -> Option<ContentAddress> {
+    text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
+}
+
+/// Normalises a text to NFC, the form in grains (OMS 4.4).
+///
+/// # Errors
+/// The code of the format for text no grain can hold.
+pub(crate) fn spelled(text: &str) -> Result<String> {
+    Ok(normalise_text(text)?.into_owned())
+}

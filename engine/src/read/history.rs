@@ -1,0 +1,341 @@
+//! Versions: the supersession chain of a grain, and all versions of a subject's relation.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use grainstore_cal::{Cancel, Visibility, is_known_at};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
+use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::{is_withdrawal, with_fields};
+use crate::handle::session::{Session, Stored};
+use crate::read::graph::{Listed, spelled};
+use crate::read::query::Halt;
+use crate::state::reach::in_scope;
+use crate::state::view::{Row, View};
+
+/// Most versions of one history.
+pub const MAX_VERSIONS: usize = 10_000;
+/// Most bytes of blobs of one history.
+pub const MAX_HISTORY_BYTES: usize = 64 << 20;
+/// Time limit of one history.
+pub const HISTORY_TIME: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Every version of a grain: what it superseded and what superseded it, newest first.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
+    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
+        let view = self.view()?;
+        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
+    }
+
+    /// The newest `limit` versions in one view: from the head of the chain back, level by level, since one
+    /// grain may supersede several.
+    pub(crate) fn versions_in(
+        &self,
+        view: &View,
+        address: &ContentAddress,
+        limit: usize,
+    ) -> Result<Vec<Stored>> {
+        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
+        let time = Time::begin();
+        let head = self.head(view, found, &time)?;
+        let (versions, more) = self.back_from(view, head, limit, &time)?;
+        if more && limit >= MAX_VERSIONS {
+            return Err(too_many());
+        }
+        Ok(versions)
+    }
+
+    /// The newest version of a chain that the session can see.
+    fn head(&self, view: &View, from: Stored, time: &Time) -> Result<Stored> {
+        let (mut address, mut state) = (from.address, from.state);
+        let most = view.last_sequence()?.get();
+        let mut steps = 0_u64;
+        let reach = self.reach(view);
+        while let Some(by) = state.superseded_by {
+            time.check()?;
+            let Some(sequence) = view.sequence_of(&by)? else { break };
+            if !view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))? {
+                break;
+            }
+            steps += 1;
+            if steps > most {
+                return Err(Error::integrity("a supersession chain runs in a circle"));
+            }
+            (address, state) = (by, view.state_at(sequence)?);
+        }
+        if address == from.address {
+            return Ok(from);
+        }
+        self.lookup(view, &address)?.ok_or_else(|| self.unseen(view, &address))
+    }
+
+    /// At most `limit` versions from one back, and `true` if there are more.
+    fn back_from(
+        &self,
+        view: &View,
+        from: Stored,
+        limit: usize,
+        time: &Time,
+    ) -> Result<(Vec<Stored>, bool)> {
+        let mut bytes = 0_usize;
+        let mut versions = Vec::new();
+        // One grain may have superseded very many: they wait as addresses, and are read one by one.
+        let mut waiting = VecDeque::new();
+        let mut next = Some(from);
+        while let Some(version) = next {
+            if versions.len() >= limit {
+                return Ok((versions, true));
+            }
+            bytes = bytes.saturating_add(version.blob.len());
+            check_size(versions.len(), bytes)?;
+            waiting.extend(predecessors(view, &version, time)?);
+            versions.push(version);
+            next = self.first_seen(view, &mut waiting, time)?;
+        }
+        Ok((versions, false))
+    }
+
+    /// Takes addresses until there is one that the session sees.
+    fn first_seen(
+        &self,
+        view: &View,
+        waiting: &mut VecDeque<ContentAddress>,
+        time: &Time,
+    ) -> Result<Option<Stored>> {
+        while let Some(address) = waiting.pop_front() {
+            time.check()?;
+            if let Some(found) = self.lookup(view, &address)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A version and those before it, newest first, for reading a chain of any length in parts. The next part
+    /// starts from the last version, which is returned again; where one grain superseded several, from each
+    /// of them.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
+    /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
+    /// [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn older_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+        check_size(limit, 0)?;
+        let view = self.view()?;
+        guarded(|| {
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
+            let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
+            Ok(Listed { items: self.noted(items)?, more })
+        })
+    }
+
+    /// A version and those after it, oldest first. The next part starts from the last version, which is
+    /// returned again.
+    ///
+    /// # Errors
+    /// As [`Session::older_versions`].
+    pub fn newer_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+        check_size(limit, 0)?;
+        let view = self.view()?;
+        guarded(|| {
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
+            let time = Time::begin();
+            let mut bytes = 0_usize;
+            let mut items = Vec::new();
+            let mut next = Some(from);
+            while let Some(version) = next {
+                time.check()?;
+                if items.len() == limit {
+                    return Ok(Listed { items: self.noted(items)?, more: true });
+                }
+                bytes = bytes.saturating_add(version.blob.len());
+                check_size(items.len(), bytes)?;
+                let by = version.state.superseded_by;
+                items.push(version);
+                next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
+            }
+            Ok(Listed { items: self.noted(items)?, more: false })
+        })
+    }
+
+    /// Every grain with this subject and relation, superseded ones included, newest first. `namespace` limits
+    /// them to one partition; `as_of` to those that were current at that system time (OMS 15.2).
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` for a namespace outside the session's; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
+    /// [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn history_of(
+        &self,
+        subject: &str,
+        relation: &str,
+        namespace: Option<&str>,
+        as_of: Option<EpochMs>,
+    ) -> Result<Vec<Stored>> {
+        self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
+    }
+
+    /// [`Session::history_of`] on one view.
+    fn history_in(
+        &self,
+        view: &View,
+        (subject, relation): (&str, &str),
+        namespace: Option<&str>,
+        as_of: Option<EpochMs>,
+    ) -> Result<Vec<Stored>> {
+        let (subject, relation) = (spelled(subject)?, spelled(relation)?);
+        let scope = self.narrowed(namespace)?;
+        let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+        guarded(|| {
+            let time = Time::begin();
+            let reach = self.reach(view);
+            let mut found = Vec::new();
+            for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                time.check()?;
+                let sequence = posting?.sequence;
+                if view.is_erased(sequence)? {
+                    continue;
+                }
+                let state = view.state_at(sequence)?;
+                // The index only proposes: it may be damaged, or that of another store.
+                let says = |grain: &GrainRef<'_>| {
+                    is_in(grain.partition(), namespace)
+                        && grain.text("subject") == Some(&subject)
+                        && grain.text("relation") == Some(&relation)
+                        && as_of
+                            .is_none_or(|at| is_known_at(grain, &state, Visibility::default(), at))
+                };
+                let admitted = view.with_blob(sequence, |blob| {
+                    with_fields(blob, |grain| Ok(says(grain) && reach.sees(sequence, grain)?))
+                })?;
+                found.extend(admitted.then_some(sequence));
+                check_size(found.len(), 0)?;
+            }
+            self.newest_first(view, found, &time)
+        })
+    }
+
+    /// Reads the grains at these sequences, the last written first.
+    fn newest_first(
+        &self,
+        view: &View,
+        mut found: Vec<Sequence>,
+        time: &Time,
+    ) -> Result<Vec<Stored>> {
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        let mut bytes = 0_usize;
+        let mut versions = Vec::new();
+        for sequence in found {
+            time.check()?;
+            let state = view.state_at(sequence)?;
+            let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
+            bytes = bytes.saturating_add(blob.len());
+            check_size(versions.len(), bytes)?;
+            let address = ContentAddress::of(&blob);
+            versions.push(self.stored(view, address, Row { sequence, blob, state })?);
+        }
+        Ok(versions)
+    }
+
+    /// The session's scope, or one partition of it.
+    pub(crate) fn narrowed<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
+        let viewer = self.viewer();
+        match namespace {
+            None => Ok(viewer.partitions()),
+            Some(namespace) if viewer.reaches_partition(namespace) => {
+                Ok(Scope::Exact(namespace.into()))
+            }
+            Some(namespace) => {
+                let message = format!("namespace {namespace:?} is outside this session's");
+                Err(Error::new(ErrorKind::Access, message))
+            }
+        }
+    }
+}
+
+/// Returns `true` if a partition is the named one, or none is named.
+pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
+    // Two names, each in the scope of the other, are equal.
+    namespace.is_none_or(|namespace| {
+        in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
+    })
+}
+
+/// The deadline of a history.
+struct Time(Cancel);
+
+impl Time {
+    fn begin() -> Self {
+        Self(Cancel::default().within(HISTORY_TIME))
+    }
+
+    /// # Errors
+    /// `ERR_TIMEOUT` after the deadline.
+    fn check(&self) -> Result<()> {
+        let passed = |stop| {
+            let hint = "take it in parts: newer_versions and older_versions of one of its grains";
+            Error::from(Halt::Stopped(stop)).with_hint(hint)
+        };
+        self.0.check().map_err(passed)
+    }
+}
+
+/// The grains a version superseded: the parents it names whose state says so, and the grant it withdraws.
+fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<ContentAddress>> {
+    let (named, withdrawn) = with_fields(&version.blob, |grain| {
+        let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
+        let parents = parents.into_iter().flat_map(|parents| parents.iter());
+        let texts = parents.filter_map(|parent| parent.as_str());
+        let prior = grain.text("prior_consent");
+        let named = texts.chain(prior).filter_map(|text| text.parse().ok());
+        let withdrawn = prior.filter(|_| is_withdrawal(grain)).and_then(|text| text.parse().ok());
+        Ok((named.collect::<BTreeSet<_>>(), withdrawn))
+    })?;
+    let mut found = BTreeSet::new();
+    for parent in named {
+        time.check()?;
+        if successor(view, &parent)? == Some(version.address) {
+            found.insert(parent);
+        }
+    }
+    // A withdrawal need not derive from its grant, and ends the last version of the grant it names.
+    let mut ended: Option<ContentAddress> = withdrawn;
+    while let Some(grant) = ended {
+        time.check()?;
+        ended = successor(view, &grant)?;
+        if ended == Some(version.address) {
+            found.insert(grant);
+            break;
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The grain that superseded the one with this address, if any.
+fn successor(view: &View, address: &ContentAddress) -> Result<Option<ContentAddress>> {
+    let Some(sequence) = view.sequence_of(address)? else { return Ok(None) };
+    Ok(view.state_at(sequence)?.superseded_by)
+}
+
+fn check_size(versions: usize, bytes: usize) -> Result<()> {
+    if versions <= MAX_VERSIONS && bytes <= MAX_HISTORY_BYTES {
+        return Ok(());
+    }
+    Err(too_many())
+}
+
+fn too_many() -> Error {
+    let message =
+        format!("a history of more than {MAX_VERSIONS} versions or {MAX_HISTORY_BYTES} bytes");
+    let hint = "take it in parts: newer_versions and older_versions of one of its grains";
+    Error::new(ErrorKind::Limit, message).with_hint(hint)
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+//! The newest value of a subject's relation, now or as of some time (OMS 15.2).
+
+use std::cmp::Reverse;
+
+use grainstore_cal::{Visibility, is_known_at, is_valid_at};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
+use grainstore_index::{Posting, Shape};
+
+use crate::base::error::{Result, guarded};
+use crate::handle::session::{Session, Stored};
+use crate::read::graph::{Lens, Seen, Sight, spelled};
+use crate::read::history::is_in;
+
+/// The two times of a bi-temporal read (ruling 29).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AsOf {
+    /// System time: counts grains that were current in the store then; `None` for those current now.
+    pub known_at: Option<EpochMs>,
+    /// Valid time: counts grains true then by their `valid_from` and `valid_to`, both inclusive and open if
+    /// absent; `None` for any time.
+    pub valid_at: Option<EpochMs>,
+}
+
+impl AsOf {
+    /// Returns `true` if a grain counts at these times.
+    pub(crate) fn admits(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
+        let current = Visibility::default();
+        let known = match self.known_at {
+            None => current.admits(state, now),
+            Some(at) => is_known_at(grain, state, current, at),
+        };
+        known && self.valid_at.is_none_or(|at| is_valid_at(grain, at))
+    }
+}
+
+impl Session {
+    /// The newest current grain of a subject's relation, by the grain's time; of several of one instant the
+    /// one with the least address. Counts as an access.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](crate::MAX_GRAPH_STEPS) grains had to be read;
+    /// `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn latest(&self, subject: &str, relation: &str) -> Result<Option<Stored>> {
+        self.latest_as_of(subject, relation, None, &AsOf::default())
+    }
+
+    /// Like [`Session::latest`], at other times. `namespace` limits it to one partition.
+    ///
+    /// # Errors
+    /// As [`Session::latest`]; `ERR_ACCESS` for a namespace outside the session's.
+    pub fn latest_as_of(
+        &self,
+        subject: &str,
+        relation: &str,
+        namespace: Option<&str>,
+        as_of: &AsOf,
+    ) -> Result<Option<Stored>> {
+        let (subject, relation) = (spelled(subject)?, spelled(relation)?);
+        let lens = Lens::default();
+        let view = self.view()?;
+        guarded(|| {
+            let mut sight = Sight::new(self, &view, &lens);
+            let scope = self.narrowed(namespace)?;
+            let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+            let now = sight.now();
+            let mut best: Option<Best> = None;
+            for posting in sight.postings_in(&scope, &[shape])? {
+                let posting = posting?;
+                if best.as_ref().is_some_and(|best| best.posting.time != posting.time) {
+                    break;
+                }
+                let read = |seen: &Seen<'_>| {
+                    let says = is_in(seen.grain.partition(), namespace)
+                        && seen.grain.text("subject") == Some(&subject)
+                        && seen.grain.text("relation") == Some(&relation);
+                    let counts = says && as_of.admits(seen.grain, &seen.state, now);
+                    Ok(counts.then(|| Best::of(seen, posting)))
+                };
+                let rival = match as_of.known_at {
+                    // A grain that is not current now need not be read.
+                    None => sight.at(posting.sequence, read)?,
+                    Some(_) => sight.any_at(posting.sequence, read)?,
+                };
+                best = best.into_iter().chain(rival).max_by_key(|one| one.rank);
+            }
+            let Some(Best { posting, rank: (_, Reverse(address)) }) = best else { return Ok(None) };
+            self.store().inner().touch(posting.sequence);
+            self.note_read([address])?;
+            self.lookup(&view, &address)
+        })
+    }
+}
+
+/// The best grain so far: the latest, then the one of the least address.
+struct Best {
+    posting: Posting,
+    rank: (EpochMs, Reverse<ContentAddress>),
+}
+
+impl Best {
+    fn of(seen: &Seen<'_>, posting: Posting) -> Self {
+        Self { posting, rank: (seen.grain.time(), Reverse(seen.address())) }
+    }
+}

@@ -1,0 +1,152 @@
+//! Session operations that change the state of a grain without writing another, and the preview of a
+//! supersession.
+
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, VerificationStatus};
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::pending::Pending;
+use crate::handle::session::Session;
+use crate::rules::policy::{Act, Proofs, Ruling, of_call};
+use crate::write::offer::Offer;
+use crate::write::plan::{Mark, Plan};
+use crate::write::writer::Write;
+
+/// The outcome a supersession would have.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The policy rules applied, in order; if one refuses, it is the last.
+    pub rules: Vec<Ruling>,
+    /// The refusal; `None` if the supersession would succeed.
+    pub refusal: Option<Error>,
+    /// True if the new grain would be marked for review.
+    pub needs_review: bool,
+}
+
+impl Session {
+    /// Marks a grain as contradicted, so that it is no longer current, subject to its invalidation policy
+    /// (OMS 23.7 bypass 1). Repeating it has no effect.
+    ///
+    /// `proof` is a COSE_Sign1 over `"oms-contradict-v1"` and the address, if the policy requires a
+    /// signature; `reason` is the justification if it requires one.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for one
+    /// beyond [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES); `ERR_IO`.
+    pub fn contradict(
+        &self,
+        address: &ContentAddress,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        self.mark(address, Mark::Contradict, reason, self.proofs(Act::Contradict, address, proof))
+    }
+
+    /// Sets the verification status of a grain (OMS 28.3). A status that lowers its standing goes through its
+    /// invalidation policy; one that raises it does not, but is refused to the grain's own author. A grain
+    /// with `requires_human_review` can be `verified` only by the operator of the whole store or by an actor
+    /// the host named as a reviewer ([`OpenOptions::reviewer`](crate::OpenOptions::reviewer)), and never by
+    /// its author or signer. Retraction ends the grain and is final. Repeating it has no effect.
+    ///
+    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over `"oms-contest-v1"`, and the
+    /// address.
+    ///
+    /// # Errors
+    /// As [`Session::contradict`]; `ERR_CONFLICT` for a grain that is retracted.
+    pub fn set_verification(
+        &self,
+        address: &ContentAddress,
+        status: VerificationStatus,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        let act = match status {
+            VerificationStatus::Retracted => Act::Retract,
+            _ => Act::Contest,
+        };
+        self.mark(address, Mark::Status(status), reason, self.proofs(act, address, proof))
+    }
+
+    /// Puts a grain under litigation hold: until it is lifted the grain cannot be superseded, contradicted or
+    /// erased (OMS 23.2). A grain has one hold; placing another records the reason.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_EMPTY` and `ERR_TOO_LARGE` as [`Session::contradict`]; `ERR_IO`.
+    pub fn hold(&self, address: &ContentAddress, reason: &str) -> Result<()> {
+        self.mark(address, Mark::Hold, reason, Proofs::default())
+    }
+
+    /// Lifts the litigation hold on a grain. The operator may, or, if its policy names `authorized` DIDs
+    /// under `hold` or `delegated`, one of them, whose COSE_Sign1 over `"oms-lift-hold-v1"` and the address
+    /// is the proof. A session with a namespace or a user is never the operator's.
+    ///
+    /// # Errors
+    /// As [`Session::contradict`]; `ERR_CONFLICT` if there is no hold; `ERR_ACCESS` for an operator session
+    /// with a namespace or a user.
+    pub fn lift_hold(
+        &self,
+        address: &ContentAddress,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        self.mark(address, Mark::LiftHold, reason, self.proofs(Act::LiftHold, address, proof))
+    }
+
+    /// Previews [`Session::supersede`] as of now, without writing or auditing it.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`, and those of the offer itself.
+    pub fn try_supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Result<Trial> {
+        let author = self.author_because(justification)?;
+        let new = self.prepare_successor(old, new.into(), justification)?;
+        let view = self.view()?;
+        guarded(|| {
+            let plan = Plan::new(&view, self.now())?;
+            let inner = self.store().inner();
+            let mut plan = plan
+                .accepting_signatures(inner.accepts_signatures())
+                .under(Arc::clone(inner.regime()))
+                .reserving(inner.retrieval().reserved());
+            let (decision, outcome) = plan.try_supersede(old, new, &author);
+            let refusal = outcome.err();
+            let needs_review = refusal.is_none()
+                && decision.as_ref().is_some_and(|decision| decision.needs_review);
+            let rules = decision.map(|decision| decision.rules).unwrap_or_default();
+            Ok(Trial {
+                rules: rules.into_iter().map(Ruling::from).collect(),
+                refusal,
+                needs_review,
+            })
+        })
+    }
+
+    /// Verifies the proof of a call, and returns its signers.
+    fn proofs(&self, act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
+        of_call(act, address, proof, self.store().inner().resolver())
+    }
+
+    fn mark(
+        &self,
+        address: &ContentAddress,
+        mark: Mark,
+        reason: &str,
+        proofs: Proofs,
+    ) -> Result<()> {
+        if reason.trim().is_empty() {
+            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+            let error = Error::new(empty, "the reason is empty");
+            return Err(error.with_hint("say why: the reason goes into the audit log"));
+        }
+        let (author, address) = (self.author_because(Some(reason))?, *address);
+        let write = |(), reply| Write::Mark { address, mark, proofs, author, reply };
+        let pending: Pending<()> = self.send(Ok(()), write);
+        pending.wait()
+    }
+}

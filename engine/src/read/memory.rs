@@ -1,0 +1,314 @@
+//! The engine's implementation of `grainstore_cal::Memory`: a session as CAL sees it.
+//!
+//! A statement runs on one view, so its sources agree with each other while others write; after a write of
+//! its own it sees a newer view. A recall is driven by the smallest posting list its conditions name and
+//! rechecks every candidate on the view: the index may miss none and can add none (invariant I4).
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use grainstore_cal::{
+    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
+    NamedTemplate, Query, Recalled, Score, Stop, TemplateKept, Visit,
+};
+use grainstore_format::{ContentAddress, Grain, Header};
+use grainstore_index::text::Language;
+use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::handle::session::{Session, Stored};
+use crate::handle::store::Store;
+use crate::read::query::{Halt, Sought, Walk, explain};
+use crate::read::read_log::ReadsRecorded;
+use crate::state::reach::Reached;
+use crate::state::truth::whole;
+use crate::state::view::View;
+
+/// Most namespaces DESCRIBE names.
+const MAX_NAMESPACES: usize = 100;
+/// Most grains of a namespace that are read to find one that a session with a user can see.
+const LOOKED_AT: usize = 256;
+/// The conformance level of CAL (CAL 24) of this version: the highest of which every requirement holds.
+/// Levels build on each other; requirements of higher levels hold too, except those in [`CAL_EXCEPTIONS`].
+pub const CAL_CONFORMANCE: &str = "core";
+/// Requirements of CAL this version does not meet, by section and with the level that has them.
+pub const CAL_EXCEPTIONS: [&str; 8] = [
+    "2.3: a token is of prepare and execute, a statement in one step has none; that of a session without a namespace is bound to none",
+    "3.6, D: reserved words are names where the position tells so: labels, names of assemblies, templates and LETs",
+    "16.4 (extended): no cross-lingual search is claimed; whether a query in one language finds text in another is the embedder's",
+    "11.3 (full): streams are an iterator, a listener or lines of JSON; none goes over SSE or WebSocket",
+    "11.6 (full): none is paused or taken up again (CAL-E081), a stream has 60 seconds of patience in place of a buffer of 64 KB and a stall of 30, and nothing counts the 3 streams of a client",
+    "8.1: next_cursor is always null; a statement goes on with OFFSET",
+    "20.1: refusals have the codes of the registry, which tell causes apart, and come without jitter",
+    "18.3: a namespace below that of the session, and any in a session without one, is taken from the statement; another is overwritten",
+];
+/// The further exception if the operator has switched the read log off.
+const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
+
+/// The further exception if the store was opened read-only.
+const READ_ONLY: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
+
+/// The level where not even what core asks for is there: without the audit of reads.
+const NO_LEVEL: &str = "none";
+
+impl Store {
+    /// The level of CAL whose every requirement holds in this store: [`CAL_CONFORMANCE`], or `none` where reads are
+    /// recorded nowhere.
+    #[must_use]
+    pub fn cal_conformance(&self) -> &'static str {
+        match self.reads_recorded() {
+            ReadsRecorded::Nowhere => NO_LEVEL,
+            _ => CAL_CONFORMANCE,
+        }
+    }
+
+    /// The exceptions of this store to [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists them.
+    #[must_use]
+    pub fn cal_exceptions(&self) -> Vec<String> {
+        let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
+        let own = unread.then_some(if self.is_read_only() { READ_ONLY } else { NO_READ_LOG });
+        CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
+    }
+}
+
+impl From<Error> for MemoryError {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Timeout => Self::stopped(Stop::Timeout),
+            _ => Self::new(error.code(), error.to_string(), error.hint()),
+        }
+    }
+}
+
+impl From<Halt> for MemoryError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Failed(error) => error.into(),
+            Halt::Stopped(stop) => stop.into(),
+        }
+    }
+}
+
+/// The memory of a session on one state of the store.
+#[derive(Debug)]
+pub struct Reading<'s> {
+    session: &'s Session,
+    view: RwLock<Arc<View>>,
+}
+
+impl Session {
+    /// The memory of this session as of now, for CAL or for a host with a structural query.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed.
+    pub fn reading(&self) -> Result<Reading<'_>> {
+        Ok(Reading { session: self, view: RwLock::new(self.view()?) })
+    }
+}
+
+impl Reading<'_> {
+    fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns `true` if a session with a user can see a grain of a namespace: one of its user, or among the
+    /// newest.
+    fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
+        let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
+        let user = self.session.options().user_id.as_deref().unwrap_or_default();
+        for shape in [Shape::Value(Field::User, user.into()), Shape::All] {
+            let found = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+            for posting in found.take(LOOKED_AT) {
+                let at = posting?.sequence;
+                if whole(view.with_blob(at, |blob| reach.sees_blob(at, blob)))?.unwrap_or(false) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The grain with this address, if it is of one of the ten standard types: CAL treats them as a closed
+    /// set (CAL 1.5).
+    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let found = self.session.lookup(view, address)?;
+        Ok(match found {
+            Some(stored) if is_standard(&stored)? => Some(stored),
+            _ => None,
+        })
+    }
+
+    /// Moves on to the newest view, which has the writes just made.
+    fn refresh(&self) -> Result<()> {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
+        Ok(())
+    }
+}
+
+impl Memory for Reading<'_> {
+    fn scope(&self) -> &cal::Scope {
+        self.session.cal_scope()
+    }
+
+    fn recall(
+        &self,
+        query: &Query,
+        cancel: &Cancel,
+        visit: &mut Visit<'_>,
+    ) -> Result<Recalled, MemoryError> {
+        let view = self.session.view_of(self.view(), query)?;
+        let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
+        let ended = walk.run(visit)?;
+        let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
+        Ok(Recalled { scanned: walk.scanned, total })
+    }
+
+    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
+        let Some(search) = query.search() else { return Ok(Vec::new()) };
+        Ok(Sought::of(self.session, query.reach(), search)?.fields_of(grain)?)
+    }
+
+    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+        let view = self.view();
+        // Grains of opaque types do not make a prefix ambiguous either.
+        let mut found = Vec::new();
+        for address in self.session.resolve_in(&view, prefix.digits(), usize::MAX)? {
+            if self.lookup(&view, &address)?.is_some() {
+                found.push(address);
+            }
+        }
+        match (found.as_slice(), prefix.whole()) {
+            ([one], _) => Ok(Located::One(*one)),
+            ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
+                Some(Reached::Outside) => Located::Elsewhere,
+                _ => Located::Nothing,
+            }),
+            ([], _) => Ok(Located::Nothing),
+            _ => Ok(Located::Several),
+        }
+    }
+
+    fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError> {
+        Ok(self.lookup(&self.view(), address)?.is_some())
+    }
+
+    fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
+        Ok(self.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
+    }
+
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
+        let view = self.view();
+        Ok(self.session.templates_in(view.transaction(), view.vault())?)
+    }
+
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+        let kept = self.session.keep(template)?;
+        self.refresh()?;
+        Ok(kept)
+    }
+
+    fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
+        let view = self.view();
+        if self.lookup(&view, address)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let versions = self.session.versions_in(&view, address, limit)?;
+        let mut hits = Vec::with_capacity(versions.len());
+        for version in &versions {
+            if is_standard(version)? {
+                hits.push(hit(version)?);
+            }
+        }
+        Ok(hits)
+    }
+
+    fn thread(
+        &self,
+        message: &ContentAddress,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<ContentAddress>, MemoryError> {
+        Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
+    }
+
+    fn asks_outside(&self, query: &Query) -> bool {
+        let embeds = self.session.store().inner().meaning(&self.view());
+        query.search().is_some() && embeds.is_ok_and(|keeping| keeping.is_some())
+    }
+
+    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
+        let view = self.session.view_of(self.view(), query)?;
+        let plan = explain(&view, self.session, query, cancel)?;
+        let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
+        Ok(Explained {
+            index: plan.index,
+            lookups,
+            search: plan.search,
+            estimated: plan.estimated,
+            scans_at_most: plan.at_most,
+        })
+    }
+
+    fn describe(&self) -> Result<Host, MemoryError> {
+        let view = self.view();
+        let scope = self.session.narrowed(None)?;
+        let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
+        let mut namespaces: Vec<String> = names.into_iter().filter_map(plain).collect();
+        if self.session.viewer().has_user() {
+            let mut told = Vec::new();
+            for name in namespaces {
+                if self.has_own(&view, &name)? {
+                    told.push(name);
+                }
+            }
+            namespaces = told;
+        }
+        namespaces.sort_unstable();
+        let inner = self.session.store().inner();
+        let embedder = inner.meaning(&view)?.or(inner.keeping());
+        Ok(Host {
+            name: "grainstore".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cal_conformance: self.session.store().cal_conformance(),
+            exceptions: self.session.store().cal_exceptions(),
+            namespaces,
+            full_text: true,
+            embedding_model: embedder.map(|keeping| keeping.space().model().to_owned()),
+            supported_languages: Language::all().map(|of| of.code().to_owned()).collect(),
+            ..Host::default()
+        })
+    }
+
+    fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
+        let put = self.session.put_with_reason(grain, reason)?;
+        self.refresh()?;
+        Ok(put.address())
+    }
+
+    fn supersede(
+        &self,
+        old: &ContentAddress,
+        grain: Grain,
+        reason: &str,
+    ) -> Result<ContentAddress, MemoryError> {
+        let new = self.session.supersede(old, grain, Some(reason))?;
+        self.refresh()?;
+        Ok(new)
+    }
+}
+
+/// Returns `true` if a grain is of one of the ten standard types, by its header byte.
+fn is_standard(stored: &Stored) -> Result<bool> {
+    Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
+}
+
+fn hit(stored: &Stored) -> Result<Hit> {
+    let (grain, score) = (stored.grain()?, Score::STRUCTURAL);
+    Ok(Hit { address: stored.address, grain, state: stored.state, score })
+}
+
+fn plain(name: Name) -> Option<String> {
+    match name {
+        Name::Plain(text) => Some(text),
+        Name::Token(_) => None,
+    }
+}

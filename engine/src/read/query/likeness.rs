@@ -1,0 +1,196 @@
+//! Similarity of grains to each other: by vectors of one model if both have one, else by their terms. Must
+//! not know what it is used for.
+
+use std::collections::HashMap;
+
+use grainstore_cal::Cancel;
+use grainstore_index::Sequence;
+use grainstore_index::text::Document;
+use grainstore_index::vectors::{Space, View as Spaces};
+
+use super::walk::{Halt, Walk};
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::search::texts::Wording;
+use crate::state::view::View;
+
+/// Computes the similarity of two grains, from 0 to 1.
+pub(super) struct Likeness<'v> {
+    view: &'v View,
+    spaces: Option<(&'v Spaces, Vec<Space>)>,
+    wording: &'v Wording,
+    cancel: &'v Cancel,
+    words: Words,
+}
+
+impl<'v> Likeness<'v> {
+    pub(super) fn of(walk: &Walk<'v>) -> Result<Self> {
+        let inner = walk.session.store().inner();
+        let known: Vec<Space> = match walk.view.serving()? {
+            Some(serving) => vec![serving.clone()],
+            None => walk.view.spaces()?.values().cloned().collect(),
+        };
+        let spaces = match known.is_empty() {
+            true => None,
+            false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),
+        };
+        let wording = inner.library().wording();
+        Ok(Self { view: walk.view, spaces, wording, cancel: walk.cancel, words: Words::default() })
+    }
+
+    /// Similarities of a grain to each of the others.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`; the deadline of the query.
+    pub(super) fn between(&mut self, one: Sequence, others: &[Sequence]) -> Result<Vec<f64>, Halt> {
+        self.cancel.check().map_err(Halt::Stopped)?;
+        let by_vector: Vec<Option<f64>> =
+            others.iter().map(|other| self.by_vector(one, *other)).collect();
+        if by_vector.iter().all(Option::is_some) {
+            return Ok(by_vector.into_iter().flatten().collect());
+        }
+        for at in others.iter().chain([&one]) {
+            self.read(*at)?;
+        }
+        let by_words = self.words.cosines(one, others);
+        Ok(by_vector.into_iter().zip(by_words).map(|(near, words)| near.unwrap_or(words)).collect())
+    }
+
+    fn by_vector(&self, one: Sequence, other: Sequence) -> Option<f64> {
+        let (spaces, all) = self.spaces.as_ref()?;
+        let near = all.iter().find_map(|space| spaces.between(space, one, other))?;
+        // A closeness of 0.5 is a cosine of 0, which counts as no similarity.
+        Some((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0))
+    }
+
+    fn read(&mut self, at: Sequence) -> Result<(), Halt> {
+        if self.words.slots.contains_key(&at) {
+            return Ok(());
+        }
+        self.cancel.check().map_err(Halt::Stopped)?;
+        let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.wording.document(grain))));
+        // A grain whose key was destroyed meanwhile has no terms.
+        let document = self.view.with_live_blob(at, read)?.unwrap_or_default();
+        self.words.add(at, &document);
+        Ok(())
+    }
+}
+
+/// A small inverted index of the terms of some grains.
+#[derive(Default)]
+struct Words {
+    slots: HashMap<Sequence, usize>,
+    grains: Vec<Weights>,
+    terms: HashMap<Box<str>, usize>,
+    /// Postings of each term: slots of the grains that have it, and its weight there.
+    having: Vec<Vec<(usize, f64)>>,
+}
+
+/// The terms of one grain.
+struct Weights {
+    /// Terms and weights, ascending by term.
+    words: Vec<(usize, f64)>,
+    /// The squared norm.
+    square: f64,
+}
+
+impl Words {
+    fn add(&mut self, at: Sequence, document: &Document) {
+        let slot = self.grains.len();
+        let mut words = Vec::with_capacity(document.words().len());
+        for word in document.words() {
+            let weight = f64::from(word.weight);
+            let new = self.having.len();
+            let term = match self.terms.get(&word.term) {
+                Some(term) => *term,
+                None => {
+                    self.having.push(Vec::new());
+                    *self.terms.entry(word.term.clone()).or_insert(new)
+                }
+            };
+            if let Some(having) = self.having.get_mut(term) {
+                having.push((slot, weight));
+            }
+            words.push((term, weight));
+        }
+        let square = words.iter().map(|(_, weight)| weight.powi(2)).sum();
+        self.grains.push(Weights { words, square });
+        self.slots.insert(at, slot);
+    }
+
+    /// Cosines of the term weights of a grain with those of others; reads only the postings of its own terms.
+    fn cosines(&self, one: Sequence, others: &[Sequence]) -> Vec<f64> {
+        let of = |at: &Sequence| {
+            let slot = *self.slots.get(at)?;
+            Some((slot, self.grains.get(slot)?))
+        };
+        let Some((_, own)) = of(&one) else { return vec![0.0; others.len()] };
+        let mut shared = vec![0.0; self.grains.len()];
+        for (term, weight) in &own.words {
+            for (slot, other) in self.having.get(*term).into_iter().flatten() {
+                if let Some(shared) = shared.get_mut(*slot) {
+                    *shared += weight * other;
+                }
+            }
+        }
+        let cosine = |other: &Sequence| {
+            let (slot, other) = of(other)?;
+            let lengths = (own.square * other.square).sqrt();
+            (lengths > 0.0).then(|| shared.get(slot).map(|shared| shared / lengths)).flatten()
+        };
+        others.iter().map(|other| cosine(other).unwrap_or(0.0)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore_index::text::Word;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Cosine of the terms of two grains, computed directly.
+    fn cosine(a: &Document, b: &Document) -> f64 {
+        let square = |of: &Document| {
+            of.words().iter().map(|word| f64::from(word.weight).powi(2)).sum::<f64>()
+        };
+        let shared = a.words().iter().filter_map(|word| {
+            Some(f64::from(word.weight) * f64::from(b.word(&word.term)?.weight))
+        });
+        let lengths = (square(a) * square(b)).sqrt();
+        if lengths > 0.0 { shared.sum::<f64>() / lengths } else { 0.0 }
+    }
+
+    fn document() -> impl Strategy<Value = Document> {
+        prop::collection::vec(("[a-e]", 0..9_u32), 0..6).prop_map(|words| {
+            let word = |(term, weight): (String, u32)| Word {
+                term: term.into(),
+                weight,
+                lent: 0,
+                places: [].into(),
+            };
+            words.into_iter().map(word).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn cosines_of_many_are_those_of_each_two(
+            documents in prop::collection::vec(document(), 1..8),
+        ) {
+            let mut words = Words::default();
+            let all: Vec<Sequence> = (0..).map(Sequence::new).take(documents.len()).collect();
+            for (at, document) in all.iter().zip(&documents) {
+                words.add(*at, document);
+            }
+            for (at, document) in all.iter().zip(&documents) {
+                // An empty sum is negative zero.
+                let expected: Vec<u64> =
+                    documents.iter().map(|other| (cosine(document, other) + 0.0).to_bits()).collect();
+                let found: Vec<u64> =
+                    words.cosines(*at, &all).iter().map(|cosine| cosine.to_bits()).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

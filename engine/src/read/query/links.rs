@@ -1,0 +1,273 @@
+//! The links of one grain, among the grains a query admits.
+//!
+//! Grains that name this one are looked up newest first, up to the fan-out. The index proposes; whether a
+//! grain is linked is read from the grain.
+
+use std::collections::BTreeSet;
+
+use grainstore_cal::{Expansion, Link};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
+use grainstore_index::{self as index, Field, Object, Sequence, Shape, Spaces, Tie, TimeRange};
+
+use super::access::{Access, List, scope};
+use super::postings::Found;
+use super::walk::{Halt, Walk};
+use crate::disk::blob::with_fields;
+use crate::read::graph::{address_in, addresses_in, links};
+
+/// Most grains one expansion reads: some tenths of a second.
+const MOST_LOOKED: u64 = 65_536;
+/// Most index ranges it opens. A lookup has one in each namespace it searches.
+const MOST_RANGES: usize = 1_000_000;
+/// Most grains of one lookup that are skipped because they are not visible.
+const PASSED_OVER: usize = 1_024;
+
+/// A linked grain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Met {
+    pub(super) sequence: Sequence,
+    pub(super) address: ContentAddress,
+    time: EpochMs,
+}
+
+/// The state of an expansion along links, with the work done so far.
+pub(super) struct Tour<'e> {
+    pub(super) expansion: &'e Expansion,
+    spaces: Spaces<'e>,
+    /// The last sequence it may see.
+    last: Sequence,
+    /// Most grains it holds.
+    pub(super) most: usize,
+    ranges: usize,
+    /// Grains read.
+    pub(super) looked: u64,
+    /// Grains among them that the query may pass through; a session is told only of these.
+    pub(super) passed: u64,
+    /// True if there was more than it may read.
+    pub(super) cut: bool,
+}
+
+/// The links a grain has of its own, and the texts by which others link to it.
+struct Ends {
+    sequence: Sequence,
+    address: ContentAddress,
+    subject: Option<String>,
+    object: Option<String>,
+    parents: Vec<ContentAddress>,
+    related: Vec<ContentAddress>,
+    answered: Option<ContentAddress>,
+}
+
+/// An index lookup, and the condition that a grain found by it must meet.
+type Lookup<'l> = (Shape<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
+
+impl<'w> Walk<'w> {
+    /// An expansion from this many grains, on the state of the log that is shown.
+    pub(super) fn tour(&self, expansion: &'w Expansion, seeds: usize) -> Tour<'w> {
+        let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
+        Tour {
+            expansion,
+            spaces: Spaces::of(scope(self.session, self.query)),
+            last: origin.unwrap_or(self.last),
+            most: expansion.reached.saturating_add(seeds),
+            ranges: 0,
+            looked: 0,
+            passed: 0,
+            cut: false,
+        }
+    }
+
+    /// The grains linked to one, each once.
+    pub(super) fn linked(&mut self, tour: &mut Tour<'_>, of: Sequence) -> Result<Vec<Met>, Halt> {
+        let Some(ends) = self.ends(tour, of)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        let Expansion { links, direction, .. } = *tour.expansion;
+        for link in links.iter() {
+            if direction.goes_out() || link == Link::Subject {
+                found.extend(self.ahead(tour, &ends, link)?);
+            }
+            if direction.goes_in() {
+                found.extend(self.named_by(tour, &ends, link)?);
+            }
+        }
+        let mut met = BTreeSet::new();
+        found.retain(|one| one.sequence != of && met.insert(one.sequence));
+        Ok(found)
+    }
+
+    /// The grains that a grain links to by one kind of link.
+    fn ahead(&mut self, tour: &mut Tour<'_>, ends: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
+        match link {
+            Link::Triple => self.of_subject(tour, ends, ends.object.as_deref()),
+            Link::Subject => self.of_subject(tour, ends, ends.subject.as_deref()),
+            Link::DerivedFrom => self.named(tour, &ends.parents),
+            Link::RelatedTo => self.named(tour, &ends.related),
+            Link::Reply => self.named(tour, ends.answered.as_slice()),
+        }
+    }
+
+    /// The grains that link to a grain by one kind of link. A shared subject has no direction and is found by
+    /// `ahead`.
+    fn named_by(&mut self, tour: &mut Tour<'_>, to: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
+        let digits = to.address.to_string();
+        let (field, holds): (_, &dyn Fn(&GrainRef<'_>) -> bool) = match link {
+            Link::Subject => return Ok(Vec::new()),
+            Link::Triple => {
+                let Some(node) = to.subject.as_deref() else { return Ok(Vec::new()) };
+                let object = Some(Object::Text(node.into()));
+                let shape = Shape::Triple { subject: None, relation: None, object };
+                return self.looked_up_at(
+                    tour,
+                    to.sequence,
+                    (shape, &|grain| grain.text("object") == Some(node)),
+                );
+            }
+            Link::DerivedFrom => (Field::Derived, &|grain| {
+                addresses_in(grain, "derived_from").any(|parent| parent == to.address)
+            }),
+            Link::RelatedTo => {
+                (Field::Related, &|grain| links(grain).any(|(other, _)| other == to.address))
+            }
+            Link::Reply => (Field::Parent, &|grain| answered(grain) == Some(to.address)),
+        };
+        let shape = Shape::Value(field, digits.as_str().into());
+        self.looked_up_at(tour, to.sequence, (shape, holds))
+    }
+
+    /// The grains with this subject.
+    fn of_subject(
+        &mut self,
+        tour: &mut Tour<'_>,
+        ends: &Ends,
+        node: Option<&str>,
+    ) -> Result<Vec<Met>, Halt> {
+        let Some(node) = node else { return Ok(Vec::new()) };
+        let shape = Shape::Triple { subject: Some(node.into()), relation: None, object: None };
+        let holds = |grain: &GrainRef<'_>| grain.text("subject") == Some(node);
+        self.looked_up_at(tour, ends.sequence, (shape, &holds))
+    }
+
+    /// The first `fan_out` of these grains that exist.
+    fn named(
+        &mut self,
+        tour: &mut Tour<'_>,
+        addresses: &[ContentAddress],
+    ) -> Result<Vec<Met>, Halt> {
+        let mut found = Vec::new();
+        for address in addresses {
+            if found.len() >= tour.expansion.fan_out || tour.looked >= MOST_LOOKED {
+                tour.cut = true;
+                break;
+            }
+            let Some(sequence) = self.view.sequence_of(address)? else { continue };
+            if sequence <= tour.last {
+                let met = self.meet(tour, sequence, &|_| true)?;
+                found.extend(met.filter(|met| met.address == *address));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The newest grains of a lookup without the grain itself; within one instant, those with the smallest
+    /// addresses.
+    fn looked_up_at(
+        &mut self,
+        tour: &mut Tour<'_>,
+        at: Sequence,
+        (shape, holds): Lookup<'_>,
+    ) -> Result<Vec<Met>, Halt> {
+        self.cancel.check().map_err(Halt::Stopped)?;
+        let reader = self.view.index();
+        let ranges = reader.ranges(&tour.spaces, &[shape])?;
+        tour.ranges = tour.ranges.saturating_add(ranges);
+        if tour.ranges > MOST_RANGES || tour.looked >= MOST_LOOKED {
+            tour.cut = true;
+            return Ok(Vec::new());
+        }
+        let (spaces, times) = (tour.spaces.clone(), TimeRange::default());
+        let lists = vec![List { shapes: vec![shape], size: None }];
+        let access = Access { spaces, times, order: index::Order::Newest, lists };
+        let (cancel, vault) = (self.cancel, self.view.vault());
+        let postings = Found { reader, access: &access, cancel, vault };
+        let (mut found, mut passed) = (Vec::new(), 0);
+        let mut instant: Option<(EpochMs, Tie)> = None;
+        for posting in postings.open(times, index::Order::Newest, None)? {
+            let posting = posting?;
+            if posting.sequence > tour.last || posting.sequence == at {
+                self.tick()?;
+                continue;
+            }
+            // Grains of one instant are ordered by address, so all of them are read first.
+            let enough = found.len() >= tour.expansion.fan_out || passed >= PASSED_OVER;
+            let goes_on = instant == Some((posting.time, posting.tie));
+            if (enough && !goes_on) || tour.looked >= MOST_LOOKED {
+                tour.cut = true;
+                break;
+            }
+            instant = Some((posting.time, posting.tie));
+            match self.meet(tour, posting.sequence, holds)? {
+                Some(met) => found.push(met),
+                None => passed += 1,
+            }
+        }
+        found.sort_unstable_by(|a, b| b.time.cmp(&a.time).then(a.address.cmp(&b.address)));
+        tour.cut |= found.len() > tour.expansion.fan_out;
+        found.truncate(tour.expansion.fan_out);
+        Ok(found)
+    }
+
+    /// Reads a grain that the query may pass through and that meets the condition.
+    fn meet(
+        &mut self,
+        tour: &mut Tour<'_>,
+        at: Sequence,
+        holds: &dyn Fn(&GrainRef<'_>) -> bool,
+    ) -> Result<Option<Met>, Halt> {
+        self.passing(tour, at, |blob, grain| {
+            let met =
+                || Met { sequence: at, address: ContentAddress::of(blob), time: grain.time() };
+            holds(grain).then(met)
+        })
+    }
+
+    /// Reads the links of a grain.
+    fn ends(&mut self, tour: &mut Tour<'_>, at: Sequence) -> Result<Option<Ends>, Halt> {
+        self.passing(tour, at, |blob, grain| {
+            let text = |name: &str| grain.text(name).map(str::to_owned);
+            Some(Ends {
+                sequence: at,
+                address: ContentAddress::of(blob),
+                subject: text("subject"),
+                object: text("object"),
+                parents: addresses_in(grain, "derived_from").collect(),
+                related: links(grain).map(|(address, _)| address).collect(),
+                answered: answered(grain),
+            })
+        })
+    }
+
+    /// Reads a grain that the query may pass through; `None` for any other.
+    fn passing<T>(
+        &mut self,
+        tour: &mut Tour<'_>,
+        at: Sequence,
+        read: impl FnOnce(&[u8], &GrainRef<'_>) -> Option<T>,
+    ) -> Result<Option<T>, Halt> {
+        self.tick()?;
+        tour.looked += 1;
+        let Some(state) = self.state(at)? else { return Ok(None) };
+        Ok(self.view.with_live_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let passes =
+                    self.look_at(at, grain)? && self.query.lets_through(grain, &state, self.now());
+                tour.passed += u64::from(passes);
+                Ok(if passes { read(blob, grain) } else { None })
+            })
+        })?)
+    }
+}
+
+/// The message a grain replies to.
+fn answered(grain: &GrainRef<'_>) -> Option<ContentAddress> {
+    grain.text("parent_message_id").and_then(address_in)
+}

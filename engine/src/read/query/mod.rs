@@ -1,0 +1,375 @@
+//! Structured queries of a session, without a language (OMS 28.1, 28.4).
+//!
+//! - `access_path`, `postings`: the access path of a query, and its postings in order.
+//! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `rerank`: the best of them in another order. `similarity`: the similarity of grains.
+//! - `text`: answers to a text search. `vector`: to a vector, and to both.
+//! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
+//! - `cursor`: the position after a page.
+//!
+//! CAL runs on the same scan. All pages of an answer show one state of the log, that of the first page:
+//! grains written since are on none of them, and grains ended since are still there and shown as current.
+
+mod access;
+mod cursor;
+mod expand;
+mod explain;
+mod likeness;
+mod links;
+mod near;
+mod postings;
+mod rerank;
+mod search;
+mod walk;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use grainstore_cal::{Cancel, Candidate, Query, Score};
+use grainstore_format::{ContentAddress, Grain, GrainState};
+use grainstore_index::text::ANALYSIS_VERSION;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::handle::session::Session;
+use crate::search::embed::Keeping;
+use crate::state::view::View;
+
+pub use cursor::Cursor;
+pub use expand::Expanded;
+pub(crate) use explain::explain;
+pub use explain::{QueryExpansion, QueryList, QueryPlan};
+pub(crate) use search::Sought;
+pub(crate) use walk::{Halt, Walk};
+
+/// Most rows of one page.
+pub const MAX_PAGE: usize = 10_000;
+/// Most payload bytes of one page, unless its first row is larger: a page ends before it would exceed them.
+/// Decoded, they take up to some thirty times that.
+pub const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// Options of one page of an answer.
+///
+/// All pages show the grains that existed, and were current, when the first was read. Changes that do not end
+/// a grain (a verification status, a review, a hold) are seen as of the reading of each page, also by
+/// conditions on them.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Most rows; 0 for none.
+    pub limit: usize,
+    /// The end of the page before; `None` for the first page.
+    pub cursor: Option<Cursor>,
+    /// Most payload bytes, up to [`MAX_PAGE_BYTES`]: the page ends before it would exceed them.
+    pub bytes: usize,
+    /// Number up to which matches are counted for [`Answer::total`]; 0 to count none beyond the page.
+    pub count_to: u64,
+    /// True to return the plan of the answer.
+    pub explain: bool,
+    /// Time limit of the page.
+    pub timeout: Duration,
+    /// Cancels the work on request of the host.
+    pub cancel: Cancel,
+}
+
+impl Default for Page {
+    /// The first 50 rows, within five seconds.
+    fn default() -> Self {
+        Self {
+            limit: 50,
+            cursor: None,
+            bytes: MAX_PAGE_BYTES,
+            count_to: 0,
+            explain: false,
+            timeout: Duration::from_secs(5),
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl Page {
+    /// The first rows, at most `limit`.
+    #[must_use]
+    pub fn first(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Continues after this cursor.
+    #[must_use]
+    pub fn after(mut self, cursor: Option<Cursor>) -> Self {
+        self.cursor = cursor;
+        self
+    }
+}
+
+/// A page of an answer: the envelope of OMS 28.1.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The rows, in the order of the query.
+    pub results: Vec<Match>,
+    /// Rows of all pages together, if counted.
+    pub total: Option<u64>,
+    /// The start of the next page, if there is one.
+    pub next_cursor: Option<Cursor>,
+    /// The plan, if it was asked for.
+    pub plan: Option<QueryPlan>,
+}
+
+/// A grain that matches.
+#[derive(Debug, Clone, Serialize)]
+pub struct Match {
+    /// The grain.
+    pub grain: Grain,
+    /// Its relevance to a search, from 0 to 1; 1.0 for a structural match (ruling 45).
+    pub score: f64,
+    /// The fields the query has conditions on, which the grain therefore has, and those with terms searched
+    /// for.
+    pub matched_fields: Vec<String>,
+    /// Its address.
+    pub content_address: ContentAddress,
+    /// Its index-layer state.
+    #[serde(skip)]
+    pub state: GrainState,
+}
+
+impl Session {
+    /// One page of the grains that match and that this session can see. Grains of opaque types are included
+    /// if the query names no type.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion that
+    /// cannot be done; `ERR_CURSOR` for a cursor of another query, session, store or history; `ERR_ACCESS`
+    /// for a namespace outside the session's; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn query(&self, query: &Query, page: &Page) -> Result<Answer> {
+        if page.limit > MAX_PAGE {
+            let message = format!("a page holds {MAX_PAGE} rows at most, not {}", page.limit);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.check_reach(query)?;
+        let query = &query.clone().of_any_type();
+        let view = self.view_of(self.view()?, query)?;
+        let answer = guarded(|| self.page(&view, query, page))?;
+        self.note_read(answer.results.iter().map(|row| row.content_address))?;
+        Ok(answer)
+    }
+
+    /// The plan of a query, without running it.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
+        self.check_reach(query)?;
+        let query = &query.clone().of_any_type();
+        let view = self.view_of(self.view()?, query)?;
+        guarded(|| explain(&view, self, query, &Cancel::new()))
+    }
+
+    pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
+        use grainstore_cal::Reach;
+        match query.reach() {
+            Reach::Session => Ok(()),
+            Reach::Exact(namespace) | Reach::Subtree(namespace) => {
+                self.narrowed(Some(namespace)).map(drop)
+            }
+        }
+    }
+
+    fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
+        let resume = |cursor| resume(self, view, query, cursor);
+        let resumed = page.cursor.as_ref().map(resume).transpose()?;
+        let (after, total) = match resumed {
+            Some(Opened { origin, last, total }) => (Some((origin, last)), Some(total)),
+            None => (None, None),
+        };
+        let sought = query.search().map(|search| Sought::of(self, query.reach(), search));
+        let mut rows = Rows {
+            limit: page.limit,
+            count_to: page.cursor.as_ref().map_or(page.count_to, |_| 0),
+            names: matched_fields(query),
+            sought: sought.transpose()?,
+            found: Vec::new(),
+            bytes: 0,
+            most_bytes: page.bytes.min(MAX_PAGE_BYTES),
+            seen: 0,
+            failed: None,
+        };
+        let cancel = page.cancel.within(page.timeout);
+        let origin = match &after {
+            Some((origin, _)) => *origin,
+            None => origin_of(view)?,
+        };
+        let mut walk = Walk::new((self, view), query, &cancel, page.limit)?.behind(after);
+        let ended = if query.is_impossible() {
+            ControlFlow::Continue(())
+        } else {
+            walk.run(&mut |candidate| rows.take(&candidate))?
+        };
+        if let Some(error) = rows.failed {
+            return Err(error);
+        }
+        let more = rows.seen > rows.found.len() as u64;
+        let total = match total {
+            Some(counted) => counted,
+            None => (ended.is_continue() && !walk.cut).then_some(rows.seen),
+        };
+        let next_cursor = match rows.found.last().filter(|_| more) {
+            None => None,
+            Some(last) => {
+                let rank = match is_ranked(query) {
+                    true => {
+                        Some(walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default())
+                    }
+                    // Among answers by conditions alone, only linked grains have a score to continue from.
+                    false => Some(last.score).filter(|score| *score < Score::STRUCTURAL.value),
+                };
+                let statistics = walk.carried(rows.found.len());
+                let last = place_of(last, rank, (walk.ranking, statistics));
+                let opened = Opened { origin, last, total };
+                let key = self.store().inner().cursor_key();
+                Some(opened.seal(key, question(self, view, query)?.as_bytes())?)
+            }
+        };
+        let plan = match page.explain {
+            true => Some(explain(view, self, query, &cancel)?.with_counts(&walk)),
+            false => None,
+        };
+        Ok(Answer { results: rows.found, total, next_cursor, plan })
+    }
+}
+
+/// Collector of the rows of a page.
+struct Rows {
+    limit: usize,
+    count_to: u64,
+    names: Vec<String>,
+    /// The parsed text search, if any.
+    sought: Option<Sought>,
+    found: Vec<Match>,
+    bytes: usize,
+    most_bytes: usize,
+    /// Matches seen, returned or only counted.
+    seen: u64,
+    failed: Option<Error>,
+}
+
+impl Rows {
+    /// The fields a grain matches on: those of the conditions, then those with terms searched for.
+    fn fields_of(&self, candidate: &Candidate<'_>) -> Vec<String> {
+        let mut names = match candidate.score.is_linked_only() {
+            true => Vec::new(),
+            false => self.names.clone(),
+        };
+        for name in self.sought.iter().flat_map(|sought| sought.matched(candidate.grain)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Adds a match, or counts it if the page is full.
+    fn take(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
+        self.seen += 1;
+        let size = candidate.grain.payload_len();
+        let full = self.found.len() >= self.limit
+            || self.seen > self.found.len() as u64 + 1
+            || (self.bytes.saturating_add(size) > self.most_bytes && !self.found.is_empty());
+        if full {
+            return match self.seen > self.count_to {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+        }
+        match candidate.grain.to_grain() {
+            Ok(grain) => {
+                self.bytes = self.bytes.saturating_add(size);
+                self.found.push(Match {
+                    grain,
+                    score: candidate.score.value,
+                    matched_fields: self.fields_of(candidate),
+                    content_address: candidate.address,
+                    state: *candidate.state,
+                });
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                self.failed = Some(error.into());
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// The position of a row in an answer, with the inputs of the scores of a search.
+fn place_of(row: &Match, rank: Option<f64>, (ranking, statistics): (Ranking, Vec<u8>)) -> Last {
+    let (time, address) = (row.grain.time(), row.content_address);
+    match rank {
+        None => Last::Place(Place { time, address }),
+        Some(score) => Last::Rank(Rank { score, address, ranking, statistics }),
+    }
+}
+
+/// Returns `true` if the answer is ordered by scores, or by an order made from them.
+fn is_ranked(query: &Query) -> bool {
+    query.search().is_some() || query.near().is_some() || query.rerank().is_some()
+}
+
+/// The fields a query has conditions on, each once.
+fn matched_fields(query: &Query) -> Vec<String> {
+    let mut names = Vec::new();
+    for predicate in query.predicates() {
+        let name = predicate.field_name().to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Identity of a query for its cursors: the query, the session, the analysis of the text searched for, and
+/// the model whose vectors answer if the query names none.
+fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
+    let scope = session.options();
+    let words = query
+        .search()
+        .map(|_| (search::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
+    let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
+    let serving = match (query.near(), query.search()) {
+        (Some(near), _) if near.model.is_none() => view.serving()?,
+        (None, Some(_)) => session.store().inner().meaning(view)?.map(Keeping::space),
+        _ => None,
+    };
+    Ok(match serving {
+        Some(space) => format!("{question} {:?}", space.model()),
+        None => question,
+    })
+}
+
+/// The present state of the log.
+fn origin_of(view: &View) -> Result<Origin> {
+    let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
+    Ok(Origin { sequence, entry: entry_start(view, entries)?, entries })
+}
+
+/// Opens a cursor, and checks that it belongs to this history.
+fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<Opened> {
+    let key = session.store().inner().cursor_key();
+    let opened = cursor.open(key, question(session, view, query)?.as_bytes())?;
+    let origin = opened.origin;
+    if origin.sequence > view.last_sequence()?
+        || origin.entries > view.audit_len()?
+        || entry_start(view, origin.entries)? != origin.entry
+    {
+        let message = "this cursor belongs to another history of the store";
+        return Err(Error::new(ErrorKind::Cursor, message));
+    }
+    Ok(opened)
+}
+
+/// The first bytes of the hash of the last of these audit entries: erasures do not change it.
+fn entry_start(view: &View, entries: u64) -> Result<[u8; 8]> {
+    let missing = || Error::integrity("the audit log has lost its last entry");
+    let entry = view.audit()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
+    Sha256::digest(entry.value()).first_chunk().copied().ok_or_else(missing)
+}

@@ -1,0 +1,153 @@
+//! The postings of an access path, in the order of the answer.
+
+use grainstore_cal::Cancel;
+use grainstore_format::EpochMs;
+use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, TimeRange};
+
+use super::access::Access;
+use super::cursor::Place;
+use super::walk::Halt;
+use crate::disk::vault::Vault;
+
+/// Postings read between checks for cancellation, while none is found.
+const READ_AT_ONCE: u64 = 1024;
+
+/// Opens the postings of the lists of a query.
+pub(super) struct Found<'w> {
+    pub(super) reader: index::Reader<'w>,
+    pub(super) access: &'w Access<'w>,
+    pub(super) cancel: &'w Cancel,
+    pub(super) vault: &'w Vault,
+}
+
+impl<'w> Found<'w> {
+    /// The postings of a time range; newest first, they start after `place`.
+    pub(super) fn open(
+        &self,
+        times: TimeRange,
+        order: index::Order,
+        place: Option<Place>,
+    ) -> Result<Watched<'w>, Halt> {
+        let lists = &self.access.lists;
+        let shapes: Vec<&[index::Shape<'_>]> =
+            lists.iter().map(|list| list.shapes.as_slice()).collect();
+        let mut postings = self.reader.find(&self.access.spaces, &shapes, times, order)?;
+        if let (index::Order::Newest, Some(place)) = (order, place) {
+            let (tie, sequence) = (self.vault.tie(&place.address), Sequence::MAX);
+            postings.seek(Posting { time: place.time, tie, sequence })?;
+        }
+        Ok(Watched { postings, cancel: self.cancel })
+    }
+}
+
+/// Postings whose search can be cancelled: lists with little in common are read for long without a result.
+pub(super) struct Watched<'w> {
+    postings: Intersection<'w>,
+    cancel: &'w Cancel,
+}
+
+impl Iterator for Watched<'_> {
+    type Item = Result<Posting, Halt>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.postings.step(READ_AT_ONCE) {
+                Ok(Step::Found(posting)) => return Some(Ok(posting)),
+                Ok(Step::End) => return None,
+                Ok(Step::Paused) => match self.cancel.check() {
+                    Ok(()) => {}
+                    Err(stop) => return Some(Err(Halt::Stopped(stop))),
+                },
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }
+}
+
+/// Most postings of one instant that are reversed in memory; for a longer one the list is read again.
+const TURNED: usize = 64;
+
+/// Postings from oldest to newest, each instant by ascending address: an index read backwards is backwards
+/// within an instant too.
+pub(super) struct ByAddress<'w> {
+    found: Found<'w>,
+    times: TimeRange,
+    place: Option<Place>,
+    postings: Watched<'w>,
+    /// The posting after the current instant.
+    next: Option<Result<Posting, Halt>>,
+    /// The current instant, its last posting first.
+    instant: Vec<Posting>,
+    /// The current instant, read forward if it is long.
+    forward: Option<Watched<'w>>,
+}
+
+impl<'w> ByAddress<'w> {
+    pub(super) fn of(
+        found: Found<'w>,
+        times: TimeRange,
+        place: Option<Place>,
+    ) -> Result<Self, Halt> {
+        let mut postings = found.open(times, index::Order::Oldest, None)?;
+        let next = postings.next();
+        Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
+    }
+
+    /// Collects the instant that starts with this posting, or opens it to be read forward.
+    fn gather(&mut self, first: Posting) -> Result<(), Halt> {
+        self.instant.push(first);
+        loop {
+            match self.postings.next() {
+                Some(Ok(next)) if next.time == first.time => self.instant.push(next),
+                other => {
+                    self.next = other;
+                    return Ok(());
+                }
+            }
+            if self.instant.len() > TURNED {
+                self.instant.clear();
+                return self.read_forward(first.time);
+            }
+        }
+    }
+
+    fn read_forward(&mut self, time: EpochMs) -> Result<(), Halt> {
+        let instant = TimeRange { from: Some(time), to: Some(time) };
+        let place = self.place.filter(|place| place.time == time);
+        self.forward = Some(self.found.open(instant, index::Order::Newest, place)?);
+        let Some(later) = time.get().checked_add(1) else {
+            // No later time exists, so the rest of the list is this instant.
+            self.next = None;
+            return Ok(());
+        };
+        let rest = TimeRange { from: Some(EpochMs::new(later)), ..self.times };
+        self.postings = self.found.open(rest, index::Order::Oldest, None)?;
+        self.next = self.postings.next();
+        Ok(())
+    }
+}
+
+impl Iterator for ByAddress<'_> {
+    type Item = Result<Posting, Halt>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(forward) = &mut self.forward {
+                match forward.next() {
+                    Some(posting) => return Some(posting),
+                    None => self.forward = None,
+                }
+            }
+            if let Some(posting) = self.instant.pop() {
+                return Some(Ok(posting));
+            }
+            let gathered = match self.next.take()? {
+                Ok(first) => self.gather(first),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = gathered {
+                return Some(Err(error));
+            }
+        }
+    }
+}

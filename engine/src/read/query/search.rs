@@ -1,0 +1,409 @@
+//! Answers to a text search: the full text proposes, every grain is rechecked, and the best come first.
+//!
+//! If few grains meet the other conditions, those are scored one by one. Else the full text is asked for its
+//! best, and checks each candidate before it takes the place of another.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use grainstore_cal::{Reach, Score, Search, Stop, Visit};
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
+use grainstore_index::Sequence;
+use grainstore_index::text::{
+    After, Asked, Hit, Language, Occur, Question, Reader, Settings, answers_in,
+};
+
+use super::access::Access;
+use super::cursor::{Rank, Ranking};
+use super::expand::{Linked, Seed};
+use super::walk::{Halt, Walk};
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::handle::session::Session;
+
+/// Most grains that are scored one by one rather than found by their terms.
+pub(super) const FEW: u64 = 2048;
+/// Number of grains with the terms up to which these are checked rather than those that meet the other
+/// conditions.
+const HARDLY_ANY: u64 = 128;
+/// Answers asked of the full text at once: the first time, unless more are wanted, and at most.
+const AT_FIRST: usize = 64;
+const AT_ONCE: usize = 4096;
+
+/// A text search parsed for the full text.
+pub(crate) struct Sought {
+    /// The union of all its parts.
+    whole: Question,
+    /// Each part with its field, if the parts have to be matched separately.
+    parts: Vec<(Question, Option<&'static str>)>,
+    settings: Settings,
+    /// Reader of the grains that are returned.
+    reader: RefCell<Reader>,
+}
+
+impl Sought {
+    /// Parses the search of a query, in the language of the namespaces it searches.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for too many terms.
+    pub(crate) fn of(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
+        let language = language_of(session, reach);
+        let settings = Settings::new(language);
+        let mut parts = Vec::with_capacity(search.asks().len());
+        for ask in search.asks() {
+            parts.push((Question::parse(&ask.text, language)?, ask.field));
+        }
+        let whole = Question::all(parts.iter().map(|(question, _)| question));
+        if let [(_, None)] = parts.as_slice() {
+            parts.clear();
+        }
+        Ok(Self { whole, parts, settings, reader: RefCell::new(Reader::new(settings)) })
+    }
+
+    /// The union of all its parts.
+    pub(super) fn question(&self) -> &Question {
+        &self.whole
+    }
+
+    /// The fields of a grain that match any of it, under their payload names.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, which a grain of the store never gives.
+    pub(crate) fn fields_of(&self, grain: &Grain) -> Result<Vec<String>> {
+        let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
+        let blob = grain.encode(encoding)?;
+        with_fields(blob.bytes(), |grain| Ok(self.matched(grain)))
+    }
+
+    /// Like [`ParsedSearch::matched_fields`], for a grain that is still encoded.
+    pub(super) fn matched(&self, grain: &GrainRef<'_>) -> Vec<String> {
+        let mut reader = self.reader.borrow_mut();
+        let names = reader.matched_fields(grain, &self.whole);
+        names.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// A rule that decides whether a visible grain is returned: gives its address if so.
+type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
+
+/// The language in which a session searches these namespaces.
+pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
+    let own = session.options().namespace.as_deref().unwrap_or_default();
+    let namespace = match reach {
+        Reach::Session => own,
+        Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
+    };
+    session.store().inner().library().wording().languages.of(namespace)
+}
+
+/// A text search while it runs.
+pub(super) struct Ranked<'r> {
+    sought: Sought,
+    asked: Asked<'r>,
+    /// The parts without a field, each prepared separately.
+    parts: Vec<Asked<'r>>,
+    /// The score of a grain with every term at its highest weight.
+    ceiling: f64,
+}
+
+impl Ranked<'_> {
+    /// Returns `true` if its parts have to be matched separately.
+    pub(super) fn has_parts(&self) -> bool {
+        !self.sought.parts.is_empty()
+    }
+
+    /// The score of a grain with every term at its highest weight.
+    pub(super) fn ceiling(&self) -> f64 {
+        self.ceiling
+    }
+
+    /// Returns `true` if some terms are required or excluded, so that even a near grain may not be an answer.
+    pub(super) fn is_strict(&self) -> bool {
+        self.sought.whole.clauses().iter().any(|clause| clause.occur != Occur::Should)
+    }
+
+    /// The grains among these that match, the best first.
+    pub(super) fn scored(&self, few: &[Sequence]) -> Result<Vec<(Sequence, f64)>> {
+        let scores = self.asked.scores_of(few)?;
+        let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
+        let mut scored: Vec<(Sequence, f64)> = scored.collect();
+        scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Ok(scored)
+    }
+
+    /// Returns `true` if a grain matches each part.
+    fn is_answered(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+        for part in &self.parts {
+            if !part.has(at)? {
+                return Ok(false);
+            }
+        }
+        let Sought { parts, settings, .. } = &self.sought;
+        let in_fields = parts.iter().filter_map(|(question, field)| Some((question, (*field)?)));
+        let mut answers =
+            in_fields.map(|(question, field)| answers_in(grain, field, question, settings));
+        Ok(answers.all(|answers| answers))
+    }
+
+    /// The scores of grains; `None` for those that do not match.
+    pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
+        Ok(self.asked.scores_of(of)?)
+    }
+}
+
+impl<'w> Walk<'w> {
+    /// Passes every answer to the text search to `visit`, the best first, until it has enough.
+    pub(super) fn ranked(
+        &mut self,
+        search: &Search,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        self.rank_by(Ranking::Words)?;
+        let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
+        // If hardly any grain has the terms, checking the other conditions on those is cheapest.
+        let few = match ranked.asked.most_answers() <= HARDLY_ANY {
+            true => None,
+            false => self.few()?,
+        };
+        if let Some(expansion) = self.query.expansion() {
+            let seeds = self.best(&ranked, few.as_deref(), expansion.seeds)?;
+            self.raise(&ranked, &seeds, expansion)?;
+        }
+        let ended = match few {
+            Some(few) => self.one_by_one(&ranked, &few, visit)?,
+            None => self.by_words(&ranked, visit)?,
+        };
+        while ended.is_continue()
+            && let Some(Linked { sequence, rank, score, .. }) = self.raised.next()
+        {
+            if self.give(sequence, rank, score, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ended)
+    }
+
+    /// The answers among grains of one score, by address.
+    pub(super) fn in_order(
+        &mut self,
+        ranked: &Ranked<'_>,
+        equal: &[(Sequence, f64)],
+    ) -> Result<Vec<Seed>, Halt> {
+        let mut answers = Vec::with_capacity(equal.len());
+        for (sequence, rank) in equal {
+            let address = self.judge(Some(ranked), *sequence)?;
+            let seed = |address| Seed { sequence: *sequence, address, rank: *rank };
+            answers.extend(address.map(seed));
+        }
+        answers.sort_unstable_by_key(|seed| seed.address);
+        Ok(answers)
+    }
+
+    /// Prepares the text search of the query; `None` if it has no terms.
+    pub(super) fn looked_up(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
+        let view = self.view;
+        let sought = Sought::of(self.session, self.query.reach(), search)?;
+        if sought.whole.is_empty() {
+            return Ok(None);
+        }
+        let cancel = self.cancel;
+        let texts = view.texts(self.session.store().inner().library(), cancel)?;
+        let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
+        let stop = || cancel.stopped().is_some();
+        let statistics = self.rank().map(|rank| rank.statistics.as_slice());
+        let asked = texts.ask_until(&view.in_tokens(&sought.whole)?, statistics, stop)?;
+        let everywhere = sought.parts.iter().filter(|(_, field)| field.is_none());
+        let mut parts = Vec::new();
+        for (question, _) in everywhere {
+            parts.push(texts.ask_until(&view.in_tokens(question)?, None, stop)?);
+        }
+        self.statistics = asked.statistics();
+        let ceiling = asked.ceiling();
+        Ok(Some(Ranked { sought, asked, parts, ceiling }))
+    }
+
+    /// The grains that can meet the other conditions, ascending; `None` if they are more than
+    /// `MAX_SCORED_DIRECTLY`.
+    pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
+        let listed = self.query.address().map(|address| vec![address]);
+        let among = || self.query.addresses().map(<[_]>::to_vec);
+        let mut found = Vec::new();
+        if let Some(addresses) = listed.or_else(among) {
+            for address in addresses {
+                found.extend(self.view.sequence_of(&address)?);
+            }
+        } else {
+            let reader = self.view.index();
+            let access = Access::choose(&reader, self.session, self.query)?;
+            let Some(shortest) = access.lists.first() else { return Ok(None) };
+            let size = shortest.measure(&reader, (&access.spaces, access.times))?;
+            if size.postings > FEW {
+                return Ok(None);
+            }
+            for posting in self.postings_of(&access)? {
+                found.push(posting?.sequence);
+            }
+        }
+        found.sort_unstable();
+        Ok(Some(found))
+    }
+
+    /// Scores a few grains, and checks those that match.
+    fn one_by_one(
+        &mut self,
+        ranked: &Ranked<'_>,
+        few: &[Sequence],
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let mut scored = ranked.scored(few)?;
+        if let Some(rank) = self.rank() {
+            scored.retain(|(_, score)| *score <= rank.score);
+        }
+        for equal in scored.chunk_by(|a, b| a.1 == b.1) {
+            for seed in self.in_order(ranked, equal)? {
+                let Seed { address, rank: score, .. } = seed;
+                let is_behind =
+                    self.rank().is_none_or(|rank| (score, &rank.address) < (rank.score, &address));
+                if is_behind && self.give_words(ranked, seed, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Asks the full text for its best answers, and for more as long as they are wanted.
+    fn by_words(
+        &mut self,
+        ranked: &Ranked<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let after = |rank: &Rank| After { score: rank.score, address: *rank.address.as_bytes() };
+        let mut after = self.rank().map(after);
+        let wanted = match (self.query.limit(), self.given) {
+            (None, 0) => AT_FIRST,
+            // One more shows whether there is another page.
+            (limit, given) => limit.unwrap_or(0).max(given.saturating_add(1)),
+        };
+        let mut at_once = wanted.clamp(1, AT_ONCE);
+        loop {
+            let hits = self.best_words(ranked, at_once, after)?;
+            for Hit { sequence, score, address } in &hits {
+                let address = ContentAddress::from_bytes(*address);
+                let answer = Seed { sequence: *sequence, address, rank: *score };
+                if self.give_words(ranked, answer, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if hits.len() < at_once {
+                return Ok(ControlFlow::Continue(()));
+            }
+            after = hits.last().map(|hit| After { score: hit.score, address: hit.address });
+            at_once = at_once.saturating_mul(16).min(AT_ONCE);
+        }
+    }
+
+    /// The best answers by text, after one of them.
+    pub(super) fn best_words(
+        &mut self,
+        ranked: &Ranked<'_>,
+        limit: usize,
+        after: Option<After>,
+    ) -> Result<Vec<Hit>, Halt> {
+        let mut failed = None;
+        let hits = ranked.asked.search(limit, after, &mut |sequence| {
+            // The callback cannot return this error; it is returned below.
+            if failed.is_some() {
+                return Ok(None);
+            }
+            let judged = self.judge(Some(ranked), sequence);
+            let judged = judged.unwrap_or_else(|halt| {
+                failed = Some(halt);
+                None
+            });
+            Ok(judged.map(|address| *address.as_bytes()))
+        })?;
+        failed.map_or(Ok(hits), Err)
+    }
+
+    /// Checks a grain found by the full text or a vector; returns its address if it may be returned. If the
+    /// search has parts, it must match each of them.
+    pub(super) fn judge(
+        &mut self,
+        ranked: Option<&Ranked<'_>>,
+        sequence: Sequence,
+    ) -> Result<Option<ContentAddress>, Halt> {
+        self.judge_by(ranked, sequence, Self::admitted)
+    }
+
+    /// Like [`CandidateScan::judge`], by another rule.
+    pub(super) fn judge_by(
+        &mut self,
+        ranked: Option<&Ranked<'_>>,
+        sequence: Sequence,
+        admitted: Admitted<'w>,
+    ) -> Result<Option<ContentAddress>, Halt> {
+        let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
+        // The full text may have followed a later view.
+        if sequence > origin.unwrap_or(self.last) {
+            return Ok(None);
+        }
+        self.tick()?;
+        if ranked.is_some_and(Ranked::has_parts) {
+            // Text in one field is read from the grain, which may be large.
+            self.cancel.check().map_err(Halt::Stopped)?;
+        }
+        let Some(state) = self.state(sequence)? else { return Ok(None) };
+        let address = self.view.with_live_blob(sequence, |blob| {
+            with_fields(blob, |grain| {
+                if !self.look_at(sequence, grain)? {
+                    return Ok(None);
+                }
+                let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
+                let answers = match ranked {
+                    Some(ranked) => ranked.is_answered(sequence, grain)?,
+                    None => true,
+                };
+                Ok(answers.then_some(address))
+            })
+        })?;
+        Ok(address)
+    }
+
+    /// Passes on an answer by text if its score is enough, after those that links have raised above it.
+    fn give_words(
+        &mut self,
+        ranked: &Ranked<'_>,
+        Seed { sequence, address, rank: score }: Seed,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        while let Some(Linked { sequence, rank, score, .. }) = self.raised.before(score, address) {
+            if self.give(sequence, rank, score, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        if self.raised.has(sequence) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // Rounding may take the best possible score a little above 1.
+        let value = (score / ranked.ceiling).min(1.0);
+        self.give(sequence, score, Score { value, text: Some(value), ..Score::STRUCTURAL }, visit)
+    }
+
+    /// Passes on an answer if its score is enough; `rank` is the score it is ordered by.
+    pub(super) fn give(
+        &mut self,
+        sequence: Sequence,
+        rank: f64,
+        score: Score,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let floor = self.query.floor().filter(|_| !self.floorless);
+        if floor.is_some_and(|floor| !floor.admits(score.value)) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Some(state) = self.state(sequence)? else { return Ok(ControlFlow::Continue(())) };
+        self.scores.push(rank);
+        self.show(sequence, Some((&state, score)), visit)
+    }
+}

@@ -1,0 +1,51 @@
+//! Invalidation policy: what a grain states about who may take it out of use (OMS 23).
+//!
+//! - `terms`: the policy map of a grain, parsed strictly.
+//! - `proofs`: signatures, verified on the caller's thread into names of signers.
+//! - `facts`: the facts of a decision: the attempt, and the grains that protect its target.
+//! - `rules`: the table of rules, by their names in the audit log.
+//! - `decide`: one pure function, facts in, decision out.
+//! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
+//! - `explain`: descriptions for users. `warnings`: probable mistakes in a policy.
+//!
+//! No code here reads the store: the write plan gathers the facts and carries out the decision.
+
+use grainstore_format::GrainRef;
+
+mod decide;
+mod doubts;
+mod explain;
+mod facts;
+mod goals;
+mod ownership;
+mod proofs;
+mod rules;
+mod terms;
+#[cfg(test)]
+mod vector_tests;
+
+pub(crate) use decide::{Decision, asks_others, decide, review};
+pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
+pub(crate) use explain::explain_in;
+pub use explain::{Explanation, Ruling, explain};
+pub(crate) use facts::{Act, Attempt, Facts, Protector, Standing, Tie};
+pub(crate) use goals::{GoalTerms, Maker, Transition};
+pub(crate) use ownership::check_ownership;
+pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
+pub(crate) use rules::Rule;
+pub(crate) use terms::Terms;
+
+/// Returns `true` if the policy of a grain restricts its invalidation.
+pub(crate) fn protects(grain: &GrainRef<'_>) -> bool {
+    Terms::of(grain).protects()
+}
+
+/// Returns `true` if two texts name the same DID; fragments, which name a key, are ignored.
+pub(crate) fn same_did(one: &str, other: &str) -> bool {
+    bare(one) == bare(other)
+}
+
+/// Strips the fragment of a DID.
+fn bare(did: &str) -> &str {
+    did.split_once('#').map_or(did, |(did, _)| did)
+}

@@ -1,0 +1,168 @@
+//! Verification of signatures into facts: only the names of valid signers reach a decision. The reason why
+//! one is not valid is kept for the message of a refusal.
+//!
+//! Runs on the caller's thread, before the writer sees a request.
+
+use grainstore_format::cose::{DidResolver, Verdict, proof, verify_detached};
+use grainstore_format::{ContentAddress, Grain, Value};
+
+use super::facts::Act;
+use crate::base::error::{Error, Result};
+
+/// Maximum number of signatures of one `supersession_auth` that are verified.
+const MAX_COSIGNATURES: usize = 1024;
+/// Maximum length of a failure reason in a message, in characters.
+const MAX_FLAW: usize = 240;
+
+/// Valid signers of an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Proofs {
+    /// The signer of the superseding grain, or of the call if there is none.
+    pub(crate) signer: Option<String>,
+    /// The signers of `supersession_auth`, once per signature.
+    pub(crate) cosigners: Vec<String>,
+    /// The first proof that failed, to be reported if the attempt is refused.
+    pub(crate) flaw: Option<Box<Flaw>>,
+}
+
+/// The failure of a proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    why: String,
+    /// The claimed key id, for the audit log.
+    claimed: Option<String>,
+}
+
+impl Proofs {
+    /// Converts the verdict on an envelope or a proof.
+    pub(crate) fn of_verdict(verdict: Verdict, kid: impl FnOnce() -> Option<String>) -> Self {
+        match verdict {
+            Verdict::Valid(did) => Self { signer: Some(did.to_string()), ..Self::default() },
+            Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
+                let flaw = Flaw { why: bounded(&why), claimed: kid() };
+                Self { flaw: Some(Box::new(flaw)), ..Self::default() }
+            }
+        }
+    }
+
+    /// Returns the claimed key id of the first failed proof.
+    pub(crate) fn claimed(&self) -> Option<String> {
+        self.flaw.as_ref()?.claimed.clone()
+    }
+
+    /// Adds the reason why a proof failed to a refusal.
+    pub(crate) fn explain(&self, refusal: Error) -> Error {
+        match &self.flaw {
+            None => refusal,
+            Some(flaw) => refusal.adding(&format!("; a proof given does not hold: {}", flaw.why)),
+        }
+    }
+}
+
+/// Returns the valid signers of a grain's `supersession_auth` for superseding `old`.
+///
+/// # Errors
+/// The errors of [`verify_supersession_auth`].
+pub(crate) fn cosigners(
+    old: &ContentAddress,
+    new: &Grain,
+    resolver: &dyn DidResolver,
+) -> Result<Vec<String>> {
+    Ok(of_successor(old, new, resolver)?.cosigners)
+}
+
+/// Verifies the `supersession_auth` of a grain for superseding `old`. Signatures that do not verify are
+/// ignored (OMS 23.2).
+///
+/// # Errors
+/// Those of encoding the grain without that field.
+pub(crate) fn of_successor(
+    old: &ContentAddress,
+    new: &Grain,
+    resolver: &dyn DidResolver,
+) -> Result<Proofs> {
+    let mut proofs = Proofs::default();
+    let Some(entries) = new.list("supersession_auth").filter(|entries| !entries.is_empty()) else {
+        return Ok(proofs);
+    };
+    let message = proof::supersede(old, proof::without_auth(new)?.bytes());
+    for entry in entries.iter().take(MAX_COSIGNATURES) {
+        let verdict = match entry {
+            Value::Bytes(cose) => verify_detached(cose, &message, resolver),
+            _ => Verdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
+        };
+        let kid = || match entry {
+            Value::Bytes(cose) => proof::claimed_signer(cose),
+            _ => None,
+        };
+        let one = Proofs::of_verdict(verdict, kid);
+        proofs.cosigners.extend(one.signer);
+        proofs.flaw = proofs.flaw.or(one.flaw);
+    }
+    Ok(proofs)
+}
+
+/// Verifies the signature of a call that writes no grain: `cose` is a COSE_Sign1 without a payload.
+pub(crate) fn of_call(
+    act: Act,
+    address: &ContentAddress,
+    cose: Option<&[u8]>,
+    resolver: &dyn DidResolver,
+) -> Proofs {
+    let message = match act {
+        Act::Contradict => proof::contradict(address),
+        Act::Contest => proof::contest(address),
+        Act::Retract => proof::retract(address),
+        Act::LiftHold => proof::lift_hold(address),
+        // A supersession is signed in its successor, and a more favourable status needs no signature.
+        Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
+    };
+    let Some(cose) = cose else { return Proofs::default() };
+    let verdict = verify_detached(cose, &message, resolver);
+    Proofs::of_verdict(verdict, || proof::claimed_signer(cose))
+}
+
+/// Truncates a reason for a message: it may quote a DID of any length.
+fn bounded(why: &str) -> String {
+    match why.char_indices().nth(MAX_FLAW) {
+        None => why.to_owned(),
+        Some((cut, _)) => format!("{}...", why.get(..cut).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::ErrorKind;
+
+    #[test]
+    fn a_refusal_tells_the_first_proof_that_does_not_hold_and_no_more_than_a_line_of_it() {
+        let refusal = || Error::new(ErrorKind::InvalidationDenied, "no");
+        assert_eq!(Proofs::default().explain(refusal()).to_string(), "no");
+        let long = format!("the key of did:web:{} cannot be found", "é".repeat(2000));
+        for (verdict, end) in [
+            (Verdict::Invalid("bad".to_owned()), "does not hold: bad"),
+            (Verdict::Unverifiable("far".to_owned()), "does not hold: far"),
+            (Verdict::Unverifiable(long), "éé..."),
+        ] {
+            let told = Proofs::of_verdict(verdict, || None).explain(refusal()).to_string();
+            assert!(told.starts_with("no; a proof given does not hold: "), "{told}");
+            assert!(told.ends_with(end) && told.chars().count() < 300, "{told}");
+        }
+        let entries = vec![Value::Bytes(b"first".to_vec()), Value::Bytes(vec![0; 70_000])];
+        let mut fields = Grain::from_json(
+            r#"{"type": "belief", "subject": "s", "relation": "r", "object": "o",
+                "confidence": 1, "created_at": 0}"#,
+        )
+        .unwrap()
+        .into_fields();
+        fields.insert("supersession_auth".to_owned(), Value::Array(entries));
+        let grain = Grain::from_fields(fields).unwrap();
+        let old = ContentAddress::from_bytes([1; 32]);
+        let proofs = of_successor(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
+        assert_eq!(
+            proofs.flaw.as_ref().map(|flaw| &*flaw.why),
+            Some("these bytes are no COSE_Sign1")
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Compliance presets: rules of the store on what may be stored, read, exported and erased
+//! (OMS 13, 17.3, 20.6, Appendix A and D).
+//!
+//! - `rules/*.toml`: the presets. `builtin`: the table of them, the only code that has their names.
+//! - `file`: the format of a rule file. `condition`, `references`, `facts`, `purposes`, `jq`: what a rule can
+//!   test.
+//! - `settings`: settings of the whole store, and which of two values is stricter.
+//! - `rule`: rules in force, and one pure function: facts in, decision out.
+//! - `build`: a preset combined with the files that changed it; what a change loosens.
+//! - `active_rules`: the rules of an open store. `intern`: the texts of rules.
+//!
+//! No code here reads or writes a store, or depends on a particular regulation.
+
+mod build;
+mod builtin;
+#[cfg(test)]
+mod case_tests;
+mod condition;
+mod facts;
+mod file;
+mod folded;
+mod jq;
+mod names;
+mod regime;
+mod rule;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use build::{Change, Kept};
+pub use builtin::Preset;
+pub(crate) use builtin::reason_of;
+pub use facts::Level;
+pub(crate) use facts::{Basis, Facts};
+pub use file::Deed;
+pub(crate) use regime::Regime;
+pub(crate) use rule::Refusal;
+pub use rule::{Rule, RuleSet};
+pub use settings::{Encrypt, Setting, Settings};

@@ -1,0 +1,252 @@
+//! A rule set in force, and the pure function that decides by it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::condition::Condition;
+use super::facts::{Facts, Fields, Level};
+use super::file::{Deed, FileRule, Mark, Range};
+use super::names::Scope;
+use super::settings::{Encrypt, Settings};
+use super::words::kept;
+use crate::base::error::{Error, ErrorKind};
+
+/// A rule in force.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rule {
+    /// Name in refusals and in the audit log.
+    pub id: &'static str,
+    /// The actions it applies to.
+    pub on: Vec<Deed>,
+    /// The article it is based on.
+    pub article: &'static str,
+    /// Reason, for users.
+    pub because: &'static str,
+    /// Remedy if it refuses.
+    pub fix: &'static str,
+    when: Condition,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    require: Option<Condition>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    forbid: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    limit: BTreeMap<String, Range>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set: Option<Mark>,
+}
+
+impl Rule {
+    /// Resolves the references of a rule from a file.
+    ///
+    /// # Errors
+    /// A human-readable description of the mistake.
+    pub(super) fn of(rule: &FileRule, scope: &Scope) -> Result<Self, String> {
+        let resolved = || {
+            Ok(Self {
+                id: kept(&rule.id),
+                on: rule.on.clone(),
+                article: kept(&rule.article),
+                because: kept(&rule.because),
+                fix: kept(&rule.fix),
+                when: rule.when.resolved(scope)?,
+                require: rule.require.as_ref().map(|must| must.resolved(scope)).transpose()?,
+                forbid: rule.forbid,
+                limit: rule.limit.clone(),
+                set: rule.set,
+            })
+        };
+        resolved().map_err(|why: String| format!("the rule {:?}: {why}", rule.id))
+    }
+
+    /// The kind of its effect: `require`, `forbid`, `limit` or `set`.
+    #[must_use]
+    pub fn effect(&self) -> &'static str {
+        match (&self.require, self.forbid, self.set) {
+            (Some(_), ..) => "require",
+            (None, true, _) => "forbid",
+            (None, false, Some(_)) => "set",
+            (None, false, None) => "limit",
+        }
+    }
+
+    fn asks_basis(&self) -> bool {
+        self.when.asks_basis() || self.require.as_ref().is_some_and(Condition::asks_basis)
+    }
+
+    /// Returns `true` if the rule applies to a grain.
+    pub(super) fn applies(&self, facts: &Facts<'_>, personal: Level) -> bool {
+        self.when.holds(facts, personal)
+    }
+
+    /// Returns `true` if the rule refuses a grain that it applies to.
+    fn refuses(&self, facts: &Facts<'_>, personal: Level) -> bool {
+        let misses = |must: &Condition| !must.holds(facts, personal);
+        self.forbid
+            || self.require.as_ref().is_some_and(misses)
+            || self.limit.iter().any(|(name, range)| {
+                facts.any_value(name, &mut |value| match value.as_f64() {
+                    Some(number) => {
+                        range.min.is_some_and(|min| number < min)
+                            || range.max.is_some_and(|max| number > max)
+                    }
+                    None => true,
+                })
+            })
+    }
+}
+
+/// The rules and settings in force in a store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RuleSet {
+    /// The preset that the store was created with.
+    pub preset: &'static str,
+    /// Title of the preset.
+    pub title: &'static str,
+    /// Presets whose rules were added later.
+    pub also: Vec<&'static str>,
+    /// Settings of the whole store.
+    pub settings: Settings,
+    /// Rules, in the order of checking.
+    pub rules: Vec<Rule>,
+    /// Settings and rules that were loosened, as in the audit log.
+    pub loosened: Vec<String>,
+    /// Indexes of the rules of each action.
+    #[serde(skip)]
+    by_deed: [Vec<usize>; 5],
+    /// Per action, true if a rule tests the processing basis.
+    #[serde(skip)]
+    asks_basis: [bool; 5],
+    /// Per action, true if every rule applies to tagged grains only.
+    #[serde(skip)]
+    wants_tag: [bool; 5],
+}
+
+/// The refusal of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) id: &'static str,
+    article: &'static str,
+    because: &'static str,
+    /// Remedy.
+    pub(crate) fix: &'static str,
+}
+
+impl Refusal {
+    /// Formats rule, article and reason as the middle of a sentence.
+    pub(crate) fn text(&self) -> String {
+        format!("rule {} ({}): {}", self.id, self.article, self.because)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(ErrorKind::Policy, format!("refused by {}", refusal.text()))
+            .with_hint(refusal.fix)
+    }
+}
+
+/// The outcome of the rules for an action.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The first rule that refuses; `None` if the action is allowed.
+    pub(crate) refusal: Option<Refusal>,
+    /// True if the grain is to be reviewed by a person.
+    pub(crate) needs_review: bool,
+}
+
+impl RuleSet {
+    pub(super) fn new(
+        (preset, title): (&str, &str),
+        also: Vec<&'static str>,
+        settings: Settings,
+        rules: Vec<Rule>,
+        loosened: Vec<String>,
+    ) -> Self {
+        let of_deed = |deed: Deed| {
+            let rules = rules.iter().enumerate().filter(move |(_, rule)| rule.on.contains(&deed));
+            rules.map(|(place, _)| place).collect()
+        };
+        let tagged = |deed: &Deed| {
+            let mut of_deed = rules.iter().filter(|rule| rule.on.contains(deed));
+            of_deed.all(|rule| rule.when.wants_tag())
+        };
+        let asking =
+            |deed: &Deed| rules.iter().any(|rule| rule.on.contains(deed) && rule.asks_basis());
+        Self {
+            by_deed: Deed::ALL.map(of_deed),
+            asks_basis: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(asking)),
+            wants_tag: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(tagged)),
+            preset: kept(preset),
+            title: kept(title),
+            also,
+            settings,
+            rules,
+            loosened,
+        }
+    }
+
+    /// The minimum sensitivity of grains with a user.
+    pub(super) fn personal(&self) -> Level {
+        self.settings.personal_sensitivity.value
+    }
+
+    /// The rule set without one rule.
+    #[cfg(test)]
+    pub(super) fn without(self, id: &str) -> Self {
+        let rules = self.rules.into_iter().filter(|rule| rule.id != id).collect();
+        Self::new((self.preset, self.title), self.also, self.settings, rules, self.loosened)
+    }
+
+    /// Returns `true` if a rule applies to this action.
+    pub(crate) fn rules_on(&self, deed: Deed) -> bool {
+        self.by_deed.get(deed as usize).is_some_and(|rules| !rules.is_empty())
+    }
+
+    /// Returns `true` if a decision on this action needs the processing basis.
+    pub(crate) fn asks_basis(&self, deed: Deed) -> bool {
+        self.asks_basis.get(deed as usize) == Some(&true)
+    }
+
+    /// Returns `true` if a store with keys encrypts this grain.
+    pub(crate) fn encrypts(&self, grain: &dyn Fields) -> bool {
+        let is_personal = || {
+            let user = grain.top("user_id");
+            user.is_some_and(|user| user.as_str().is_some_and(|user| !user.is_empty()))
+        };
+        let level = || {
+            let stated = Level::from(grain.sensitivity());
+            if is_personal() { stated.max(self.personal()) } else { stated }
+        };
+        match self.settings.encrypt.value {
+            Encrypt::Nothing => false,
+            Encrypt::Users => is_personal(),
+            Encrypt::Sensitive => level() >= Level::Pii,
+            Encrypt::Everything => true,
+        }
+    }
+
+    /// Decides an action by these facts alone. The first refusing rule counts.
+    pub(crate) fn decide(&self, deed: Deed, facts: &Facts<'_>) -> Decision {
+        let wants_tag = self.wants_tag.get(deed as usize) == Some(&true);
+        if wants_tag && !facts.grain.any_tag(&mut |_| true) {
+            return Decision::default();
+        }
+        let personal = self.personal();
+        let places = self.by_deed.get(deed as usize).map(Vec::as_slice).unwrap_or_default();
+        let mut decision = Decision::default();
+        for rule in places.iter().filter_map(|place| self.rules.get(*place)) {
+            if !rule.applies(facts, personal) {
+                continue;
+            }
+            if rule.refuses(facts, personal) {
+                let Rule { id, article, because, fix, .. } = *rule;
+                decision.refusal = Some(Refusal { id, article, because, fix });
+                return decision;
+            }
+            decision.needs_review |= rule.set.is_some_and(|set| set.needs_review);
+        }
+        decision
+    }
+}

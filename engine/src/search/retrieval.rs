@@ -1,0 +1,110 @@
+//! The search structures of a store: its full text, its vectors, and its embedders if it has any.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::search::embed::{Embeds, Keeping, Metric, Space, WakeWriter, mixed};
+use crate::search::texts::{Library, Wording};
+use crate::search::vectors::Vectors;
+use crate::state::follow::Following;
+use crate::state::view::Shared;
+use crate::state::view::View;
+
+/// An embedder of the options, with the metric its vectors are compared by.
+pub(crate) type EmbedderOption = Option<(Embeds, Metric)>;
+
+/// Everything that follows the truth and is searched.
+#[derive(Debug, Clone)]
+pub(crate) struct Retrieval {
+    pub(crate) library: Arc<Library>,
+    pub(crate) vectors: Arc<Vectors>,
+    pub(crate) keeping: Option<Arc<Keeping>>,
+    /// Embedder of the model the store is being moved away from.
+    pub(crate) former: Option<Arc<Keeping>>,
+}
+
+impl Retrieval {
+    /// The search structures of a store in these directories, or of one in memory. `requests` reaches the
+    /// writer thread.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION`, `ERR_SCHEMA` if an embedder has an impossible model name or dimension; `ERR_SCHEMA`
+    /// for a former embedder without another one of a different model.
+    pub(crate) fn of(
+        (words_home, vectors_home): (Option<&Path>, Option<&Path>),
+        (former, leading): (&EmbedderOption, &EmbedderOption),
+        wording: &Wording,
+        wake: &WakeWriter,
+    ) -> Result<Self> {
+        let keeping = |given: &EmbedderOption, leads| match given {
+            Some((embedder, metric)) => {
+                let embedder = (Arc::clone(&embedder.0), *metric);
+                let wording = wording.clone();
+                let keeping = Keeping::new(embedder, leads, wording, Arc::clone(wake))?;
+                Ok::<_, Error>(Some(Arc::new(keeping)))
+            }
+            None => Ok(None),
+        };
+        let former = keeping(former, false)?;
+        let keeping = keeping(leading, true)?;
+        if let Some(former) = &former {
+            let model = keeping.as_ref().map(|keeping| keeping.space().model());
+            if model.is_none_or(|model| model == former.space().model()) {
+                let message = "a former embedder is of another model than the embedder beside it";
+                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                return Err(Error::new(schema, message).with_hint("name both, each by its model"));
+            }
+        }
+        let library = Arc::new(Library::new(words_home, wording.clone()));
+        Ok(Self { library, vectors: Arc::new(Vectors::new(vectors_home)), keeping, former })
+    }
+
+    /// The embedders, the former one first.
+    pub(crate) fn keepings(&self) -> impl Iterator<Item = &Arc<Keeping>> {
+        self.former.iter().chain(&self.keeping)
+    }
+
+    /// Checks that the embedders fit the stored vectors.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION` if the stored vectors of their models have another length or metric; `ERR_INTEGRITY`,
+    /// `ERR_IO`.
+    pub(crate) fn check(&self, view: &View) -> Result<()> {
+        let stored = view.spaces()?;
+        for keeping in self.keepings() {
+            let own = keeping.space();
+            match stored.values().find(|stored| stored.model() == own.model()) {
+                Some(stored) if stored != own => return Err(mixed(stored, own)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Spaces of the store's embedders, for which room is kept under the limit of models.
+    pub(crate) fn reserved(&self) -> Vec<Space> {
+        self.keepings().map(|keeping| keeping.space().clone()).collect()
+    }
+
+    /// Starts the threads that follow the truth in the background. For a store in memory, full text and
+    /// vectors are read on the first search instead.
+    ///
+    /// # Errors
+    /// `ERR_IO` if a thread cannot be started.
+    pub(crate) fn follow(&self, home: Option<&Path>, shared: &Shared) -> Result<Vec<Following>> {
+        let Self { library, vectors, keeping, former } = self.clone();
+        let mut followers = Vec::new();
+        if home.is_some() {
+            followers.push(Following::start("grainstore-words", library, shared)?);
+            followers.push(Following::start("grainstore-vectors", vectors, shared)?);
+        }
+        if let Some(keeping) = keeping {
+            followers.push(Following::start("grainstore-embedder", keeping, shared)?);
+        }
+        if let Some(former) = former {
+            followers.push(Following::start("grainstore-former", former, shared)?);
+        }
+        Ok(followers)
+    }
+}

@@ -1,0 +1,288 @@
+//! Following the truth: which grains have other terms than the full text knows, and the new terms.
+//!
+//! Everything is read from one view: new grains from the log, changes of state from the audit log. One write
+//! behind and a whole log behind (a store opened without a full text) take the same path. Must not know how
+//! terms are stored.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::thread;
+
+use grainstore_index::Sequence;
+use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
+
+use super::turns::Around;
+use super::wording::Wording;
+use crate::base::error::{Error, Result};
+use crate::disk::blob::with_fields;
+use crate::disk::keys;
+use crate::state::audit::AuditEntry;
+use crate::state::truth::whole;
+use crate::state::view::View;
+
+/// Unread grains from which they are read on two threads.
+const WORTH_A_THREAD: usize = 64;
+/// Most documents in the cache, kept because a neighbouring turn may take terms from them, and most terms and
+/// positions they have together: about 50 MB if every term were distinct.
+const REMEMBERED: usize = 8192;
+const REMEMBERED_SIZE: usize = 1 << 19;
+
+/// Progress of a full text in following the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Position {
+    /// The last sequence whose grain is indexed.
+    pub(super) sequence: u64,
+    /// The last sequence whose terms the indexed grains could have taken.
+    pub(super) considered: u64,
+    /// Number of audit entries whose effects are applied.
+    pub(super) entries: u64,
+}
+
+/// Bounds of one indexing step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// Most grains of the log.
+    pub(super) grains: u64,
+    /// Most bytes of grains; a first grain that is larger is still taken. The bytes of a grain bound its
+    /// terms.
+    pub(super) bytes: usize,
+}
+
+/// The terms a grain is found by from now on; empty for a grain that is not indexed.
+pub(super) type Change = (Sequence, Joined);
+
+/// A document reader for each language.
+type Readers = HashMap<Language, Reader>;
+
+/// A cache of recently read documents, with the document readers of each language.
+#[derive(Default)]
+pub(super) struct Lately {
+    documents: HashMap<Sequence, Arc<Document>>,
+    /// Terms and positions of the cached documents.
+    size: usize,
+    readers: Readers,
+    /// Readers of the second thread.
+    more_readers: Readers,
+}
+
+impl std::fmt::Debug for Lately {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lately({} documents)", self.documents.len())
+    }
+}
+
+impl Position {
+    /// Returns `true` if everything in the view has been followed.
+    pub(super) fn has_reached(&self, view: &View) -> Result<bool> {
+        Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
+    }
+
+    /// Returns `true` if the view has everything that was followed.
+    pub(super) fn is_within(&self, view: &View) -> Result<bool> {
+        Ok(self.sequence <= view.last_sequence()?.get() && self.entries <= view.audit_len()?)
+    }
+
+    /// Number of grains of the view that are not indexed.
+    pub(super) fn behind(&self, view: &View) -> Result<u64> {
+        Ok(view.last_sequence()?.get().saturating_sub(self.sequence))
+    }
+
+    /// Follows a view by one step. Returns the new position and the changed documents. Grains of `again` that
+    /// are indexed already are read once more.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`. A damaged row of the log has no
+    /// terms.
+    pub(super) fn follow(
+        self,
+        view: &View,
+        (step, again): (Step, BTreeSet<Sequence>),
+        wording: &Wording,
+        lately: &mut Lately,
+    ) -> Result<(Self, Vec<Change>)> {
+        let end = view.last_sequence()?.get();
+        let last = end.min(self.sequence.saturating_add(step.grains));
+        let last = self.within(view, last, step.bytes)?;
+        let mut around = Around::of(view);
+        let mut touched = again;
+        touched.retain(|at| at.get() <= self.sequence);
+        for at in self.sequence + 1..=last {
+            let at = Sequence::new(at);
+            touched.insert(at);
+            if at.get() > self.considered {
+                self.touch_borrowers(&mut around, at, &mut touched)?;
+            }
+        }
+        for at in self.restated(view)? {
+            self.touch_borrowers(&mut around, at, &mut touched)?;
+        }
+        lately.read_ahead(view, &touched, wording)?;
+        let mut changes = Vec::with_capacity(touched.len());
+        for at in touched {
+            changes.push((at, lately.joined((view, &mut around), at, wording)?));
+        }
+        let entries = view.audit_len()?;
+        Ok((Self { sequence: last, considered: end, entries }, changes))
+    }
+
+    /// The last sequence, up to `last`, for which the grains after this position fit into `bytes`; one grain
+    /// at least.
+    fn within(&self, view: &View, last: u64, bytes: usize) -> Result<u64> {
+        let mut left = bytes;
+        for at in self.sequence + 1..=last {
+            let size = whole(view.with_blob(Sequence::new(at), |blob| Ok(blob.len())))?;
+            match left.checked_sub(size.unwrap_or(0)) {
+                Some(rest) => left = rest,
+                None => return Ok((at - 1).max(self.sequence + 1)),
+            }
+        }
+        Ok(last)
+    }
+
+    /// Adds the indexed grains that take terms from this one.
+    fn touch_borrowers(
+        &self,
+        around: &mut Around<'_>,
+        of: Sequence,
+        touched: &mut BTreeSet<Sequence>,
+    ) -> Result<()> {
+        let borrowers = around.borrowers(of)?;
+        touched.extend(borrowers.into_iter().filter(|at| at.get() <= self.sequence));
+        Ok(())
+    }
+
+    /// The grains whose state changed since this position.
+    fn restated(&self, view: &View) -> Result<BTreeSet<Sequence>> {
+        let mut found = BTreeSet::new();
+        let mut imported = None;
+        for row in view.audit()?.range(self.entries..keys::AUDIT_HEAD)? {
+            let (at, entry) = row?;
+            // A damaged entry is for `verify` to report.
+            let Some(entry) = whole(AuditEntry::decode(entry.value()))? else { continue };
+            match entry.operation.as_str() {
+                _ if entry.decision != "done" => {}
+                "create" | "put" | "sign" => {}
+                "import" => imported = imported.or(Some(at.value())),
+                _ => {
+                    for address in &entry.subjects {
+                        found.extend(view.place_of_subject(address)?);
+                    }
+                }
+            }
+        }
+        if let Some(entry) = imported {
+            found.extend(view.ended_since(entry)?);
+        }
+        Ok(found)
+    }
+}
+
+/// Returns `true` if a grain was erased after this many audit entries. A full text saved before that may
+/// still have its terms, and cannot tell which.
+pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
+    if !view.has_erased()? {
+        return Ok(false);
+    }
+    for row in view.audit()?.range(entries..keys::AUDIT_HEAD)? {
+        let Some(entry) = whole(AuditEntry::decode(row?.1.value()))? else { continue };
+        if entry.decision == "done" && entry.is_erasure() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Lately {
+    /// Reads many grains into the cache on two threads.
+    fn read_ahead(
+        &mut self,
+        view: &View,
+        grains: &BTreeSet<Sequence>,
+        wording: &Wording,
+    ) -> Result<()> {
+        let unread = grains.iter().filter(|at| !self.documents.contains_key(at));
+        let unread: Vec<Sequence> = unread.copied().collect();
+        if unread.len() < WORTH_A_THREAD {
+            return Ok(());
+        }
+        let (own, others) = unread.split_at(unread.len() / 2);
+        let read = |readers: &mut Readers, grains: &[Sequence]| -> Result<Vec<Document>> {
+            grains.iter().map(|at| document(readers, view, *at, wording)).collect()
+        };
+        let Self { readers, more_readers, .. } = self;
+        let (first, second) = thread::scope(|scope| {
+            let other = scope.spawn(|| read(more_readers, others));
+            let first = read(readers, own);
+            let ended = || Err(Error::integrity("a thread that read words has ended"));
+            (first, other.join().unwrap_or_else(|_| ended()))
+        });
+        for (at, document) in unread.iter().zip(first?.into_iter().chain(second?)) {
+            self.remember(*at, &Arc::new(document));
+        }
+        Ok(())
+    }
+
+    /// The terms of a grain joined with those its neighbouring turns contribute.
+    fn joined(
+        &mut self,
+        (view, around): (&View, &mut Around<'_>),
+        at: Sequence,
+        wording: &Wording,
+    ) -> Result<Joined> {
+        let own = self.document(view, at, wording)?;
+        let lenders = around.lenders(at)?;
+        let mut lent = Vec::with_capacity(lenders.len());
+        for lender in lenders {
+            lent.push(self.document(view, lender, wording)?);
+        }
+        let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
+        Ok(Joined::of(&own, &lent))
+    }
+
+    fn document(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Arc<Document>> {
+        if let Some(document) = self.documents.get(&at) {
+            return Ok(Arc::clone(document));
+        }
+        let document = Arc::new(document(&mut self.readers, view, at, wording)?);
+        self.remember(at, &document);
+        Ok(document)
+    }
+
+    /// Caches a document. Clears the cache first if it is full.
+    fn remember(&mut self, at: Sequence, document: &Arc<Document>) {
+        if self.documents.len() >= REMEMBERED || self.size >= REMEMBERED_SIZE {
+            self.documents.clear();
+            self.size = 0;
+        }
+        self.size = self.size.saturating_add(document.size());
+        self.documents.insert(at, Arc::clone(document));
+    }
+}
+
+/// The terms of a grain, blinded where its user has a blinding key; empty if its row is damaged.
+fn document(
+    readers: &mut Readers,
+    view: &View,
+    at: Sequence,
+    wording: &Wording,
+) -> Result<Document> {
+    let read = view.with_blob(at, |blob| {
+        with_fields(blob, |grain| {
+            let reader = |language| Reader::new(Settings::new(language));
+            Ok(wording.of(grain).map(|language| {
+                readers.entry(language).or_insert_with(|| reader(language)).document(grain)
+            }))
+            .and_then(|words: Option<Document>| {
+                match (words, view.vault().blind_of(grain)?) {
+                    (Some(words), Some(blind)) => Ok(Some(words.blinded(blind.as_ref()))),
+                    (words, _) => Ok(words),
+                }
+            })
+        })
+    });
+    Ok(whole(read)?.flatten().unwrap_or_default())
+}
+
+#[cfg(test)]
+#[path = "catching_tests.rs"]
+mod tests;

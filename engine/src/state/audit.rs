@@ -1,0 +1,714 @@
+//! The hash-chained audit log: entries, the chain from genesis, pseudonyms.
+//!
+//! An entry is canonical MessagePack; its hash is SHA-256 of those bytes, and the next entry carries that
+//! hash. This module encodes and decodes entries; the writer stores them in the transaction of the effect
+//! they record.
+
+mod call;
+mod checkpoint;
+mod consent;
+mod notes;
+mod refusals;
+mod stream;
+
+use data_encoding::HEXLOWER;
+use grainstore_format::cose::SigningKey;
+use grainstore_format::{
+    ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use redb::WriteTransaction;
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, Result};
+use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
+use crate::disk::vault::{Keeper, Vault};
+use crate::rules::policy::Rule;
+use crate::rules::preset;
+use crate::state::powers::Power;
+
+pub use call::CalledEntry;
+pub(crate) use call::{
+    CallNote, Errand, hash_in, id_in, millis_since, name_of, results_of, told_by,
+};
+pub use checkpoint::Checkpoint;
+pub(crate) use checkpoint::schema as checkpoint_schema;
+pub use consent::ErasedConsent;
+pub(crate) use notes::{Noted, Notes};
+pub(crate) use refusals::Refusals;
+pub(crate) use stream::StreamNote;
+pub use stream::StreamedEntry;
+
+/// Maximum length of a claimed key id (`kid`) in an entry, in characters.
+const MAX_KID: usize = 256;
+
+/// Operation name of entries about the read log.
+const READ_LOG: &str = "read_log";
+
+/// Actor name of sessions without an actor: the process that opened the store.
+const OPERATOR: &str = "operator";
+
+/// An audit event that has no position in the chain yet.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditRecord {
+    pub(crate) operation: Operation,
+    pub(crate) actor: Option<String>,
+    pub(crate) subjects: Vec<ContentAddress>,
+    pub(crate) refused: bool,
+    /// The grain whose policy refused, if that is not the first subject.
+    pub(crate) refused_by: Option<ContentAddress>,
+    pub(crate) rules: Vec<&'static str>,
+    pub(crate) reason: Option<String>,
+    /// The CAL call that caused the event.
+    pub(crate) call: Option<CallNote>,
+    /// Key id claimed by a signature that did not verify.
+    pub(crate) claimed: Option<String>,
+    /// Number of refusals that this record stands for, each equal to an earlier one.
+    pub(crate) count: Option<u64>,
+    /// Metadata of a consent whose contents are erased.
+    pub(crate) consent: Option<ErasedConsent>,
+}
+
+impl AuditRecord {
+    /// A record of a completed operation by the operator, without further details.
+    pub(crate) fn of(operation: Operation, subjects: Vec<ContentAddress>) -> Self {
+        Self {
+            operation,
+            actor: None,
+            subjects,
+            refused: false,
+            refused_by: None,
+            rules: Vec::new(),
+            reason: None,
+            call: None,
+            claimed: None,
+            count: None,
+            consent: None,
+        }
+    }
+}
+
+/// Audited operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Put,
+    Supersede,
+    Sign,
+    Contradict,
+    /// An imported file states when a grain ended, but not why.
+    End,
+    /// A verification status was set, or setting it was refused.
+    SetVerification(VerificationStatus),
+    Hold,
+    LiftHold,
+    Import(ImportNote),
+    /// Grains were erased, or their erasure was refused.
+    Erase,
+    /// All grains of a user were erased, or their erasure was refused; the subject is the user's token.
+    EraseUser,
+    /// Metadata of a consent that the erasure in the following entry removes.
+    EraseConsent,
+    RotateKey,
+    /// The rules of the store were changed, or the change was refused.
+    PresetChanged,
+    Export,
+    Read,
+    /// A CAL call that neither read nor wrote grains, or was refused.
+    Cal,
+    /// CAL was switched on or off; the rule names the enabled level.
+    CalSwitch,
+    /// A CAL template was saved for a namespace.
+    DefineTemplate,
+    /// A vector of a stored grain was replaced, or replacing one of a protected grain was refused.
+    Embed,
+    /// The vectors of a model are being removed.
+    RemoveVectors,
+    /// An operator-only operation was requested by another caller and refused.
+    Power(Power),
+    /// The store was upgraded to a later format; the rules name each step.
+    Upgrade,
+    /// State of the read log.
+    ReadLog(ReadsNote),
+}
+
+/// State of the read log, recorded in the audit log when one of its files is full and when the store is
+/// closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadsNote {
+    /// Number of entries since the read log began, including those of files that were deleted since.
+    pub entries: u64,
+    /// Number of the first entry that is kept.
+    pub first: u64,
+    /// Hash at the end of the last group.
+    pub head: [u8; 32],
+}
+
+/// Summary of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportNote {
+    /// Sequence of the first new grain; the others follow without a gap.
+    pub first: u64,
+    /// Number of new grains.
+    pub added: u64,
+    /// SHA-256 of the addresses of the new grains, 32 bytes each, in log order.
+    pub digest: [u8; 32],
+    /// Number of grains that were stored already.
+    pub duplicate: u64,
+    /// Number of grains that were left out.
+    pub refused: u64,
+}
+
+impl Operation {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Put => "put",
+            Self::Supersede => "supersede",
+            Self::Sign => "sign",
+            Self::Contradict => "contradict",
+            Self::End => "end",
+            Self::SetVerification(_) => "set_verification",
+            Self::Hold => "hold",
+            Self::LiftHold => "lift_hold",
+            Self::Import(_) => "import",
+            Self::Erase => "erase",
+            Self::EraseUser => "erase_user",
+            Self::EraseConsent => "erase_consent",
+            Self::RotateKey => "rotate_key",
+            Self::PresetChanged => "preset_changed",
+            Self::Export => "export",
+            Self::Read => "read",
+            Self::Cal => "cal",
+            Self::CalSwitch => "cal_switch",
+            Self::DefineTemplate => "define_template",
+            Self::Embed => "embed",
+            Self::RemoveVectors => "remove_vectors",
+            Self::Power(power) => power.name(),
+            Self::Upgrade => "upgrade",
+            Self::ReadLog(_) => READ_LOG,
+        }
+    }
+
+    fn status(self) -> Option<VerificationStatus> {
+        match self {
+            Self::SetVerification(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// A decoded audit entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Position in the chain, from 0 (genesis).
+    pub sequence: u64,
+    /// Time of writing.
+    pub time: EpochMs,
+    /// Name of the operation: `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain),
+    /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
+    /// `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`, `preset_changed`,
+    /// `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a
+    /// refused [`Power`], `upgrade` (of a store of an earlier format); `export` and `read`, if the rules of
+    /// the store require or refuse them; `cal`, a CAL call that was refused or returned no grain; `read_log`,
+    /// the state of the read log. Entries of the read log itself have `cal` alone.
+    pub operation: String,
+    /// Pseudonym of the actor, or `operator`.
+    pub actor: String,
+    /// The grains concerned: the replaced one first, the written one last. For an import the checksums of its
+    /// first files, for `erase_user` the token of the user.
+    pub subjects: Vec<ContentAddress>,
+    /// `done` or `refused`.
+    pub decision: String,
+    /// Names of the policy rules that were applied, in order; if the decision is `refused`, the last one
+    /// refused. Rules of the store's preset are listed if they refuse; in `preset_changed` the ones that were
+    /// loosened; in `cal_switch` the enabled level of CAL.
+    pub rules: Vec<String>,
+    /// Verification status that was set or refused.
+    pub status: Option<VerificationStatus>,
+    /// The grain whose policy refused, if it is not the grain concerned but an ancestor or another version.
+    pub refused_by: Option<ContentAddress>,
+    /// Summary of an import.
+    pub import: Option<ImportNote>,
+    /// Reason given by the caller. `None` if there was none, or it was erased.
+    pub reason: Option<String>,
+    /// The CAL call that caused the entry.
+    pub call: Option<CalledEntry>,
+    /// State of the read log.
+    pub reads: Option<ReadsNote>,
+    /// Key id claimed by a signature that did not verify; not evidence of the signer.
+    pub kid: Option<String>,
+    /// Number of refusals this entry stands for, each equal to a refusal of the minute before that has an
+    /// entry of its own.
+    pub count: Option<u64>,
+    /// In `erase_consent`: metadata of a consent whose contents are removed by the erasure in the following
+    /// entry.
+    pub consent: Option<ErasedConsent>,
+}
+
+/// What makes an entry equal to another: all but its place, its time, how many it stands for, the reason that
+/// was given, and of a call anything but how it ended.
+fn kind_of(mut entry: Map) -> Vec<u8> {
+    for own in ["sequence", "time_ms", "previous", "count", "reason_hash"] {
+        entry.remove(own);
+    }
+    if let Some(Value::Map(mut call)) = entry.remove("call") {
+        call.retain(|name, _| name == "code");
+        entry.insert("call".to_owned(), Value::Map(call));
+    }
+    encode_value(&Value::Map(entry), Encoding::MessagePack)
+}
+
+impl AuditEntry {
+    /// An entry of the read log in the form of an audit entry.
+    pub(crate) fn of_read(
+        sequence: u64,
+        time: EpochMs,
+        actor: Option<String>,
+        refused: bool,
+        call: CalledEntry,
+    ) -> Self {
+        Self {
+            sequence,
+            time,
+            operation: Operation::Cal.name().to_owned(),
+            actor: actor.unwrap_or_else(|| OPERATOR.to_owned()),
+            subjects: Vec::new(),
+            decision: if refused { "refused" } else { "done" }.to_owned(),
+            rules: Vec::new(),
+            status: None,
+            refused_by: None,
+            import: None,
+            reason: None,
+            call: Some(call),
+            reads: None,
+            kid: None,
+            count: None,
+            consent: None,
+        }
+    }
+
+    /// Returns `true` for an entry about an erasure.
+    pub(crate) fn is_erasure(&self) -> bool {
+        [Operation::Erase, Operation::EraseUser, Operation::EraseConsent]
+            .iter()
+            .any(|of| self.operation == of.name())
+    }
+
+    /// Returns a human-readable explanation of a refusal; `None` for an entry that is not one.
+    #[must_use]
+    pub fn why(&self) -> Option<&'static str> {
+        let rule = self.rules.last().filter(|_| self.decision == "refused")?;
+        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
+    }
+}
+
+/// The end of the audit chain, to which new entries are linked.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain {
+    head: AuditHead,
+    key: [u8; 32],
+    /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
+    /// known grain.
+    vault: Vault,
+}
+
+impl Chain {
+    /// An empty chain; the first record linked to it is the genesis entry of the store.
+    pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
+        let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
+        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
+    }
+
+    /// A chain that continues after `head`.
+    pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
+        Self { head, key, vault: Vault::default() }
+    }
+
+    /// Sets the vault that turns addresses into tokens.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// Returns the vault that the rows of the chain are written with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub(crate) fn head(&self) -> AuditHead {
+        self.head
+    }
+
+    /// Appends a record to the chain. Returns its sequence and its encoded bytes.
+    pub(crate) fn link(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
+        let sequence = self.head.count;
+        let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
+        self.head.hash = Sha256::digest(&bytes).into();
+        self.head.count = sequence.saturating_add(1);
+        (sequence, bytes)
+    }
+
+    fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
+        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let subjects = record.subjects.iter().map(shown);
+        let decision = if record.refused { "refused" } else { "done" };
+        let mut entry = Map::from([
+            ("sequence".to_owned(), Value::from(self.head.count)),
+            ("time_ms".to_owned(), Value::from(now.get())),
+            ("previous".to_owned(), Value::Bytes(self.head.hash.to_vec())),
+            ("operation".to_owned(), Value::from(record.operation.name())),
+            ("actor".to_owned(), Value::from(self.pseudonym(record.actor.as_deref()))),
+            ("subjects".to_owned(), Value::Array(subjects.collect())),
+            ("decision".to_owned(), Value::from(decision)),
+        ]);
+        if let Some(by) = &record.refused_by {
+            entry.insert("refused_by".to_owned(), shown(by));
+        }
+        if !record.rules.is_empty() {
+            entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+        }
+        if let Some(status) = record.operation.status() {
+            entry.insert("status".to_owned(), Value::from(status.name()));
+        }
+        if let Operation::Import(note) = record.operation {
+            entry.insert("import".to_owned(), Value::Map(note.fields()));
+        }
+        if let Operation::ReadLog(note) = record.operation {
+            entry.insert("reads".to_owned(), Value::Map(note.fields()));
+        }
+        if let Some(reason) = &record.reason {
+            let hash = self.reason_hash(reason.as_bytes());
+            entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
+        }
+        if let Some(kid) = &record.claimed {
+            entry.insert("kid".to_owned(), Value::from(bounded(kid)));
+        }
+        if let Some(count) = record.count {
+            entry.insert("count".to_owned(), Value::from(count));
+        }
+        if let Some(consent) = &record.consent {
+            entry.insert("consent".to_owned(), Value::Map(consent.fields()));
+        }
+        if let Some(call) = &record.call {
+            entry.insert("call".to_owned(), Value::Map(call.fields(self)));
+        }
+        entry
+    }
+
+    /// What makes the entry of a refusal equal to another of this store.
+    fn kind_of(&self, record: &AuditRecord) -> Vec<u8> {
+        kind_of(self.entry(record, EpochMs::default()))
+    }
+
+    /// Returns the keyed hash of a reason, which cannot be tested against a guess without the key.
+    pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
+        self.keyed(b"reason", reason)
+    }
+
+    /// Returns the token of a user, which cannot be tested against a guess without the key.
+    pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
+        match self.vault.keyring() {
+            Some(keyring) => UserToken(keyring.person(user_id)),
+            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+        }
+    }
+
+    /// The signing key of checkpoints if the host gives none.
+    fn checkpoint_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
+    }
+
+    /// Returns the pseudonym of an actor, which cannot be traced back without the key.
+    pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
+        actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
+    }
+
+    /// The key that signs the head of the read log.
+    pub(crate) fn reads_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"reads", &[]))
+    }
+
+    /// Returns the read log's pseudonym of a session's user, which cannot be traced back without the key.
+    pub(crate) fn reader(&self, user_id: &str) -> String {
+        self.half(b"reader", user_id)
+    }
+
+    /// Returns the pseudonym of a namespace, which cannot be traced back without the key.
+    pub(crate) fn hidden_namespace(&self, namespace: &str) -> String {
+        self.half(b"namespace", namespace)
+    }
+
+    /// Returns the pseudonym of an agent, which cannot be traced back without the key.
+    pub(crate) fn agent(&self, agent: &str) -> String {
+        self.half(b"agent", agent)
+    }
+
+    /// Returns a namespace in the clear, or in an encrypted store its pseudonym.
+    pub(crate) fn namespace(&self, namespace: &str) -> String {
+        match self.vault.keyring() {
+            Some(_) => self.hidden_namespace(namespace),
+            None => namespace.to_owned(),
+        }
+    }
+
+    /// Returns the first 16 bytes of the keyed hash of a text, in hex.
+    fn half(&self, purpose: &[u8], text: &str) -> String {
+        let hash = self.keyed(purpose, text.as_bytes());
+        HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
+    }
+
+    fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
+        // HMAC takes a key of any length, so this cannot fail.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+            return [0; 32];
+        };
+        mac.update(purpose);
+        mac.update(&[0]);
+        mac.update(text);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl AuditEntry {
+    /// Decodes an entry.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are not an entry.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = || Error::integrity("an audit entry is damaged");
+        let Ok(Value::Map(entry)) = decode_value(bytes, Encoding::MessagePack) else {
+            return Err(damaged());
+        };
+        let int = |name: &str| entry.get(name).and_then(Value::as_i64).ok_or_else(damaged);
+        let text = |name: &str| {
+            entry.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(damaged)
+        };
+        let list = |name: &str| entry.get(name).and_then(Value::as_array).unwrap_or_default();
+        let address = |value: &Value| match value {
+            Value::Bytes(bytes) => {
+                let bytes = bytes.as_slice().try_into().map_err(|_| damaged())?;
+                Ok(ContentAddress::from_bytes(bytes))
+            }
+            _ => Err(damaged()),
+        };
+        Ok(Self {
+            sequence: u64::try_from(int("sequence")?).map_err(|_| damaged())?,
+            time: EpochMs::new(int("time_ms")?),
+            operation: text("operation")?,
+            actor: text("actor")?,
+            subjects: list("subjects").iter().map(address).collect::<Result<_>>()?,
+            decision: text("decision")?,
+            rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            status: match entry.get("status") {
+                None => None,
+                Some(name) => {
+                    let status = name.as_str().and_then(VerificationStatus::from_name);
+                    Some(status.ok_or_else(damaged)?)
+                }
+            },
+            refused_by: entry.get("refused_by").map(address).transpose()?,
+            import: match entry.get("import") {
+                None => None,
+                Some(fields) => Some(ImportNote::of(fields).ok_or_else(damaged)?),
+            },
+            reason: None,
+            call: match entry.get("call") {
+                None => None,
+                Some(fields) => Some(CalledEntry::of(fields).ok_or_else(damaged)?),
+            },
+            reads: match entry.get("reads") {
+                None => None,
+                Some(fields) => Some(ReadsNote::of(fields).ok_or_else(damaged)?),
+            },
+            kid: entry.get("kid").and_then(Value::as_str).map(str::to_owned),
+            count: match entry.get("count") {
+                None => None,
+                Some(count) => {
+                    let count = count.as_i64().and_then(|count| u64::try_from(count).ok());
+                    Some(count.ok_or_else(damaged)?)
+                }
+            },
+            consent: match entry.get("consent") {
+                None => None,
+                Some(fields) => Some(ErasedConsent::of(fields).ok_or_else(damaged)?),
+            },
+        })
+    }
+}
+
+/// Truncates a claimed key id to [`MAX_KID_CHARS`].
+fn bounded(kid: &str) -> String {
+    kid.chars().take(MAX_KID).collect()
+}
+
+impl ImportNote {
+    /// The summary of an import that changed nothing.
+    pub(crate) const NONE: Self =
+        Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
+
+    pub(crate) fn new(
+        first: u64,
+        added: u64,
+        digest: [u8; 32],
+        duplicate: u64,
+        refused: u64,
+    ) -> Self {
+        Self { first, added, digest, duplicate, refused }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("first".to_owned(), Value::from(self.first)),
+            ("added".to_owned(), Value::from(self.added)),
+            ("digest".to_owned(), Value::Bytes(self.digest.to_vec())),
+            ("duplicate".to_owned(), Value::from(self.duplicate)),
+            ("refused".to_owned(), Value::from(self.refused)),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let digest = match fields.get("digest")? {
+            Value::Bytes(digest) => digest.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self {
+            first: count("first")?,
+            added: count("added")?,
+            digest,
+            duplicate: count("duplicate")?,
+            refused: count("refused")?,
+        })
+    }
+}
+
+impl ReadsNote {
+    pub(crate) fn new(head: &AuditHead, first: u64) -> Self {
+        Self { entries: head.count, first, head: head.hash }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("entries".to_owned(), Value::from(self.entries)),
+            ("first".to_owned(), Value::from(self.first)),
+            ("head".to_owned(), Value::Bytes(self.head.to_vec())),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let head = match fields.get("head")? {
+            Value::Bytes(head) => head.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self { entries: count("entries")?, first: count("first")?, head })
+    }
+}
+
+/// Links records to the chain and stores them with the new head. `keeper` returns the key under which the
+/// reason of a record is encrypted.
+pub(crate) fn append_audit(
+    txn: &WriteTransaction,
+    chain: &mut Chain,
+    records: &[AuditRecord],
+    now: EpochMs,
+    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
+) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let mut audit = txn.open_table(keys::AUDIT)?;
+    for record in records {
+        let (sequence, entry) = chain.link(record, now);
+        audit.insert(sequence, entry.as_slice())?;
+        if let Some(reason) = &record.reason {
+            let mut reasons = txn.open_table(keys::REASONS)?;
+            let key = RowKey::reason(sequence);
+            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
+            reasons.insert(sequence, row.as_slice())?;
+        }
+    }
+    audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(reason: Option<&str>) -> AuditRecord {
+        AuditRecord {
+            operation: Operation::Supersede,
+            actor: Some("did:web:a".to_owned()),
+            subjects: vec![ContentAddress::of(b"old"), ContentAddress::of(b"new")],
+            refused: true,
+            refused_by: Some(ContentAddress::of(b"root")),
+            rules: vec!["locked"],
+            reason: reason.map(str::to_owned),
+            call: None,
+            claimed: None,
+            count: None,
+            consent: None,
+        }
+    }
+
+    #[test]
+    fn a_key_a_count_and_a_consent_read_back() {
+        let consent = ErasedConsent {
+            is_withdrawal: true,
+            scope: vec!["store".to_owned(), "share".to_owned()],
+            created_at: 7,
+            valid_from: None,
+            valid_to: Some(9),
+        };
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let record = AuditRecord {
+            claimed: Some("k".repeat(MAX_KID + 1)),
+            count: Some(3),
+            consent: Some(consent.clone()),
+            ..record(None)
+        };
+        let (_, bytes) = chain.link(&record, EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID), Some(3)));
+        assert_eq!(entry.consent, Some(consent));
+        // The map as shown in docs/format.md, keys in canonical order.
+        let shown = [
+            &b"\xa7consent\x84"[..],
+            b"\xaacreated_at\x07\xa4kind\xaawithdrawal",
+            b"\xa5scope\x92\xa5store\xa5share\xa8valid_to\x09",
+        ]
+        .concat();
+        assert!(bytes.windows(shown.len()).any(|window| window == shown), "{bytes:02x?}");
+    }
+
+    #[test]
+    fn an_entry_reads_back_and_names_no_actor_or_reason() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
+        assert_eq!((entry.operation.as_str(), entry.decision.as_str()), ("supersede", "refused"));
+        assert_eq!(entry.rules, ["locked"]);
+        assert_eq!(entry.refused_by, Some(ContentAddress::of(b"root")));
+        assert_eq!(entry.subjects, record(None).subjects);
+        for secret in [&b"did:web:a"[..], b"secret"] {
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+    }
+
+    #[test]
+    fn each_entry_carries_the_hash_of_the_one_before() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (_, first) = chain.link(&record(None), EpochMs::new(5));
+        let (_, second) = chain.link(&record(None), EpochMs::new(6));
+        let hash: [u8; 32] = Sha256::digest(&first).into();
+        assert!(second.windows(32).any(|window| window == hash));
+        assert_eq!(chain.head().count, 2);
+        assert_eq!(chain.head().hash, <[u8; 32]>::from(Sha256::digest(&second)));
+    }
+}

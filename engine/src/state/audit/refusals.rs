@@ -1,0 +1,324 @@
+//! Rate limit of refusals in the audit log: the first of its kind is written at once, equal ones of one actor
+//! within a minute become one entry with a count, so that a caller cannot grow the log (ruling 57).
+//!
+//! Refusals are equal if actor, operation, grains, rules, CAL error code and claimed key are; the reason is
+//! not compared, because the refused caller chooses it. Of an actor with many different refusals in a minute,
+//! the further ones are recorded by operation and rules alone. The counts are in memory: a crash loses
+//! counts, but never a first refusal.
+//!
+//! A store that is opened knows the refusals of the minute before from its log, or commands that each open it
+//! would grow the log. Of one whose count stands there already the store tells no second one when it is
+//! closed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use grainstore_format::{Encoding, EpochMs, Value, decode_value};
+
+use super::{AuditEntry, AuditRecord, Chain, kind_of};
+use crate::base::error::Result;
+
+/// Time within which equal refusals are merged.
+const WINDOW_MS: i64 = 60_000;
+/// Maximum number of different refusals of one actor in that time; further ones are merged by operation and
+/// rules.
+const MAX_APART: usize = 64;
+/// Maximum number of kinds in memory.
+const MAX_KINDS: usize = 4096;
+/// Entries of the log that are looked back at when a store is opened.
+const MAX_LOOKED_BACK: usize = 4096;
+
+/// Actor, and a text of the other fields that make refusals equal.
+type Kind = (Option<String>, String);
+
+/// A refusal that was written, and the number of its repetitions.
+#[derive(Debug, Clone)]
+struct Folded {
+    since: EpochMs,
+    /// Number of equal refusals after the first.
+    more: u64,
+    record: AuditRecord,
+    /// Whether the log has a count of this minute already, from before the store was opened.
+    is_counted: bool,
+}
+
+/// Refusals of the last minute, by kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals {
+    kinds: BTreeMap<Kind, Folded>,
+    earlier: Option<Arc<Earlier>>,
+}
+
+/// Refusals that were written within the minute before the store was opened.
+struct Earlier {
+    /// What tells whether a record is equal to one of them.
+    chain: Chain,
+    /// When the first of each kind was written, by whom, and whether a count was.
+    kinds: BTreeMap<Vec<u8>, Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    since: EpochMs,
+    actor: String,
+    is_counted: bool,
+}
+
+impl std::fmt::Debug for Earlier {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Earlier").field("kinds", &self.kinds.len()).finish_non_exhaustive()
+    }
+}
+
+impl Earlier {
+    /// The entry equal to a record that was written within the last minute.
+    fn of(&self, record: &AuditRecord, now: EpochMs) -> Option<&Written> {
+        let written = self.kinds.get(&self.chain.kind_of(record))?;
+        is_recent(written.since, now).then_some(written)
+    }
+
+    /// How many of an actor were written within the last minute.
+    fn count_of(&self, actor: Option<&str>, now: EpochMs) -> usize {
+        let actor = self.chain.pseudonym(actor);
+        let own = |one: &&Written| one.actor == actor && is_recent(one.since, now);
+        self.kinds.values().filter(own).count()
+    }
+}
+
+/// Whether a moment lies within the last minute. A clock that was set back ends it.
+fn is_recent(since: EpochMs, now: EpochMs) -> bool {
+    (0..WINDOW_MS).contains(&now.get().saturating_sub(since.get()))
+}
+
+impl Refusals {
+    /// Nothing but what the log has of the last minute, given from its end. What cannot be read is for
+    /// `verify` to tell.
+    pub(crate) fn after(
+        chain: Chain,
+        entries: impl Iterator<Item = Result<Vec<u8>>>,
+        now: EpochMs,
+    ) -> Self {
+        let mut kinds: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
+        let mut counted = BTreeSet::new();
+        for bytes in entries.take(MAX_LOOKED_BACK) {
+            let Ok(bytes) = bytes else { break };
+            let Ok(AuditEntry { time, actor, decision, count, .. }) = AuditEntry::decode(&bytes)
+            else {
+                break;
+            };
+            if !is_recent(time, now) {
+                break;
+            }
+            let Ok(Value::Map(fields)) = decode_value(&bytes, Encoding::MessagePack) else { break };
+            let kind = kind_of(fields);
+            // What lies before the first of a kind is of another minute.
+            if decision != "refused" || kinds.contains_key(&kind) {
+                continue;
+            }
+            if count.is_some() {
+                counted.insert(kind);
+            } else {
+                let is_counted = counted.contains(&kind);
+                kinds.insert(kind, Written { since: time, actor, is_counted });
+            }
+        }
+        let earlier = (!kinds.is_empty()).then(|| Arc::new(Earlier { chain, kinds }));
+        Self { kinds: BTreeMap::new(), earlier }
+    }
+
+    /// Returns the records to write, in order; a refusal that was written within the last minute is counted
+    /// instead.
+    pub(crate) fn fold(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
+        if !records.iter().any(|record| record.refused) {
+            return records;
+        }
+        let mut written = self.due(now);
+        for record in records {
+            written.extend(if record.refused { self.first(record, now) } else { Some(record) });
+        }
+        written
+    }
+
+    /// Like [`RefusalLog::aggregate`], and returns for each input record the position in the output of it or
+    /// of the record that follows it.
+    pub(crate) fn fold_placed(
+        &mut self,
+        records: Vec<AuditRecord>,
+        now: EpochMs,
+    ) -> (Vec<AuditRecord>, Vec<usize>) {
+        let (mut written, mut places) = (Vec::with_capacity(records.len()), Vec::new());
+        for record in records {
+            let told = self.fold(vec![record], now);
+            // Expired counts come before the record.
+            places.push(written.len() + told.len().saturating_sub(1));
+            written.extend(told);
+        }
+        (written, places)
+    }
+
+    /// Removes and returns the counts whose minute is over.
+    pub(crate) fn due(&mut self, now: EpochMs) -> Vec<AuditRecord> {
+        let over = self.kinds.extract_if(.., |_, folded| !is_recent(folded.since, now));
+        over.filter_map(|(_, folded)| counted(folded)).collect()
+    }
+
+    /// Removes and returns all counts.
+    pub(crate) fn take(&mut self) -> Vec<AuditRecord> {
+        let kept = std::mem::take(&mut self.kinds).into_values();
+        kept.filter(|folded| !folded.is_counted).filter_map(counted).collect()
+    }
+
+    /// Returns `true` if no refusal is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Returns the record if none of its kind was written within the last minute, and counts it otherwise.
+    fn first(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+        let kind = kind(&record);
+        if self.is_folded(&kind, &record, now) {
+            return None;
+        }
+        let own = self.kinds.keys().filter(|(actor, _)| *actor == record.actor).count();
+        let earlier = self.earlier.as_deref();
+        let before = earlier.map_or(0, |it| it.count_of(record.actor.as_deref(), now));
+        if own.max(before) < MAX_APART && self.kinds.len() < MAX_KINDS {
+            return self.begin(kind, record, now);
+        }
+        let wide = AuditRecord {
+            subjects: Vec::new(),
+            refused_by: None,
+            reason: None,
+            call: None,
+            claimed: None,
+            ..record
+        };
+        let kind = (wide.actor.clone(), format!("more of {}", self::kind(&wide).1));
+        if self.is_folded(&kind, &wide, now) {
+            return None;
+        }
+        self.begin(kind, wide, now)
+    }
+
+    /// Counts a record where one of its kind was written within the last minute.
+    fn is_folded(&mut self, kind: &Kind, record: &AuditRecord, now: EpochMs) -> bool {
+        if let Some(folded) = self.kinds.get_mut(kind) {
+            folded.more = folded.more.saturating_add(1);
+            return true;
+        }
+        let written = self.earlier.as_deref().and_then(|earlier| earlier.of(record, now));
+        let Some(&Written { since, is_counted, .. }) = written else { return false };
+        let record = AuditRecord { reason: None, call: None, ..record.clone() };
+        self.kinds.insert(kind.clone(), Folded { since, more: 1, record, is_counted });
+        true
+    }
+
+    fn begin(&mut self, kind: Kind, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+        let kept = AuditRecord { reason: None, call: None, ..record.clone() };
+        let folded = Folded { since: now, more: 0, record: kept, is_counted: false };
+        self.kinds.insert(kind, folded);
+        Some(record)
+    }
+}
+
+fn counted(Folded { more, record, .. }: Folded) -> Option<AuditRecord> {
+    (more > 0).then_some(AuditRecord { count: Some(more), ..record })
+}
+
+fn kind(record: &AuditRecord) -> Kind {
+    let AuditRecord { actor, operation, subjects, refused_by, rules, claimed, call, .. } = record;
+    let code = call.as_ref().and_then(|call| call.code());
+    let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
+    (actor.clone(), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore_format::ContentAddress;
+
+    use super::*;
+    use crate::state::audit::Operation;
+
+    fn refusal(actor: &str, subject: u8) -> AuditRecord {
+        let subjects = vec![ContentAddress::from_bytes([subject; 32])];
+        let actor = Some(actor.to_owned());
+        AuditRecord { actor, refused: true, ..AuditRecord::of(Operation::Put, subjects) }
+    }
+
+    fn counts(records: &[AuditRecord]) -> Vec<Option<u64>> {
+        records.iter().map(|record| record.count).collect()
+    }
+
+    #[test]
+    fn equal_ones_of_a_minute_are_one_entry_and_a_count() {
+        let (mut refusals, at) = (Refusals::default(), EpochMs::new);
+        assert_eq!(counts(&refusals.fold(vec![refusal("a", 1)], at(0))), [None]);
+        for second in 1..60 {
+            assert!(refusals.fold(vec![refusal("a", 1)], at(second * 1000)).is_empty());
+        }
+        assert_eq!(counts(&refusals.fold(vec![refusal("b", 1)], at(59_000))), [None], "another");
+        assert_eq!(counts(&refusals.fold(vec![refusal("a", 2)], at(59_000))), [None], "another");
+        // The count of the first minute, and the first refusal of the next.
+        let next = refusals.fold(vec![refusal("a", 1)], at(60_000));
+        assert_eq!(counts(&next), [Some(59), None]);
+        assert!(refusals.take().is_empty(), "nothing was folded since");
+        assert!(refusals.is_empty());
+    }
+
+    #[test]
+    fn what_is_done_is_written_in_its_order_and_never_folded() {
+        let mut refusals = Refusals::default();
+        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let all = vec![done.clone(), refusal("a", 1), done.clone(), refusal("a", 1), done];
+        let written = refusals.fold(all, EpochMs::new(5));
+        assert_eq!(
+            written.iter().map(|one| one.refused).collect::<Vec<_>>(),
+            [false, true, false, false]
+        );
+        assert_eq!(counts(&refusals.take()), [Some(1)]);
+    }
+
+    #[test]
+    fn what_is_folded_tells_where_each_record_stands() {
+        let mut refusals = Refusals::default();
+        drop(refusals.fold(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
+        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let all = vec![done.clone(), refusal("b", 1), refusal("b", 1), done.clone(), done];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(5));
+        assert_eq!(
+            written.iter().map(|one| one.refused).collect::<Vec<_>>(),
+            [false, true, false, false]
+        );
+        assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
+        // Expired counts come before the refusal that triggers them.
+        let all = vec![AuditRecord::of(Operation::Put, Vec::new()), refusal("a", 1)];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
+        assert_eq!(counts(&written), [None, Some(1), Some(1), None]);
+        assert_eq!(places, [0, 3]);
+    }
+
+    #[test]
+    fn an_actor_with_many_different_ones_cannot_grow_the_log() {
+        let mut refusals = Refusals::default();
+        let mut written = 0;
+        for round in 0..100 {
+            for subject in 0..=255 {
+                let mut one = refusal("a", subject);
+                one.claimed = Some(format!("did:web:{round}"));
+                written += refusals.fold(vec![one], EpochMs::new(1000)).len();
+            }
+        }
+        assert_eq!(written, MAX_APART + 1);
+        let more: u64 = refusals.take().iter().filter_map(|record| record.count).sum();
+        assert_eq!(more, 25_600 - 65);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_ends_the_minute() {
+        let mut refusals = Refusals::default();
+        for _ in 0..2 {
+            drop(refusals.fold(vec![refusal("a", 1)], EpochMs::new(90_000)));
+        }
+        assert_eq!(counts(&refusals.due(EpochMs::new(10))), [Some(1)]);
+    }
+}

@@ -1,0 +1,221 @@
+//! The index of a view: the tables as last folded, and the tail of grains that are not in them.
+//!
+//! Grains go into the tail; when it is full, its contents are frozen and folded by the fold worker's thread
+//! while new grains go on top. The first fold must have ended before a second begins: that is the
+//! back-pressure. A reader with an old snapshot keeps reading that snapshot.
+
+use grainstore_index::{Blind, Facts};
+use std::sync::Arc;
+
+use grainstore_format::ContentAddress;
+use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
+use redb::ReadableDatabase;
+
+use crate::base::error::{Error, Result, guarded};
+use crate::disk::blob::with_fields;
+use crate::disk::source::{Leased, Source};
+use crate::disk::vault::Vault;
+use crate::state::folder::{Folder, in_transaction};
+use crate::state::truth::{Logged, Truth};
+
+/// A snapshot of the tables, and the tail after it.
+#[derive(Clone)]
+pub(crate) struct Indexed {
+    pub(crate) tables: Arc<Leased<Tables>>,
+    pub(crate) tail: Tail,
+}
+
+impl Indexed {
+    /// The tables as they are, with an empty tail.
+    pub(crate) fn of(tables: Leased<Tables>) -> Result<Self> {
+        let tail = Tail::after(&tables)?;
+        Ok(Self { tables: Arc::new(tables), tail })
+    }
+
+    /// Adds a grain of the log; a full tail is folded first.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn push(
+        &mut self,
+        folder: &mut Folder,
+        sequence: Sequence,
+        (address, blob): (&ContentAddress, &[u8]),
+        vault: &Vault,
+    ) -> Result<()> {
+        self.make_room(folder)?;
+        push(&mut self.tail, &self.tables, sequence, (address, blob), vault)
+    }
+
+    /// Begins to fold the tail; the fold worker must be idle.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the fold worker is gone; `ERR_INTEGRITY`.
+    pub(crate) fn fold(&mut self, folder: &mut Folder) -> Result<()> {
+        self.tail.freeze()?;
+        self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen))
+    }
+
+    /// Waits for the running fold, if there is one, and continues from its tables.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY` of the fold.
+    pub(crate) fn settle(&mut self, folder: &mut Folder) -> Result<()> {
+        if folder.is_busy() {
+            let tables = folder.wait()?;
+            self.folded(tables);
+        }
+        Ok(())
+    }
+
+    /// Continues from the tables of a completed fold.
+    pub(crate) fn folded(&mut self, tables: Leased<Tables>) {
+        self.tables = Arc::new(tables);
+        self.tail.thaw();
+    }
+
+    /// Folds the whole tail, and waits for it.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn fold_through(&mut self, folder: &mut Folder) -> Result<()> {
+        self.settle(folder)?;
+        if self.tail.grains() > 0 {
+            self.fold(folder)?;
+            self.settle(folder)?;
+        }
+        Ok(())
+    }
+
+    /// Adds every grain of the log that is not indexed yet.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut Folder) -> Result<()> {
+        for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
+            let (sequence, logged) = row?;
+            self.push_logged(folder, sequence, &logged, truth.vault())?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row of the log: of an erased grain only its address.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn push_logged(
+        &mut self,
+        folder: &mut Folder,
+        sequence: Sequence,
+        logged: &Logged,
+        vault: &Vault,
+    ) -> Result<()> {
+        match logged {
+            Logged::Blob(blob) => {
+                self.push(folder, sequence, (&ContentAddress::of(blob), blob), vault)
+            }
+            Logged::Erased(address) => {
+                self.make_room(folder)?;
+                Ok(self.tail.push_place(sequence, *address.as_bytes())?)
+            }
+        }
+    }
+
+    /// Makes room in a full tail: waits for the running fold and begins the next.
+    fn make_room(&mut self, folder: &mut Folder) -> Result<()> {
+        if self.tail.is_full() {
+            self.settle(folder)?;
+            self.fold(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the tables of an index database, and empties them first if they do not fit this code or this log.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn sound_tables(db: &Source, truth: &Truth) -> Result<Leased<Tables>> {
+    let txn = db.begin_read()?;
+    let tables = Tables::open(db.begin_read()?);
+    let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
+        // A damaged row cannot be compared with the watermark; the other samples decide.
+        Row::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
+        Row::Whole(address) => Ok(Some(address)),
+        Row::Absent => Ok::<_, Error>(None),
+    };
+    let fits = match index::state(&txn, address_at)? {
+        IndexState::Stale(_) => false,
+        IndexState::Ready(None) => true,
+        IndexState::Ready(Some(mark)) => guarded(|| fits(&tables, truth, mark.sequence))?,
+    };
+    if !fits {
+        drop((txn, tables));
+        in_transaction(db, index::reset)?;
+    }
+    Ok(db.lease(Tables::open(db.begin_read()?)))
+}
+
+/// Number of sequences compared at the end of the index, and again spread over all of it.
+const COMPARED: u64 = 12;
+
+/// Samples the log and returns `true` if the index maps each address to its sequence: the last ones that were
+/// folded, where another history of the same store would differ, and some spread over all others.
+fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
+    let tail = Tail::after(tables)?;
+    let reader = index::Reader::new(tables, &tail);
+    let last = last.get();
+    let latest = (0..COMPARED).map(|back| last.saturating_sub(back));
+    let spread = (1..=COMPARED).map(|part| last.saturating_mul(part) / COMPARED);
+    for sequence in latest.chain(spread).filter(|sequence| *sequence > 0).map(Sequence::new) {
+        match address_at(truth, sequence)? {
+            Row::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {
+                return Ok(false);
+            }
+            Row::Absent => return Ok(false),
+            Row::Whole(_) | Row::Damaged => {}
+        }
+    }
+    Ok(true)
+}
+
+/// The address found at a sequence of the log.
+enum Row {
+    Absent,
+    /// The address of a grain, as a key of the index.
+    Whole([u8; 32]),
+    /// A row whose bytes have changed, which is reported when it is read, or one whose key was destroyed,
+    /// which cannot be compared until it is scrubbed.
+    Damaged,
+}
+
+fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
+    if sequence > truth.last_sequence()? {
+        return Ok(Row::Absent);
+    }
+    if let Some(address) = truth.stub_at(sequence)? {
+        return Ok(Row::Whole(*address.as_bytes()));
+    }
+    let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
+    match address {
+        Ok(address) => Ok(Row::Whole(*truth.vault().address(&address).as_bytes())),
+        Err(error) if error.is_of_truth() || error.is_erased() => Ok(Row::Damaged),
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds a grain of the log to a tail.
+fn push(
+    tail: &mut Tail,
+    tables: &Tables,
+    sequence: Sequence,
+    (address, blob): (&ContentAddress, &[u8]),
+    vault: &Vault,
+) -> Result<()> {
+    with_fields(blob, |grain| {
+        let key = *vault.address(address).as_bytes();
+        let blind = vault.blind_of(grain)?;
+        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
+        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
+    })
+}

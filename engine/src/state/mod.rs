@@ -1,0 +1,15 @@
+//! One consistent state to read from: the truth, the derived index that follows it, views of both, the audit
+//! chain, and what a session may see of it all. Changes nothing but through the audit chain.
+
+pub(crate) mod audit;
+pub(crate) mod basis;
+pub(crate) mod consent;
+pub(crate) mod erasure;
+pub(crate) mod folder;
+pub(crate) mod follow;
+pub(crate) mod indexed;
+pub(crate) mod powers;
+pub(crate) mod reach;
+pub(crate) mod session_options;
+pub(crate) mod truth;
+pub(crate) mod view;

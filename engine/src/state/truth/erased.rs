@@ -1,0 +1,217 @@
+//! Erasures as of a snapshot: the erased sequences and users.
+//!
+//! Between the erasure of a user and the end of its scrub the user's grains are still in the log. Every read
+//! checks here first, so that none of them is shown.
+
+use std::collections::HashMap;
+
+use grainstore_index::Sequence;
+use redb::{ReadableTableMetadata, TableError};
+
+use super::Truth;
+use crate::base::error::{Error, Result};
+use crate::disk::blob::with_fields;
+use crate::disk::keys::{self, AddressKey, Erasures, RowKey, Sealed, Stub, Tombstone, UserToken};
+use crate::disk::vault::Vault;
+use crate::state::audit::Chain;
+
+/// The state of erasures, read once per snapshot.
+pub(super) struct Known {
+    /// `None` if nothing was ever erased.
+    erasures: Option<Erasures>,
+    /// Users whose grains are still in the log, each with the last erased sequence.
+    users: HashMap<UserToken, Sequence>,
+    /// Key slots of those users that are not destroyed yet, each with the last erased sequence.
+    slots: HashMap<u32, Sequence>,
+    /// Computes user tokens; `None` if there are no users to compare.
+    chain: Option<Chain>,
+}
+
+/// A row of the log, opened.
+pub(crate) enum Logged {
+    Blob(Vec<u8>),
+    /// The address of the erased grain.
+    Erased(AddressKey),
+}
+
+impl Logged {
+    pub(crate) fn open(at: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
+        if Stub::is(row) {
+            return Ok(Self::Erased(Stub::open(at, row)?.address));
+        }
+        match vault.open(RowKey::log(at), row) {
+            Ok(blob) => Ok(Self::Blob(blob.into_owned())),
+            // Its key was destroyed, so its address is no longer known.
+            Err(error) if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Truth {
+    fn known(&self) -> Result<&Known> {
+        if let Some(known) = self.erased.get() {
+            return Ok(known);
+        }
+        let row = self.txn.open_table(keys::META)?.get(keys::META_ERASURES)?;
+        let erasures = row.map(|row| Erasures::open(row.value())).transpose()?;
+        let (mut users, mut slots) = (HashMap::new(), HashMap::new());
+        for of in erasures.iter().flat_map(|erasures| &erasures.pending) {
+            let Some(user) = of.user else { continue };
+            users.insert(user, of.cutoff);
+            let keyring = self.vault.keyring();
+            let held = keyring.map(|keyring| keyring.slots_of(&user.0)).unwrap_or_default();
+            slots.extend(held.into_iter().filter(|at| *at <= of.slot).map(|at| (at, of.cutoff)));
+        }
+        let chain = match users.is_empty() {
+            true => None,
+            false => Some(self.chain_before_genesis()?),
+        };
+        Ok(self.erased.get_or_init(|| Known { erasures, users, slots, chain }))
+    }
+
+    /// Returns the erasures, with those still to be scrubbed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn erasures(&self) -> Result<Erasures> {
+        Ok(self.known()?.erasures.clone().unwrap_or_default())
+    }
+
+    /// Returns `true` if anything was ever erased.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_erased(&self) -> Result<bool> {
+        Ok(self.known()?.erasures.is_some())
+    }
+
+    /// Returns `true` while an erasure is not scrubbed from the disk: posting lists may then lead to erased
+    /// grains.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn is_unscrubbed(&self) -> Result<bool> {
+        Ok(self.known()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
+    }
+
+    /// Returns `true` if the grain at a sequence was erased. A damaged row was not: the reader reports the
+    /// damage. The user of an encrypted row is known from its key slot, without decrypting it.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn is_erased(&self, at: Sequence) -> Result<bool> {
+        let Known { erasures: Some(_), users, slots, .. } = self.known()? else { return Ok(false) };
+        let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
+        let row = row.value();
+        if Stub::is(row) {
+            return Ok(true);
+        }
+        if users.values().all(|cutoff| at > *cutoff) {
+            return Ok(false);
+        }
+        let erased = match Sealed::of(row) {
+            Ok(Some(sealed)) => match slots.get(&sealed.slot) {
+                Some(cutoff) => Ok(at <= *cutoff),
+                None => self.vault.keeper_beside(row).map(|_| false),
+            },
+            Ok(None) => self.with_blob(at, |blob| {
+                with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
+            }),
+            Err(error) => Err(error),
+        };
+        match erased {
+            Err(error) if error.is_erased() => Ok(true),
+            Err(error) if error.is_integrity() => Ok(false),
+            erased => erased,
+        }
+    }
+
+    /// Returns `true` if a grain of this user at this sequence was erased together with the user and waits to
+    /// be scrubbed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        let Known { users, chain: Some(chain), .. } = self.known()? else { return Ok(false) };
+        let cutoff = user_id.and_then(|user| users.get(&chain.user_token(user)));
+        Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
+    }
+
+    /// Like [`Truth::is_erased`], for a sequence found in a posting list: once all erasures are scrubbed no
+    /// list leads to an erased grain, and the row need not be read.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn hides(&self, at: Sequence) -> Result<bool> {
+        Ok(self.is_unscrubbed()? && self.is_erased(at)?)
+    }
+
+    /// Returns the address of an erased grain if a stub is at this sequence.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn stub_at(&self, at: Sequence) -> Result<Option<AddressKey>> {
+        let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(None) };
+        match Stub::is(row.value()) {
+            true => Ok(Some(Stub::open(at, row.value())?.address)),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns the tombstone of an erased user.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn tombstone_of(&self, user_id: &str) -> Result<Option<Tombstone>> {
+        if !self.has_erased()? {
+            return Ok(None);
+        }
+        let table = match self.txn.open_table(keys::TOMBSTONES) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+            opened => opened?,
+        };
+        let token = self.chain_before_genesis()?.user_token(user_id);
+        let row = table.get(token.0.as_slice())?;
+        row.map(|row| Tombstone::decode(&token, row.value())).transpose()
+    }
+
+    /// Destroys the keys of users with a pending erasure. Idempotent.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn destroy_secrets(&self) -> Result<()> {
+        for erased in self.erasures()?.pending {
+            if let Some(person) = &erased.user {
+                self.vault().destroy(person, erased.slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of erased users.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn tombstones(&self) -> Result<u64> {
+        match self.txn.open_table(keys::TOMBSTONES) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(0),
+            opened => Ok(opened?.len()?),
+        }
+    }
+}
+
+/// Turns the errors of a damaged, erased or missing row into `None`: `verify` reports damage, and erased rows
+/// are not shown.
+pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error of reading a sequence whose grain was erased.
+pub(super) fn gone(at: Sequence) -> Error {
+    Error::erased(format!("the grain at entry {} was erased", at.get()))
+}

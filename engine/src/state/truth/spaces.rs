@@ -1,0 +1,127 @@
+//! The vector space that serves searches, and the spaces that are being removed.
+
+use grainstore_format::container::Embedded;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use grainstore_index::vectors::Space;
+use redb::{TableDefinition, TableError};
+
+use super::Truth;
+use crate::base::error::Result;
+use crate::disk::keys::{self, Gone};
+
+/// Rows of the meta table about spaces.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marks {
+    serving: Option<u32>,
+    gone: Gone,
+}
+
+impl Truth {
+    /// Returns the space that serves text queries, and vectors without a named model: the designated one,
+    /// else the only one there is.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn serving(&self) -> Result<Option<&Space>> {
+        let spaces = self.spaces()?;
+        match self.appointed()? {
+            Some(space) => Ok(Some(space)),
+            None if spaces.len() == 1 => Ok(spaces.values().next()),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the designated serving space; `None` if that does not exist, which `verify` reports.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn appointed(&self) -> Result<Option<&Space>> {
+        let Some(number) = self.appointed_number()? else { return Ok(None) };
+        Ok(self.spaces()?.get(&number))
+    }
+
+    /// The stored number of the serving space.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn appointed_number(&self) -> Result<Option<u32>> {
+        Ok(self.marks()?.serving)
+    }
+
+    /// The last row and space number of removed vectors, which are not used again.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn gone(&self) -> Result<Gone> {
+        Ok(self.marks()?.gone)
+    }
+
+    /// Returns the spaces whose vectors are being removed, by number. Searches no longer use them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn leaving(&self) -> Result<BTreeMap<u32, Space>> {
+        self.spaces_in(keys::LEAVING)
+    }
+
+    pub(super) fn spaces_in(
+        &self,
+        table: TableDefinition<'static, u64, &'static [u8]>,
+    ) -> Result<BTreeMap<u32, Space>> {
+        let mut found = BTreeMap::new();
+        match self.txn.open_table(table) {
+            Ok(table) => {
+                for row in table.range::<u64>(..)? {
+                    let (number, record) = row?;
+                    let number = number.value();
+                    let space = keys::open_space(number, record.value())?;
+                    found.insert(u32::try_from(number).unwrap_or(u32::MAX), space);
+                }
+            }
+            Err(TableError::TableDoesNotExist(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(found)
+    }
+
+    fn marks(&self) -> Result<&Marks> {
+        if let Some(marks) = self.marks.get() {
+            return Ok(marks);
+        }
+        let meta = self.txn.open_table(keys::META)?;
+        let serving = meta.get(keys::META_SERVING)?;
+        let gone = meta.get(keys::META_GONE)?;
+        let marks = Marks {
+            serving: serving.map(|row| keys::open_serving(row.value())).transpose()?,
+            gone: gone.map(|row| Gone::open(row.value())).transpose()?.unwrap_or_default(),
+        };
+        Ok(self.marks.get_or_init(|| marks))
+    }
+}
+
+/// Groups vectors by space and chunk, in the form of a manifest.
+pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
+    let mut all: Vec<Embedded> = Vec::new();
+    for (space, chunk) in found {
+        let (model, metric) = (space.model(), space.metric().name());
+        let dimensions = u32::try_from(space.dimension()).unwrap_or(u32::MAX);
+        match all.last_mut() {
+            Some(last)
+                if (&*last.model, &*last.metric, last.dimensions)
+                    == (model, metric, dimensions) =>
+            {
+                last.chunks.push(chunk);
+            }
+            _ => all.push(Embedded {
+                model: model.to_owned(),
+                dimensions,
+                metric: metric.to_owned(),
+                chunks: vec![chunk],
+            }),
+        }
+    }
+    all.sort_unstable();
+    all
+}

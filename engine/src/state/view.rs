@@ -1,0 +1,361 @@
+//! One consistent state of the store: a snapshot of the truth, one of the derived index, and the tail that
+//! continues the index up to the truth. The writer publishes a new view with each commit; a read takes one
+//! and keeps it.
+
+use crate::base::sync::RwLock;
+use crate::disk::blob::is_signed;
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use grainstore_format::{ContentAddress, Envelope, GrainState};
+use grainstore_index::text::{Question, Texts};
+use grainstore_index::vectors;
+use grainstore_index::{self as index, Blind, Eyes, Sequence, Tail};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys::Wrapping;
+use crate::state::audit::AuditEntry;
+use crate::state::consent::{self, Consent, Standing, Versions};
+use crate::state::indexed::Indexed;
+use crate::state::truth::{Logged, Truth};
+
+/// Maximum number of encrypted grains that are read to complete an address prefix.
+const MOST_READ: u64 = 65_536;
+
+/// An immutable state of the store.
+pub(crate) struct View {
+    truth: Arc<Truth>,
+    indexed: Indexed,
+    /// The full-text index, read by the first search of this view.
+    pub(crate) texts: Arc<OnceLock<Texts>>,
+    /// The vectors, read by the first search of this view.
+    pub(crate) vectors: Arc<OnceLock<vectors::View>>,
+    /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
+    blinds: Vec<Arc<dyn Blind>>,
+    /// True if users were named; else a lookup that needs users' tokens is refused.
+    is_named: bool,
+    /// Cached consents.
+    consents: Arc<consent::Known>,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "View(tail of {} grains)", self.indexed.tail.grains())
+    }
+}
+
+impl Deref for View {
+    type Target = Truth;
+
+    fn deref(&self) -> &Truth {
+        &self.truth
+    }
+}
+
+/// A grain of a view: its sequence, its blob and its state.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) sequence: Sequence,
+    pub(crate) blob: Vec<u8>,
+    pub(crate) state: GrainState,
+}
+
+impl Standing for View {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        self.consents.or_else(basis, || consent::last_version(*basis, self))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.truth.has_erased_user(user_id, at)
+    }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state_at(at)
+    }
+}
+
+impl Versions for View {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.row(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.has_erased_grain(address)
+    }
+}
+
+/// Hint for prefix and fuzzy terms, which blind tokens cannot answer.
+const WHOLE_WORDS: &str =
+    "search for whole words, without * and ~: tokens of an encrypted store tell no others";
+
+impl View {
+    /// A view of a truth and an index that covers all of it.
+    pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
+        let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
+        let blinds = truth.vault().blind().into_iter().collect();
+        Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
+    }
+
+    /// A view that looks up the tokens of these users and of grains without a user.
+    ///
+    /// # Errors
+    /// The errors of [`Vault::blinders_for_users`].
+    pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
+        let mut blinds = self.blinds.clone();
+        blinds.extend(self.vault().blinds(user_ids)?);
+        Ok(Self {
+            truth: Arc::clone(&self.truth),
+            indexed: self.indexed.clone(),
+            texts: Arc::clone(&self.texts),
+            vectors: Arc::clone(&self.vectors),
+            consents: Arc::clone(&self.consents),
+            blinds,
+            is_named: true,
+        })
+    }
+
+    /// Runs `read` with an index reader for the tokens of this user, or for grains without a user, whatever
+    /// the view's own users are: for internal work of the store.
+    ///
+    /// # Errors
+    /// The errors of [`Vault::blinders_for_users`].
+    pub(crate) fn with_index_of<T>(
+        &self,
+        user_id: Option<&str>,
+        read: impl FnOnce(&index::Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let reader = index::Reader::new(&self.indexed.tables, &self.indexed.tail);
+        if self.vault().keyring().is_none() {
+            return read(&reader);
+        }
+        let blinds = match user_id.filter(|user_id| !user_id.is_empty()) {
+            Some(user_id) => self.vault().blinds([user_id])?,
+            None => self.vault().blind().into_iter().collect(),
+        };
+        read(&reader.with_eyes(Eyes::Of(&blinds)))
+    }
+
+    /// Returns a full-text query in the tokens of every user looked up; the query itself if the index holds
+    /// plain words.
+    ///
+    /// # Errors
+    /// `ERR_KEY` if no user was named; `ERR_LIMIT` for terms that tokens cannot answer.
+    pub(crate) fn in_tokens<'q>(&self, question: &'q Question) -> Result<Cow<'q, [Question]>> {
+        if self.vault().keyring().is_none() {
+            return Ok(Cow::Borrowed(std::slice::from_ref(question)));
+        }
+        self.check_named()?;
+        let blinded = self.blinds.iter().map(|blind| {
+            let blinded = question.blinded(blind.as_ref());
+            blinded.map_err(|error| Error::from(error).with_hint(WHOLE_WORDS))
+        });
+        blinded.collect::<Result<_>>().map(Cow::Owned)
+    }
+
+    /// Refuses to search grains of users if no user was named.
+    ///
+    /// # Errors
+    /// `ERR_KEY`.
+    pub(crate) fn check_named(&self) -> Result<()> {
+        if self.is_named || !self.vault().has_people() {
+            return Ok(());
+        }
+        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+        let message = "this store is encrypted person by person, and the question names nobody";
+        Err(Error::new(key, message)
+            .with_hint("open a session with a user_id (--user), or ask for that user_id"))
+    }
+
+    /// Combines this truth with another index.
+    pub(crate) fn with_index(&self, indexed: Indexed) -> Self {
+        Self::new(Arc::clone(&self.truth), indexed)
+    }
+
+    pub(crate) fn truth(&self) -> &Truth {
+        &self.truth
+    }
+
+    pub(crate) fn index(&self) -> index::Reader<'_> {
+        let eyes = match self.vault().keyring() {
+            None => Eyes::Plain,
+            Some(_) if self.is_named || !self.vault().has_people() => Eyes::Of(&self.blinds),
+            Some(_) => Eyes::Some(&self.blinds),
+        };
+        index::Reader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
+    }
+
+    pub(crate) fn indexed(&self) -> &Indexed {
+        &self.indexed
+    }
+
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.indexed.tail
+    }
+
+    /// Returns the sequence of a grain; `None` for an erased one.
+    pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            Some(sequence) if self.is_erased(sequence)? => Ok(None),
+            place => Ok(place),
+        }
+    }
+
+    /// Returns `true` if a grain with this address was stored and erased.
+    pub(crate) fn has_erased_grain(&self, address: &ContentAddress) -> Result<bool> {
+        self.place_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
+    }
+
+    /// Returns the sequence of a grain, even of an erased one.
+    pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        Ok(self.index().sequence_of(self.vault().address(address).as_bytes())?)
+    }
+
+    /// Returns the sequence of a grain by its stored form in an audit entry, which is a token in an encrypted
+    /// store.
+    pub(crate) fn place_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
+        Ok(self.index().sequence_of(subject.as_bytes())?)
+    }
+
+    /// Returns the sequence of a grain named by an entry of [`View::decode_audit_entry`]: by its address, or
+    /// by its token if it was erased.
+    pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            None if self.vault().keyring().is_some() => self.place_of_subject(address),
+            place => Ok(place),
+        }
+    }
+
+    /// Decodes an audit entry and replaces tokens by the addresses of their grains. The token of an erased
+    /// grain stays.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn entry(&self, bytes: &[u8]) -> Result<AuditEntry> {
+        let mut entry = AuditEntry::decode(bytes)?;
+        if self.vault().keyring().is_some() {
+            for subject in entry.subjects.iter_mut().chain(&mut entry.refused_by) {
+                let Some(at) = self.place_of_subject(subject)? else { continue };
+                if !self.is_erased(at)? {
+                    *subject = self.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+                }
+            }
+        }
+        Ok(entry)
+    }
+
+    /// Returns the index key of the grain at a sequence, also of an erased one.
+    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.stub_at(sequence)? {
+            Some(address) => Ok(*address.as_bytes()),
+            None => self.with_blob(sequence, |blob| {
+                Ok(*self.vault().address(&ContentAddress::of(blob)).as_bytes())
+            }),
+        }
+    }
+
+    /// Like [`View::index_key_at`], for a grain that may be erased together with its key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn address_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.address_at(sequence) {
+            Err(error) if error.is_erased() => Ok(*self.vault().lost(sequence).as_bytes()),
+            address => address,
+        }
+    }
+
+    /// Returns the grain with this address, its bytes verified against it.
+    pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        let Some(sequence) = self.sequence_of(address)? else {
+            return Ok(None);
+        };
+        let blob = self.with_blob(sequence, |blob| {
+            address.verify(blob)?;
+            Ok(blob.to_vec())
+        })?;
+        Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
+    }
+
+    /// Returns the envelope of a stored blob; `None` for an unsigned one.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if it is missing or no longer fits; `ERR_IO`.
+    pub(crate) fn envelope(&self, sequence: Sequence, blob: &[u8]) -> Result<Option<Envelope>> {
+        if !is_signed(blob)? {
+            return Ok(None);
+        }
+        let damaged = || Error::truth_damaged("what stood around a signed grain is gone");
+        let Wrapping { prefix, suffix, .. } = self.wrapping_at(sequence)?.ok_or_else(damaged)?;
+        let envelope = Envelope::around(&prefix, blob, &suffix);
+        envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
+    }
+
+    /// Returns up to `limit` addresses that start with `prefix` and, if the prefix has an odd number of hex
+    /// digits, the high half-byte `half` after it.
+    pub(crate) fn addresses_with_prefix(
+        &self,
+        prefix: &[u8],
+        half: Option<u8>,
+        limit: usize,
+    ) -> Result<Vec<ContentAddress>> {
+        if self.vault().keyring().is_some() {
+            return self.addresses_read(prefix, half, limit);
+        }
+        let mut from = [0; 32];
+        for (slot, byte) in from.iter_mut().zip(prefix) {
+            *slot = *byte;
+        }
+        let mut found = Vec::new();
+        for row in self.index().addresses_from(from)? {
+            let (bytes, _) = row?;
+            if !bytes.starts_with(prefix) || found.len() >= limit {
+                break;
+            }
+            if begins(&bytes, prefix, half) {
+                found.push(ContentAddress::from_bytes(bytes));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Like [`View::addresses_with_prefix`], by reading the log: an encrypted index has no addresses.
+    fn addresses_read(
+        &self,
+        prefix: &[u8],
+        half: Option<u8>,
+        limit: usize,
+    ) -> Result<Vec<ContentAddress>> {
+        if let Ok(whole) = <[u8; 32]>::try_from(prefix) {
+            let address = ContentAddress::from_bytes(whole);
+            return Ok(self.sequence_of(&address)?.map(|_| address).into_iter().collect());
+        }
+        if self.log_len()? > MOST_READ {
+            let message = format!(
+                "the start of an address is looked for among {MOST_READ} encrypted grains at most"
+            );
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_hint("give all 64 digits: encrypted grains are found by whole addresses"));
+        }
+        let mut found = Vec::new();
+        for row in self.log_from(0)? {
+            let Ok(Logged::Blob(blob)) = row?.1 else { continue };
+            let address = ContentAddress::of(&blob);
+            if begins(address.as_bytes(), prefix, half) {
+                found.push(address);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        Ok(found)
+    }
+}
+
+/// Returns `true` if an address starts with `prefix` and the half-byte `half`.
+fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
+    let next = address.get(prefix.len()).map(|byte| byte >> 4);
+    address.starts_with(prefix) && (half.is_none() || half == next)
+}
+
+/// The view that readers take, replaced with each commit.
+pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;

@@ -1,0 +1,214 @@
+//! Obstacles to an erasure: litigation holds and retention periods.
+//!
+//! Held grains are found by their states, retained ones by the index, so that no other grain of a user is
+//! read. Reads one view and decides; nothing here writes.
+
+use std::collections::HashSet;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+
+use super::retention::{self, Retention};
+use super::ruled;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::rules::policy::{Rule, Terms};
+use crate::rules::preset::Regime;
+use crate::state::view::View;
+
+/// Maximum number of held grains named in the message of a refusal; the verdict lists all.
+const MAX_NAMED: usize = 8;
+
+/// The circumstances of an erasure, apart from the grains themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) now: EpochMs,
+    pub(crate) reason: &'a str,
+    /// True if a malformed retention policy is overridden.
+    pub(crate) overrides: bool,
+    /// The rules of the store.
+    pub(crate) regime: &'a Regime,
+}
+
+/// The outcome of the checks before an erasure.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// The grains under hold.
+    pub(crate) holds: Vec<ContentAddress>,
+    /// The rules that were applied; if it is refused, the last of them refused.
+    pub(crate) rules: Vec<&'static str>,
+    /// The first grain that prevents the erasure.
+    pub(crate) refused_by: Option<ContentAddress>,
+    pub(crate) refusal: Option<Error>,
+}
+
+/// The parts of a grain that can prevent its erasure.
+struct Duty {
+    retention: Retention,
+    terms: Terms,
+}
+
+impl Duty {
+    fn of(grain: &GrainRef<'_>) -> Self {
+        Self { retention: Retention::of(grain), terms: Terms::of(grain) }
+    }
+}
+
+impl Verdict {
+    fn hold(&mut self, address: ContentAddress) {
+        self.holds.push(address);
+    }
+
+    fn duty(&mut self, address: ContentAddress, duty: &Duty, asked: &Asked<'_>) {
+        let Duty { retention, terms } = duty;
+        if terms.is_held_since(asked.now) && !self.holds.contains(&address) {
+            self.hold(address);
+        }
+        let overridden = Rule::RetentionOverridden.row().name;
+        if *retention == Retention::Malformed
+            && asked.overrides
+            && !self.rules.contains(&overridden)
+        {
+            self.rules.push(overridden);
+        }
+        let Some((rule, why)) = retention.forbids((asked.now, asked.reason), asked.overrides)
+        else {
+            return;
+        };
+        if self.refusal.is_none() {
+            self.refused_by = Some(address);
+            self.refusal = Some(retention::refusal(format!("{address} is not erased: {why}")));
+            self.rules.push(rule.row().name);
+        }
+    }
+
+    /// Checks the rules of the store for a grain, unless the erasure is refused already.
+    fn ask_rules(&mut self, (view, at): (&View, Sequence), asked: &Asked<'_>) -> Result<()> {
+        if self.refusal.is_some() {
+            return Ok(());
+        }
+        let refused = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let refused = ruled::refusal((view, at), grain, asked)?;
+                Ok(refused.map(|refused| (ContentAddress::of(blob), refused)))
+            })
+        })?;
+        if let Some((address, (rule, refusal))) = refused {
+            self.refused_by = Some(address);
+            self.refusal = Some(refusal);
+            self.rules.push(rule);
+        }
+        Ok(())
+    }
+
+    /// Holds take precedence over all other refusals.
+    fn finish(mut self) -> Self {
+        if let Some(first) = self.holds.first() {
+            let named: Vec<_> =
+                self.holds.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+            let more = match self.holds.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let message = format!("under litigation hold: {}{more}", named.join(", "));
+            let denied = Error::new(ErrorKind::InvalidationDenied, message);
+            self.refused_by = Some(*first);
+            self.refusal =
+                Some(denied.with_hint("a hold is lifted by lift_hold, by those who may"));
+            self.rules = vec![Rule::Hold.row().name];
+        }
+        self
+    }
+}
+
+/// Checks the erasure of all grains of a user.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    for at in view.held()? {
+        if !view.is_erased(at)? && read(view, at, |grain| is_of(grain, user))?.1 {
+            verdict.hold(read(view, at, |_| ())?.0);
+        }
+    }
+    for at in listed(view, Field::Retained, user)? {
+        let (address, duty) = read(view, at, |grain| is_of(grain, user).then(|| Duty::of(grain)))?;
+        if let Some(duty) = duty {
+            verdict.duty(address, &duty, asked);
+        }
+    }
+    if ruled::asks(&asked.regime.rules()) {
+        for at in places_of(view, user)? {
+            verdict.ask_rules((view, at), asked)?;
+        }
+    }
+    Ok(verdict.finish())
+}
+
+/// Checks the erasure of the grain at a sequence.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let (address, duty) = read(view, at, Duty::of)?;
+    if view.state_at(at)?.held {
+        verdict.hold(address);
+    }
+    verdict.duty(address, &duty, asked);
+    if ruled::asks(&asked.regime.rules()) {
+        verdict.ask_rules((view, at), asked)?;
+    }
+    Ok(verdict.finish())
+}
+
+/// Returns the sequences of a user's grains that were not erased, newest first.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
+    listed(view, Field::User, user)
+}
+
+/// Returns the sequences of a user's consents that were not erased.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
+    let theirs: HashSet<Sequence> = places_of(view, user)?.into_iter().collect();
+    let shape = Shape::Type(GrainType::Consent);
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+        found.push(posting?.sequence);
+    }
+    found.retain(|at| theirs.contains(at));
+    Ok(found)
+}
+
+/// Returns `true` if a grain belongs to a user.
+pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
+    grain.text("user_id") == Some(user)
+}
+
+fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
+    let shape = Shape::Value(field, user.into());
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+        let at = posting?.sequence;
+        if !view.is_erased(at)? {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}
+
+fn read<T>(
+    view: &View,
+    at: Sequence,
+    read: impl FnOnce(&GrainRef<'_>) -> T,
+) -> Result<(ContentAddress, T)> {
+    view.with_blob(at, |blob| {
+        with_fields(blob, |grain| Ok((ContentAddress::of(blob), read(grain))))
+    })
+}

@@ -1,0 +1,66 @@
+//! The rules of the store on the erasure of a grain: the minimum retention of all grains, and the rules for
+//! erasures.
+
+use grainstore_format::{EpochMs, GrainRef, VerificationStatus};
+use grainstore_index::Sequence;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::rules::policy::Rule;
+use crate::rules::preset::{Deed, Facts, RuleSet};
+use crate::state::basis::basis_in;
+use crate::state::view::View;
+
+use super::judge::Asked;
+use super::retention::created_at;
+
+/// Returns `true` if rules of the store must be checked for each grain.
+pub(super) fn asks(rules: &RuleSet) -> bool {
+    rules.settings.minimum_retention_years.value > 0 || rules.rules_on(Deed::Erase)
+}
+
+/// Returns the rule that refuses the erasure of a grain, and the error.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(super) fn refusal(
+    (view, at): (&View, Sequence),
+    grain: &GrainRef<'_>,
+    asked: &Asked<'_>,
+) -> Result<Option<(&'static str, Error)>> {
+    let rules = asked.regime.rules();
+    if let Some(why) = retained(grain, &rules, asked.now) {
+        return Ok(Some((Rule::Retained.row().name, why)));
+    }
+    if !rules.rules_on(Deed::Erase) {
+        return Ok(None);
+    }
+    let basis = basis_in(view, grain.text("processing_basis"))?;
+    let state = view.state_at(at)?;
+    let facts = Facts {
+        grain,
+        basis: &basis,
+        purposes: &[],
+        held: state.held,
+        verified: state.verification_status == VerificationStatus::Verified,
+        encrypted: asked.regime.encrypts(grain),
+    };
+    let refusal = rules.decide(Deed::Erase, &facts).refusal;
+    Ok(refusal.map(|refusal| (refusal.id, Error::from(refusal))))
+}
+
+/// Returns the refusal of an erasure within the minimum retention of the store.
+fn retained(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error> {
+    let least = &rules.settings.minimum_retention_years;
+    if least.value == 0 {
+        return None;
+    }
+    let until = created_at(grain).years_later(u64::from(least.value));
+    if until.is_some_and(|until| until <= now) {
+        return None;
+    }
+    let until = until.map_or_else(|| "for good".to_owned(), |until| format!("until {until}"));
+    let message = format!("everything here has to be kept, this {until} ({})", least.article);
+    Some(Error::new(ErrorKind::Policy, message).with_hint(
+        "wait until the date; grain policy set --allow-weaker changes minimum_retention_years",
+    ))
+}

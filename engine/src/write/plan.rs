@@ -1,0 +1,502 @@
+//! Decides the effect of a group of writes, before any of it is applied.
+//!
+//! A [`WritePlan`] reads the current view and what earlier members of the group have staged, and stages
+//! grains, states and audit records in memory. A refused member leaves nothing but the record of its refusal.
+//! Nothing here touches the disk; the writer applies a finished plan in one transaction.
+
+mod beneath;
+mod circles;
+mod conflict;
+mod disguise;
+mod due;
+mod embed;
+mod goals;
+mod import;
+mod known;
+mod mark;
+mod protection;
+mod replace;
+mod roots;
+mod rows;
+mod ruled;
+mod withdrawal;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grainstore_format::{
+    Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
+};
+use grainstore_index::Sequence;
+use grainstore_index::vectors::Space;
+
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
+use crate::disk::keys::Wrapping;
+use crate::rules::policy::{Proofs, Standing};
+use crate::rules::preset::Regime;
+use crate::search::embed::Embedding;
+use crate::state::audit::Errand;
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::erasure::check_not_erased;
+use crate::state::reach::Viewer;
+use crate::state::view::View;
+
+pub(crate) use beneath::Beneath;
+pub(crate) use conflict::Conflicts;
+pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
+pub(crate) use disguise::parents;
+pub(crate) use import::{
+    Claim, Successor, arriving, by_successor, is_lift_refused, not_cleared, not_lifted, prevails,
+    unreviewed,
+};
+pub(crate) use mark::{Mark, is_earlier_end};
+use replace::Succession;
+pub(crate) use roots::own_terms;
+use rows::Rows;
+pub(crate) use withdrawal::GRANTED_ANEW;
+use withdrawal::withdrawn_by;
+
+/// A grain ready for the writer: validated, encoded and addressed on the caller's thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) blob: Blob,
+    pub(crate) grain: Grain,
+    /// True if the caller gave the encoded blob, whose bytes must not change.
+    pub(crate) ready: bool,
+    /// The envelope bytes around a signed blob.
+    pub(crate) wrapping: Option<Arc<Wrapping>>,
+    /// Size of the uncompressed payload in bytes; memory use is proportional to it.
+    pub(crate) open_bytes: usize,
+    /// The valid signers of the grain.
+    pub(crate) proofs: Proofs,
+    /// Vectors given with the grain.
+    pub(crate) vectors: Vec<Embedding>,
+}
+
+impl Prepared {
+    /// # Errors
+    /// `ERR_INTEGRITY`, but never for a blob that was just encoded or decoded.
+    pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
+        let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
+        let (proofs, vectors) = (Proofs::default(), Vec::new());
+        Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs, vectors })
+    }
+
+    /// Size in the write queue, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let wrapping = self.wrapping.as_ref().map_or(0, |w| w.prefix.len() + w.suffix.len());
+        let vectors: usize = self.vectors.iter().map(|vector| 4 * vector.values().len()).sum();
+        self.blob.bytes().len().saturating_add(wrapping).saturating_add(vectors)
+    }
+}
+
+/// The caller of a write, as far as decisions depend on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Author {
+    pub(crate) viewer: Arc<Viewer>,
+    pub(crate) actor: Option<String>,
+    pub(crate) standing: Standing,
+    /// True if the host named the actor as a reviewer.
+    pub(crate) is_reviewer: bool,
+    /// Reason given, for the audit log.
+    pub(crate) reason: Option<String>,
+    /// The CAL call that the write belongs to.
+    pub(crate) errand: Option<Arc<Errand>>,
+}
+
+impl Author {
+    /// Returns `true` for the operator of the whole store (rulings 51 and 55): never in a session limited to
+    /// a namespace or a user, whatever its actor.
+    pub(crate) fn speaks_for_store(&self) -> bool {
+        self.standing.is_operator() && self.viewer.is_everyone()
+    }
+
+    /// Returns `true` if it may clear a required review of a grain by another author (ruling 54).
+    pub(crate) fn may_review(&self) -> bool {
+        self.is_reviewer || self.speaks_for_store()
+    }
+
+    /// Creates the audit record of an operation by this caller.
+    pub(crate) fn record(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+    ) -> AuditRecord {
+        let (actor, reason) = (self.actor.clone(), self.reason.clone());
+        let call = self.errand.as_ref().map(Errand::note);
+        AuditRecord { actor, reason, call, ..AuditRecord::of(operation, subjects) }
+    }
+}
+
+/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SameFact {
+    /// Store it beside the other.
+    #[default]
+    Add,
+    /// Keep the stored one and store nothing.
+    Keep,
+    /// Supersede the stored one, subject to its invalidation policy.
+    Supersede,
+}
+
+/// The outcome of a put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// Stored under its address.
+    Added(ContentAddress),
+    /// These bytes were stored already; no change.
+    Duplicate(ContentAddress),
+    /// This fact was stored already, under this address, and kept.
+    Kept(ContentAddress),
+    /// Stored under `new`; it supersedes `old`, which has the same fact.
+    Replaced {
+        /// The grain that was current.
+        old: ContentAddress,
+        /// The grain that is current now.
+        new: ContentAddress,
+    },
+}
+
+impl Put {
+    /// The address of the grain that the store now holds for this put.
+    #[must_use]
+    pub fn address(&self) -> ContentAddress {
+        match *self {
+            Self::Added(address)
+            | Self::Duplicate(address)
+            | Self::Kept(address)
+            | Self::Replaced { new: address, .. } => address,
+        }
+    }
+
+    /// Returns `true` if nothing was written.
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate(_) | Self::Kept(_))
+    }
+}
+
+/// A grain to be written.
+pub(crate) struct Staged {
+    pub(crate) sequence: Sequence,
+    pub(crate) prepared: Prepared,
+}
+
+impl Staged {
+    /// The grains it derives from.
+    pub(crate) fn parents(&self) -> Vec<ContentAddress> {
+        parents(&self.prepared.grain).into_iter().collect()
+    }
+}
+
+/// The staged effects of a group of writes.
+pub(crate) struct Plan<'v> {
+    view: &'v View,
+    /// Grains of an import that are written but not committed.
+    beneath: Option<&'v dyn Beneath>,
+    now: EpochMs,
+    /// True if an authorized signature opens a lock (OMS 12.5.4).
+    locked_accepts_signature: bool,
+    /// The rules of the store; `None` if they were checked before.
+    regime: Option<Arc<Regime>>,
+    /// The last sequence assigned before this group.
+    stored: Sequence,
+    /// In order of sequence, without a gap.
+    pub(crate) grains: Vec<Staged>,
+    pub(crate) states: Rows<GrainState>,
+    pub(crate) roots: Rows<Vec<Sequence>>,
+    /// Envelopes that replace stored ones.
+    pub(crate) wrappings: Rows<Arc<Wrapping>>,
+    /// Vectors of grains that are stored already.
+    pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
+    /// New vector spaces.
+    pub(crate) spaces: Vec<Space>,
+    /// Spaces of the store's embedders, with or without vectors yet.
+    reserved: Vec<Space>,
+    /// Progress of the store's embedders: model and last sequence.
+    pub(crate) embedded: Vec<(String, u64)>,
+    /// The new serving space, if it is to be stored.
+    pub(crate) serving: Option<Space>,
+    pub(crate) audit: Vec<AuditRecord>,
+    /// Grains that stop being current, each with the index in `audit` of the record of its end.
+    pub(crate) ended: Rows<usize>,
+    by_address: HashMap<ContentAddress, usize>,
+    /// Staged grains, by the parents they name.
+    children: HashMap<ContentAddress, Vec<Sequence>>,
+    /// Staged withdrawals of consent, by the grant they name.
+    withdrawals: HashMap<ContentAddress, Vec<Sequence>>,
+}
+
+impl<'v> Plan<'v> {
+    pub(crate) fn new(view: &'v View, now: EpochMs) -> Result<Self> {
+        Ok(Self {
+            view,
+            beneath: None,
+            now,
+            locked_accepts_signature: false,
+            regime: None,
+            stored: view.last_sequence()?,
+            grains: Vec::new(),
+            states: Rows::default(),
+            roots: Rows::default(),
+            wrappings: Rows::default(),
+            vectors: Vec::new(),
+            spaces: Vec::new(),
+            reserved: Vec::new(),
+            embedded: Vec::new(),
+            serving: None,
+            audit: Vec::new(),
+            ended: Rows::default(),
+            by_address: HashMap::new(),
+            children: HashMap::new(),
+            withdrawals: HashMap::new(),
+        })
+    }
+
+    /// Sets whether an authorized signature opens a lock.
+    pub(crate) fn accepting_signatures(self, accepts: bool) -> Self {
+        Self { locked_accepts_signature: accepts, ..self }
+    }
+
+    /// Sets the spaces of the store's embedders.
+    pub(crate) fn reserving(self, reserved: Vec<Space>) -> Self {
+        Self { reserved, ..self }
+    }
+
+    pub(crate) fn now(&self) -> EpochMs {
+        self.now
+    }
+
+    /// Returns `true` if there is nothing to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.grains.is_empty()
+            && self.states.is_empty()
+            && self.wrappings.is_empty()
+            && self.vectors.is_empty()
+            && self.embedded.is_empty()
+            && self.audit.is_empty()
+    }
+
+    /// Stages all of these grains, or none of them.
+    ///
+    /// # Errors
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
+    /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for a grain that
+    /// protects more descendants than can be recorded; with [`SameFact::Supersede`] also those of
+    /// [`WritePlan::supersede`].
+    pub(crate) fn put(
+        &mut self,
+        grains: Vec<Prepared>,
+        same_fact: SameFact,
+        author: &Author,
+    ) -> Result<Vec<Put>> {
+        self.all_or_nothing(|plan| {
+            let count = grains.len();
+            let mut puts = Vec::with_capacity(count);
+            let mut added = Vec::new();
+            for (at, grain) in grains.into_iter().enumerate() {
+                let told = plan.audit.len();
+                let put = plan.put_one(grain, same_fact, author);
+                let put = put.map_err(|e| if count > 1 { e.in_batch(at) } else { e })?;
+                // A supersession has an audit entry of its own.
+                if let Put::Added(address) = put
+                    && plan.audit.len() == told
+                {
+                    added.push(address);
+                }
+                if let Put::Added(new) | Put::Replaced { new, .. } = put {
+                    plan.honour_withdrawals(&new, author)?;
+                }
+                puts.push(put);
+            }
+            if !added.is_empty() {
+                plan.audit.push(author.record(Operation::Put, added));
+            }
+            Ok(puts)
+        })
+    }
+
+    /// Stages the replacement of `old` by `new` (OMS 28.4).
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`,
+    /// `ERR_WITHDRAWN`.
+    pub(crate) fn supersede(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        author: &Author,
+    ) -> Result<ContentAddress> {
+        self.all_or_nothing(|plan| {
+            let was_here = plan.is_here(&new.blob.address())?;
+            let address = plan.supersede_one(old, new, author)?;
+            if !was_here {
+                plan.honour_withdrawals(&address, author)?;
+            }
+            Ok(address)
+        })
+    }
+
+    fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
+        let address = prepared.blob.address();
+        self.check_room(&prepared.vectors, author)?;
+        let place = self.locate(&address)?;
+        if place.is_none() {
+            check_not_erased(self.view, &address, &prepared.grain)?;
+        }
+        self.check_basis(&prepared, author)?;
+        if let Some(sequence) = place {
+            self.improve(&prepared, author)?;
+            self.embed(&address, sequence, prepared.vectors, author)?;
+            return Ok(Put::Duplicate(address));
+        }
+        self.check_fields(&prepared, author)?;
+        self.check_ownership(None, &prepared, author)?;
+        if prepared.grain.grain_type() == GrainType::Consent
+            && let Some(prior) = prepared.grain.text("prior_consent")
+        {
+            let prior = prior.to_owned();
+            return self.withdraw(&prior, prepared, author);
+        }
+        let twin = match same_fact {
+            SameFact::Add => None,
+            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
+        };
+        match twin {
+            Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),
+            Some(old) if self.is_retry(&old, &prepared.grain)? => Ok(Put::Duplicate(old)),
+            Some(old) => {
+                let prepared = derive_from(prepared, &old)?;
+                let new = self.supersede_one(&old, prepared, author)?;
+                Ok(Put::Replaced { old, new })
+            }
+            None => {
+                self.check_parents(&prepared, None, author)?;
+                self.check_dependencies(&prepared.grain, author)?;
+                let needs_review = self.check_rules(None, &prepared, author)?;
+                let sequence = self.stage(prepared, None)?;
+                self.review(sequence, needs_review)?;
+                Ok(Put::Added(address))
+            }
+        }
+    }
+
+    /// Replaces the envelope of a stored grain if the new signature is valid and the stored one was not (OMS
+    /// 9.3). Otherwise the first envelope of a grain stays.
+    pub(crate) fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+        let address = new.blob.address();
+        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
+        let Some(sequence) = self.locate(&address)? else { return Ok(()) };
+        if self.has_valid_signature(&address, sequence)? {
+            return Ok(());
+        }
+        self.wrappings.insert(sequence, Arc::clone(wrapping));
+        self.audit.push(author.record(Operation::Sign, vec![address]));
+        Ok(())
+    }
+
+    /// Runs a member of the group. On failure everything it staged is rolled back, except the audit records
+    /// of policy refusals.
+    fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let (grains, audit) = (self.grains.len(), self.audit.len());
+        let (vectors, spaces) = (self.vectors.len(), self.spaces.len());
+        self.states.begin();
+        self.roots.begin();
+        self.wrappings.begin();
+        self.ended.begin();
+        // Guarded here, so that a member that panics on damaged data is rolled back like any other.
+        let outcome = guarded(|| member(self));
+        if outcome.is_err() {
+            for staged in self.grains.split_off(grains).iter().rev() {
+                self.forget(staged);
+            }
+            self.states.roll_back();
+            self.roots.roll_back();
+            self.wrappings.roll_back();
+            self.ended.roll_back();
+            self.vectors.truncate(vectors);
+            self.spaces.truncate(spaces);
+            let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
+            self.audit.extend(refusals.collect::<Vec<_>>());
+        }
+        outcome
+    }
+
+    /// Removes the last staged grain from the maps by address and by parent.
+    fn forget(&mut self, Staged { prepared, .. }: &Staged) {
+        self.by_address.remove(&prepared.blob.address());
+        for parent in parents(&prepared.grain) {
+            if let Some(children) = self.children.get_mut(&parent) {
+                children.pop();
+            }
+        }
+        if let Some(grant) = withdrawn_by(&prepared.grain)
+            && let Some(withdrawals) = self.withdrawals.get_mut(&grant)
+        {
+            withdrawals.pop();
+        }
+    }
+
+    /// Stages a grain that is not stored yet, at the next sequence.
+    ///
+    /// # Errors
+    /// `ERR_ERASED` for a grain that was erased, or that an erased user created before; `ERR_LIMIT`.
+    fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
+        check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
+        let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
+        let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
+        if sequence > Sequence::MAX {
+            let message = format!("a store holds {} grains at most", Sequence::MAX.get());
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.admit_spaces(&prepared.vectors)?;
+        let (protects, held) = own_terms(prepared.blob.bytes())?;
+        let (old, released) = match succession {
+            Some(Succession { old, released }) => (Some(old), released),
+            None => (None, false),
+        };
+        let mut roots = self.roots_for(&prepared.grain, old.as_ref(), released)?;
+        roots.extend(protects.then_some(sequence));
+        if held {
+            self.states.insert(sequence, GrainState { held, ..GrainState::default() });
+        }
+        let address = prepared.blob.address();
+        self.by_address.insert(address, self.grains.len());
+        for parent in parents(&prepared.grain) {
+            self.children.entry(parent).or_default().push(sequence);
+        }
+        if let Some(grant) = withdrawn_by(&prepared.grain) {
+            self.withdrawals.entry(grant).or_default().push(sequence);
+        }
+        self.grains.push(Staged { sequence, prepared });
+        if !roots.is_empty() {
+            self.roots.insert(sequence, roots);
+            self.spread_roots(address, sequence)?;
+        }
+        Ok(sequence)
+    }
+}
+
+/// The field with the parents of a grain.
+const PARENTS: &str = "derived_from";
+
+/// Returns the grain with `old` among its parents, encoded again; a given blob stays as it is.
+pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {
+    let parent = Value::from(old.to_string());
+    let has_it = |parents: &[Value]| parents.contains(&parent);
+    if prepared.ready || prepared.grain.list(PARENTS).is_some_and(has_it) {
+        return Ok(prepared);
+    }
+    let encoding = prepared.grain.decoded_header().map(Header::encoding).unwrap_or_default();
+    let vectors = prepared.vectors;
+    let mut fields = prepared.grain.into_fields();
+    match fields.entry(PARENTS.to_owned()).or_insert(Value::Array(Vec::new())) {
+        Value::Array(parents) => parents.push(parent),
+        other => *other = Value::Array(vec![parent]),
+    }
+    let grain = Grain::from_fields(fields)?;
+    Ok(Prepared { vectors, ..Prepared::new(grain.encode(encoding)?, grain, false)? })
+}

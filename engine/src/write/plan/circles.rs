@@ -1,0 +1,113 @@
+//! Cycles of supersessions, which only an imported file can state: a grain names the grains it replaces by
+//! their hashes, so at least one step of every cycle is a claim that its newer grain does not support.
+//!
+//! Each grain is visited once, whatever the file says.
+
+use std::collections::HashMap;
+
+use grainstore_format::ContentAddress;
+use grainstore_index::Sequence;
+
+use super::conflict::{Conflicts, Disputed};
+use super::replace::supersession;
+use super::roots::names_parent;
+use super::{Author, Plan};
+use crate::base::error::Result;
+use crate::disk::blob::is_withdrawal;
+
+/// The support of a grain for the claim that it replaced another, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Founded {
+    /// It does not name the other grain.
+    Not,
+    /// It withdraws a consent, perhaps that of an older version.
+    AsWithdrawal,
+    /// It names the other grain.
+    ByName,
+}
+
+impl Plan<'_> {
+    /// Breaks every cycle that is reached from one of these grains, at the step with the weakest support. The
+    /// replaced grain of that step stays current and is marked for review.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn break_circles(
+        &mut self,
+        from: &[Sequence],
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let mut seen: HashMap<Sequence, usize> = HashMap::new();
+        for (walk, start) in from.iter().enumerate() {
+            let mut at = *start;
+            loop {
+                if let Some(earlier) = seen.insert(at, walk) {
+                    if earlier == walk {
+                        self.break_circle(at, author, conflicts)?;
+                    }
+                    seen.insert(at, earlier);
+                    break;
+                }
+                let Some(next) = self.successor_of(at)? else { break };
+                at = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Breaks the cycle that this grain is in.
+    fn break_circle(
+        &mut self,
+        start: Sequence,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let mut weakest: Option<(Founded, Sequence)> = None;
+        let mut at = start;
+        while let Some(next) = self.successor_of(at)? {
+            let founded = self.founded(at, next)?;
+            if weakest.is_none_or(|(least, _)| founded < least) {
+                weakest = Some((founded, at));
+            }
+            at = next;
+            if at == start {
+                break;
+            }
+        }
+        let Some((_, at)) = weakest else { return Ok(()) };
+        let mut state = self.state(at)?;
+        let Some(by) = state.superseded_by.take() else { return Ok(()) };
+        if state.is_current() {
+            state.system_valid_to = None;
+        }
+        state.needs_review = true;
+        self.states.insert(at, state);
+        let address = self.read(at, |address, _| Ok(address))?;
+        let why = format!("its supersession by {by} would run in a circle");
+        conflicts.note(address, Disputed::Supersession, why);
+        self.audit.push(supersession(&address, &by, author, Vec::new(), true));
+        Ok(())
+    }
+
+    /// Returns the sequence of the grain that superseded this one.
+    fn successor_of(&self, at: Sequence) -> Result<Option<Sequence>> {
+        match self.state(at)?.superseded_by {
+            Some(by) => self.locate(&by),
+            None => Ok(None),
+        }
+    }
+
+    fn founded(&self, old: Sequence, new: Sequence) -> Result<Founded> {
+        let digits = self.read(old, |address: ContentAddress, _| Ok(address.to_string()))?;
+        self.read(new, |_, grain| {
+            let is_named =
+                names_parent(grain, &digits) || grain.text("prior_consent") == Some(&digits);
+            Ok(match (is_named, is_withdrawal(grain)) {
+                (true, _) => Founded::ByName,
+                (false, true) => Founded::AsWithdrawal,
+                (false, false) => Founded::Not,
+            })
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Writing of goals: their dependencies, and the evidence that counts (OMS 8.7, 23.4, 23.5).
+
+use std::collections::{BTreeSet, HashMap};
+
+use grainstore_format::{ContentAddress, Grain, GrainState, GrainType, VerificationStatus};
+use grainstore_index::Sequence;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::rules::policy::{Maker, Proofs, Transition};
+use crate::state::view::Row;
+
+use super::protection::{Gathered, parents_in};
+use super::roots::names_parent;
+use super::{Author, Plan, disguise};
+
+/// Maximum number of versions followed for one grain.
+const MAX_FOLLOWED: usize = 16_384;
+/// Grains that what a transition adds to its sources may derive from.
+const MAX_SOURCES: usize = 1024;
+
+impl Plan<'_> {
+    /// Refuses an active goal that depends on unsatisfied goals. Each is judged by its last version; a
+    /// missing one is unsatisfied.
+    ///
+    /// # Errors
+    /// `ERR_DEPENDENCY`.
+    pub(super) fn check_dependencies(&self, goal: &Grain, author: &Author) -> Result<()> {
+        if goal.grain_type() != GrainType::Goal || goal.text("goal_state") != Some("active") {
+            return Ok(());
+        }
+        let mut left = MAX_FOLLOWED;
+        for needed in goal.texts("depends_on") {
+            let head = match needed.parse() {
+                Ok(address) => self.head_of(&address, author, &mut left)?,
+                Err(_) => None,
+            };
+            let satisfied = match head {
+                Some((sequence, state)) => is_in_use(&state) && self.is_satisfied(sequence)?,
+                None => false,
+            };
+            if !satisfied {
+                let message = format!("it depends on {needed}, which is not satisfied");
+                return Err(Error::new(ErrorKind::Dependency, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What replacing `old` by `new` changes of a goal's state; nothing where that stays.
+    pub(super) fn transition<'g>(
+        &self,
+        old: &ContentAddress,
+        row: &Row,
+        new: &'g Grain,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<Option<Transition<'g>>> {
+        let maker = Maker {
+            actor: author.actor.as_deref(),
+            signer: proofs.signer.as_deref(),
+            is_host: author.actor.is_none() && author.speaks_for_store(),
+            now: self.now,
+        };
+        let found = with_fields(&row.blob, |stored| {
+            let transition = Transition::of(stored, new);
+            let mut added = disguise::parents(new);
+            added.retain(|parent| parent != old && !names_parent(stored, &parent.to_string()));
+            Ok(transition.map(|transition| (transition.by(stored, &maker), added)))
+        })?;
+        let Some((transition, added)) = found else { return Ok(None) };
+        Ok(Some(transition.keeping(self.bring_nothing(&added, row.sequence, author)?)))
+    }
+
+    /// Whether no policy comes to a goal with these parents, now or later: the author sees them, all they derive
+    /// from is stored, and what protects them protects the goal already.
+    fn bring_nothing(
+        &self,
+        parents: &BTreeSet<ContentAddress>,
+        goal: Sequence,
+        author: &Author,
+    ) -> Result<bool> {
+        let known: BTreeSet<_> = self.roots(goal)?.into_iter().collect();
+        let mut queue = Vec::new();
+        for parent in parents {
+            let Some(row) = self.visible(parent, author)? else { return Ok(false) };
+            if !self.reaching(row.sequence)?.is_subset(&known) {
+                return Ok(false);
+            }
+            queue.push(row.sequence);
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(sequence) = queue.pop() {
+            if !seen.insert(sequence) {
+                continue;
+            }
+            if seen.len() > MAX_SOURCES {
+                return Ok(false);
+            }
+            for above in self.read(sequence, |_, grain| Ok(parents_in(grain)))? {
+                let Some(above) = self.locate(&above)? else { return Ok(false) };
+                queue.push(above);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts the evidence for a transition: distinct grains that the caller can read and that are not
+    /// contradicted or retracted, outside the goal's own chain. Stops at the largest number that a protector
+    /// requires.
+    pub(super) fn evidence(
+        &self,
+        old: &ContentAddress,
+        transition: Option<Transition<'_>>,
+        gathered: &Gathered,
+        author: &Author,
+    ) -> Result<u64> {
+        let goals = gathered.facts.protectors.iter().filter_map(|p| p.goal.as_ref());
+        let wanted = goals.map(|goal| goal.evidence_required).max().unwrap_or(0);
+        let Some(Transition { new, .. }) = transition.filter(|_| wanted > 0) else { return Ok(0) };
+        let named: BTreeSet<ContentAddress> =
+            new.texts("satisfaction_evidence").filter_map(|text| text.parse().ok()).collect();
+        let mut count = 0;
+        let mut known = HashMap::new();
+        for address in named {
+            if count >= wanted {
+                break;
+            }
+            let Some(row) = self.visible(&address, author)? else { continue };
+            if !is_in_use(&row.state) {
+                continue;
+            }
+            // A chain that is too long to follow counts as one of the goal's.
+            if self.leads_to(row.sequence, old, &mut known)? == Some(false) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns the last version of a grain that the caller can see.
+    fn head_of(
+        &self,
+        address: &ContentAddress,
+        author: &Author,
+        left: &mut usize,
+    ) -> Result<Option<(Sequence, GrainState)>> {
+        let Some(row) = self.visible(address, author)? else { return Ok(None) };
+        let (mut sequence, mut state) = (row.sequence, row.state);
+        while let Some(next) = state.superseded_by {
+            let Some(rest) = left.checked_sub(1) else { return Ok(None) };
+            *left = rest;
+            let Some(later) = self.locate(&next)? else { return Ok(None) };
+            (sequence, state) = (later, self.state(later)?);
+        }
+        Ok(Some((sequence, state)))
+    }
+
+    fn is_satisfied(&self, sequence: Sequence) -> Result<bool> {
+        self.read(sequence, |_, grain| {
+            let is_goal = grain.grain_type() == GrainType::Goal;
+            Ok(is_goal && grain.text("goal_state") == Some("satisfied"))
+        })
+    }
+
+    /// Returns `true` if a grain is `head` or was replaced by it, in any number of steps; `None` if there are
+    /// too many steps. `known` caches the answers for the versions on the way.
+    pub(super) fn leads_to(
+        &self,
+        from: Sequence,
+        head: &ContentAddress,
+        known: &mut HashMap<Sequence, Option<bool>>,
+    ) -> Result<Option<bool>> {
+        let head = self.locate(head)?;
+        let mut passed = Vec::new();
+        let mut at = Some(from);
+        let leads = loop {
+            let Some(sequence) = at else { break Some(false) };
+            if head == Some(sequence) {
+                break Some(true);
+            }
+            if let Some(leads) = known.get(&sequence) {
+                break *leads;
+            }
+            if known.len().saturating_add(passed.len()) > MAX_FOLLOWED {
+                break None;
+            }
+            passed.push(sequence);
+            at = match self.state(sequence)?.superseded_by {
+                Some(next) => self.locate(&next)?,
+                None => None,
+            };
+        };
+        known.extend(passed.into_iter().map(|sequence| (sequence, leads)));
+        Ok(leads)
+    }
+}
+
+/// Returns `true` if a grain is neither contradicted nor retracted.
+fn is_in_use(state: &GrainState) -> bool {
+    !state.contradicted && state.verification_status != VerificationStatus::Retracted
+}

@@ -1,0 +1,474 @@
+//! The plan's part of an import: decides claims about stored grains, and records what protects grains that
+//! arrive in any order (ruling 37).
+//!
+//! There is no second set of rules: a claim is decided like the call with the same effect.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore_format::container::Carried;
+use grainstore_format::{ContentAddress, Envelope, EpochMs, Grain, GrainState, VerificationStatus};
+use grainstore_index::Sequence;
+
+use super::conflict::{Conflicts, Disputed};
+use super::is_earlier_end;
+use super::protection::Gathered;
+use super::protection::parents_in;
+use super::replace::{known_from, supersession};
+use super::roots::joined;
+use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_over};
+use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::rules::policy::{Proofs, Protector, Rule, Terms, review};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::view::{Row, View};
+
+/// A statement of a manifest about a stored grain that differs from the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) address: ContentAddress,
+    pub(crate) stated: GrainState,
+    /// Valid signers of the `supersession_auth` in its successor.
+    pub(crate) cosigners: Vec<String>,
+}
+
+/// A grain that is claimed to have superseded a stored one.
+#[derive(Debug, Clone)]
+pub(crate) struct Successor {
+    pub(crate) prepared: Prepared,
+    /// The state in the manifest.
+    pub(crate) stated: Carried,
+}
+
+/// The decision on a claim.
+enum Weighed {
+    /// The store agrees already.
+    Same,
+    Allowed {
+        row: Row,
+        rules: Vec<&'static str>,
+        needs_review: bool,
+    },
+    /// The store keeps its own state.
+    Stays {
+        rules: Vec<&'static str>,
+        is_protected: bool,
+        why: String,
+    },
+}
+
+/// Returns `true` if a status prevails over another: the worse one does (ruling 37).
+pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> bool {
+    const WORST_FIRST: [VerificationStatus; 4] = [
+        VerificationStatus::Retracted,
+        VerificationStatus::Contested,
+        VerificationStatus::Verified,
+        VerificationStatus::Unverified,
+    ];
+    let rank = |status| WORST_FIRST.iter().position(|other| *other == status);
+    rank(one) < rank(over)
+}
+
+/// The state a grain that is new here comes with: as it is stated, but that a hold its policy
+/// declares stays unless the file says that it was lifted.
+/// `cleared` says whether the word of a file that it was verified is taken. One that is not current has
+/// ended, now at the latest, or what is current now and what was as of now would not be the same.
+pub(crate) fn arriving(
+    stated: &Carried,
+    declares_hold: bool,
+    cleared: bool,
+    now: EpochMs,
+) -> GrainState {
+    let held = stated.state.held || (declares_hold && !stated.hold_lifted);
+    let verification_status = match stated.state.verification_status {
+        VerificationStatus::Verified if !cleared => VerificationStatus::Unverified,
+        status => status,
+    };
+    let system_valid_to = match stated.state.is_current() {
+        true => stated.state.system_valid_to,
+        false => Some(ends_by(stated.state.system_valid_to, now)),
+    };
+    GrainState { held, verification_status, system_valid_to, ..stated.state }
+}
+
+/// When a grain ended that is stated to have ended then, or not when.
+fn ends_by(stated: Option<EpochMs>, now: EpochMs) -> EpochMs {
+    stated.map_or(now, |stated| stated.min(now))
+}
+
+/// Returns the rule that rejects a file's statement that a new grain was reviewed, if the grain requires a
+/// review that the importing caller could not have cleared. `signer` is the claimed signer of the grain.
+pub(crate) fn unreviewed(
+    stated: &Carried,
+    blob: &[u8],
+    signer: Option<&str>,
+    author: &Author,
+) -> Result<Option<Rule>> {
+    if stated.state.verification_status != VerificationStatus::Verified {
+        return Ok(None);
+    }
+    with_fields(blob, |grain| {
+        let by = [grain.text("author_did"), signer];
+        let rule = || review(author.may_review(), author.actor.as_deref(), by);
+        Ok(grain.asks_review().then(rule).filter(|rule| !rule.row().passes))
+    })
+}
+
+/// Records that the review of an imported grain was not accepted.
+pub(crate) fn not_cleared(
+    address: ContentAddress,
+    rule: Rule,
+    author: &Author,
+    conflicts: &mut Conflicts,
+) -> AuditRecord {
+    let why = format!("verified in the file, and unverified here: {}", rule.row().text);
+    conflicts.note(address, Disputed::Verification, why);
+    let operation = Operation::SetVerification(VerificationStatus::Verified);
+    let rules = vec![rule.row().name];
+    AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
+}
+
+/// Whether the word of a file that the hold of a policy was lifted is not taken: whoever imports could not have
+/// lifted it.
+pub(crate) fn is_lift_refused(stated: &Carried, declares_hold: bool, author: &Author) -> bool {
+    stated.hold_lifted && declares_hold && !author.speaks_for_store()
+}
+
+/// Notes that a hold was not lifted by the word of a file.
+pub(crate) fn not_lifted(
+    address: ContentAddress,
+    author: &Author,
+    conflicts: &mut Conflicts,
+) -> AuditRecord {
+    let rule = Rule::LiftNotOperator;
+    let why = format!("lifted in the file, and held here: {}", rule.row().text);
+    conflicts.note(address, Disputed::Grain, why);
+    let rules = vec![rule.row().name];
+    AuditRecord { rules, refused: true, ..author.record(Operation::LiftHold, vec![address]) }
+}
+
+impl<'v> Plan<'v> {
+    /// A plan on top of what an import has written.
+    pub(crate) fn over(view: &'v View, beneath: &'v dyn Beneath, now: EpochMs) -> Result<Self> {
+        Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
+    }
+
+    /// Decides all claims that one grain superseded others, and stores that grain unless it must be left out.
+    /// Returns `true` if it was left out.
+    pub(crate) fn claim_supersessions(
+        &mut self,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        claims: &[&Claim],
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<bool> {
+        let weighed = claims.iter().map(|claim| self.weigh(claim, by, successor, author));
+        let weighed = weighed.collect::<Result<Vec<_>>>()?;
+        let here = self.locate(&by)?;
+        let protected = |w: &Weighed| matches!(w, Weighed::Stays { is_protected: true, .. });
+        let left_out = here.is_none() && weighed.iter().any(protected);
+        let mut review = false;
+        for (claim, weighed) in claims.iter().zip(weighed) {
+            match weighed {
+                Weighed::Same => {}
+                Weighed::Allowed { row, rules, needs_review } if !left_out => {
+                    review |= needs_review;
+                    self.take_place(&row, claim, by, rules, author, conflicts)?;
+                }
+                Weighed::Allowed { rules, .. } => {
+                    let why = format!("{by}, which was to supersede it, is left out");
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+                Weighed::Stays { rules, why, .. } => {
+                    review = true;
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+            }
+        }
+        if left_out {
+            let why = "left out: it is not allowed to supersede a grain that is protected here";
+            conflicts.note(by, Disputed::Grain, why.to_owned());
+            return Ok(true);
+        }
+        match (here, successor) {
+            (Some(sequence), _) => self.protect(sequence)?,
+            (None, Some(Successor { prepared, stated })) => {
+                let blob = prepared.blob.bytes();
+                let declares_hold = own_terms(blob)?.1;
+                let signer = match prepared.wrapping.as_deref() {
+                    Some(kept) => Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid(),
+                    None => None,
+                };
+                let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
+                let sequence = self.stage(prepared.clone(), None)?;
+                let lifts = is_lift_refused(stated, declares_hold, author);
+                let hold_lifted = stated.hold_lifted && !lifts;
+                let stated = Carried { hold_lifted, ..stated.clone() };
+                let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
+                self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
+                self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
+                let needs_review = state.needs_review || review;
+                self.states.insert(sequence, GrainState { needs_review, ..state });
+                self.protect(sequence)?;
+            }
+            (None, None) => {}
+        }
+        Ok(false)
+    }
+
+    fn weigh(
+        &self,
+        claim: &Claim,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        author: &Author,
+    ) -> Result<Weighed> {
+        let stays = |rules, is_protected, why: &str| {
+            Ok(Weighed::Stays { rules, is_protected, why: why.to_owned() })
+        };
+        let Some(row) = self.visible(&claim.address, author)? else { return Ok(Weighed::Same) };
+        if row.state.superseded_by == Some(by) {
+            return Ok(Weighed::Same);
+        }
+        let Some(Successor { prepared, .. }) = successor else {
+            return stays(vec![], false, "what is to supersede it is in neither file nor store");
+        };
+        let grain = &prepared.grain;
+        let signer = prepared.proofs.signer.clone();
+        let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, flaw: None };
+        if is_withdrawal_of(grain, &claim.address) {
+            return match check_named(&row, grain) {
+                Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
+                Ok(()) => {
+                    let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
+                    Ok(Weighed::Allowed { row, rules: vec!["withdrawal"], needs_review })
+                }
+            };
+        }
+        let (decision, gathered) = self.judge(&claim.address, &row, grain, &proofs, author)?;
+        let is_protected = protects(&gathered);
+        if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
+            return stays(vec![], is_protected, &error.to_string());
+        }
+        if row.state.superseded_by.is_some() && !is_earlier(&claim.stated, &row.state) {
+            let why = "it is superseded already, and not later, by another grain";
+            return stays(vec!["earlier"], is_protected, why);
+        }
+        if let Some(rule) = decision.refusal() {
+            let what = format!("cannot supersede {}", claim.address);
+            let error = self.denied(&what, rule, &decision, &gathered, author)?;
+            return stays(decision.names(), true, &error.to_string());
+        }
+        let needs_review = decision.needs_review;
+        let mut rules = decision.names();
+        let anew = self.is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
+        rules.extend(anew.then_some(GRANTED_ANEW));
+        Ok(Weighed::Allowed { row, rules, needs_review })
+    }
+
+    /// Ends a grain as claimed; a later supersession that it replaces is marked for review.
+    fn take_place(
+        &mut self,
+        row: &Row,
+        claim: &Claim,
+        by: ContentAddress,
+        mut rules: Vec<&'static str>,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
+        let ends = ends_by(ends, self.now.max(known_from(row)?));
+        if let Some(other) = row.state.superseded_by {
+            rules.push("earlier");
+            let other_named = self.name_for(&other, author)?;
+            let why = format!(
+                "the earlier supersession, by {by}, takes the place of that by {other_named}"
+            );
+            conflicts.note(claim.address, Disputed::Supersession, why);
+            if let Some(sequence) = self.locate(&other)? {
+                self.review(sequence, true)?;
+            }
+        }
+        let state = self.state(row.sequence)?;
+        let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
+        self.states.insert(row.sequence, state);
+        self.ends_with_next_record(row.sequence);
+        self.audit.push(supersession(&claim.address, &by, author, rules, false));
+        Ok(())
+    }
+
+    /// Decides the other statements of a manifest about a stored grain. Holds and review marks are set, never
+    /// lifted.
+    pub(crate) fn claim_marks(
+        &mut self,
+        claim: &Claim,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let Claim { address, stated, .. } = claim;
+        let Some(row) = self.visible(address, author)? else { return Ok(()) };
+        let (own, status) = (row.state.verification_status, stated.verification_status);
+        let marks = [
+            (stated.contradicted, Mark::Contradict, Disputed::Contradiction),
+            (prevails(status, own), Mark::Status(status), Disputed::Verification),
+            (stated.held && !row.state.held, Mark::Hold, Disputed::Grain),
+        ];
+        let ends = stated.system_valid_to.filter(|_| stated.is_current());
+        let ends = ends.map(|at| (is_earlier_end(at, &row.state), Mark::End(at), Disputed::End));
+        for (_, mark, about) in marks.into_iter().chain(ends).filter(|(wanted, ..)| *wanted) {
+            match self.mark_one(address, mark, &Proofs::default(), author) {
+                Ok(()) => {}
+                Err(error) if is_refusal(&error) => {
+                    conflicts.note(*address, about, error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if prevails(own, status) && status != VerificationStatus::Unverified {
+            let why =
+                format!("{} here, which stays, and {} in the file", own.name(), status.name());
+            conflicts.note(*address, Disputed::Verification, why);
+        }
+        let state = self.state(row.sequence)?;
+        let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
+        let ends = stated.system_valid_to.filter(|_| ended_now);
+        let ends = match state.is_current() {
+            true => ends,
+            false => ends.map(|ends| ends.min(self.now)),
+        };
+        let ends = GrainState { system_valid_to: ends.or(state.system_valid_to), ..state };
+        let after = GrainState { needs_review: state.needs_review || stated.needs_review, ..ends };
+        if after != row.state {
+            self.states.insert(row.sequence, after);
+        }
+        Ok(())
+    }
+
+    /// Checks that a withdrawal fits the grant it names, if that is stored.
+    ///
+    /// # Errors
+    /// Those of [`WritePlan::put`] for a withdrawal.
+    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
+        match self.grant_of(withdrawal, author)? {
+            Some((_, row)) => check_named(&row, withdrawal),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the grant that an imported withdrawal names, whatever the grant's policy (ruling 40). `before` is
+    /// the last sequence before the import: an older grant gets an audit entry of its own.
+    pub(crate) fn carry_out(
+        &mut self,
+        sequence: Sequence,
+        signer: Option<&str>,
+        before: Sequence,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let (address, withdrawal) =
+            self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
+        let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
+        let named = row.sequence;
+        let (grant, row, fits) = self.ended_by(grant, row, &withdrawal)?;
+        match fits {
+            Ok(()) => {}
+            Err(error) if is_refusal(&error) => {
+                conflicts.note(address, Disputed::Withdrawal, error.to_string());
+                return self.review(sequence, true);
+            }
+            Err(error) => return Err(error),
+        }
+        self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
+        if !is_over(&row)? && !self.has_ended(named, &address)? {
+            if row.sequence > before {
+                self.end_untold(&row, address)?;
+            } else {
+                self.end(&row, address)?;
+                self.audit.push(supersession(&grant, &address, author, vec!["withdrawal"], false));
+            }
+        }
+        Ok(())
+    }
+
+    fn grant_of(
+        &self,
+        withdrawal: &Grain,
+        author: &Author,
+    ) -> Result<Option<(ContentAddress, Row)>> {
+        let Some(Ok(grant)) = withdrawal.text("prior_consent").map(str::parse) else {
+            return Ok(None);
+        };
+        Ok(self.visible(&grant, author)?.map(|row| (grant, row)))
+    }
+
+    /// Updates the roots of a grain of the log, and those of its descendants.
+    pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
+        let before = self.roots(sequence)?;
+        let (address, parents, protects) = self.read(sequence, |address, grain| {
+            Ok((address, parents_in(grain), Terms::of(grain).protects()))
+        })?;
+        let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
+        more.extend(self.inherited(&address, &before, parents)?);
+        let roots = joined(sequence, &before, &more);
+        if roots == before {
+            return Ok(());
+        }
+        self.roots.insert(sequence, roots);
+        self.spread_roots(address, sequence)
+    }
+}
+
+/// The claims about supersession, by the grain that is to have superseded: of a chain the older first, since
+/// what protects a version is known by what it replaced.
+pub(crate) fn by_successor(claims: &[Claim]) -> Vec<(ContentAddress, Vec<&Claim>)> {
+    let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
+    for claim in claims {
+        if let Some(by) = claim.stated.superseded_by {
+            groups.entry(by).or_default().push(claim);
+        }
+    }
+    let (mut order, mut seen) = (Vec::with_capacity(groups.len()), BTreeSet::new());
+    for by in groups.keys() {
+        let mut stack = vec![(*by, false)];
+        while let Some((by, is_next)) = stack.pop() {
+            if is_next {
+                order.push(by);
+            } else if let Some(claims) = groups.get(&by)
+                && seen.insert(by)
+            {
+                stack.push((by, true));
+                stack.extend(claims.iter().map(|claim| (claim.address, false)));
+            }
+        }
+    }
+    order.into_iter().filter_map(|by| groups.remove_entry(&by)).collect()
+}
+
+fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {
+    grain.flag("is_withdrawal") == Some(true)
+        && grain.text("prior_consent") == Some(grant.to_string().as_str())
+}
+
+fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
+    matches!((stated.system_valid_to, own.system_valid_to), (Some(stated), Some(own)) if stated < own)
+}
+
+fn protects(gathered: &Gathered) -> bool {
+    // A hold that was lifted leaves the grain as if there were no policy.
+    let bears = |protector: &Protector| protector.bears() && !protector.terms.holds;
+    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.held || bears(p))
+}
+
+/// Returns `true` for an error that is a refusal rather than a failure.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidationDenied
+            | ErrorKind::EvidenceRequired
+            | ErrorKind::Conflict
+            | ErrorKind::Format(grainstore_format::ErrorKind::Schema)
+    )
+}

@@ -1,0 +1,312 @@
+//! Lookups of a plan: grains, states and roots, staged by earlier members of the group or stored.
+
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, Value};
+use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::disk::keys::Wrapping;
+use crate::state::consent::{Consent, Standing, Versions, basis_of, last_version};
+use crate::state::erasure::erased;
+use crate::state::reach::{Reach, Reached};
+use crate::state::view::Row;
+
+use super::{Author, Plan, Prepared, Staged};
+
+impl Standing for Plan<'_> {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        // A consent cached by the view may have been renewed or withdrawn in this group.
+        let known = self.view.consent_of(basis)?;
+        let from = known.map_or(*basis, |consent| consent.head);
+        Ok(last_version(from, self)?.map(Arc::new))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.view.has_erased_user(user_id, at)
+    }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state(at)
+    }
+}
+
+impl Versions for Plan<'_> {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.find(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.view.has_erased_grain(address)
+    }
+}
+
+impl Plan<'_> {
+    /// Returns the sequence of the grain with this address.
+    pub(crate) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        if let Some(staged) = self.staged(address) {
+            return Ok(Some(staged.sequence));
+        }
+        match self.beneath.map_or(Ok(None), |beneath| beneath.sequence_of(address))? {
+            Some(sequence) => Ok(Some(sequence)),
+            None => self.view.sequence_of(address),
+        }
+    }
+
+    /// Returns `true` if there is a grain with this address.
+    pub(crate) fn is_here(&self, address: &ContentAddress) -> Result<bool> {
+        Ok(self.locate(address)?.is_some())
+    }
+
+    /// Returns the grain with this address.
+    pub(super) fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        if let Some(staged) = self.staged(address) {
+            let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
+            return Ok(Some(Row { sequence, blob, state: self.state(sequence)? }));
+        }
+        if let Some(beneath) = self.beneath {
+            let Some(sequence) = self.locate(address)? else { return Ok(None) };
+            let (blob, state) = (beneath.blob_at(sequence)?, self.state(sequence)?);
+            return Ok(Some(Row { sequence, blob, state }));
+        }
+        let Some(mut row) = self.view.row(address)? else { return Ok(None) };
+        if let Some(state) = self.states.get(&row.sequence) {
+            row.state = *state;
+        }
+        Ok(Some(row))
+    }
+
+    /// Like [`WritePlan::find`], if the caller sees the grain.
+    pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
+        let Some(row) = self.find(address)? else { return Ok(None) };
+        Ok((self.reached(&row, author)? == Reached::Seen).then_some(row))
+    }
+
+    /// Like [`WritePlan::visible`], for a grain that must exist.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` if the consent it rests on is not valid.
+    pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
+        match self.reached(&row, author)? {
+            Reached::Seen => Ok(row),
+            other => Err(other.refusal(address)),
+        }
+    }
+
+    /// Like [`WritePlan::visible_or_error`], regardless of the consent that the grain rests on.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`.
+    pub(super) fn within(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        match self.find(address)? {
+            Some(row) if self.reached(&row, author)? != Reached::Outside => Ok(row),
+            _ => Err(self.absent(address)?),
+        }
+    }
+
+    /// Checks the visibility of a grain to the caller.
+    fn reached(&self, row: &Row, author: &Author) -> Result<Reached> {
+        Reach::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
+    }
+
+    /// Refuses a grain that rests on a consent that was withdrawn or is not valid now.
+    ///
+    /// # Errors
+    /// `ERR_WITHDRAWN`.
+    pub(super) fn check_basis(&self, new: &Prepared, author: &Author) -> Result<()> {
+        if new.grain.get("processing_basis").is_none() {
+            return Ok(());
+        }
+        let reach = Reach::new(&author.viewer, self, self.now);
+        let reached = with_fields(new.blob.bytes(), |grain| match basis_of(grain) {
+            Some(basis) => reach.resting_on(&basis),
+            None => Ok(Reached::Seen),
+        })?;
+        reached.refused("this grain").map_or(Ok(()), Err)
+    }
+
+    /// The error for an address at which the caller sees no grain.
+    pub(super) fn absent(&self, address: &ContentAddress) -> Result<Error> {
+        Ok(match self.view.has_erased_grain(address)? {
+            true => erased(address),
+            false => Error::new(ErrorKind::NotFound, format!("no grain {address}")),
+        })
+    }
+
+    /// Returns the state of the grain at a sequence.
+    pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
+        match self.states.get(&sequence) {
+            Some(state) => Ok(*state),
+            None => match self.beneath {
+                Some(beneath) => beneath.state_at(sequence),
+                None => self.view.state_at(sequence),
+            },
+        }
+    }
+
+    /// Returns `true` if the envelope stored with a grain was verified as valid.
+    pub(super) fn has_valid_signature(
+        &self,
+        address: &ContentAddress,
+        sequence: Sequence,
+    ) -> Result<bool> {
+        let valid = |wrapping: &Wrapping| wrapping.valid;
+        match (self.wrappings.get(&sequence), self.staged(address)) {
+            (Some(wrapping), _) => Ok(valid(wrapping)),
+            (None, Some(staged)) => Ok(staged.prepared.wrapping.as_deref().is_some_and(valid)),
+            (None, None) => Ok(self.view.wrapping_at(sequence)?.as_ref().is_some_and(valid)),
+        }
+    }
+
+    /// Returns the claimed signer of a grain: the key id of its envelope, valid or not.
+    pub(super) fn signed_by(
+        &self,
+        address: &ContentAddress,
+        sequence: Sequence,
+        blob: &[u8],
+    ) -> Result<Option<String>> {
+        let kid = |kept: &Wrapping| -> Result<Option<String>> {
+            Ok(Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid())
+        };
+        match (self.wrappings.get(&sequence), self.staged(address)) {
+            (Some(wrapping), _) => kid(wrapping),
+            (None, Some(staged)) => match staged.prepared.wrapping.as_deref() {
+                Some(wrapping) => kid(wrapping),
+                None => Ok(None),
+            },
+            (None, None) => match self.view.wrapping_at(sequence)? {
+                Some(wrapping) => kid(&wrapping),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Returns the roots recorded with the grain at a sequence. Erased roots no longer protect and are left
+    /// out.
+    pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
+        let noted = match self.roots.get(&sequence) {
+            Some(roots) => roots.clone(),
+            None => match self.beneath {
+                Some(beneath) => beneath.roots_at(sequence)?,
+                None => self.view.roots_at(sequence)?,
+            },
+        };
+        if !self.view.has_erased()? {
+            return Ok(noted);
+        }
+        let mut left = Vec::with_capacity(noted.len());
+        for root in noted {
+            if !self.view.is_erased(root)? {
+                left.push(root);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Runs `read` on the grain at a sequence, without copying it if possible, and on the address of its
+    /// bytes.
+    pub(super) fn read<T>(
+        &self,
+        sequence: Sequence,
+        read: impl FnOnce(ContentAddress, &GrainRef<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(staged) = self.staged_at(sequence) {
+            let blob = &staged.prepared.blob;
+            return with_fields(blob.bytes(), |grain| read(blob.address(), grain));
+        }
+        if let Some(beneath) = self.beneath {
+            let blob = beneath.blob_at(sequence)?;
+            return with_fields(&blob, |grain| read(ContentAddress::of(&blob), grain));
+        }
+        self.view.with_blob(sequence, |blob| {
+            with_fields(blob, |grain| read(ContentAddress::of(blob), grain))
+        })
+    }
+
+    /// Returns the grain at a sequence if this group stages it.
+    pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&Staged> {
+        let first = self.stored.get().saturating_add(1);
+        let at = sequence.get().checked_sub(first)?;
+        self.grains.get(usize::try_from(at).ok()?)
+    }
+
+    /// Returns a current grain of the same type, namespace, subject, relation and object that the caller
+    /// sees.
+    pub(super) fn same_fact(
+        &self,
+        grain: &Grain,
+        author: &Author,
+    ) -> Result<Option<ContentAddress>> {
+        let (Some(subject), Some(relation), Some(said)) =
+            (grain.text("subject"), grain.text("relation"), grain.get("object"))
+        else {
+            return Ok(None);
+        };
+        let reach = Reach::new(&author.viewer, self, self.now);
+        for staged in self.grains.iter().rev() {
+            if says_the_same(&staged.prepared.grain, grain)
+                && self.state(staged.sequence)?.is_current_at(self.now)
+                && reach.sees_blob(staged.sequence, staged.prepared.blob.bytes())?
+            {
+                return Ok(Some(staged.prepared.blob.address()));
+            }
+        }
+        let scope = Scope::Exact(grain.partition().into());
+        let (subject, relation) = (Some(subject.into()), Some(relation.into()));
+        // Other types of objects are not indexed.
+        let object = match said {
+            Value::Str(text) => Some(Object::Text(text.as_str().into())),
+            Value::Map(_) => Some(Object::Map(object_hash(said))),
+            _ => None,
+        };
+        let shape = Shape::Triple { subject, relation, object };
+        self.view.with_index_of(grain.text("user_id"), |index| {
+            let mut newest: Option<(Posting, ContentAddress)> = None;
+            for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                let posting = posting?;
+                // Of several with the same time, the last written one wins.
+                match &newest {
+                    Some((found, _)) if found.time != posting.time => break,
+                    Some((found, _)) if found.sequence > posting.sequence => continue,
+                    _ => {}
+                }
+                if self.view.is_erased(posting.sequence)?
+                    || !self.state(posting.sequence)?.is_current_at(self.now)
+                {
+                    continue;
+                }
+                let found = self.view.with_blob(posting.sequence, |blob| {
+                    let same = with_fields(blob, |view| {
+                        Ok(view_says_the_same(view, grain) && reach.sees(posting.sequence, view)?)
+                    })?;
+                    Ok(same.then(|| ContentAddress::of(blob)))
+                })?;
+                newest = found.map(|address| (posting, address)).or(newest);
+            }
+            Ok(newest.map(|(_, address)| address))
+        })
+    }
+
+    fn staged(&self, address: &ContentAddress) -> Option<&Staged> {
+        self.grains.get(*self.by_address.get(address)?)
+    }
+}
+
+/// Fields that identify a fact, together with type and namespace.
+const TRIPLE: [&str; 3] = ["subject", "relation", "object"];
+
+fn says_the_same(stored: &Grain, grain: &Grain) -> bool {
+    stored.grain_type() == grain.grain_type()
+        && stored.partition() == grain.partition()
+        && TRIPLE.iter().all(|name| stored.get(name) == grain.get(name))
+}
+
+fn view_says_the_same(stored: &GrainRef<'_>, grain: &Grain) -> bool {
+    let same =
+        |name: &&str| stored.get(name).map(|value| value.to_value()).as_ref() == grain.get(name);
+    stored.grain_type() == grain.grain_type()
+        && stored.partition() == grain.partition()
+        && TRIPLE.iter().all(same)
+}

@@ -1,0 +1,231 @@
+//! State changes of a stored grain that write no other grain: contradiction, verification, litigation hold
+//! (OMS 23.1, 23.7 bypass 1, 28.3; rulings 38 and 51).
+
+use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
+use crate::rules::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::view::Row;
+
+use super::{Author, Plan};
+
+/// A state change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Contradict,
+    /// The grain ended at this time, for an unknown reason: stated by imported files only (OMS 11.7).
+    End(EpochMs),
+    Status(VerificationStatus),
+    Hold,
+    LiftHold,
+}
+
+impl Mark {
+    fn operation(self) -> Operation {
+        match self {
+            Self::Contradict => Operation::Contradict,
+            Self::End(_) => Operation::End,
+            Self::Status(status) => Operation::SetVerification(status),
+            Self::Hold => Operation::Hold,
+            Self::LiftHold => Operation::LiftHold,
+        }
+    }
+
+    /// Returns the policy action of the change in this state; `None` if it only adds protection.
+    fn act(self, state: &GrainState) -> Option<Act> {
+        match self {
+            // An end takes the grain out of use, as a contradiction does.
+            Self::Contradict | Self::End(_) => Some(Act::Contradict),
+            Self::Status(to) => Some(Act::of_status(state.verification_status, to)),
+            Self::Hold => None,
+            Self::LiftHold => Some(Act::LiftHold),
+        }
+    }
+
+    /// Returns `true` if the grain already has the state.
+    fn is_done(self, state: &GrainState) -> bool {
+        match self {
+            Self::Contradict => state.contradicted,
+            Self::End(at) => !is_earlier_end(at, state),
+            Self::Status(status) => state.verification_status == status,
+            Self::Hold | Self::LiftHold => false,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Stages a state change of a stored grain.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for another status of a retracted grain and for
+    /// lifting a hold that does not exist; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a session with a
+    /// namespace or a user that would lift a hold as the operator.
+    pub(crate) fn mark(
+        &mut self,
+        address: &ContentAddress,
+        mark: Mark,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<()> {
+        self.all_or_nothing(|plan| plan.mark_one(address, mark, proofs, author))
+    }
+
+    pub(super) fn mark_one(
+        &mut self,
+        address: &ContentAddress,
+        mark: Mark,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<()> {
+        let row = match mark {
+            // A hold also protects hidden grains from erasure (ruling 20).
+            Mark::Hold | Mark::LiftHold => self.within(address, author)?,
+            Mark::Contradict | Mark::End(_) | Mark::Status(_) => self.seen(address, author)?,
+        };
+        if mark.is_done(&row.state) {
+            return Ok(());
+        }
+        check_applies(address, mark, &row.state)?;
+        let decision = match mark.act(&row.state) {
+            None => None,
+            Some(act) => {
+                let reviews = mark == Mark::Status(VerificationStatus::Verified)
+                    && with_fields(&row.blob, |grain| Ok(grain.asks_review()))?;
+                let act = if reviews { Act::Review } else { act };
+                let attempt = Attempt {
+                    act,
+                    now: self.now,
+                    justification: author.reason.as_deref(),
+                    actor: author.actor.as_deref(),
+                    is_operator: author.speaks_for_store(),
+                    proofs,
+                    evidence: 0,
+                    locked_accepts_signature: self.locked_accepts_signature,
+                    may_review: author.may_review(),
+                };
+                let mut gathered = match asks_others(act) {
+                    true => self.protectors(address, None, None)?,
+                    false => self.target_alone(&row, address)?,
+                };
+                if let Some(target) = gathered.facts.protectors.first_mut().filter(|_| reviews) {
+                    target.signer = self.signed_by(address, row.sequence, &row.blob)?;
+                }
+                let decision = decide(&attempt, &gathered.facts);
+                if let Some(rule) = decision.refusal() {
+                    let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+                    let entry = record(address, mark, author, decision.names(), true);
+                    let claimed = proofs.claimed();
+                    self.audit.push(AuditRecord { refused_by, claimed, ..entry });
+                    let verb = if let Mark::End(_) = mark { "end" } else { verb(act) };
+                    let what = format!("cannot {verb} {address}");
+                    let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+                    let denied = proofs.explain(denied);
+                    if rule == Rule::LiftNotOperator && author.standing.is_operator() {
+                        return Err(is_limited(&denied));
+                    }
+                    return Err(match hint(rule) {
+                        Some(hint) => denied.with_hint(hint),
+                        None => denied,
+                    });
+                }
+                Some(decision)
+            }
+        };
+        let state = self.marked(&row, mark)?;
+        let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
+        let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
+        if !state.is_current() || matches!(mark, Mark::End(_)) {
+            self.ends_with_next_record(row.sequence);
+        }
+        self.states.insert(row.sequence, state);
+        let rules = decision.map(|decision| decision.names()).unwrap_or_default();
+        self.audit.push(record(address, mark, author, rules, false));
+        Ok(())
+    }
+
+    /// Returns the new state of a grain.
+    fn marked(&self, row: &Row, mark: Mark) -> Result<GrainState> {
+        let ended = || -> Result<_> { Ok(Some(self.ends(row)?)) };
+        let state = row.state;
+        Ok(match mark {
+            Mark::Contradict => {
+                GrainState { contradicted: true, system_valid_to: ended()?, ..state }
+            }
+            Mark::End(at) => GrainState { system_valid_to: Some(at), ..state },
+            Mark::Status(VerificationStatus::Retracted) => GrainState {
+                verification_status: VerificationStatus::Retracted,
+                system_valid_to: ended()?,
+                ..state
+            },
+            Mark::Status(verification_status) => GrainState { verification_status, ..state },
+            Mark::Hold => GrainState { held: true, ..state },
+            Mark::LiftHold => GrainState { held: false, ..state },
+        })
+    }
+}
+
+/// Returns `true` if `at` is earlier than the end of a grain that is otherwise current.
+pub(crate) fn is_earlier_end(at: EpochMs, state: &GrainState) -> bool {
+    state.is_current() && state.system_valid_to.is_none_or(|end| at < end)
+}
+
+/// Checks that a change is possible in this state.
+fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Result<()> {
+    match mark {
+        Mark::Status(_) if state.verification_status == VerificationStatus::Retracted => {
+            let message = format!("{address} is retracted, and that is final");
+            Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("supersede it by a grain that says what is true"))
+        }
+        Mark::LiftHold if !state.held => {
+            let message = format!("no hold is on {address}");
+            Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("get shows in its state whether a grain is held"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a session whose actor is the operator, but whose scope is limited.
+fn is_limited(denied: &Error) -> Error {
+    Error::new(ErrorKind::Access, denied.to_string())
+        .with_hint("lift it as the operator, in a session without a namespace and a user")
+}
+
+/// Returns the remedy for a hold that was not lifted or a review that was not cleared.
+fn hint(rule: Rule) -> Option<&'static str> {
+    match rule {
+        Rule::LiftNotOperator => Some("lift it as the operator: in a session without an actor"),
+        Rule::LiftNotSigned => Some(
+            "give the proof of a signer its policy names as cose; `grain prove lift-hold` makes one",
+        ),
+        Rule::NotReviewer => Some(
+            "set it as the operator, in a session without a namespace and a user, or as an actor that is named \
+             as a reviewer where the store is opened (--reviewer DID)",
+        ),
+        _ => None,
+    }
+}
+
+fn verb(act: Act) -> &'static str {
+    match act {
+        Act::Supersede => "supersede",
+        Act::Contradict => "contradict",
+        Act::Contest => "contest",
+        Act::Retract => "retract",
+        Act::Verify | Act::Review => "verify",
+        Act::LiftHold => "lift the hold on",
+    }
+}
+
+fn record(
+    address: &ContentAddress,
+    mark: Mark,
+    author: &Author,
+    rules: Vec<&'static str>,
+    refused: bool,
+) -> AuditRecord {
+    AuditRecord { rules, refused, ..author.record(mark.operation(), vec![*address]) }
+}

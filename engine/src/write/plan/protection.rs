@@ -1,0 +1,256 @@
+//! Gathers the protectors of a grain to be invalidated: the grain itself, its other versions, and its
+//! ancestors by derivation (OMS 23.6, 23.7 bypass 3). Gathers the facts; `policy` decides.
+//!
+//! Derivation is followed for 16 hops and 1,024 ancestors, nearest first. Beyond them the roots recorded with
+//! each grain still protect.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
+use grainstore_index::Sequence;
+
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::rules::policy::{Decision, Facts, GoalTerms, Protector, Tie, Transition};
+use crate::state::view::Row;
+
+use super::roots::{RELEASED, TOO_MANY_ROOTS};
+use super::{Plan, disguise};
+
+/// Maximum number of derivation steps (OMS 23.6).
+const MAX_HOPS: usize = 16;
+/// Maximum number of ancestors read one by one; the recorded roots cover all of them.
+const MAX_ANCESTORS: usize = 1024;
+/// Maximum number of newer versions that are read; beyond it the attempt is refused.
+const MAX_LATER: usize = 100_000;
+/// The facts of an attempt, and the addresses of its protectors in the same order.
+pub(super) struct Gathered {
+    pub(super) facts: Facts,
+    pub(super) addresses: Vec<ContentAddress>,
+}
+
+impl Gathered {
+    /// Returns the refusing protector and its link, unless it is the target itself.
+    pub(super) fn refuser(&self, decision: &Decision) -> Option<(ContentAddress, Tie)> {
+        let at = decision.refused_by.filter(|at| *at > 0)?;
+        Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
+    }
+}
+
+/// An ancestor to be visited.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ancestor {
+    pub(super) sequence: Sequence,
+    pub(super) tie: Tie,
+}
+
+/// A traversal of the protectors of a target.
+struct Inquiry<'a> {
+    transition: Option<Transition<'a>>,
+    found: Gathered,
+    /// The strongest link under which each grain was visited.
+    seen: HashMap<Sequence, Tie>,
+}
+
+impl<'a> Inquiry<'a> {
+    fn new(transition: Option<Transition<'a>>) -> Self {
+        let facts = Facts { protectors: Vec::new(), too_many: false };
+        let found = Gathered { facts, addresses: Vec::new() };
+        Self { transition, found, seen: HashMap::new() }
+    }
+
+    /// Adds a grain once if its policy applies to the target; the target itself is always added.
+    fn note(
+        &mut self,
+        address: ContentAddress,
+        grain: &GrainRef<'_>,
+        state: &GrainState,
+        tie: Tie,
+    ) {
+        self.note_under(self.transition, address, grain, state, tie);
+    }
+
+    /// Like [`ProtectionWalk::add`], with the transition that the attempt counts as.
+    fn note_under(
+        &mut self,
+        transition: Option<Transition<'_>>,
+        address: ContentAddress,
+        grain: &GrainRef<'_>,
+        state: &GrainState,
+        tie: Tie,
+    ) {
+        let mut protector = Protector::of(grain, state, tie);
+        let is_target = self.found.addresses.is_empty();
+        if !is_target && (!protector.bears() || self.found.addresses.contains(&address)) {
+            return;
+        }
+        if let Some(transition) = transition
+            && tie != Tie::Source
+        {
+            protector.goal = GoalTerms::of(grain, &transition);
+        }
+        self.found.facts.protectors.push(protector);
+        self.found.addresses.push(address);
+    }
+
+    /// Returns `true` if a grain must be visited under this link: one that was visited under a weaker link is
+    /// visited again.
+    fn is_news(&mut self, Ancestor { sequence, tie }: Ancestor) -> bool {
+        let before = self.seen.get(&sequence).copied();
+        if before.is_some_and(|before| before >= tie) {
+            return false;
+        }
+        self.seen.insert(sequence, tie);
+        true
+    }
+}
+
+impl Plan<'_> {
+    /// Gathers the protectors against replacing `target` by `new` or, without `new`, against taking it out of
+    /// use.
+    pub(super) fn protectors(
+        &self,
+        target: &ContentAddress,
+        new: Option<&Grain>,
+        transition: Option<Transition<'_>>,
+    ) -> Result<Gathered> {
+        let mut inquiry = Inquiry::new(transition);
+        let mut queue = VecDeque::new();
+        if let Some(sequence) = self.locate(target)? {
+            queue.push_back((Ancestor { sequence, tie: Tie::Version }, usize::from(new.is_some())));
+        }
+        let others = new.map(disguise::parents).unwrap_or_default();
+        for parent in others.into_iter().filter(|parent| parent != target) {
+            if let Some(sequence) = self.locate(&parent)? {
+                queue.push_back((Ancestor { sequence, tie: Tie::Source }, 1));
+            }
+        }
+        // The recorded roots of the starting grains include all their protectors, so the traversal may stop
+        // early.
+        let mut roots = BTreeSet::new();
+        for (ancestor, _) in &queue {
+            roots.extend(self.noted_with(*ancestor)?);
+        }
+        while let Some((ancestor, hops)) = queue.pop_front() {
+            if inquiry.seen.len() >= MAX_ANCESTORS {
+                break;
+            }
+            if !inquiry.is_news(ancestor) {
+                continue;
+            }
+            let Ancestor { sequence, tie } = ancestor;
+            let state = self.state(sequence)?;
+            let (address, parents) = self.read(sequence, |address, grain| {
+                inquiry.note(address, grain, &state, tie);
+                Ok((address, parents_in(grain)))
+            })?;
+            roots.extend(self.noted_with(ancestor)?);
+            if hops < MAX_HOPS {
+                let above = above(tie, &self.roots(sequence)?);
+                let parents = self.ties(above, &address, parents)?;
+                queue.extend(parents.into_iter().map(|parent| (parent, hops + 1)));
+            }
+        }
+        let walked = inquiry.found.facts.protectors.len();
+        self.note_roots(target, roots, &mut inquiry)?;
+        inquiry.found.facts.judge_by_first_author(walked);
+        if new.is_none() {
+            self.note_later(target, &mut inquiry)?;
+        }
+        Ok(inquiry.found)
+    }
+
+    /// Gathers the facts of an action that the target alone decides.
+    pub(super) fn target_alone(&self, row: &Row, target: &ContentAddress) -> Result<Gathered> {
+        let mut inquiry = Inquiry::new(None);
+        with_fields(&row.blob, |grain| {
+            inquiry.note(*target, grain, &row.state, Tie::Version);
+            Ok(inquiry.found)
+        })
+    }
+
+    /// Returns the roots recorded with a grain, each with its link to the target.
+    fn noted_with(&self, ancestor: Ancestor) -> Result<impl Iterator<Item = Ancestor> + use<>> {
+        let noted = self.roots(ancestor.sequence)?;
+        let tie = above(ancestor.tie, &noted);
+        Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, tie }))
+    }
+
+    /// Adds the recorded roots beyond the visited ancestors.
+    fn note_roots(
+        &self,
+        target: &ContentAddress,
+        roots: BTreeSet<Ancestor>,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<()> {
+        let mut known = HashMap::new();
+        for root in roots.into_iter().filter(|root| root.sequence != RELEASED) {
+            if root.sequence == TOO_MANY_ROOTS {
+                inquiry.found.facts.too_many = true;
+            } else if inquiry.is_news(root) {
+                let Ancestor { sequence, tie } = root;
+                // The recorded root may be a version of the goal or an ancestor; only a version allows the
+                // transition.
+                let allows = inquiry.transition.is_some()
+                    && self.leads_to(sequence, target, &mut known)? == Some(true);
+                let transition = inquiry.transition.filter(|_| allows);
+                let state = self.state(sequence)?;
+                self.read(sequence, |address, grain| {
+                    inquiry.note_under(transition, address, grain, &state, tie);
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the newer versions of a grain: a policy of scope `lineage` protects the versions it replaced.
+    fn note_later(&self, target: &ContentAddress, inquiry: &mut Inquiry<'_>) -> Result<()> {
+        let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
+        for _ in 0..MAX_LATER {
+            let Some(next) = self.state(sequence)?.superseded_by else { return Ok(()) };
+            let Some(later) = self.locate(&next)? else { return Ok(()) };
+            sequence = later;
+            // A grain that restricts nothing is not its own root.
+            if self.roots(sequence)?.contains(&sequence)
+                && inquiry.is_news(Ancestor { sequence, tie: Tie::Later })
+            {
+                let state = self.state(sequence)?;
+                self.read(sequence, |address, grain| {
+                    inquiry.note(address, grain, &state, Tie::Later);
+                    Ok(())
+                })?;
+            }
+        }
+        inquiry.found.facts.too_many = true;
+        Ok(())
+    }
+
+    /// Returns the stored parents of a grain, each with its link to the target.
+    pub(super) fn ties(
+        &self,
+        child: Tie,
+        address: &ContentAddress,
+        parents: BTreeSet<ContentAddress>,
+    ) -> Result<Vec<Ancestor>> {
+        let mut found = Vec::new();
+        for parent in parents.into_iter().take(MAX_ANCESTORS + 1) {
+            let Some(sequence) = self.locate(&parent)? else { continue };
+            let is_version = self.state(sequence)?.superseded_by == Some(*address);
+            found.push(Ancestor { sequence, tie: if is_version { child } else { Tie::Source } });
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the link of the versions before a grain with this link and these roots.
+pub(super) fn above(tie: Tie, roots: &[Sequence]) -> Tie {
+    if tie == Tie::Version && roots.contains(&RELEASED) { Tie::Released } else { tie }
+}
+
+/// Returns the distinct addresses that a stored grain derives from.
+pub(super) fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
+    let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
+    let parents = parents.into_iter().flat_map(|parents| parents.iter());
+    parents.filter_map(|parent| parent.as_str()?.parse().ok()).collect()
+}

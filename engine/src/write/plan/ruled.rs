@@ -1,0 +1,56 @@
+//! The preset rules of the store for a grain to be written: gathers the facts; the rules decide.
+
+use std::sync::Arc;
+
+use grainstore_format::ContentAddress;
+
+use super::replace::supersession;
+use super::{Author, Plan, Prepared};
+use crate::base::error::{Error, Result};
+use crate::rules::preset::{Basis, Deed, Facts, Regime};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::basis::basis_in;
+
+impl Plan<'_> {
+    /// Sets the rules of the store.
+    pub(crate) fn under(self, regime: Arc<Regime>) -> Self {
+        Self { regime: Some(regime), ..self }
+    }
+
+    /// Checks the rules of the store for a grain to be stored, in place of `old` if given. Returns `true` if
+    /// it is to be marked for review.
+    ///
+    /// # Errors
+    /// `ERR_POLICY`, with an entry in the audit log.
+    pub(super) fn check_rules(
+        &mut self,
+        old: Option<&ContentAddress>,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<bool> {
+        let Some(regime) = self.regime.clone() else { return Ok(false) };
+        let rules = regime.rules();
+        let deed = if old.is_some() { Deed::Supersede } else { Deed::Put };
+        let basis = match rules.asks_basis(deed) {
+            true => basis_in(self, new.grain.text("processing_basis"))?,
+            false => Basis::Missing,
+        };
+        let facts = Facts {
+            grain: &new.grain,
+            basis: &basis,
+            purposes: &[],
+            held: false,
+            verified: false,
+            encrypted: regime.encrypts(&new.grain),
+        };
+        let decision = rules.decide(deed, &facts);
+        let Some(refusal) = decision.refusal else { return Ok(decision.needs_review) };
+        let address = new.blob.address();
+        let entry = supersession(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
+        self.audit.push(match old {
+            Some(_) => entry,
+            None => AuditRecord { operation: Operation::Put, subjects: vec![address], ..entry },
+        });
+        Err(Error::from(refusal))
+    }
+}

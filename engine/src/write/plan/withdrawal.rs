@@ -1,0 +1,289 @@
+//! The withdrawal of consent, which is not subject to policies (OMS 8.10; rulings 39 and 40).
+
+use std::collections::HashMap;
+
+use grainstore_format::{ContentAddress, Grain, GrainType};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::{is_withdrawal, with_fields};
+use crate::rules::policy::{Rule, Standing, same_did};
+use crate::state::reach::in_scope;
+use crate::state::view::Row;
+
+use super::protection::parents_in;
+use super::replace::{Succession, supersession};
+use super::{Author, Plan, Prepared, Put};
+
+/// Maximum number of renewals of a grant that is withdrawn.
+const MAX_RENEWALS: usize = 100_000;
+/// How many versions of a consent are looked at for a withdrawal among them.
+const MAX_LOOKED_BACK: usize = 1024;
+
+impl Plan<'_> {
+    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy. If the grant
+    /// was renewed, its last version is ended. A grant that is not stored is ended when it arrives:
+    /// [`WritePlan::apply_earlier_withdrawals`].
+    ///
+    /// # Errors
+    /// `ERR_SUPERSEDE_REQUIRED` for a consent that is no withdrawal; `ERR_SCHEMA` if it names no consent;
+    /// `ERR_INVALIDATION_DENIED` for one between other parties.
+    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
+        let address = new.blob.address();
+        let grant = match prior.parse() {
+            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
+            Err(_) => None,
+        };
+        if new.grain.flag("is_withdrawal") != Some(true) {
+            let replaced: Vec<_> = grant.into_iter().map(|(prior, _)| prior).collect();
+            let what = "a new grant that names a prior consent replaces it".to_owned();
+            return Err(self.in_disguise(&replaced, &new, author, what)?);
+        }
+        let signer = new.proofs.signer.as_deref();
+        let by_third_party = is_by_third_party(&new.grain, signer, author);
+        let Some((prior, row)) = grant else {
+            let sequence = self.stage(new, None)?;
+            self.review(sequence, by_third_party)?;
+            return Ok(Put::Added(address));
+        };
+        let (head, row, fits) = self.ended_by(prior, row, &new.grain)?;
+        if let Err(error) = fits {
+            return Err(self.not_withdrawn(&head, &address, author, error)?);
+        }
+        let sequence = self.stage(new, Some(Succession::of(&head)))?;
+        self.review(sequence, by_third_party)?;
+        if !is_over(&row)? {
+            self.end(&row, address)?;
+            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+        }
+        Ok(Put::Added(address))
+    }
+
+    /// Ends a grant that was withdrawn before it arrived, by the first withdrawal between its parties that
+    /// names it, as it would have been ended then. A withdrawal from a namespace that does not contain the
+    /// grant may not have applied to it: then the grant stays and is marked for review.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for a grant with too many renewals; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn honour_withdrawals(
+        &mut self,
+        grant: &ContentAddress,
+        author: &Author,
+    ) -> Result<()> {
+        let Some(row) = self.find(grant)? else { return Ok(()) };
+        let is_grant = with_fields(&row.blob, |grain| {
+            Ok(grain.grain_type() == GrainType::Consent && !is_withdrawal(grain))
+        })?;
+        if !is_grant {
+            return Ok(());
+        }
+        let mut is_doubtful = false;
+        for at in self.withdrawals_of(grant)? {
+            let (address, withdrawal) =
+                self.read(at, |address, grain| Ok((address, grain.to_grain()?)))?;
+            if withdrawn_by(&withdrawal) != Some(*grant) || check_named(&row, &withdrawal).is_err()
+            {
+                continue;
+            }
+            let (head, ended, fits) = self.ended_by(*grant, row.clone(), &withdrawal)?;
+            let reaches = with_fields(&ended.blob, |grain| {
+                Ok(in_scope(grain.partition(), Some(withdrawal.partition())))
+            })?;
+            if fits.is_err() || !reaches {
+                is_doubtful = true;
+                continue;
+            }
+            if is_over(&ended)? || self.has_ended(row.sequence, &address)? {
+                return Ok(());
+            }
+            self.end(&ended, address)?;
+            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+            return Ok(());
+        }
+        self.review(row.sequence, is_doubtful)
+    }
+
+    /// Returns `true` if a withdrawal is among the later versions of a grant: it ended one of them, and the
+    /// versions after it are a new grant.
+    pub(super) fn has_ended(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
+        let mut known = HashMap::new();
+        Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
+    }
+
+    /// Returns the sequences of the withdrawals that name this grant, in log order.
+    fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
+        let digits = grant.to_string();
+        let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
+        let index = self.view.index();
+        let found = index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)?;
+        let mut places = Vec::new();
+        for posting in found {
+            let at = posting?.sequence;
+            if !self.view.is_erased(at)? {
+                places.push(at);
+            }
+        }
+        places.sort_unstable();
+        places.extend(self.withdrawals.get(grant).into_iter().flatten());
+        Ok(places)
+    }
+
+    /// Returns the grant that a withdrawal ends, which is the last version of the one it names, and whether
+    /// it may. If the withdrawal does not fit the named grant, returns that grant and the error.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for a grant with too many renewals.
+    pub(super) fn ended_by(
+        &self,
+        grant: ContentAddress,
+        row: Row,
+        withdrawal: &Grain,
+    ) -> Result<(ContentAddress, Row, Result<()>)> {
+        if let Err(error) = check_named(&row, withdrawal) {
+            return Ok((grant, row, Err(error)));
+        }
+        let (head, row) = self.renewed(grant, row)?;
+        let fits = check_parties(&row, withdrawal);
+        Ok((head, row, fits))
+    }
+
+    /// Returns the last stored version of a grant, regardless of its visibility.
+    fn renewed(&self, grant: ContentAddress, row: Row) -> Result<(ContentAddress, Row)> {
+        let (mut head, mut row) = (grant, row);
+        for _ in 0..MAX_RENEWALS {
+            let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
+            // A file may state a successor that it does not contain.
+            let Some(renewed) = self.find(&next)? else { return Ok((head, row)) };
+            (head, row) = (next, renewed);
+        }
+        let message = format!("it was renewed more than {MAX_RENEWALS} times");
+        Err(Error::new(ErrorKind::Limit, message)
+            .with_hint("name the last version of the grant in prior_consent"))
+    }
+
+    /// The error of a refused withdrawal; one by other parties is recorded in the audit log.
+    fn not_withdrawn(
+        &mut self,
+        grant: &ContentAddress,
+        withdrawal: &ContentAddress,
+        author: &Author,
+        error: Error,
+    ) -> Result<Error> {
+        if error.kind() != ErrorKind::InvalidationDenied {
+            return Ok(error);
+        }
+        let rule = Rule::WithdrawalByOthers.row();
+        self.audit.push(supersession(grant, withdrawal, author, vec![rule.name], true));
+        let message = format!("cannot withdraw {}: {}", self.name_for(grant, author)?, rule.text);
+        Ok(Error::new(ErrorKind::InvalidationDenied, message))
+    }
+}
+
+impl Plan<'_> {
+    /// Whether a grant takes the place of a withdrawal, or of a grant that others gave in the place of one,
+    /// and its subject or the operator gives it.
+    pub(super) fn is_granted_anew(
+        &self,
+        old: &Row,
+        new: &Grain,
+        signer: Option<&str>,
+        author: &Author,
+    ) -> Result<bool> {
+        let grants =
+            new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
+        Ok(grants
+            && is_said_by(new, signer, author, &["subject_did"])
+            && check_parties(old, new).is_ok()
+            && self.was_withdrawn(old)?)
+    }
+
+    /// Whether this version of a consent, or one before it, is a withdrawal. Of one with too many versions
+    /// to follow it is taken to be.
+    fn was_withdrawn(&self, consent: &Row) -> Result<bool> {
+        let mut row = consent.clone();
+        for _ in 0..MAX_LOOKED_BACK {
+            let (withdraws, parents) = with_fields(&row.blob, |stored| {
+                let is_consent = stored.grain_type() == GrainType::Consent;
+                Ok((is_consent && is_withdrawal(stored), parents_in(stored)))
+            })?;
+            if withdraws {
+                return Ok(true);
+            }
+            let address = ContentAddress::of(&row.blob);
+            let mut before = None;
+            for parent in parents {
+                let found = self.find(&parent)?;
+                before = found.filter(|found| found.state.superseded_by == Some(address));
+                if before.is_some() {
+                    break;
+                }
+            }
+            match before {
+                Some(earlier) => row = earlier,
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The grant that a withdrawal names.
+pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
+    let withdraws = grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal")?;
+    withdraws.then(|| grain.text("prior_consent"))?.and_then(|grant| grant.parse().ok())
+}
+
+/// Returns `true` if the last version of a grant ended already: an earlier withdrawal stays in force.
+pub(super) fn is_over(head: &Row) -> Result<bool> {
+    let ended = head.state.superseded_by.is_some();
+    Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
+}
+
+/// Checks that a withdrawal names a grant of consent between the same two parties.
+///
+/// # Errors
+/// `ERR_SCHEMA` for a grain that is no consent; `ERR_INVALIDATION_DENIED` for one between other parties.
+pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
+    let schema =
+        |message| Err(Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message));
+    with_fields(&named.blob, |stored| {
+        if stored.grain_type() != GrainType::Consent {
+            return schema("prior_consent names a grain that is no consent");
+        }
+        Ok(())
+    })?;
+    check_parties(named, withdrawal)
+}
+
+/// Checks that a withdrawal is between the same two parties as a consent.
+fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
+    let between_them = with_fields(&consent.blob, |stored| {
+        let same = |name: &str| stored.text(name) == withdrawal.text(name);
+        Ok(same("subject_did") && same("grantee_did"))
+    })?;
+    if between_them {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
+}
+
+/// What an audit entry is told where the subject or the operator grants anew what was withdrawn, also where
+/// others granted in between.
+pub(crate) const GRANTED_ANEW: &str = "granted_anew";
+
+/// Returns `true` if a consent is withdrawn by a third party without a signature of its subject. The
+/// withdrawal is honoured all the same and marked for review.
+pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
+    !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
+}
+
+/// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.
+fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Author, parties: &[&str]) -> bool {
+    let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
+    let signed = signer.is_some_and(|who| is(who, "subject_did"));
+    let actor = author.actor.as_deref();
+    let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
+    // An actor that counts as the operator only because the host named none is still reviewed.
+    let is_operator = author.standing == Standing::Operator && author.speaks_for_store();
+    signed || is_party || is_operator
+}

@@ -1,0 +1,356 @@
+//! The read log: every CAL call that read, or was refused to, beside the audit log (CAL 21).
+//!
+//! Entries wait in memory for a second, or until there are 256, and are then written as one group with one
+//! hash by a thread of their own. Once a second the file is synced and its end signed: a crash loses the reads
+//! of the last second. The audit log records the state of the read log when a file is full and when the store
+//! is closed, so that a later truncation is detected. The read log is not part of the truth.
+//!
+//! - `group`: encoding of entries. `segment`: files of groups. `head`: the signed end. `files`: writing and
+//!   deleting of files. `verify`: checks of its integrity.
+
+mod examine;
+mod files;
+pub(crate) mod group;
+mod head;
+pub(crate) mod segment;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::base::clock::Clock;
+use crate::base::error::{Result, guarded};
+use crate::base::pending::stopped;
+use crate::base::sync::thread::{self, JoinHandle};
+use crate::base::sync::{Condvar, Mutex, MutexGuard};
+use crate::disk::anchor::Anchor;
+use crate::rules::preset::Regime;
+use crate::state::audit::Noted;
+use crate::state::audit::Notes;
+use crate::state::audit::{AuditRecord, Chain, Operation, ReadsNote};
+use crate::write::writer::{Request, Requests};
+
+pub(crate) use examine::examine;
+use files::{Bounds, Files};
+pub(crate) use group::ReadNote;
+
+/// Maximum time until a read is written, and until a written one is signed.
+const AGE: Duration = Duration::from_secs(1);
+/// Maximum number of waiting reads: a reader beyond it first writes them.
+const MOST_WAITING: usize = 16 * group::MOST;
+/// Name of the log's directory in that of its store.
+const DIRECTORY: &str = "reads";
+
+/// The directory of the read log of a store.
+pub(crate) fn directory_of(store: &Path) -> PathBuf {
+    store.join(DIRECTORY)
+}
+
+/// The read log of an open store.
+pub(crate) struct ReadLog {
+    /// True if reads are recorded; if not, earlier entries can still be read.
+    records: bool,
+    waiting: Mutex<Waiting>,
+    wakes: Condvar,
+    files: Mutex<Files>,
+    regime: Arc<Regime>,
+    notes: Arc<Notes>,
+    requests: Requests,
+    clock: Arc<dyn Clock>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Number of readers of files that must not be deleted meanwhile.
+    held: AtomicUsize,
+}
+
+/// Keeps the files of the log from being deleted.
+pub(crate) struct Held<'h>(&'h AtomicUsize);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Reads to be written.
+#[derive(Default)]
+struct Waiting {
+    notes: Vec<ReadNote>,
+    /// Time at which the first of them was recorded.
+    since: Option<Instant>,
+    /// Time of the next attempt after a failed write.
+    not_before: Option<Instant>,
+    /// Number of lost reads that no group records yet.
+    lost: u64,
+    /// Number of lost reads since the store was opened.
+    lost_so_far: u64,
+    has_thread: bool,
+    closed: bool,
+}
+
+/// The next task of the thread.
+enum Due {
+    Write,
+    Sign,
+    End,
+}
+
+/// The dependencies of a read log.
+pub(crate) struct Place<'p> {
+    pub(crate) store: &'p Path,
+    pub(crate) store_id: [u8; 16],
+    pub(crate) chain: Chain,
+    pub(crate) regime: &'p Arc<Regime>,
+    pub(crate) notes: &'p Arc<Notes>,
+    pub(crate) requests: &'p Requests,
+    pub(crate) clock: &'p Arc<dyn Clock>,
+}
+
+impl ReadLog {
+    /// Opens the log of a store. Nothing is written before the first read.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn of(place: Place<'_>, records: bool) -> Result<Arc<Self>> {
+        let Place { store, store_id, chain, regime, notes, requests, clock } = place;
+        let anchor = Anchor::at(store)?;
+        let dir = directory_of(anchor.path());
+        let files = Files::new(dir, store_id, chain, Bounds::default()).anchored(anchor);
+        Ok(Arc::new(Self {
+            records,
+            waiting: Mutex::default(),
+            wakes: Condvar::new(),
+            files: Mutex::new(files),
+            regime: Arc::clone(regime),
+            notes: Arc::clone(notes),
+            requests: Arc::clone(requests),
+            clock: Arc::clone(clock),
+            thread: Mutex::new(None),
+            held: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Returns `true` if reads are recorded.
+    pub(crate) fn records(&self) -> bool {
+        self.records
+    }
+
+    /// Number of reads since the store was opened that could not be written to disk.
+    pub(crate) fn lost_so_far(&self) -> u64 {
+        self.waiting().lost_so_far
+    }
+
+    /// Records a read.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the store is closed.
+    pub(crate) fn push(self: &Arc<Self>, note: ReadNote) -> Result<()> {
+        let mut waiting = self.waiting();
+        if waiting.closed {
+            return Err(stopped());
+        }
+        waiting.notes.push(note);
+        let count = waiting.notes.len();
+        if count == 1 {
+            waiting.since = Some(Instant::now());
+        }
+        let starts = !std::mem::replace(&mut waiting.has_thread, true);
+        drop(waiting);
+        if starts {
+            self.start();
+        }
+        match count {
+            1 | group::MOST => self.wakes.notify_one(),
+            // Readers of the log report a failure; the read itself has succeeded.
+            count if count >= MOST_WAITING => drop(self.write()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Starts the thread. Without one, readers write what waits.
+    fn start(self: &Arc<Self>) {
+        let own = Arc::clone(self);
+        let builder = thread::Builder::new().name("grainstore-reads".to_owned());
+        if let Ok(thread) = builder.spawn(move || own.serve()) {
+            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        }
+    }
+
+    fn serve(&self) {
+        let mut signed = None;
+        loop {
+            let to_sign = signed.map(|signed: Instant| signed + AGE);
+            match self.due(to_sign) {
+                Due::End => return,
+                Due::Write => drop(guarded(|| self.write())),
+                Due::Sign => {}
+            }
+            let late = to_sign.is_none_or(|due| Instant::now() >= due);
+            let is_unsigned = self.files().is_unsigned();
+            if is_unsigned && late {
+                // Retried with the next group.
+                let _ = guarded(|| self.files().settle(self.clock.now()));
+                signed = Some(Instant::now());
+            } else if !is_unsigned && late {
+                signed = None;
+            }
+        }
+    }
+
+    /// Waits until a group is to be written, or until the time to sign.
+    fn due(&self, to_sign: Option<Instant>) -> Due {
+        let mut waiting = self.waiting();
+        loop {
+            let now = Instant::now();
+            let full = waiting.notes.len() >= group::MOST;
+            let to_write = waiting.since.map(|since| if full { since } else { since + AGE });
+            let to_write = to_write.max(waiting.not_before.filter(|_| to_write.is_some()));
+            if waiting.closed {
+                return Due::End;
+            }
+            if to_write.is_some_and(|due| now >= due) {
+                return Due::Write;
+            }
+            if to_sign.is_some_and(|due| now >= due) {
+                return Due::Sign;
+            }
+            let next = [to_write, to_sign].into_iter().flatten().min();
+            waiting = match next {
+                None => self.wakes.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                Some(next) => {
+                    let patience = next.saturating_duration_since(now);
+                    let woken = self.wakes.wait_timeout(waiting, patience);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Writes the waiting reads. Reads that cannot be written wait on, up to the limit.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn write(&self) -> Result<()> {
+        let mut files = self.files();
+        let (notes, mut lost) = {
+            let mut waiting = self.waiting();
+            (waiting.since, waiting.not_before) = (None, None);
+            (std::mem::take(&mut waiting.notes), std::mem::take(&mut waiting.lost))
+        };
+        let keeps_all = self.regime.rules().settings.keep_reads.value;
+        let mut written = 0;
+        for group in notes.chunks(group::MOST) {
+            match files.append(group, lost, keeps_all) {
+                Ok(told) => {
+                    (lost, written) = (0, written + group.len());
+                    if let Some(told) = told {
+                        self.tell(told);
+                    }
+                }
+                Err(error) => {
+                    drop(files);
+                    self.put_back(notes, written, lost);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts unwritten reads back; beyond the limit the oldest are dropped and counted as lost.
+    fn put_back(&self, mut notes: Vec<ReadNote>, written: usize, lost: u64) {
+        notes.drain(..written);
+        let mut waiting = self.waiting();
+        notes.append(&mut waiting.notes);
+        let too_many = notes.len().saturating_sub(MOST_WAITING / 2);
+        notes.drain(..too_many);
+        waiting.notes = notes;
+        let now = Instant::now();
+        (waiting.since, waiting.not_before) = (Some(now), Some(now + AGE));
+        let too_many = group::size(too_many);
+        waiting.lost = waiting.lost.saturating_add(lost).saturating_add(too_many);
+        waiting.lost_so_far = waiting.lost_so_far.saturating_add(too_many);
+    }
+
+    /// Queues an audit entry with the state of the log.
+    fn tell(&self, note: ReadsNote) {
+        let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
+        if self.notes.push(record, self.clock.now()) == Noted::Kept {
+            return;
+        }
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(requests) = &*requests {
+            // A full write queue wakes the writer as well.
+            let _ = requests.try_send(Request::Count);
+        }
+    }
+
+    /// Keeps all files until the returned guard is dropped.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        self.held.fetch_add(1, Ordering::AcqRel);
+        Held(&self.held)
+    }
+
+    /// Deletes old files that the audit log has recorded as deleted.
+    pub(crate) fn trim(&self) {
+        if self.held.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        // On failure more is kept than necessary.
+        let _ = guarded(|| self.files().trim());
+    }
+
+    /// Writes the waiting reads, syncs them and signs the end.
+    ///
+    /// # Errors
+    /// The errors of [`ReadLog::write`].
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.write()?;
+        self.files().settle(self.clock.now())
+    }
+
+    /// Refuses further reads and writes the waiting ones. Returns the state to record in the audit log.
+    ///
+    /// # Errors
+    /// As [`ReadLog::settle`].
+    pub(crate) fn close(&self) -> Result<Option<ReadsNote>> {
+        self.waiting().closed = true;
+        self.wakes.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A thread that panicked has written what it could.
+            let _ = thread.join();
+        }
+        guarded(|| {
+            self.settle()?;
+            self.files().farewell()
+        })
+    }
+
+    /// Copies the files into the directory of another store.
+    ///
+    /// # Errors
+    /// The errors of [`ReadLog::flush`].
+    pub(crate) fn copy(&self, to: &Path) -> Result<()> {
+        self.settle()?;
+        let files = self.files();
+        files::copy(files.place()?, &directory_of(to))
+    }
+
+    /// The directory of the log, verified to be this store's and not that of another one moved there.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the store was moved.
+    pub(crate) fn place(&self) -> Result<PathBuf> {
+        Ok(self.files().place()?.to_owned())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,623 @@
+//! The single writer: it takes all waiting requests as a group, decides them, applies them in one
+//! transaction, publishes the new view and only then answers.
+//!
+//! Callers have validated, encoded and addressed their grains; no expensive work is done here. An
+//! acknowledged write is synced. The index is folded on a thread of its own; only this one publishes the
+//! result.
+
+mod backlog;
+mod closing;
+mod erasure;
+mod import;
+mod keepers;
+mod notes;
+mod removal;
+mod scrub;
+mod states;
+mod vectors;
+
+use crate::base::sync::Mutex;
+use crate::base::sync::mpsc::SyncSender;
+use crate::state::audit::Notes;
+use crate::state::audit::append_audit;
+use crate::state::view::Shared;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use grainstore_format::{ContentAddress, EpochMs};
+use redb::{Durability, WriteTransaction};
+
+use crate::base::clock::Clock;
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::pending::{Reply, stopped};
+use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use crate::base::sync::receive_within;
+use crate::disk::directory;
+use crate::disk::keys::{self, RowKey};
+use crate::disk::source::Source;
+use crate::rules::policy::Proofs;
+use crate::rules::preset::Regime;
+use crate::search::embed::{Embedding, Keeping};
+use crate::search::retrieval::Retrieval;
+use crate::state::audit::{AuditRecord, Chain, Refusals};
+use crate::state::folder::Folder;
+use crate::state::follow::Following;
+use crate::state::indexed::Indexed;
+use crate::state::truth::Truth;
+use crate::state::view::View;
+use crate::write::access::{CHECK_MS, Counters};
+use crate::write::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
+use crate::write::reads::ReadLog;
+
+pub(crate) use backlog::Backlog;
+pub(crate) use closing::Presence;
+pub(crate) use erasure::{Done, Order, Target};
+pub(crate) use import::Ground;
+pub(crate) use keepers::Keepers;
+pub(crate) use scrub::Scrub;
+use states::{write_roots, write_states};
+use vectors::write_vectors;
+
+/// Channel to the writer thread; `None` once the store is closed.
+pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
+
+/// Capacity of the queue of requests, beyond which senders wait.
+pub(crate) const QUEUE: usize = 4096;
+/// Maximum number of requests in a group.
+const MAX_MEMBERS: usize = 256;
+/// Size of a group's blobs in bytes beyond which it takes no further request.
+const MAX_GROUP_BYTES: usize = 8 << 20;
+
+/// Interval at which an idle writer checks for a finished fold.
+const FOLD_CHECK: Duration = Duration::from_millis(5);
+/// Interval at which an idle writer checks for due access counts.
+const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
+
+/// Shorter interval while audited reads wait to be written.
+const NOTE_CHECK: Duration = Duration::from_millis(250);
+
+/// A request to the writer.
+pub(crate) enum Request {
+    Write(Write),
+    /// Fold the tail, and answer when everything before is on disk.
+    Flush(Reply<()>),
+    /// Work that excludes writes. It runs after the writes of its group.
+    Alone(Alone),
+    /// Access counts or audited reads are due: write them.
+    Count,
+    /// An embedder of the store has computed vectors.
+    Vectors,
+}
+
+/// Work on the writer's thread: called with the writer, or with the error that stopped it.
+pub(crate) type Alone = Box<dyn FnOnce(Result<&mut Writer>) + Send>;
+
+/// A write of a group.
+pub(crate) enum Write {
+    Put {
+        grain: Box<Prepared>,
+        same_fact: SameFact,
+        author: Author,
+        reply: Reply<Put>,
+    },
+    PutBatch {
+        grains: Vec<Prepared>,
+        author: Author,
+        reply: Reply<Vec<Put>>,
+    },
+    Supersede {
+        old: ContentAddress,
+        new: Box<Prepared>,
+        author: Author,
+        reply: Reply<ContentAddress>,
+    },
+    Mark {
+        address: ContentAddress,
+        mark: Mark,
+        proofs: Proofs,
+        author: Author,
+        reply: Reply<()>,
+    },
+    Embed {
+        address: ContentAddress,
+        vectors: Vec<Embedding>,
+        author: Author,
+        reply: Reply<()>,
+    },
+    /// A write that was rejected before it got here, and needs an audit entry.
+    Refused {
+        entry: Box<AuditRecord>,
+        error: Error,
+        reply: Box<dyn FnOnce(Error) + Send>,
+    },
+}
+
+impl Request {
+    /// Size of its blobs in bytes, or of the reason of a write without a blob.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
+                new.bytes()
+            }
+            Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
+            Self::Write(Write::Mark { author, .. }) => {
+                author.reason.as_ref().map_or(0, String::len)
+            }
+            Self::Write(Write::Embed { vectors, .. }) => {
+                vectors.iter().map(|vector| 4 * vector.values().len()).sum()
+            }
+            Self::Write(Write::Refused { .. })
+            | Self::Flush(_)
+            | Self::Alone(_)
+            | Self::Count
+            | Self::Vectors => 0,
+        }
+    }
+
+    /// Answers it with an error. The receiver may be gone.
+    fn fail(self, error: Error) {
+        match self {
+            Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::Mark { reply, .. } | Write::Embed { reply, .. }) => {
+                drop(reply.send(Err(error)));
+            }
+            Self::Write(Write::Refused { reply, .. }) => reply(error),
+            Self::Flush(reply) => drop(reply.send(Err(error))),
+            Self::Alone(work) => work(Err(error)),
+            Self::Count | Self::Vectors => {}
+        }
+    }
+}
+
+/// A reply that is computed, but must not be sent before the group is durable.
+type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// A decided member of a group: its reply, and the I/O error it met.
+struct Decided {
+    answer: Answer,
+    failure: Option<Error>,
+}
+
+/// The state of the writer thread.
+pub(crate) struct Writer {
+    /// Dropped first, however it ends.
+    pub(crate) presence: Presence,
+    pub(crate) db: Source,
+    pub(crate) folder: Folder,
+    pub(crate) chain: Chain,
+    /// Refusals of the last minute, of which equal ones are counted.
+    pub(crate) refusals: Refusals,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) view: Arc<View>,
+    /// The error that stopped the writer. The state in memory may lag behind the disk after it, so nothing
+    /// more is written until the store is opened again.
+    pub(crate) failed: Option<Error>,
+    /// Access counters; `None` if access is not counted.
+    pub(crate) counters: Option<Arc<Counters>>,
+    /// True if an authorized signature opens a lock.
+    pub(crate) locked_accepts_signature: bool,
+    /// The rules of the store.
+    pub(crate) regime: Arc<Regime>,
+    /// Records queued for the audit log.
+    pub(crate) notes: Arc<Notes>,
+    /// The read log; `None` for a store in memory.
+    pub(crate) reads: Option<Arc<ReadLog>>,
+    /// Maximum number of days that grains wait for erasure after a third party withdrew their consent.
+    pub(crate) cascade_after_days: u8,
+    pub(crate) next_sweep: EpochMs,
+    /// Number of grains erased by sweeps that no caller was told of yet.
+    pub(crate) swept: u64,
+    /// The search indexes of the store.
+    pub(crate) retrieval: Retrieval,
+    /// Erasures that are not scrubbed from the disk.
+    pub(crate) scrub: Scrub,
+    /// Background followers; empty for a store in memory.
+    pub(crate) followers: Vec<Following>,
+    /// Dropped last: until then the database is in use.
+    pub(crate) _lock: Option<directory::Lock>,
+}
+
+impl Writer {
+    /// Writes an audit entry together with its effect.
+    pub(crate) fn note(
+        &mut self,
+        record: AuditRecord,
+        effect: impl FnOnce(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
+        let (mut chain, now) = (self.chain.clone(), self.clock.now());
+        let refused = record.refused;
+        let records = self.refusals.fold(vec![record], now);
+        if refused && records.is_empty() {
+            return Ok(());
+        }
+        let keeper = self.db.vault().keeper();
+        self.changing(|txn| {
+            effect(txn)?;
+            append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
+        })?;
+        self.chain = chain;
+        Ok(())
+    }
+
+    /// Serves requests until every sender is gone, then writes what is left and closes the store.
+    ///
+    /// # Errors
+    /// As [`Writer::end`].
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) -> Result<()> {
+        self.sweep_when_due();
+        while let Some(first) = self.next(requests) {
+            let group = gather(first, requests);
+            self.take_fold();
+            self.serve(group);
+            self.flush_due_counts();
+            self.flush_due_notes();
+            self.sweep_when_due();
+            self.flush_refusals(false);
+            self.go_on_scrubbing(false);
+        }
+        self.end()
+    }
+
+    /// Waits for the next request; `None` once all senders are gone.
+    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        while self.folder.is_busy() {
+            match receive_within(requests, FOLD_CHECK) {
+                Ok(request) => return Some(request),
+                Err(RecvTimeoutError::Timeout) => self.take_fold(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        loop {
+            let patience = match self.notes.are_there() {
+                true => NOTE_CHECK,
+                false => COUNT_CHECK,
+            };
+            let patience = self.scrub.patience().unwrap_or(patience).min(patience);
+            match receive_within(requests, patience) {
+                Ok(request) => return Some(request),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.flush_due_counts();
+                    self.flush_due_notes();
+                    self.sweep_when_due();
+                    self.flush_refusals(false);
+                    self.go_on_scrubbing(true);
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// The maximum delay of cascading erasures, by the options and the rules of the store.
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
+    }
+
+    fn serve(&mut self, group: Vec<Request>) {
+        let bytes = group.iter().map(Request::bytes).sum();
+        let mut alone = Vec::new();
+        let view = Arc::clone(&self.view);
+        let plan = || Plan::new(&view, self.clock.now());
+        match self.ready().and_then(|()| guarded(plan)) {
+            Ok(plan) => {
+                let plan = plan
+                    .accepting_signatures(self.locked_accepts_signature)
+                    .under(Arc::clone(&self.regime))
+                    .reserving(self.retrieval.reserved());
+                alone = self.carry_out(plan, group);
+            }
+            Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
+        }
+        // A view keeps its databases open, and exclusive tasks may replace them.
+        drop(view);
+        for work in alone {
+            match self.ready() {
+                Ok(()) => work(Ok(self)),
+                Err(error) => work(Err(error)),
+            }
+        }
+        self.presence.backlog.leave(bytes);
+    }
+
+    /// Processes a group, and returns the exclusive tasks in it.
+    fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) -> Vec<Alone> {
+        let mut flushes = Vec::new();
+        let mut alone = Vec::new();
+        let mut answers: Vec<Decided> = Vec::new();
+        for request in group {
+            match request {
+                Request::Flush(reply) => flushes.push(reply),
+                Request::Alone(work) => alone.push(work),
+                // Counts are written after the group is answered; vectors are taken below.
+                Request::Count | Request::Vectors => {}
+                Request::Write(write) => {
+                    let told = plan.audit.len();
+                    let decided = decide(&mut plan, write);
+                    // A refused write leaves nothing but its record.
+                    if plan.audit.iter().skip(told).all(|record| record.refused) {
+                        let refused = plan.audit.split_off(told);
+                        plan.audit.extend(self.refusals.fold(refused, plan.now()));
+                    }
+                    answers.push(decided);
+                }
+            }
+        }
+        let made = self.retrieval.keepings().filter_map(|keeping| Some((keeping, keeping.take()?)));
+        let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.take_made(made)));
+        let made: Vec<(Arc<Keeping>, Result<()>)> = made.collect();
+        let outcome = guarded(|| self.apply(&plan));
+        for (keeping, taken) in made {
+            keeping.written(&taken.and_then(|()| outcome.clone()));
+        }
+        let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
+        for Decided { answer, failure } in answers {
+            // A disk that cannot be read is not written any more.
+            self.failed = self.failed.take().or(failure);
+            answer(outcome.clone());
+        }
+        for reply in flushes {
+            let _ = reply.send(outcome.clone().and_then(|()| self.settle()));
+        }
+        alone
+    }
+
+    /// Writes and syncs a plan, and publishes the new view.
+    fn apply(&mut self, plan: &Plan<'_>) -> Result<()> {
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let notes = self.refusals.fold(self.notes.take(), plan.now());
+        let vault = self.db.vault();
+        vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
+        let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
+        let mut txn = self.db.begin_write()?;
+        txn.set_durability(Durability::Immediate)?;
+        write_grains(&txn, &plan.grains, &keepers)?;
+        write_signatures(&txn, plan, &keepers)?;
+        write_vectors(&txn, plan, &keepers)?;
+        let mut chain = self.chain.clone();
+        let first = chain.head().count;
+        let keeper = |record: &AuditRecord| keepers.of_record(record);
+        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
+        self.ride_notes(&txn, &mut chain, &notes, plan.now())?;
+        write_states(&txn, plan, first, vault)?;
+        write_roots(&txn, plan)?;
+        let counts = self.ride(&txn)?;
+        vault.commit(txn)?;
+        self.chain = chain;
+        // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
+        if let Err(error) = guarded(|| self.show(&plan.grains)) {
+            self.failed = Some(error);
+            self.publish(None);
+        }
+        self.arrived(&counts);
+        Ok(())
+    }
+
+    /// Publishes what was committed, with the new grains in the tail. A damaged index is rebuilt.
+    fn show(&mut self, grains: &[Staged]) -> Result<()> {
+        let truth = Arc::new(Truth::open(&self.db)?);
+        let mut indexed = self.view.indexed().clone();
+        match guarded(|| self.extend(&mut indexed, grains)) {
+            Ok(()) => {
+                self.replace_view(View::new(truth, indexed));
+                self.grown();
+                Ok(())
+            }
+            Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn extend(&mut self, indexed: &mut Indexed, grains: &[Staged]) -> Result<()> {
+        for Staged { sequence, prepared } in grains {
+            let blob = &prepared.blob;
+            let grain = (&blob.address(), blob.bytes());
+            indexed.push(&mut self.folder, *sequence, grain, self.db.vault())?;
+        }
+        if indexed.tail.is_full() && !self.folder.is_busy() {
+            indexed.fold(&mut self.folder)?;
+        }
+        Ok(())
+    }
+
+    /// Publishes a finished fold. A fold that failed on a damaged index has it rebuilt; any other failure
+    /// stops the writer, since grains could no longer leave the tail.
+    fn take_fold(&mut self) {
+        match self.folder.finished() {
+            // After a failure the state in memory may lag behind the truth, so no view is published.
+            Some(_) if self.failed.is_some() => {}
+            Some(Ok(tables)) => {
+                let mut indexed = self.view.indexed().clone();
+                indexed.folded(tables);
+                self.replace_view(self.view.with_index(indexed));
+            }
+            Some(Err(error)) => {
+                let rebuilt = match error.is_of_index() {
+                    true => self.rebuild_index(self.view.with_index(self.view.indexed().clone())),
+                    false => Err(error),
+                };
+                if let Err(error) = rebuilt {
+                    self.failed = Some(error);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Writes the state kept in memory to disk: access counts, audited reads, counts of refusals, the tail
+    /// and derived data.
+    fn settle(&mut self) -> Result<()> {
+        self.flush_counts()?;
+        self.flush_notes()?;
+        self.flush_refusals(true);
+        self.ready()?;
+        guarded(|| self.fold_all())?;
+        self.followers.iter().for_each(|follower| follower.settle(&self.view));
+        Ok(())
+    }
+
+    /// Folds the whole tail, and waits for it.
+    pub(crate) fn fold_all(&mut self) -> Result<()> {
+        self.ready()?;
+        let mut indexed = self.view.indexed().clone();
+        let folded = indexed.fold_through(&mut self.folder);
+        if let Err(error) = &folded {
+            self.failed = Some(error.clone());
+        } else {
+            self.replace_view(self.view.with_index(indexed));
+        }
+        folded
+    }
+
+    /// Runs work that must not be left half done: an error stops the writer.
+    ///
+    /// # Errors
+    /// Those of `work`; `ERR_INTEGRITY` if it panicked.
+    pub(crate) fn or_stop(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    /// Writes an audit entry in a transaction of its own.
+    ///
+    /// # Errors
+    /// `ERR_IO`, after which the writer has stopped.
+    pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
+        self.append(&[record])
+    }
+
+    /// Writes the counts of refusals whose minute is over, or of all. A failure stops the writer.
+    fn flush_refusals(&mut self, all: bool) {
+        if self.refusals.is_empty() || self.failed.is_some() {
+            return;
+        }
+        let counts = match all {
+            true => self.refusals.take(),
+            false => self.refusals.due(self.clock.now()),
+        };
+        if !counts.is_empty() {
+            // The next write reports the error: a failed writer refuses.
+            let _ = self.append(&counts);
+        }
+    }
+
+    fn append(&mut self, records: &[AuditRecord]) -> Result<()> {
+        self.or_stop(|writer| {
+            let mut txn = writer.db.begin_write()?;
+            txn.set_durability(Durability::Immediate)?;
+            let mut chain = writer.chain.clone();
+            let keeper = writer.db.vault().keeper();
+            let now = writer.clock.now();
+            append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
+            txn.commit()?;
+            writer.chain = chain;
+            writer.show(&[])
+        })
+    }
+
+    pub(crate) fn ready(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn replace_view(&mut self, view: View) {
+        self.view = Arc::new(view);
+        self.publish(Some(Arc::clone(&self.view)));
+        self.db.release();
+    }
+
+    /// Notifies the followers of new grains.
+    fn grown(&self) {
+        self.followers.iter().for_each(|follower| follower.grown(&self.view));
+    }
+
+    fn publish(&self, view: Option<Arc<View>>) {
+        let mut shared = self.presence.shared.write().unwrap_or_else(PoisonError::into_inner);
+        *shared = view;
+    }
+}
+
+/// Collects the first request and all others that wait, within limits.
+fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
+    let mut bytes = first.bytes();
+    let mut group = vec![first];
+    while group.len() < MAX_MEMBERS && bytes < MAX_GROUP_BYTES {
+        match requests.try_recv() {
+            Ok(next) => {
+                bytes = bytes.saturating_add(next.bytes());
+                group.push(next);
+            }
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+        }
+    }
+    group
+}
+
+/// Stages one member; its reply waits for the group.
+fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
+    match write {
+        Write::Put { grain, same_fact, author, reply } => {
+            let put = plan.put(vec![*grain], same_fact, &author);
+            let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
+            answer(reply, put)
+        }
+        Write::PutBatch { grains, author, reply } => {
+            answer(reply, plan.put(grains, SameFact::Add, &author))
+        }
+        Write::Supersede { old, new, author, reply } => {
+            answer(reply, plan.supersede(&old, *new, &author))
+        }
+        Write::Mark { address, mark, proofs, author, reply } => {
+            answer(reply, plan.mark(&address, mark, &proofs, &author))
+        }
+        Write::Embed { address, vectors, author, reply } => {
+            answer(reply, plan.embed_stored(&address, vectors, &author))
+        }
+        Write::Refused { entry, error, reply } => {
+            plan.audit.push(*entry);
+            let answer: Answer = Box::new(move |durable| reply(durable.err().unwrap_or(error)));
+            Decided { answer, failure: None }
+        }
+    }
+}
+
+/// A decision is valid only if the group is durable: a refusal may name what the group wrote, and its audit
+/// record is part of the group.
+fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
+    let failure = decided.as_ref().err().filter(|error| error.kind() == ErrorKind::Io).cloned();
+    let answer: Answer = Box::new(move |durable| {
+        // The receiver may be gone.
+        let _ = reply.send(durable.and(decided));
+    });
+    Decided { answer, failure }
+}
+
+fn write_grains(txn: &WriteTransaction, grains: &[Staged], keepers: &Keepers<'_>) -> Result<()> {
+    if grains.is_empty() {
+        return Ok(());
+    }
+    let mut log = txn.open_table(keys::LOG)?;
+    for Staged { sequence, prepared } in grains {
+        let keeper = keepers.at(*sequence)?;
+        let envelope =
+            keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
+        log.insert(sequence.get(), envelope.as_slice())?;
+    }
+    Ok(())
+}
+
+fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>, keepers: &Keepers<'_>) -> Result<()> {
+    let first = plan.grains.iter();
+    let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
+    let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
+    let mut rows = first.chain(better).peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    let mut signatures = txn.open_table(keys::SIGNATURES)?;
+    for (sequence, wrapping) in rows {
+        let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
+        signatures.insert(sequence.get(), row.as_slice())?;
+    }
+    Ok(())
+}

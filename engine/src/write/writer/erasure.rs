@@ -1,0 +1,307 @@
+//! Erasure on the writer's thread: all obstacles are checked once more, and a tombstone or stubs are
+//! committed in one transaction with their audit entry.
+//!
+//! From that commit on the erased grains are never shown. Removing their remains from the disk is the task of
+//! `scrub`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainType};
+use grainstore_index::Sequence;
+use redb::{ReadableTable, TableHandle, WriteTransaction};
+
+use super::{Ground, Writer};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
+use crate::disk::keys::{
+    self, AddressKey, AuditHead, Gone, Stub, Tombstone, Unscrubbed, UserToken,
+};
+use crate::rules::preset::Regime;
+use crate::search::texts::Around;
+use crate::state::audit::{AuditRecord, ErasedConsent, Operation};
+use crate::state::erasure::erased;
+use crate::state::view::View;
+use crate::write::erasure::{Asked, Verdict, consents_of, judge_grain, judge_user};
+use crate::write::plan::Author;
+
+/// The target of an erasure.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    /// All grains of a user.
+    User(String),
+    /// One grain.
+    Grain(ContentAddress),
+    /// Those of these grains that may be erased; the others are skipped.
+    Due(Vec<ContentAddress>),
+}
+
+/// An erasure to carry out.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    pub(crate) target: Target,
+    pub(crate) author: Author,
+    /// True if a malformed retention policy is overridden.
+    pub(crate) overrides: bool,
+    /// The rule behind an automatic erasure; `None` for one requested by a caller.
+    pub(crate) rule: Option<&'static str>,
+}
+
+/// A committed erasure.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Sequence of its audit entry.
+    pub(crate) sequence: u64,
+    pub(crate) entry: Vec<u8>,
+    /// The end of the audit chain with that entry.
+    pub(crate) head: AuditHead,
+    /// Number of grains erased.
+    pub(crate) grains: u64,
+}
+
+/// The rows written by an erasure.
+struct Effect {
+    grains: Vec<(Sequence, AddressKey)>,
+    user: Option<UserToken>,
+    record: AuditRecord,
+    /// Records of erased consents, written before the erasure that removes their contents (ruling 40).
+    consents: Vec<AuditRecord>,
+}
+
+impl Writer {
+    /// Destroys the keys of erased users: from here on their remains on the disk are unreadable. After a
+    /// crash before this, the next open does it.
+    ///
+    /// # Errors
+    /// `ERR_IO`, after which the writer has stopped.
+    pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
+        self.or_stop(|writer| writer.view.destroy_secrets())
+    }
+
+    /// Erases the target if allowed; `None` if there is nothing to erase.
+    ///
+    /// # Errors
+    /// `ERR_INVALIDATION_DENIED` for grains under hold, `ERR_POLICY` for grains that must be kept: the
+    /// refusal is in the audit log. `ERR_ERASED`, `ERR_NOT_FOUND` for a grain that is not stored.
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn erase(&mut self, order: &Order) -> Result<Option<Done>> {
+        // Waiting counts must not be written after the stubs.
+        self.flush_counts()?;
+        if self.view.vault().keyring().is_some() {
+            // Without the key the addresses of its grains can no longer be computed, so the index must have
+            // them.
+            self.fold_all()?;
+        }
+        let (view, now) = (Arc::clone(&self.view), self.clock.now());
+        let (effect, refusal) = guarded(|| decide(&view, (&self.regime, now), order))?;
+        drop(view);
+        if let Some(refusal) = refusal {
+            self.note(effect.record, |_| Ok(()))?;
+            return Err(refusal);
+        }
+        if effect.grains.is_empty() && effect.user.is_none() {
+            return Ok(None);
+        }
+        let mut touched = BTreeSet::new();
+        let places = self.import(|ground| {
+            let mut around = Around::of(ground.view);
+            for (at, _) in &effect.grains {
+                touched.extend(around.borrowers(*at)?);
+            }
+            write(ground, &effect)?;
+            let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+            let mut records = effect.consents;
+            records.push(effect.record);
+            Ok(Some((places, records)))
+        })?;
+        let Some(places) = places else { return Ok(None) };
+        self.destroy_secrets()?;
+        self.retrieval.library.touch(touched);
+        let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);
+        self.scrub.note(places);
+        let head = self.view.audit_head()?;
+        let sequence = head.count.saturating_sub(1);
+        let entry = self.view.audit()?.get(sequence)?.map(|entry| entry.value().to_vec());
+        let missing = || Error::integrity("the audit entry of an erasure is missing");
+        Ok(Some(Done { sequence, entry: entry.ok_or_else(missing)?, head, grains }))
+    }
+}
+
+/// Returns the effect of the erasure, or of its refusal with the error.
+fn decide(
+    view: &View,
+    (regime, now): (&Regime, EpochMs),
+    order: &Order,
+) -> Result<(Effect, Option<Error>)> {
+    let reason = order.author.reason.as_deref().unwrap_or_default();
+    let asked = Asked { now, reason, overrides: order.overrides, regime };
+    let rules = order.rule.into_iter().collect();
+    let mut record = AuditRecord { rules, ..order.author.record(Operation::Erase, Vec::new()) };
+    let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());
+    let verdict = match &order.target {
+        Target::User(id) => {
+            let token = view.chain_before_genesis()?.user_token(id);
+            record.operation = Operation::EraseUser;
+            record.subjects = vec![ContentAddress::from_bytes(token.0)];
+            user = Some(token);
+            consents = consents_of(view, id)?;
+            judge_user(view, id, &asked)?
+        }
+        Target::Grain(address) => {
+            let at = place(view, address)?;
+            record.subjects = vec![*address];
+            grains.push((at, view.vault().address(address)));
+            consents = vec![at];
+            judge_grain(view, at, &asked)?
+        }
+        Target::Due(addresses) => {
+            for address in addresses {
+                let Some(at) = view.sequence_of(address)? else { continue };
+                if judge_grain(view, at, &asked)?.refusal.is_none() {
+                    record.subjects.push(*address);
+                    grains.push((at, view.vault().address(address)));
+                }
+            }
+            Verdict::default()
+        }
+    };
+    record.rules.extend(verdict.rules);
+    record.refused = verdict.refusal.is_some();
+    record.refused_by = verdict.refused_by;
+    let consents = match verdict.refusal {
+        None => left_of(view, &consents, &record)?,
+        Some(_) => Vec::new(),
+    };
+    Ok((Effect { grains, user, record, consents }, verdict.refusal))
+}
+
+/// Returns records of those of these grains that are consents.
+fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
+    let mut records = Vec::new();
+    for at in places {
+        let told = view.with_blob(*at, |blob| {
+            let address = ContentAddress::of(blob);
+            with_fields(blob, |grain| {
+                let is_consent = grain.grain_type() == GrainType::Consent;
+                Ok(is_consent.then(|| (address, ErasedConsent::of_grain(grain))))
+            })
+        })?;
+        records.extend(told.map(|(address, consent)| AuditRecord {
+            actor: erasure.actor.clone(),
+            consent: Some(consent),
+            ..AuditRecord::of(Operation::EraseConsent, vec![address])
+        }));
+    }
+    Ok(records)
+}
+
+/// Returns the sequence of a grain to be erased.
+fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
+    match view.sequence_of(address)? {
+        Some(at) => Ok(at),
+        None if view.has_erased_grain(address)? => Err(erased(address)),
+        None => Err(Error::new(ErrorKind::NotFound, format!("no grain {address}"))),
+    }
+}
+
+fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
+    let (view, txn) = (ground.view, ground.txn);
+    // Records of consents come before the erasure's own entry.
+    let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
+    let entry = ground.first_entry.saturating_add(before);
+    let cutoff = view.last_sequence()?;
+    let slot = effect.user.map_or(0, |token| view.vault().slot_of(&token));
+    if let Some(token) = &effect.user {
+        let tombstone = Tombstone { cutoff, time: ground.now, entry };
+        let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
+        tombstones.insert(token.0.as_slice(), tombstone.encode(token).as_slice())?;
+        view.vault().mark_destroyed(txn, &token.0, slot)?;
+    }
+    put_stubs(view, txn, &effect.grains)?;
+    let mut erasures = view.erasures()?.with(Unscrubbed { user: effect.user, slot, cutoff, entry });
+    erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
+    txn.open_table(keys::META)?.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+    Ok(())
+}
+
+fn count(grains: &[(Sequence, AddressKey)]) -> u64 {
+    u64::try_from(grains.len()).unwrap_or(u64::MAX)
+}
+
+/// Replaces grains by stubs, and removes all rows that belong to them.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(super) fn put_stubs(
+    view: &View,
+    txn: &WriteTransaction,
+    grains: &[(Sequence, AddressKey)],
+) -> Result<()> {
+    if grains.is_empty() {
+        return Ok(());
+    }
+    let tables: BTreeSet<String> =
+        txn.list_tables()?.map(|table| table.name().to_owned()).collect();
+    let has = |table: &dyn TableHandle| tables.contains(table.name());
+    {
+        let mut log = txn.open_table(keys::LOG)?;
+        let mut states = txn.open_table(keys::STATE)?;
+        let mut roots = txn.open_table(keys::ROOTS)?;
+        for (at, address) in grains {
+            log.insert(at.get(), Stub { address: *address }.seal(*at).as_slice())?;
+            states.remove(at.get())?;
+            roots.remove(at.get())?;
+        }
+    }
+    if has(&keys::SIGNATURES) {
+        let mut signatures = txn.open_table(keys::SIGNATURES)?;
+        grains.iter().try_for_each(|(at, _)| signatures.remove(at.get()).map(drop))?;
+    }
+    if has(&keys::ACCESS) {
+        let mut access = txn.open_table(keys::ACCESS)?;
+        grains.iter().try_for_each(|(at, _)| access.remove(at.get()).map(drop))?;
+    }
+    if has(&keys::VECTOR_ROWS) {
+        remove_vectors(view, txn, grains)?;
+    }
+    Ok(())
+}
+
+/// Removes the vectors of grains. Their row numbers are not used again.
+fn remove_vectors(
+    view: &View,
+    txn: &WriteTransaction,
+    grains: &[(Sequence, AddressKey)],
+) -> Result<()> {
+    let mut vectors = txn.open_table(keys::VECTORS)?;
+    let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
+    let mut removed = false;
+    for (at, _) in grains {
+        let Some(list) = lists.remove(at.get())? else { continue };
+        for row in keys::decode_rows(list.value())? {
+            removed |= vectors.remove(row)?.is_some();
+        }
+    }
+    if removed {
+        let row = view.last_vector()?.saturating_add(1);
+        let gone = Gone { row, space: view.gone()?.space };
+        txn.open_table(keys::META)?.insert(keys::META_GONE, gone.seal().as_slice())?;
+    }
+    Ok(())
+}
+
+/// Returns the audit entries whose reasons are about erased grains. Reasons of erasures themselves stay.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(super) fn reasons_of_erased(view: &View) -> Result<Vec<u64>> {
+    let table = view.transaction().open_table(keys::REASONS)?;
+    let mut found = Vec::new();
+    for row in table.iter()? {
+        let entry = row?.0.value();
+        if view.is_reason_erased(entry)? {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,104 @@
+//! A write transaction outside the groups (imports, erasures): it commits completely or not at all, and
+//! publishes the result.
+//!
+//! Its contents are decided by the caller. The index follows the log as at opening, before the new grains are
+//! visible.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use grainstore_format::EpochMs;
+use redb::{Durability, WriteTransaction};
+
+use super::Writer;
+use crate::base::error::{Result, guarded};
+use crate::rules::preset::Regime;
+use crate::state::audit::append_audit;
+use crate::state::audit::{AuditRecord, Refusals};
+use crate::state::truth::Truth;
+use crate::state::view::View;
+
+/// The context of a transaction.
+pub(crate) struct Ground<'g> {
+    pub(crate) view: &'g View,
+    pub(crate) txn: &'g WriteTransaction,
+    /// The rules of the store.
+    pub(crate) regime: &'g Regime,
+    /// Refusals of the last minute, including those of this transaction.
+    pub(crate) refusals: &'g RefCell<Refusals>,
+    /// Sequence of its first audit entry.
+    pub(crate) first_entry: u64,
+    pub(crate) now: EpochMs,
+    /// True if an authorized signature opens a lock.
+    pub(crate) locked_accepts_signature: bool,
+}
+
+impl Writer {
+    /// Commits what `stage` writes, and publishes it. Aborts and returns `None` if `stage` returns `None`.
+    ///
+    /// # Errors
+    /// Those of `stage`, which leave everything as it was; `ERR_IO`, after which the writer has stopped if
+    /// the commit failed.
+    pub(crate) fn import<T>(
+        &mut self,
+        stage: impl FnOnce(&Ground<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
+    ) -> Result<Option<T>> {
+        let mut txn = self.db.begin_write()?;
+        txn.set_durability(Durability::Immediate)?;
+        let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.regime));
+        let mut chain = self.chain.clone();
+        let refusals = RefCell::new(self.refusals.clone());
+        let now = self.clock.now();
+        let staged = guarded(|| {
+            let ground = Ground {
+                view: &view,
+                txn: &txn,
+                regime: &regime,
+                refusals: &refusals,
+                first_entry: chain.head().count,
+                now,
+                locked_accepts_signature: self.locked_accepts_signature,
+            };
+            let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
+            // The entries are about many users, so their reasons are encrypted under the store's key.
+            let keeper = |_: &AuditRecord| Ok(view.vault().keeper());
+            append_audit(&txn, &mut chain, &audit, now, &keeper)?;
+            Ok(Some(outcome))
+        });
+        drop(view);
+        let outcome = match staged {
+            Ok(Some(outcome)) => outcome,
+            given_up => {
+                self.or_stop(|_| Ok(txn.abort()?))?;
+                return given_up;
+            }
+        };
+        self.or_stop(|writer| {
+            writer.db.vault().commit(txn)?;
+            writer.chain = chain;
+            writer.refusals = refusals.into_inner();
+            Ok(())
+        })?;
+        // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
+        if let Err(error) = guarded(|| self.show_log()) {
+            self.failed = Some(error);
+            self.publish(None);
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Publishes the log once the index has caught up with it.
+    fn show_log(&mut self) -> Result<()> {
+        let truth = Arc::new(Truth::open(&self.db)?);
+        let mut indexed = self.view.indexed().clone();
+        match guarded(|| indexed.catch_up(&truth, &mut self.folder)) {
+            Ok(()) => {
+                self.replace_view(View::new(truth, indexed));
+                self.grown();
+                Ok(())
+            }
+            Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The encryption keys of a group's rows: that of the user a grain belongs to, or the store's. Writes
+//! nothing.
+
+use std::collections::HashMap;
+
+use grainstore_format::ContentAddress;
+use grainstore_index::Sequence;
+
+use crate::base::error::Result;
+use crate::disk::blob::with_fields;
+use crate::disk::vault::{Keeper, Vault};
+use crate::rules::preset::Regime;
+use crate::state::audit::AuditRecord;
+use crate::state::view::View;
+use crate::write::plan::{Plan, Staged};
+
+/// The keys of staged and of stored grains.
+pub(crate) struct Keepers<'k> {
+    pub(crate) vault: &'k Vault,
+    view: &'k View,
+    staged: HashMap<Sequence, Keeper>,
+    places: HashMap<ContentAddress, Sequence>,
+}
+
+impl<'k> Keepers<'k> {
+    /// # Errors
+    /// The errors of [`Vault::key_for_grain`].
+    pub(crate) fn of(
+        view: &'k View,
+        plan: &Plan<'_>,
+        (vault, regime): (&'k Vault, &Regime),
+    ) -> Result<Self> {
+        let mut keepers = Self { vault, view, staged: HashMap::new(), places: HashMap::new() };
+        if vault.keyring().is_none() {
+            return Ok(keepers);
+        }
+        for Staged { sequence, prepared } in &plan.grains {
+            let blob = &prepared.blob;
+            let keeper = with_fields(blob.bytes(), |grain| vault.keeper_of(grain, regime))?;
+            keepers.staged.insert(*sequence, keeper);
+            keepers.places.insert(blob.address(), *sequence);
+        }
+        Ok(keepers)
+    }
+
+    /// Returns the key of the rows of the grain at a sequence.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_ERASED`.
+    pub(crate) fn at(&self, sequence: Sequence) -> Result<Keeper> {
+        if self.vault.keyring().is_none() {
+            return Ok(Keeper::default());
+        }
+        match self.staged.get(&sequence) {
+            Some(keeper) => Ok(keeper.clone()),
+            None => self.view.keeper_at(sequence),
+        }
+    }
+
+    /// Returns the key of an audit record's reason: that of the first user whose grain it is about, or the
+    /// store's.
+    ///
+    /// # Errors
+    /// The errors of [`GroupKeys::key_at`].
+    pub(crate) fn of_record(&self, record: &AuditRecord) -> Result<Keeper> {
+        if self.vault.keyring().is_none() {
+            return Ok(Keeper::default());
+        }
+        for subject in &record.subjects {
+            let place = match self.places.get(subject) {
+                Some(place) => Some(*place),
+                None => self.view.sequence_of(subject)?,
+            };
+            let keeper = place.map_or(Ok(Keeper::default()), |place| self.at(place))?;
+            if keeper.is_a_persons() {
+                return Ok(keeper);
+            }
+        }
+        Ok(self.vault.keeper())
+    }
+}

@@ -1,0 +1,147 @@
+//! Removal of a model's vectors: its space is taken out of use at once, its vectors are deleted in steps.
+//!
+//! Writes run between two steps. An interrupted removal continues when it is requested again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use grainstore_index::Sequence;
+use grainstore_index::vectors::Space;
+use redb::{Durability, ReadableTable, WriteTransaction};
+
+use super::Writer;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys::{self, Gone};
+use crate::state::audit::{AuditRecord, Operation};
+
+/// Maximum number of vectors removed in one transaction.
+const AT_ONCE: usize = 1024;
+/// Maximum number of vectors scanned for that.
+const LOOKED_AT: usize = 16 * AT_ONCE;
+
+/// A step of a removal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removed {
+    /// Number of vectors removed.
+    pub(crate) vectors: u64,
+    /// The row after which the next step continues; `None` if the removal is complete.
+    pub(crate) behind: Option<u64>,
+}
+
+impl Writer {
+    /// Takes the space of a model out of use: searches no longer use its vectors. Returns a space whose
+    /// removal was interrupted as well.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` if the model has no vectors; `ERR_CONFLICT` if they serve searches or are being
+    /// computed; `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn dismiss(&mut self, model: &str) -> Result<(u32, Space)> {
+        let view = Arc::clone(&self.view);
+        let of_model = |space: &Space| space.model() == model;
+        if let Some(left) = view.leaving()?.into_iter().find(|(_, space)| of_model(space)) {
+            return Ok(left);
+        }
+        let spaces = view.spaces()?;
+        let Some((number, space)) = spaces.iter().find(|(_, space)| of_model(space)) else {
+            let message = format!("there are no vectors of {model}");
+            let error = Error::new(ErrorKind::NotFound, message);
+            return Err(error.with_hint("stats has the models there are"));
+        };
+        let conflict =
+            |message: String, hint| Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+        if view.serving()? == Some(space) {
+            let message = format!("the vectors of {model} answer questions");
+            return conflict(
+                message,
+                "open the store with another embedder, and wait for it first",
+            );
+        }
+        if self.retrieval.keepings().any(|keeping| keeping.leads() && keeping.space() == space) {
+            let message = format!("vectors of {model} are being made");
+            return conflict(message, "open the store without this embedder first");
+        }
+        let highest = spaces.keys().next_back().copied().unwrap_or_default();
+        let gone = Gone {
+            row: view.last_vector()?.saturating_add(1),
+            space: highest.max(view.gone()?.space),
+        };
+        self.record(AuditRecord::of(Operation::RemoveVectors, Vec::new()))?;
+        self.changing(|txn| {
+            txn.open_table(keys::SPACES)?.remove(u64::from(*number))?;
+            let record = keys::seal_space(u64::from(*number), space)?;
+            txn.open_table(keys::LEAVING)?.insert(u64::from(*number), record.as_slice())?;
+            let mut meta = txn.open_table(keys::META)?;
+            meta.insert(keys::META_GONE, gone.seal().as_slice())?;
+            meta.remove(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
+            Ok(())
+        })?;
+        Ok((*number, space.clone()))
+    }
+
+    /// Removes some vectors of a retired space after a row; the last step also removes the space.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn remove_some(&mut self, number: u32, behind: u64) -> Result<Removed> {
+        let view = Arc::clone(&self.view);
+        let mut found: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
+        let (mut count, mut last, mut is_end) = (0, behind, true);
+        for (looked, row) in view.vectors_after(behind)?.enumerate() {
+            if looked >= LOOKED_AT || count >= AT_ONCE {
+                is_end = false;
+                break;
+            }
+            let (row, placed) = row?;
+            last = row;
+            if let Some(placed) = placed.filter(|placed| placed.space == number) {
+                found.entry(placed.sequence).or_default().push(row);
+                count += 1;
+            }
+        }
+        if count > 0 || is_end {
+            self.changing(|txn| {
+                remove_rows(txn, &found)?;
+                if is_end {
+                    txn.open_table(keys::LEAVING)?.remove(u64::from(number))?;
+                }
+                Ok(())
+            })?;
+        }
+        let vectors = u64::try_from(count).unwrap_or(u64::MAX);
+        Ok(Removed { vectors, behind: (!is_end).then_some(last) })
+    }
+
+    /// Commits a transaction and publishes the new view. A failure stops the writer.
+    pub(crate) fn changing(
+        &mut self,
+        change: impl FnOnce(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
+        self.or_stop(|writer| {
+            let mut txn = writer.db.begin_write()?;
+            txn.set_durability(Durability::Immediate)?;
+            change(&txn)?;
+            writer.db.vault().commit(txn)?;
+            writer.show(&[])
+        })
+    }
+}
+
+/// Removes vectors, and their rows from the lists of their grains.
+fn remove_rows(txn: &WriteTransaction, found: &BTreeMap<Sequence, Vec<u64>>) -> Result<()> {
+    let mut vectors = txn.open_table(keys::VECTORS)?;
+    let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
+    for (sequence, removed) in found {
+        for row in removed {
+            vectors.remove(row)?;
+        }
+        let listed = lists.get(sequence.get())?.map(|list| keys::decode_rows(list.value()));
+        // A damaged list stays; `verify` reports it.
+        let Some(Ok(mut rows)) = listed else { continue };
+        rows.retain(|row| !removed.contains(row));
+        match rows.is_empty() {
+            true => drop(lists.remove(sequence.get())?),
+            false => drop(lists.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?),
+        }
+    }
+    Ok(())
+}

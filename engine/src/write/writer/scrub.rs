@@ -1,0 +1,357 @@
+//! Scrubbing: removes erased data from the disk.
+//!
+//! The steps, in order and each repeatable: grains of erased users become stubs; reasons about erased grains
+//! are removed; both databases are replaced by copies that never contained the data; the old files are
+//! overwritten once their last reader is gone, and so are full text and graphs; then the erasures are marked
+//! as scrubbed. It runs when writing has been idle for a moment, at once if a caller waits for it, and before
+//! the store is closed; an interrupted scrub starts again when the store is next opened.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grainstore_index::Sequence;
+
+use super::Writer;
+use super::erasure::{put_stubs, reasons_of_erased};
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::pending::Reply;
+use crate::disk::keys::{self, AddressKey};
+use crate::disk::source::Source;
+use crate::state::truth::Truth;
+use crate::state::view::View;
+
+/// Maximum number of grains that become stubs in one transaction.
+const AT_ONCE: usize = 4096;
+/// Idle time of writing before a scrub begins.
+pub(super) const IDLE: Duration = Duration::from_millis(200);
+/// Maximum time that writing may delay a scrub.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time that a caller who waits for a scrub waits for readers of the old files.
+const READERS: Duration = Duration::from_secs(30);
+/// Maximum time that the closing of a store waits for readers of the old files.
+const CLOSING: Duration = Duration::from_secs(2);
+/// Interval of checks for remaining readers.
+pub(super) const LOOK: Duration = Duration::from_millis(5);
+
+/// The progress of scrubbing.
+#[derive(Default)]
+pub(crate) struct Scrub {
+    /// Time since which a scrub is due and not begun.
+    due: Option<Instant>,
+    /// The old files that wait for their readers.
+    exchanged: Option<Exchanged>,
+    /// Callers waiting for the end of the scrub.
+    waiting: Vec<Reply<()>>,
+    /// Sequences of grains that became stubs since the store was opened and may still be in memory.
+    places: Vec<Sequence>,
+}
+
+/// Erasures whose files were replaced.
+#[derive(Debug, Clone, Copy)]
+struct Exchanged {
+    /// The last of their audit entries.
+    to: u64,
+    at: Instant,
+}
+
+impl Scrub {
+    /// The state for a store opened on this view.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn of(view: &View) -> Result<Self> {
+        Ok(Self { due: view.is_unscrubbed()?.then(Instant::now), ..Self::default() })
+    }
+
+    /// Schedules a scrub after an erasure of these sequences.
+    pub(super) fn note(&mut self, places: Vec<Sequence>) {
+        self.due.get_or_insert_with(Instant::now);
+        self.places.extend(places);
+    }
+
+    /// Time until the next check; `None` if nothing is to be done.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        match (&self.exchanged, self.due) {
+            (Some(_), _) => Some(LOOK),
+            (None, Some(_)) => Some(IDLE),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns `true` if the scrub must not wait for an idle writer.
+    fn is_urgent(&self) -> bool {
+        !self.waiting.is_empty() || self.due.is_some_and(|since| since.elapsed() >= PATIENCE)
+    }
+
+    /// Answers all waiting callers.
+    fn answer(&mut self, outcome: &Result<()>) {
+        for reply in self.waiting.drain(..) {
+            // The receiver may be gone.
+            let _ = reply.send(outcome.clone());
+        }
+    }
+}
+
+impl Writer {
+    /// Schedules a scrub at once, and answers when it has ended.
+    pub(crate) fn scrub_for(&mut self, reply: Reply<()>) {
+        match self.view.is_unscrubbed() {
+            Ok(false) => drop(reply.send(Ok(()))),
+            Ok(true) => {
+                self.scrub.waiting.push(reply);
+                self.scrub.due.get_or_insert_with(Instant::now);
+            }
+            Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Continues scrubbing if it is due.
+    pub(super) fn go_on_scrubbing(&mut self, is_idle: bool) {
+        if let Err(error) = self.ready() {
+            return self.scrub.answer(&Err(error));
+        }
+        if self.scrub.exchanged.is_none()
+            && self.scrub.due.is_some()
+            && (is_idle || self.scrub.is_urgent())
+        {
+            self.begin_scrub();
+        }
+        self.end_scrub(READERS);
+    }
+
+    /// Scrubs before the store is closed, as far as readers allow.
+    pub(super) fn scrub_at_end(&mut self) {
+        let began = Instant::now();
+        while self.ready().is_ok() && self.scrub.patience().is_some() && began.elapsed() < CLOSING {
+            if self.scrub.exchanged.is_none() {
+                self.begin_scrub();
+            }
+            self.end_scrub(CLOSING);
+            if self.scrub.patience().is_some() {
+                std::thread::sleep(LOOK);
+            }
+        }
+        let closed = Error::new(ErrorKind::Busy, "the store was closed before it was scrubbed");
+        self.scrub.answer(&Err(closed.with_hint("it goes on when the store is next open")));
+    }
+
+    fn begin_scrub(&mut self) {
+        // Files replaced earlier may have to be overwritten as well.
+        if self.is_read_from() {
+            return;
+        }
+        self.scrub.due = None;
+        match guarded(|| self.exchange_scrubbed()) {
+            Ok(to) => self.scrub.exchanged = to.map(|to| Exchanged { to, at: Instant::now() }),
+            Err(error) => self.fail_scrub(error),
+        }
+    }
+
+    /// Ends the scrub once the old files have no readers.
+    fn end_scrub(&mut self, patience: Duration) {
+        let Some(Exchanged { to, at }) = self.scrub.exchanged else { return };
+        let ended = guarded(|| {
+            if self.is_read_from() {
+                return Ok(false);
+            }
+            self.forget_scrubbed(to)?;
+            Ok(true)
+        });
+        match ended {
+            Ok(false) if at.elapsed() < patience => {}
+            Ok(false) => {
+                let message = "somebody still reads from the files as they were";
+                let busy = Error::new(ErrorKind::Busy, message);
+                let hint = "scrubbing ends by itself once they are done";
+                self.scrub.answer(&Err(busy.with_hint(hint)));
+            }
+            Ok(true) => {
+                self.scrub.exchanged = None;
+                match self.view.is_unscrubbed() {
+                    // There was another erasure in the meantime.
+                    Ok(true) => self.scrub.due = Some(Instant::now()),
+                    told => self.scrub.answer(&told.map(drop)),
+                }
+            }
+            Err(error) => {
+                self.scrub.exchanged = None;
+                self.fail_scrub(error);
+            }
+        }
+    }
+
+    /// Writes stubs, and replaces the files by ones that never contained the erased data. Returns the last
+    /// audit entry of the erasures; `None` if nothing is to be scrubbed.
+    fn exchange_scrubbed(&mut self) -> Result<Option<u64>> {
+        let pending = self.view.erasures()?.pending;
+        let Some(to) = pending.iter().map(|of| of.entry).max() else { return Ok(None) };
+        self.flush_counts()?;
+        self.stub_erased()?;
+        self.remove_reasons()?;
+        self.fold_all()?;
+        // A copy would lose what the pages of a damaged row can still tell, including the user it belongs to.
+        self.view.check_log()?;
+        if !self.db.is_in_memory() {
+            self.exchange_truth()?;
+        }
+        self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
+        Ok(Some(to))
+    }
+
+    /// Replaces all grains of erased users by stubs. The stubs keep the index keys of their addresses, which
+    /// a rebuilt index could not recover.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn stub_erased(&mut self) -> Result<()> {
+        let pending = self.view.erasures()?.pending;
+        let cutoffs = pending.iter().filter(|of| of.user.is_some()).map(|of| of.cutoff);
+        cutoffs.max().map_or(Ok(()), |last| self.stub_users(last))
+    }
+
+    /// Replaces the grains of erased users by stubs, up to a sequence.
+    fn stub_users(&mut self, last: Sequence) -> Result<()> {
+        let mut at = 0;
+        let known = self.addresses_of_lost(last)?;
+        while at < last.get() {
+            let view = Arc::clone(&self.view);
+            let mut found = Vec::new();
+            while at < last.get() && found.len() < AT_ONCE {
+                at = at.saturating_add(1);
+                let sequence = Sequence::new(at);
+                if view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
+                    let address = match known.get(&sequence) {
+                        Some(address) => *address,
+                        None => AddressKey::blinded(view.address_or_lost(sequence)?),
+                    };
+                    found.push((sequence, address));
+                }
+            }
+            drop(view);
+            self.stub(&found)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the index keys of grains that are no longer readable.
+    fn addresses_of_lost(&self, last: Sequence) -> Result<HashMap<Sequence, AddressKey>> {
+        let view = &self.view;
+        let mut known = HashMap::new();
+        if view.vault().keyring().is_none() {
+            return Ok(known);
+        }
+        for row in view.index().addresses_from([0; 32])? {
+            let (address, sequence) = row?;
+            if sequence <= last && view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
+                known.insert(sequence, AddressKey::blinded(address));
+            }
+        }
+        Ok(known)
+    }
+
+    fn stub(&mut self, grains: &[(Sequence, AddressKey)]) -> Result<()> {
+        if grains.is_empty() {
+            return Ok(());
+        }
+        self.import(|ground| {
+            put_stubs(ground.view, ground.txn, grains)?;
+            let mut erasures = ground.view.erasures()?;
+            let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
+            erasures.stubs = erasures.stubs.saturating_add(more);
+            let mut meta = ground.txn.open_table(keys::META)?;
+            meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+            Ok(Some(((), Vec::new())))
+        })?;
+        self.scrub.places.extend(grains.iter().map(|(at, _)| *at));
+        Ok(())
+    }
+
+    fn remove_reasons(&mut self) -> Result<()> {
+        let entries = reasons_of_erased(&self.view)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.import(|ground| {
+            let mut reasons = ground.txn.open_table(keys::REASONS)?;
+            for entry in &entries {
+                reasons.remove(entry)?;
+            }
+            Ok(Some(((), Vec::new())))
+        })?;
+        Ok(())
+    }
+
+    /// Replaces the truth by a copy. The old file is overwritten if it contains erased data.
+    pub(crate) fn exchange_truth(&mut self) -> Result<()> {
+        if self.shreds(&Arc::clone(&self.view))? {
+            self.db.shred_next();
+        }
+        self.db.make_copy()?;
+        self.db.rename_copy()?;
+        self.or_stop(|writer| {
+            writer.db.take_copy()?;
+            let truth = Arc::new(Truth::open(&writer.db)?);
+            writer.replace_view(View::new(truth, writer.view.indexed().clone()));
+            // Databases that still have readers are closed once those are gone.
+            let former = writer.db.hand_over();
+            writer.folder.adopt(former)
+        })
+    }
+
+    /// Returns `true` if files of this view must be overwritten when they are replaced: while an erasure is
+    /// not scrubbed, whatever the reason for the replacement. Earlier ones are overwritten now if possible.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn shreds(&mut self, view: &View) -> Result<bool> {
+        let shreds = view.is_unscrubbed()? && !self.db.is_in_memory();
+        if shreds {
+            self.db.release();
+            self.folder.release()?;
+        }
+        Ok(shreds)
+    }
+
+    /// Returns `true` if replaced files still have readers or wait to be overwritten.
+    fn is_read_from(&mut self) -> bool {
+        if self.folder.is_busy() {
+            return true;
+        }
+        self.db.release();
+        let former = self.folder.aside(|db: &mut Source| {
+            db.release();
+            Ok(db.has_former())
+        });
+        former.unwrap_or(true) || self.db.has_former()
+    }
+
+    /// Removes stubbed grains from memory.
+    fn forget_places(&mut self) -> Result<()> {
+        self.retrieval.vectors.forget_grains(&self.scrub.places, &self.view)?;
+        self.scrub.places = Vec::new();
+        Ok(())
+    }
+
+    /// Reports a failed scrub. It stays pending, and is tried again on request or when the store is next
+    /// opened.
+    fn fail_scrub(&mut self, error: Error) {
+        // Memory is released where possible; if that fails, the sequences are kept.
+        let _ = guarded(|| self.forget_places());
+        self.scrub.answer(&Err(error));
+    }
+
+    /// Removes derived data of erased grains, and marks these erasures as scrubbed.
+    fn forget_scrubbed(&mut self, to: u64) -> Result<()> {
+        self.retrieval.library.forget()?;
+        self.forget_places()?;
+        self.retrieval.vectors.shred()?;
+        self.import(|ground| {
+            let erasures = ground.view.erasures()?.scrubbed_to(to);
+            let mut meta = ground.txn.open_table(keys::META)?;
+            meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+            Ok(Some(((), Vec::new())))
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The rows that a group writes beside the log: states, each with the audit entry since which a grain is not
+//! current, and roots. The plan has decided their contents.
+
+use redb::{ReadableTable, WriteTransaction};
+
+use crate::base::error::Result;
+use crate::disk::keys::{self, StateRecord};
+use crate::disk::vault::Vault;
+use crate::write::plan::Plan;
+
+/// Writes the states, each with the audit entry by which it stopped being current; `first` is the sequence of
+/// the group's first entry.
+pub(super) fn write_states(
+    txn: &WriteTransaction,
+    plan: &Plan<'_>,
+    first: u64,
+    vault: &Vault,
+) -> Result<()> {
+    if plan.states.is_empty() {
+        return Ok(());
+    }
+    let mut states = txn.open_table(keys::STATE)?;
+    for (sequence, state) in plan.states.iter() {
+        let before = match states.get(sequence.get())? {
+            Some(record) => vault.decode_state(*sequence, record.value())?,
+            None => StateRecord::default(),
+        };
+        // A state that does not end the grain ignores the entry.
+        let entry = match plan.ended.get(sequence) {
+            Some(at) => first.saturating_add(u64::try_from(*at).unwrap_or(u64::MAX)),
+            None => first,
+        };
+        let record = before.with_state(*state, entry);
+        states.insert(sequence.get(), &vault.encode_state(*sequence, &record))?;
+    }
+    Ok(())
+}
+
+/// Writes the protecting ancestors of grains.
+pub(super) fn write_roots(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+    if !plan.roots.is_empty() {
+        let mut roots = txn.open_table(keys::ROOTS)?;
+        for (sequence, ancestors) in plan.roots.iter() {
+            roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! The vector rows of a group: new spaces, the vectors, the list of each grain's vectors, and the serving
+//! space.
+
+use redb::{ReadableTable, Table, WriteTransaction};
+
+use super::Keepers;
+use crate::base::error::{Error, Result};
+use crate::disk::keys::{self, Gone, Placed};
+use crate::search::embed::Embedding;
+use crate::write::plan::{Plan, Staged};
+
+/// The tables, open for writing.
+struct Tables<'t> {
+    spaces: Table<'t, u64, &'static [u8]>,
+    vectors: Table<'t, u64, &'static [u8]>,
+    rows: Table<'t, u64, &'static [u8]>,
+    /// Row number of the next vector.
+    next: u64,
+    /// The last row and space number of removed vectors, which are not used again.
+    gone: Gone,
+}
+
+/// Writes the vectors of new and of stored grains.
+pub(super) fn write_vectors(
+    txn: &WriteTransaction,
+    plan: &Plan<'_>,
+    keepers: &Keepers<'_>,
+) -> Result<()> {
+    let new = plan.grains.iter().map(|Staged { sequence, prepared }| (sequence, &prepared.vectors));
+    let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
+    let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
+    for (model, to) in &plan.embedded {
+        let name = format!("{}{model}", keys::META_EMBEDDED);
+        txn.open_table(keys::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
+    }
+    if given.peek().is_none() && plan.serving.is_none() {
+        return Ok(());
+    }
+    let mut tables = Tables::open(txn)?;
+    for (sequence, vectors) in given {
+        let known = tables.rows.get(sequence.get())?.map(|row| keys::decode_rows(row.value()));
+        let mut rows = known.transpose()?.unwrap_or_default();
+        for Embedding { space, chunk, vector } in vectors {
+            let (space, vector) = (tables.number_of(space)?, vector.clone());
+            let placed = Placed { space, sequence: *sequence, chunk: *chunk, vector };
+            tables.replace(&mut rows, &placed, keepers)?;
+        }
+        tables.rows.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?;
+    }
+    if let Some(space) = &plan.serving {
+        let row = keys::seal_serving(tables.number_of(space)?);
+        txn.open_table(keys::META)?.insert(keys::META_SERVING, row.as_slice())?;
+    }
+    Ok(())
+}
+
+impl<'t> Tables<'t> {
+    fn open(txn: &'t WriteTransaction) -> Result<Self> {
+        let meta = txn.open_table(keys::META)?;
+        let gone = meta.get(keys::META_GONE)?.map(|row| Gone::open(row.value()));
+        let gone = gone.transpose()?.unwrap_or_default();
+        let vectors = txn.open_table(keys::VECTORS)?;
+        let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
+        Ok(Self {
+            spaces: txn.open_table(keys::SPACES)?,
+            rows: txn.open_table(keys::VECTOR_ROWS)?,
+            vectors,
+            next: last.saturating_add(1),
+            gone,
+        })
+    }
+
+    /// Returns the number of a space; a new one is assigned and stored.
+    fn number_of(&mut self, space: &grainstore_index::vectors::Space) -> Result<u32> {
+        let mut last = u64::from(self.gone.space);
+        for row in self.spaces.iter()? {
+            let (number, record) = row?;
+            let number = number.value();
+            if keys::open_space(number, record.value())? == *space {
+                return narrow(number);
+            }
+            last = last.max(number);
+        }
+        let number = last.saturating_add(1);
+        self.spaces.insert(number, keys::seal_space(number, space)?.as_slice())?;
+        narrow(number)
+    }
+
+    /// Writes a vector, replacing that of the same chunk and space if there is one.
+    fn replace(
+        &mut self,
+        rows: &mut Vec<u64>,
+        placed: &Placed,
+        keepers: &Keepers<'_>,
+    ) -> Result<()> {
+        let mut kept = Vec::with_capacity(rows.len() + 1);
+        for row in rows.drain(..) {
+            let before = self.vectors.get(row)?;
+            let before = before.map(|bytes| Placed::open(row, bytes.value(), keepers.vault));
+            let same = before
+                .transpose()?
+                .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));
+            if same {
+                self.vectors.remove(row)?;
+            } else {
+                kept.push(row);
+            }
+        }
+        let row = self.next;
+        self.next = row.saturating_add(1);
+        let sealed = placed.seal(row, keepers.vault, &keepers.at(placed.sequence)?)?;
+        self.vectors.insert(row, sealed.as_slice())?;
+        kept.push(row);
+        *rows = kept;
+        Ok(())
+    }
+}
+
+fn narrow(number: u64) -> Result<u32> {
+    u32::try_from(number).map_err(|_| Error::integrity("a space has an impossible number"))
+}

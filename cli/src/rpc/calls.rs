@@ -3,6 +3,7 @@
 use grainstore::cal::{self, Tier};
 use grainstore::format::GrainType;
 use grainstore::{CapabilityToken, Preparing, Terms};
+use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -31,16 +32,26 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 /// Converts a statement to both forms, without a store.
 pub(crate) fn convert(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::CalConvert = params::read(params)?;
-    let query = query_text(&params.query)?;
-    let refused = |error: cal::Error| Fault::from(Error::cal(&error, &query));
-    let source = cal::Source::read(&query).map_err(refused)?;
+    converted(&query_text(&params.query)?)
+}
+
+fn converted(query: &str) -> Result<Answer, Fault> {
+    let refused = |error: cal::Error| Fault::from(Error::cal(&error, query));
+    let source = cal::Source::read(query).map_err(refused)?;
     let statement = source.statement().map_err(refused)?;
-    let json: Option<serde_json::Value> = serde_json::from_str(&statement.to_json()).ok();
-    Answer::of(&json!({
-        "text": statement.to_string(),
-        "json": json,
-        "query_hash": statement.query_hash(),
-    }))
+    Answer::of(&Converted {
+        text: statement.to_string(),
+        json: RawValue::from_string(statement.to_json()).ok(),
+        query_hash: statement.query_hash(),
+    })
+}
+
+/// A statement in both forms; numbers stand in the JSON as they do in the text.
+#[derive(Serialize)]
+struct Converted {
+    text: String,
+    json: Option<Box<RawValue>>,
+    query_hash: String,
 }
 
 pub(crate) fn execute(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -91,4 +102,19 @@ fn terms(given: params::Terms) -> Result<Terms, Fault> {
         allowed_grain_types: types.collect::<Result<_, _>>()?,
         write_quota: given.write_quota,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_converted_statement_keeps_its_numbers_as_they_are_written() {
+        let query = "RECALL WHERE confidence >= 0.10 AND importance < 12345678901234567890123";
+        let answer = converted(query).unwrap_or_else(|_| panic!("{query} is refused"));
+        let json = std::str::from_utf8(answer.json()).unwrap();
+        for number in ["\"value\":0.10", "\"value\":12345678901234567890123"] {
+            assert!(json.contains(number), "{number}: {json}");
+        }
+    }
 }

@@ -420,12 +420,12 @@ mod tests {
 
     #[test]
     fn a_guard_is_told_until_it_is_left_also_by_a_panic() {
-        let failed = guarded(|| {
+        let failed: Result<()> = guarded(|| {
             guarded(|| Ok(()))?;
             assert!(is_guarded());
             std::panic::resume_unwind(Box::new("a damaged page"))
         });
-        assert_eq!(failed.map(|()| ()).map_err(|error| error.code()), Err("ERR_INTEGRITY"));
+        assert_eq!(failed.map_err(|error| error.code()), Err("ERR_INTEGRITY"));
         assert!(!is_guarded());
     }
 }

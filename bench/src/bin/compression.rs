@@ -86,7 +86,7 @@ fn measured(grains: &[Grain], compress: bool) -> Result<Figures, Error> {
     }
     let get = began.elapsed() / u32::try_from(READS)?;
     drop(session);
-    store.close().unwrap();
+    store.close()?;
     let db = Database::open(dir.path().join("grains.redb"))?;
     let mut log_bytes = 0;
     for row in db.begin_read()?.open_table(LOG)?.iter()? {

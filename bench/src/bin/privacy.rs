@@ -140,7 +140,7 @@ impl World {
 
     /// How long it takes to open it again.
     fn reopen(&mut self) -> Result<Duration, Error> {
-        self.store.close().unwrap();
+        self.store.close()?;
         let began = Instant::now();
         let (store, session) = open(self.dir.path(), self.is_keyed)?;
         let took = began.elapsed();

@@ -54,7 +54,7 @@ impl Erase {
         let user = context.globals.user.take();
         let whats = [user.is_some(), self.address.is_some(), !self.certificates.is_empty()];
         if whats.into_iter().filter(|given| *given).count() != 1 {
-            let message = "give either --user, --address or --certificate";
+            let message = "give either --user or --address, or else --certificate";
             return Err(Error::usage(Code::Schema, message, "one of them says what is erased"));
         }
         if !self.yes && !self.dry_run {

@@ -3,8 +3,8 @@
 //! - `request`: parses a line into a request, or an error (`invalid_utf8`: for lines that are not UTF-8).
 //! - `methods`: the table of methods. `params` (with `vectors`, `embedder`, `json`, `param_errors`): their
 //!   parameters. The
-//! methods are in `codec`, `signed`, `store`, `write`, `state_changes`, `policy`, `erasure`, `read`, `query`,
-//! `graph`, `agents`, `calls`, `portable`, `maintain`. `connection`: the state between requests.
+//!   methods are in `codec`, `signed`, `store`, `write`, `state_changes`, `policy`, `erasure`, `read`, `query`,
+//!   `graph`, `agents`, `calls`, `portable`, `maintain`. `connection`: the state between requests.
 //! - `stream`: events before an answer.
 //! - `answer`: results of bounded size. `rpc_error`: errors in the form of the protocol.
 

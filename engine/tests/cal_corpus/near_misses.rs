@@ -42,6 +42,7 @@ fn what_is_suggested_answers_after_one_substitution() {
 }
 
 /// How many of these have a meaning in CAL, and how many of those answer.
+#[expect(clippy::print_stdout, reason = "a helper of a test, which shows what is not mended")]
 fn substitutions(built: &Built, misses: &[NearMiss]) -> (usize, usize) {
     let (mut meant, mut mended, mut exact) = (0, 0, 0);
     for miss in misses {

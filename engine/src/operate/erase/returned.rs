@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::{Certificate, Erasing, Erasure};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::UserToken;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::operate::maintain::Problem;
@@ -45,7 +44,7 @@ struct Theirs {
 }
 
 /// Who has grains here, by what stands for them in the audit log.
-type People = HashMap<UserToken, (String, Vec<Theirs>)>;
+type People = HashMap<[u8; 32], (String, Vec<Theirs>)>;
 
 impl Store {
     /// What of these erasures is here again: nothing where the store knows of all of them. It reads the
@@ -85,7 +84,7 @@ impl Store {
             for subject in &entry.subjects {
                 let Some(at) = view.place_of_subject(subject)? else { continue };
                 if !view.is_erased(at)? {
-                    addresses.push(ContentAddress::from_bytes(view.address_or_lost(at)?));
+                    addresses.push(view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?);
                 }
             }
             let returned = Returned { sequence, time, user_id: None, addresses, has_later: false };
@@ -96,7 +95,7 @@ impl Store {
             Some(people) => people,
             None => people.insert(people_of(view)?),
         };
-        let Some((user, grains)) = people.get(&UserToken(*subject.as_bytes())) else {
+        let Some((user, grains)) = people.get(subject.as_bytes()) else {
             return Ok(None);
         };
         // Erased here as well, then or later: what is left came after that.
@@ -158,7 +157,7 @@ impl Session {
 fn people_of(view: &View) -> Result<People> {
     let chain = view.chain_before_genesis()?;
     let mut people = People::new();
-    let mut tokens: HashMap<String, UserToken> = HashMap::new();
+    let mut known: HashMap<String, [u8; 32]> = HashMap::new();
     for at in 1..=view.last_sequence()?.get() {
         let at = Sequence::new(at);
         if view.stub_at(at)?.is_some() || view.is_erased(at)? {
@@ -174,8 +173,12 @@ fn people_of(view: &View) -> Result<People> {
             })
         })?;
         let Some((user, theirs)) = told else { continue };
-        let token = *tokens.entry(user.clone()).or_insert_with(|| chain.user_token(&user));
-        people.entry(token).or_insert_with(|| (user, Vec::new())).1.push(theirs);
+        let subject = *known.entry(user.clone()).or_insert_with(|| {
+            // As the audit log has it.
+            let token = ContentAddress::from_bytes(chain.user_token(&user).0);
+            *view.vault().address(&token).as_bytes()
+        });
+        people.entry(subject).or_insert_with(|| (user, Vec::new())).1.push(theirs);
     }
     Ok(people)
 }

@@ -64,7 +64,7 @@ pub(crate) fn examine(
         Ok(Some(head)) => noted.entry(head.count).or_default().push((head.hash, SIGNED)),
         // It is signed before there is a file, and before the audit log is told of it.
         Ok(None) if latest.is_some() || !numbers.is_empty() => {
-            told(None, "its signed head is missing".to_owned())
+            told(None, "its signed head is missing".to_owned());
         }
         Ok(None) => {}
         Err(error) if error.is_integrity() => told(None, error.to_string()),

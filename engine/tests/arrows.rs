@@ -83,8 +83,8 @@ const FLOORS: [&str; 9] =
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
             match path.is_dir() {
                 true => folders.push(path),
                 false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
@@ -101,7 +101,7 @@ fn code_of(path: &Path) -> String {
     if name == "tests" || name.ends_with("_tests") {
         return String::new();
     }
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(path).expect("a file");
     let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     code.lines()
         .map(|line| line.split("//").next().unwrap_or_default())

@@ -103,7 +103,7 @@ impl Pair {
     }
 
     fn reopen(&mut self) -> Checked {
-        self.store.close().unwrap();
+        self.store.close().expect("a store that closes");
         self.store = open(&self.dir, &self.clock);
         agree(&self.store, &self.model)
     }

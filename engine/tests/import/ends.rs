@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use grainstore::cal::{Options, Query};
 use grainstore::graph::Walk;
-use grainstore::graph::Walk;
 use grainstore::{
     AsOf, ContentAddress, Disputed, EpochMs, Grain, GrainState, ManualClock, OpenOptions, Page,
     SessionOptions, Store, VerificationStatus,

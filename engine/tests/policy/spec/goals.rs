@@ -185,7 +185,7 @@ impl Run {
         let count = self.world.counted(old, &named);
         let against = self.world.against(old, change, &later, count);
         let outcome = self.operator.supersede(&self.addresses[old], grain, None);
-        let code = outcome.as_ref().map_or_else(|error| error.code(), |_| "OK");
+        let code = outcome.as_ref().map_or_else(grainstore::Error::code, |_| "OK");
         let expected = match entry.after {
             Some(_) => "ERR_CONFLICT",
             None if against.is_empty() => "OK",

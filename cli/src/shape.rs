@@ -7,8 +7,8 @@ use grainstore::embed::EmbeddingRef;
 use grainstore::format::container::Compression;
 use grainstore::format::cose::proof;
 use grainstore::format::{
-    Blob, Did, Encoding, Envelope, Header, OfflineResolver, REVIEW_FLAG, SigningKey, Verdict,
-    VerificationStatus, sign, sign_detached,
+    Blob, Did, Encoding, Envelope, Header, OfflineResolver, REVIEW_FLAG, SignatureVerdict,
+    SigningKey, VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
     Access, Clock as _, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
@@ -145,10 +145,10 @@ impl ProofOf {
     /// Signs the proof for one grain.
     pub(crate) fn prove(self, address: &ContentAddress, key: &SigningKey) -> Result<Vec<u8>> {
         let message = match self {
-            Self::Contradict => proof::contradict(address),
-            Self::Contest => proof::contest(address),
-            Self::Retract => proof::retract(address),
-            Self::LiftHold => proof::lift_hold(address),
+            Self::Contradict => proof::contradict_message(address),
+            Self::Contest => proof::contest_message(address),
+            Self::Retract => proof::retract_message(address),
+            Self::LiftHold => proof::lift_hold_message(address),
         };
         Ok(sign_detached(&message, key)?)
     }
@@ -158,7 +158,7 @@ impl ProofOf {
 #[derive(Debug, Serialize)]
 pub(crate) struct VerdictAnswer {
     #[serde(flatten)]
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: SignatureVerdict,
     /// The address of the grain in the envelope.
     address: ContentAddress,
 }
@@ -250,7 +250,7 @@ pub(crate) struct StoredAnswer {
     cose: Option<String>,
     /// The verdict on its signature, verified now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<Verdict>,
+    signature: Option<SignatureVerdict>,
     state: StateAnswer,
 }
 

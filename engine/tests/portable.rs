@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use grainstore::cal::{Cancel, Predicate, Query};
-use grainstore::format::container::{Carried, Compression, Container, Seeking};
+use grainstore::format::container::{Compression, Container, ManifestEntry, SeekSource};
 use grainstore::format::{BeliefBuilder, DecodeOptions, EventBuilder};
 use grainstore::{
     ContentAddress, EpochMs, Exporting, Grain, GrainState, OpenOptions, Session, SessionOptions,
@@ -33,18 +33,21 @@ fn belief(created_at: i64, namespace: &str, object: &str) -> Grain {
 struct Held {
     addresses: Vec<ContentAddress>,
     blobs: Vec<Vec<u8>>,
-    manifest: BTreeMap<ContentAddress, Carried>,
+    manifest: BTreeMap<ContentAddress, ManifestEntry>,
 }
 
 fn read(file: &Path) -> Held {
     let container =
-        Container::open(Seeking::new(File::open(file).unwrap()), &DecodeOptions::default());
+        Container::open(SeekSource::new(File::open(file).unwrap()), &DecodeOptions::default());
     let container = container.unwrap();
     assert!(container.is_sorted() && container.is_deduplicated());
     container.verify().unwrap();
     let entries: Vec<_> = container.entries().unwrap().map(Result::unwrap).collect();
     Held {
-        addresses: entries.iter().map(grainstore::format::container::Entry::address).collect(),
+        addresses: entries
+            .iter()
+            .map(grainstore::format::container::ContainerEntry::address)
+            .collect(),
         blobs: entries.iter().map(|entry| entry.blob().to_vec()).collect(),
         manifest: container.manifest().into_iter().flatten().map(Result::unwrap).collect(),
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ed25519_dalek::Signer;
 use grainstore::format::{
-    BeliefBuilder, Did, DidResolver, Encoding, Envelope, SigningKey, Verdict, VerifyingKey,
-    disclose, sign,
+    BeliefBuilder, Did, DidResolver, Encoding, Envelope, SignatureVerdict, SigningKey,
+    VerifyingKey, disclose, sign,
 };
 use grainstore::{
     EpochMs, Fault, Grain, Offer, OpenOptions, Put, Session, SessionOptions, Store, Stored,
@@ -93,7 +93,7 @@ fn an_envelope_comes_back_byte_for_byte_with_its_verdict() {
             let stored = session.get(&envelope.address()).unwrap();
             assert_eq!(cose(&stored), envelope.bytes());
             assert_eq!(stored.blob, envelope.blob().unwrap());
-            assert_eq!(session.signature(&stored), Some(Verdict::Valid(did.clone())));
+            assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(did.clone())));
             assert_eq!(stored.grain().unwrap().text("subject"), Some("alice"));
         }
         let stored = session.get(&bare).unwrap();
@@ -131,7 +131,7 @@ fn signed_grains_are_found_and_superseded_like_others() {
     // Its signature is what it was: its state is told beside it (OMS 5.6).
     let stored = session.get(&old).unwrap();
     assert_eq!(stored.state.superseded_by, Some(new));
-    assert_eq!(session.signature(&stored), Some(Verdict::Valid(key(1).did())));
+    assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(key(1).did())));
     let history = session.history(&new).unwrap();
     assert_eq!(history.iter().map(cose).collect::<Vec<_>>(), [next.bytes(), first.bytes()]);
     // From here on it goes on unsigned.
@@ -150,7 +150,7 @@ fn what_is_no_valid_signed_grain_is_refused_and_leaves_nothing() {
     let inner = good.blob().unwrap().to_vec();
     let clear = {
         let mut bytes = good.bytes().to_vec();
-        let (before, _) = good.around_blob().unwrap();
+        let (before, _) = good.wrapper_parts().unwrap();
         bytes[before.len() + 1] &= !1;
         bytes
     };
@@ -255,7 +255,7 @@ fn a_host_that_knows_a_key_verifies_what_others_cannot() {
     let session = store.session(SessionOptions::default());
     let stored = session.get(&inner.address()).unwrap();
     let did = "did:web:example.com".parse().unwrap();
-    assert_eq!(session.signature(&stored), Some(Verdict::Valid(did)));
+    assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(did)));
     // Now it counts as valid, and another valid one does not take its place.
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
     session.put(inner.clone()).unwrap();

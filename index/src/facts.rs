@@ -1,8 +1,8 @@
 //! The fields of a grain that the indexes answer. This module knows fields, not bytes or ids.
 
 use grainstore_format::{
-    ArrayRef, Encoding, EpochMs, GrainRef, GrainType, MapRef, Profile, SHARED, Value, ValueRef,
-    encode_value, int_name, is_domain_field,
+    ArrayRef, DeviceProfile, Encoding, EpochMs, GrainRef, GrainType, MapRef, SHARED_PARTITION,
+    Value, ValueRef, encode_value, int_name, is_domain_field,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -60,7 +60,7 @@ impl<'a> Facts<'a> {
     pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blind>) -> Self {
         let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
         let time = EpochMs::new(header_ms);
-        let mut facts = Self::new(Word::Plain(SHARED), grain.grain_type(), time);
+        let mut facts = Self::new(Word::Plain(SHARED_PARTITION), grain.grain_type(), time);
         facts.blinded = blind.is_some();
         let mut gathering = Gathering { facts, blind };
         let (mut created, mut stamped) = (None, None);
@@ -146,7 +146,7 @@ impl<'a> Gathering<'a, '_> {
             ValueRef::Str(text) => self.set_object(Object::Text(Word::Plain(text))),
             ValueRef::Map(_) => {
                 self.set_object(Object::Map(object_hash(&object.to_value())));
-                self.add_leaves(object, Profile::EXTENDED.max_depth);
+                self.add_leaves(object, DeviceProfile::EXTENDED.max_depth);
             }
             _ => {}
         }

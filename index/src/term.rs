@@ -2,11 +2,11 @@
 //!
 //! It knows no byte layouts; `layout` does.
 
-use grainstore_format::SHARED;
+use grainstore_format::SHARED_PARTITION;
 
 /// Returns the partition of a namespace: the namespace itself, or the shared one if it is empty (OMS 28.2).
 pub(crate) fn partition(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
+    if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }
 
 /// The kind of a term. The same text is a different term in each kind.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{GrainType, SHARED};
+use grainstore_format::{GrainType, SHARED_PARTITION};
 use grainstore_sml::{Format, RowFormat};
 
 use super::desugar::desugar;
@@ -247,7 +247,7 @@ pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
 /// Returns the namespace of the session, if it has one. Grains without a namespace are in the shared
 /// partition, and so is a session with an empty namespace.
 fn own(scope: &Scope) -> Option<&str> {
-    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED } else { own })
+    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED_PARTITION } else { own })
 }
 
 /// Refuses clauses that contradict the end of the pipeline (E021) and extractors of a type without the

@@ -101,7 +101,7 @@ fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
 fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
     let preset = match extends {
         Some(name) => {
-            Preset::extended(name.node).map_err(|error| of_template(&error, name.span))?
+            Preset::from_extends(name.node).map_err(|error| of_template(&error, name.span))?
         }
         None => Preset::default(),
     };

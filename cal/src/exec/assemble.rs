@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Clock, Disclosure, Item, Level, Source, SourceReport, Watch,
-    assemble_telling, summarize,
+    Assembly, AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Disclosure, Item, Level,
+    SourceReport, assemble_with_progress, summarize,
 };
 
 use super::sources::Resolved;
@@ -35,7 +35,7 @@ impl Run<'_> {
         self.tell_dedup(before, grains_of(&resolved))?;
         let (cancel, counter) = (self.cancel.clone(), self.options.counter);
         let stops = || cancel.stopped().is_some();
-        let watch = Watch::until(&stops);
+        let watch = CancelCheck::from_fn(&stops);
         let stopped = self.stopped;
         let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let mut items = Vec::with_capacity(resolved.len());
@@ -46,11 +46,11 @@ impl Run<'_> {
         if plan.show.summarize {
             summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
         }
-        let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
-            .map(|((source, resolved), items)| Source {
+        let sources: Vec<AssemblySource<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
+            .map(|((source, resolved), items)| AssemblySource {
                 label: &source.label,
                 items,
-                asked: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
+                limit: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
                 failed: resolved.answer.error.is_some(),
             })
             .collect();
@@ -63,7 +63,7 @@ impl Run<'_> {
             priority: &plan.priority,
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
             clock,
-            watch,
+            cancel: watch,
         };
         let chosen =
             self.options.as_format.is_some() || plan.format.is_some() || plan.template.is_some();
@@ -81,7 +81,8 @@ impl Run<'_> {
             unheard = self.tell_allocated(&plan, shares);
             if unheard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let assembly = assemble_telling(&sources, &options, counter, &mut tell).map_err(refused);
+        let assembly =
+            assemble_with_progress(&sources, &options, counter, &mut tell).map_err(refused);
         unheard?;
         let assembly = assembly?;
         self.go_on()?;
@@ -116,13 +117,17 @@ impl Run<'_> {
 
     /// Returns `true` if the text would take more than 85 % of its budget and each source has a single type,
     /// the case in which tables are most compact (CAL 10.9.5).
-    fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Result<bool> {
+    fn is_tight(
+        &self,
+        sources: &[AssemblySource<'_>],
+        options: &AssemblyOptions<'_>,
+    ) -> Result<bool> {
         let (Budget::Tokens(total) | Budget::Grains(total)) = options.budget;
-        let of_one_type = |source: &Source<'_>| {
+        let of_one_type = |source: &AssemblySource<'_>| {
             let mut types = source.items.iter().map(|item| item.grain.grain_type());
             types.next().is_none_or(|first| types.all(|other| other == first))
         };
-        let wanted = grainstore_sml::demand(sources, options, self.options.counter)
+        let wanted = grainstore_sml::required_budget(sources, options, self.options.counter)
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
         let tight = wanted.saturating_mul(100) > total.saturating_mul(85);
         Ok(tight && sources.iter().all(of_one_type))
@@ -152,11 +157,11 @@ impl Run<'_> {
             priority: &[],
             disclosure: Disclosure::Fixed(Level::Standard),
             clock,
-            watch: Watch::until(&stops),
+            cancel: CancelCheck::from_fn(&stops),
         };
         let demand = |items| {
-            let source = Source { label: &source.label, items, asked: 0, failed: false };
-            grainstore_sml::demand(&[source], &options, self.options.counter)
+            let source = AssemblySource { label: &source.label, items, limit: 0, failed: false };
+            grainstore_sml::required_budget(&[source], &options, self.options.counter)
                 .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
         };
         Ok(demand(&items)?.saturating_sub(demand(&[])?))
@@ -180,7 +185,7 @@ fn summaries(
     resolved: &mut [Resolved],
     items: &[Vec<Item>],
     clock: &Clock,
-    watch: Watch<'_>,
+    watch: CancelCheck<'_>,
 ) -> Result<(), grainstore_sml::Error> {
     for (source, items) in resolved.iter_mut().zip(items) {
         if source.answer.error.is_none() {

@@ -678,7 +678,7 @@ fn recalls_and_assemblies_are_written_in_every_format() {
         let assemble = "ASSEMBLE n FOR \"why\" FROM (RECALL)";
         let assembly = text(&format!("{assemble} FORMAT {format}"), &options());
         assert!(assembly.starts_with(composed), "{assembly}");
-        let forced = Options { as_format: Format::named(format), ..options() };
+        let forced = Options { as_format: Format::from_name(format), ..options() };
         assert_eq!(text("RECALL AS sml", &forced), recall);
         assert_eq!(text(&format!("{assemble} FORMAT sml"), &forced), assembly);
     }

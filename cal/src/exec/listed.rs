@@ -1,7 +1,7 @@
 //! Rows of values as text, for AS behind SELECT, COUNT, GROUP BY and the extractors.
 
 use grainstore_format::Value;
-use grainstore_sml::{Cell, Rows, Shape, Watch};
+use grainstore_sml::{CancelCheck, DisplayValue, Rows, Shape};
 
 use super::assemble::unwritten;
 use super::project::plain;
@@ -24,7 +24,7 @@ impl Run<'_> {
     ) -> Result<Option<String>> {
         let Some(format) = plan.rows else { return Ok(None) };
         let stops = || self.cancel.stopped().is_some();
-        let text = rows().render(format, Watch::until(&stops));
+        let text = rows().render(format, CancelCheck::from_fn(&stops));
         let text = text.map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
         self.used.tokens_used += count(self.options.counter.count(&text));
         Ok(Some(text))
@@ -74,7 +74,7 @@ impl Run<'_> {
         self.written(plan, || {
             let shown = groups.iter().filter(|group| !group.requires_human_review);
             let row = |group: &Group| {
-                vec![plain(&group.key), Some(Cell::Number(group.count.to_string()))]
+                vec![plain(&group.key), Some(DisplayValue::Number(group.count.to_string()))]
             };
             Rows {
                 shape: Shape::Table,

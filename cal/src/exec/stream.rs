@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
-use grainstore_sml::{Assembly, Budget, Shares};
+use grainstore_sml::{Assembly, Budget, BudgetShares};
 use sha2::{Digest, Sha256};
 
 use super::assemble::shown;
@@ -205,12 +205,16 @@ impl Run<'_> {
     }
 
     /// Sends the shares of the sources. If one failed, the shares that include it are sent first.
-    pub(super) fn tell_allocated(&mut self, plan: &AssemblePlan, shares: Shares) -> Result<()> {
+    pub(super) fn tell_allocated(
+        &mut self,
+        plan: &AssemblePlan,
+        shares: BudgetShares,
+    ) -> Result<()> {
         if !self.is_heard(Class::Budget) {
             return Ok(());
         }
         let unit = allowance(plan.budget).unit;
-        for amounts in shares.meant.into_iter().chain([shares.given]) {
+        for amounts in shares.without_failures.into_iter().chain([shares.allocated]) {
             let allocations = plan.sources.iter().zip(amounts).map(|(source, amount)| Allocation {
                 source: source.label.clone(),
                 given: Allowance { amount: count(amount), unit },

@@ -1,6 +1,6 @@
 //! `define`, `body` and `section`: templates, whose texts are not CAL.
 
-use grainstore_sml::{Section, body_of};
+use grainstore_sml::{Section, body_text};
 
 use super::assemble::is_no_name;
 use super::cursor::Cursor;
@@ -80,7 +80,7 @@ fn section<'a>(c: &mut Cursor<'a>) -> Result<SectionText<'a>> {
         return Err(c.unexpected(&["the text of the template"]));
     }
     let raw = c.text(token);
-    let (body, counts) = body_of(raw);
+    let (body, counts) = body_text(raw);
     let start = token.span.start();
     let place = Span::new(start + counts.start, start + counts.end);
     let text = text::clean(body).map_err(|error| error.at(token.span))?;

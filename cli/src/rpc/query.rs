@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use grainstore::cal::{
     Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
 };
-use grainstore::format::{GrainType, Map, Profile, Value, parse_json};
+use grainstore::format::{DeviceProfile, GrainType, Map, Value, parse_json};
 use grainstore::{Cursor, EpochMs, Grain, Page};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -258,7 +258,7 @@ fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
         ("type", "belief".into()),
         ("subject", "s".into()),
         ("relation", "r".into()),
-        ("object", parse_json(object.get(), &Profile::EXTENDED)?),
+        ("object", parse_json(object.get(), &DeviceProfile::EXTENDED)?),
         ("confidence", 1.0.into()),
         ("created_at", 0.into()),
     ];

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use grainstore_cal::Query;
 use grainstore_format::{
-    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
+    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, SignatureVerdict, Value,
     is_disclosed_view, normalise_text,
 };
 
@@ -332,7 +332,7 @@ impl Session {
     /// Verifies the signature of a stored grain, `None` for an unsigned one. The verdict does not depend on
     /// its state (OMS 5.6).
     #[must_use]
-    pub fn signature(&self, stored: &Stored) -> Option<Verdict> {
+    pub fn signature(&self, stored: &Stored) -> Option<SignatureVerdict> {
         let envelope = stored.envelope.as_ref()?;
         Some(envelope.verify(self.store.inner().resolver()))
     }
@@ -530,12 +530,12 @@ impl Session {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
         let verdict = envelope.verify(self.store.inner().resolver());
-        if let Verdict::Invalid(reason) = &verdict {
+        if let SignatureVerdict::Invalid(reason) = &verdict {
             let message = format!("the signature is invalid: {reason}");
             return Err(Error::new(ErrorKind::Signature, message));
         }
         let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
-        let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
+        let (prefix, suffix) = envelope.wrapper_parts().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
         let proofs = Proofs::of_verdict(verdict, || envelope.kid());
         let wrapping = Wrapping { valid: proofs.signer.is_some(), prefix, suffix };

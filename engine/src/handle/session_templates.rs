@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grainstore_cal::{NamedTemplate, TemplateKept};
-use grainstore_format::SHARED;
+use grainstore_format::SHARED_PARTITION;
 
 use crate::state::session_options::SessionOptions;
 
@@ -65,6 +65,7 @@ fn whose(options: &SessionOptions) -> Whose {
 
 /// The partition a session works in; `None` for the whole store.
 pub(crate) fn namespace_of(options: &SessionOptions) -> Option<String> {
-    let named = |name: &String| if name.is_empty() { SHARED.to_owned() } else { name.clone() };
+    let named =
+        |name: &String| if name.is_empty() { SHARED_PARTITION.to_owned() } else { name.clone() };
     options.namespace.as_ref().map(named)
 }

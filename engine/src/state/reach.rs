@@ -5,7 +5,7 @@
 //! claims of an imported file. Knows nothing of queries, or of what is done with a visible grain.
 
 use grainstore_format::{
-    ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED, VerificationStatus,
+    ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED_PARTITION, VerificationStatus,
 };
 use grainstore_index::{Scope, Sequence};
 
@@ -114,7 +114,7 @@ impl Viewer {
     pub(crate) fn partitions(&self) -> Scope<'_> {
         match self.namespace() {
             None => Scope::All,
-            Some("") => Scope::Subtree(SHARED),
+            Some("") => Scope::Subtree(SHARED_PARTITION),
             Some(own) => Scope::Subtree(own),
         }
     }
@@ -258,5 +258,5 @@ pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
 
 /// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).
 fn named(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
+    if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use grainstore_format::GrainState;
-use grainstore_format::container::Embedded;
+use grainstore_format::container::EmbeddingSummary;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Space, Vector};
 use redb::{
@@ -392,7 +392,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<Embedded>> {
+    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
         let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(Vec::new()) };
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),

@@ -287,7 +287,7 @@ impl View {
         }
         let damaged = || Error::truth_damaged("what stood around a signed grain is gone");
         let Wrapping { prefix, suffix, .. } = self.wrapping_at(sequence)?.ok_or_else(damaged)?;
-        let envelope = Envelope::around(&prefix, blob, &suffix);
+        let envelope = Envelope::from_parts(&prefix, blob, &suffix);
         envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
     }
 

@@ -1,7 +1,7 @@
 //! Grains that are new here: their state, what protects them, what is left out.
 
 use grainstore::cal::{Options, Query};
-use grainstore::format::container::{Carried, Compression};
+use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::{Encoding, Envelope, Value, decode_value, disclose, encode_value};
 use grainstore::{
     ContentAddress, Disputed, EpochMs, Grain, GrainState, Importing, Offer, Page,
@@ -33,7 +33,7 @@ fn a_state_is_taken_as_it_is_stated() {
         ..GrainState::default()
     };
     let unknown = state(ContentAddress::of(b"neither"), all);
-    let counted = Carried { state: all, access_count: 9, ..Carried::default() };
+    let counted = ManifestEntry { state: all, access_count: 9, ..ManifestEntry::default() };
     place.import(&[blob(&old)], &[unknown, (address(&old), counted)]).unwrap();
     let stored = place.session.get(&address(&old)).unwrap();
     // What is contradicted has ended, now where it is not said when.
@@ -50,7 +50,7 @@ fn a_hold_of_a_policy_comes_with_the_grain_unless_it_was_lifted() {
     let place = Place::new();
     let held = belief("held", 1000, &policy(r#""mode": "hold""#));
     let lifted = belief("lifted", 1000, &policy(r#""mode": "hold""#));
-    let says = Carried { hold_lifted: true, ..Carried::default() };
+    let says = ManifestEntry { hold_lifted: true, ..ManifestEntry::default() };
     place.import(&[blob(&held), blob(&lifted)], &[(address(&lifted), says.clone())]).unwrap();
     assert!(place.state(&address(&held)).held);
     assert!(!place.state(&address(&lifted)).held);

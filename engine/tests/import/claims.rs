@@ -15,7 +15,7 @@ fn pair(operation: &str, decision: &str) -> (String, String) {
 /// A grain that two keys have signed for as the successor of its parent.
 fn cosigned(old: &Grain, seeds: &[u8]) -> Grain {
     let new = child(&[address(old)], "cosigned", 2000, "");
-    let message = proof::supersede(&address(old), &blob(&new));
+    let message = proof::supersede_message(&address(old), &blob(&new));
     let auth = seeds.iter().map(|seed| Value::Bytes(sign_detached(&message, &key(*seed)).unwrap()));
     let mut fields = new.fields().clone();
     fields.insert("supersession_auth".to_owned(), Value::Array(auth.collect()));

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use grainstore::cal::{Query, Visibility};
-use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, Writer, arrange};
+use grainstore::format::container::{
+    Compression, ContainerEntry, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry,
+    sort_entries,
+};
 use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
     ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Page,
@@ -93,10 +96,10 @@ impl Place {
 }
 
 /// What a manifest says of a grain.
-pub(crate) type Stated = (ContentAddress, Carried);
+pub(crate) type Stated = (ContentAddress, ManifestEntry);
 
 pub(crate) fn state(address: ContentAddress, state: GrainState) -> Stated {
-    (address, Carried { state, ..Carried::default() })
+    (address, ManifestEntry { state, ..ManifestEntry::default() })
 }
 
 pub(crate) fn superseded(old: ContentAddress, by: ContentAddress, at: i64) -> Stated {
@@ -161,14 +164,14 @@ pub(crate) fn signed(grain: &Grain, seed: u8) -> (Vec<u8>, ContentAddress) {
 pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     let options = DecodeOptions::default();
     let planned = |entry: &Vec<u8>| {
-        let read = Entry::read(entry.clone(), &options).unwrap();
-        Planned::of(entry, read.created_at()).unwrap()
+        let read = ContainerEntry::read(entry.clone(), &options).unwrap();
+        PlannedEntry::of(entry, read.created_at()).unwrap()
     };
     let mut order: Vec<_> = entries.iter().map(planned).collect();
-    arrange(&mut order).unwrap();
-    let mut plan = Plan::new(Compression::None);
+    sort_entries(&mut order).unwrap();
+    let mut plan = ContainerPlan::new(Compression::None);
     order.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     for wanted in &order {
         writer.push(entries.iter().find(|entry| planned(entry) == *wanted).unwrap()).unwrap();
     }
@@ -179,7 +182,7 @@ pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
 /// The same container with a manifest, which may speak of any grain.
 fn with_manifest(mut bytes: Vec<u8>, stated: &[Stated]) -> Vec<u8> {
     let entries = stated.iter().map(|(address, carried)| {
-        let Carried { state, access_count, hold_lifted, .. } = carried.clone();
+        let ManifestEntry { state, access_count, hold_lifted, .. } = carried.clone();
         let held = state.held.then_some(true).or(hold_lifted.then_some(false));
         let status = state.verification_status;
         let fields: [(&str, Option<Value>); 8] = [

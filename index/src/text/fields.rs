@@ -1,7 +1,7 @@
 //! The fields of a grain that carry language, with the weight of a word in each: one table. Knows nothing of
 //! text analysis.
 
-use grainstore_format::{GrainRef, GrainType, Profile, ValueRef, fields, is_domain_field};
+use grainstore_format::{DeviceProfile, GrainRef, GrainType, ValueRef, fields, is_domain_field};
 
 use super::settings::Settings;
 
@@ -247,12 +247,12 @@ fn entries_or_text<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
 
 /// The texts under some names, in maps at any depth.
 fn entries_of<'a>(value: &ValueRef<'a>, names: &[&str], sink: &mut dyn FnMut(&'a str)) {
-    walk(value, Some(names), Profile::EXTENDED.max_depth, sink);
+    walk(value, Some(names), DeviceProfile::EXTENDED.max_depth, sink);
 }
 
 /// All texts in a value.
 fn leaves<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
-    walk(value, None, Profile::EXTENDED.max_depth, sink);
+    walk(value, None, DeviceProfile::EXTENDED.max_depth, sink);
 }
 
 /// The texts in a value, all or only those under some names, down to `depth` levels: the codecs accept no

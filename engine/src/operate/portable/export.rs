@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use grainstore_cal::{Cancel, Query, Visibility};
 use grainstore_format::container::{
-    Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
+    Compression, ContainerPlan, ContainerReport, ContainerWriter, MAX_REGION_BYTES, ManifestEntry,
+    PlannedEntry,
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::Sequence;
@@ -162,7 +163,7 @@ struct Target {
 /// A complete file without a name.
 struct Finished {
     file: NamedTempFile,
-    written: Written,
+    written: ContainerReport,
 }
 
 impl Target {
@@ -297,13 +298,13 @@ impl Export<'_, '_> {
     }
 
     /// Plans the next file: its grains, and which of them have a state for the manifest.
-    fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(Plan, Sorted)> {
-        let mut plan = Plan::new(self.how.compression).limited_to(self.how.file_bytes);
+    fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(ContainerPlan, Sorted)> {
+        let mut plan = ContainerPlan::new(self.how.compression).with_limit(self.how.file_bytes);
         let mut stated = Sorter::new(&self.target.directory);
         while let Some(next) = grains.peek() {
             let place = *next.as_ref().map_err(Clone::clone)?;
             let planned = portable(self.view, place.sequence, |entry| {
-                Ok(Planned::of(entry, place.created_at)?)
+                Ok(PlannedEntry::of(entry, place.created_at)?)
             })?;
             if planned.address != place.address {
                 return Err(Error::integrity(format!(
@@ -326,10 +327,15 @@ impl Export<'_, '_> {
     }
 
     /// Writes one file.
-    fn file(&self, plan: Plan, grains: &mut Counted<'_>, stated: &Sorted) -> Result<Finished> {
+    fn file(
+        &self,
+        plan: ContainerPlan,
+        grains: &mut Counted<'_>,
+        stated: &Sorted,
+    ) -> Result<Finished> {
         let mut temporary = unnamed(self.target, self.session.store().is_encrypted())?;
         let count = plan.len();
-        let mut writer = Writer::new(BufWriter::new(temporary.as_file_mut()), plan)?;
+        let mut writer = ContainerWriter::new(BufWriter::new(temporary.as_file_mut()), plan)?;
         for _ in 0..count {
             let Some(place) = grains.next() else { break };
             portable(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
@@ -350,14 +356,14 @@ impl Export<'_, '_> {
     }
 
     /// Returns the manifest entry of a grain.
-    fn carried(&self, sequence: Sequence) -> Result<Carried> {
+    fn carried(&self, sequence: Sequence) -> Result<ManifestEntry> {
         let access = self.session.store().inner().access_of(self.view, sequence)?;
         let state = self.view.state_at(sequence)?;
         // A grain whose policy declares a hold is among its own roots.
         let hold_lifted = !state.held
             && self.view.roots_at(sequence)?.contains(&sequence)
             && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
-        Ok(Carried {
+        Ok(ManifestEntry {
             state,
             access_count: access.count,
             last_accessed_at: access.last_accessed_at,

@@ -139,7 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use grainstore_format::fields::{FIELDS, FieldKind};
-    use grainstore_format::{Map, OpenBlob, Value};
+    use grainstore_format::{Map, PlainBlob, Value};
 
     use super::*;
 
@@ -208,7 +208,7 @@ mod tests {
 
     fn allows(old: &Grain, new: &Grain) -> bool {
         let blob = old.encode(Default::default()).unwrap();
-        let open = OpenBlob::new(blob.bytes(), &Default::default()).unwrap();
+        let open = PlainBlob::new(blob.bytes(), &Default::default()).unwrap();
         let old = open.view();
         let transition = Transition::of(&old, new).unwrap();
         GoalTerms::of(&old, &transition).unwrap().allows

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grainstore_format::SHARED;
+use grainstore_format::SHARED_PARTITION;
 use grainstore_index::text::Language;
 
 /// Languages by namespace.
@@ -26,7 +26,7 @@ impl Languages {
         match namespace {
             None => self.everywhere = language,
             Some(namespace) => {
-                let name = if namespace.is_empty() { SHARED } else { namespace };
+                let name = if namespace.is_empty() { SHARED_PARTITION } else { namespace };
                 self.within.insert(name.to_owned(), language);
             }
         }
@@ -35,7 +35,7 @@ impl Languages {
     /// The language of a namespace: that of the nearest enclosing namespace that has its own, else the
     /// default.
     pub(crate) fn of(&self, partition: &str) -> Language {
-        let mut around = if partition.is_empty() { SHARED } else { partition };
+        let mut around = if partition.is_empty() { SHARED_PARTITION } else { partition };
         loop {
             if let Some(language) = self.within.get(around) {
                 return *language;
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(languages.settings(), "en\nwork de\nwork:paris fr");
         languages.set(Some(""), Language::Danish);
         assert_eq!(languages.of(""), Language::Danish);
-        assert_eq!(languages.of(SHARED), Language::Danish);
+        assert_eq!(languages.of(SHARED_PARTITION), Language::Danish);
         languages.set(None, Language::None);
         assert_eq!(languages.of("home"), Language::None);
     }

@@ -6,7 +6,7 @@
 use data_encoding::{BASE64, HEXLOWER};
 use grainstore_format::EpochMs;
 use grainstore_format::cose::{
-    Did, DidResolver, SigningKey, Verdict, sign_detached, verify_detached,
+    Did, DidResolver, SignatureVerdict, SigningKey, sign_detached, verify_detached,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,11 +122,11 @@ impl Checkpoint {
         let proof = BASE64.decode(self.proof.as_bytes());
         let proof = proof.map_err(|_| schema("the proof of a checkpoint is base64"))?;
         match verify_detached(&proof, &said.message(self.time()), resolver) {
-            Verdict::Valid(did) if did == signer => Ok(()),
-            Verdict::Valid(did) => {
+            SignatureVerdict::Valid(did) if did == signer => Ok(()),
+            SignatureVerdict::Valid(did) => {
                 Err(signature(format!("it was signed by {did}, not by its signer")))
             }
-            Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
+            SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
                 Err(signature(format!("its proof does not hold: {why}")))
             }
         }

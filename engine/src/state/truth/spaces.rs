@@ -1,6 +1,6 @@
 //! The vector space that serves searches, and the spaces that are being removed.
 
-use grainstore_format::container::Embedded;
+use grainstore_format::container::EmbeddingSummary;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -102,8 +102,8 @@ impl Truth {
 }
 
 /// Groups vectors by space and chunk, in the form of a manifest.
-pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
-    let mut all: Vec<Embedded> = Vec::new();
+pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<EmbeddingSummary> {
+    let mut all: Vec<EmbeddingSummary> = Vec::new();
     for (space, chunk) in found {
         let (model, metric) = (space.model(), space.metric().name());
         let dimensions = u32::try_from(space.dimension()).unwrap_or(u32::MAX);
@@ -114,7 +114,7 @@ pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
             {
                 last.chunks.push(chunk);
             }
-            _ => all.push(Embedded {
+            _ => all.push(EmbeddingSummary {
                 model: model.to_owned(),
                 dimensions,
                 metric: metric.to_owned(),

@@ -40,7 +40,7 @@ impl Retention {
             (None, Some(years)) => (years, None),
             (Some((years, requires)), finance) => (years.max(finance.unwrap_or(0)), requires),
         };
-        Self::Kept { until: created_at(grain).years_later(years), requires }
+        Self::Kept { until: created_at(grain).plus_years(years), requires }
     }
 
     /// Returns the rule that forbids an erasure now for this reason, and the explanation; `None` if it is

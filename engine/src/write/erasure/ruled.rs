@@ -54,7 +54,7 @@ fn retained(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error
     if least.value == 0 {
         return None;
     }
-    let until = created_at(grain).years_later(u64::from(least.value));
+    let until = created_at(grain).plus_years(u64::from(least.value));
     if until.is_some_and(|until| until <= now) {
         return None;
     }

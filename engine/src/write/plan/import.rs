@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grainstore_format::container::Carried;
+use grainstore_format::container::ManifestEntry;
 use grainstore_format::{ContentAddress, Envelope, EpochMs, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
@@ -37,7 +37,7 @@ pub(crate) struct Claim {
 pub(crate) struct Successor {
     pub(crate) prepared: Prepared,
     /// The state in the manifest.
-    pub(crate) stated: Carried,
+    pub(crate) stated: ManifestEntry,
 }
 
 /// The decision on a claim.
@@ -74,7 +74,7 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
 /// `cleared` says whether the word of a file that it was verified is taken. One that is not current has
 /// ended, now at the latest, or what is current now and what was as of now would not be the same.
 pub(crate) fn arriving(
-    stated: &Carried,
+    stated: &ManifestEntry,
     declares_hold: bool,
     cleared: bool,
     now: EpochMs,
@@ -99,7 +99,7 @@ fn ends_by(stated: Option<EpochMs>, now: EpochMs) -> EpochMs {
 /// Returns the rule that rejects a file's statement that a new grain was reviewed, if the grain requires a
 /// review that the importing caller could not have cleared. `signer` is the claimed signer of the grain.
 pub(crate) fn unreviewed(
-    stated: &Carried,
+    stated: &ManifestEntry,
     blob: &[u8],
     signer: Option<&str>,
     author: &Author,
@@ -110,7 +110,7 @@ pub(crate) fn unreviewed(
     with_fields(blob, |grain| {
         let by = [grain.text("author_did"), signer];
         let rule = || review(author.may_review(), author.actor.as_deref(), by);
-        Ok(grain.asks_review().then(rule).filter(|rule| !rule.row().passes))
+        Ok(grain.requires_review().then(rule).filter(|rule| !rule.row().passes))
     })
 }
 
@@ -130,7 +130,11 @@ pub(crate) fn not_cleared(
 
 /// Whether the word of a file that the hold of a policy was lifted is not taken: whoever imports could not have
 /// lifted it.
-pub(crate) fn is_lift_refused(stated: &Carried, declares_hold: bool, author: &Author) -> bool {
+pub(crate) fn is_lift_refused(
+    stated: &ManifestEntry,
+    declares_hold: bool,
+    author: &Author,
+) -> bool {
     stated.hold_lifted && declares_hold && !author.speaks_for_store()
 }
 
@@ -199,14 +203,14 @@ impl<'v> Plan<'v> {
                 let blob = prepared.blob.bytes();
                 let declares_hold = own_terms(blob)?.1;
                 let signer = match prepared.wrapping.as_deref() {
-                    Some(kept) => Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid(),
+                    Some(kept) => Envelope::from_parts(&kept.prefix, blob, &kept.suffix)?.kid(),
                     None => None,
                 };
                 let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
                 let lifts = is_lift_refused(stated, declares_hold, author);
                 let hold_lifted = stated.hold_lifted && !lifts;
-                let stated = Carried { hold_lifted, ..stated.clone() };
+                let stated = ManifestEntry { hold_lifted, ..stated.clone() };
                 let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
                 self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));

@@ -168,7 +168,7 @@ impl Plan<'_> {
         blob: &[u8],
     ) -> Result<Option<String>> {
         let kid = |kept: &Wrapping| -> Result<Option<String>> {
-            Ok(Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid())
+            Ok(Envelope::from_parts(&kept.prefix, blob, &kept.suffix)?.kid())
         };
         match (self.wrappings.get(&sequence), self.staged(address)) {
             (Some(wrapping), _) => kid(wrapping),

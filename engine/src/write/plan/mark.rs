@@ -92,7 +92,7 @@ impl Plan<'_> {
             None => None,
             Some(act) => {
                 let reviews = mark == Mark::Status(VerificationStatus::Verified)
-                    && with_fields(&row.blob, |grain| Ok(grain.asks_review()))?;
+                    && with_fields(&row.blob, |grain| Ok(grain.requires_review()))?;
                 let act = if reviews { Act::Review } else { act };
                 let attempt = Attempt {
                     act,

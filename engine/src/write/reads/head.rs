@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use grainstore_format::cose::{SigningKey, Verdict, sign_detached, verify_detached};
+use grainstore_format::cose::{SignatureVerdict, SigningKey, sign_detached, verify_detached};
 use grainstore_format::{EpochMs, OfflineResolver};
 
 use crate::base::error::{Error, Result};
@@ -86,7 +86,9 @@ fn decode(bytes: &[u8], store: &[u8; 16], chain: &Chain) -> Result<AuditHead> {
     let time = EpochMs::new(i64::from_be_bytes(*time));
     let signer = chain.reads_key().did();
     match verify_detached(proof, &said(store, &head, time), &OfflineResolver) {
-        Verdict::Valid(did) if did == signer && said_here.first() == Some(&VERSION) => Ok(head),
+        SignatureVerdict::Valid(did) if did == signer && said_here.first() == Some(&VERSION) => {
+            Ok(head)
+        }
         _ => Err(unsigned()),
     }
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use grainstore::format::container::{
-    Carried, Compression, Entry as Read, Plan, Planned, Writer, arrange,
+    Compression, ContainerEntry as Read, ContainerPlan, ContainerWriter, ManifestEntry,
+    PlannedEntry, sort_entries,
 };
 use grainstore::format::cose::sign;
 use grainstore::format::{
@@ -247,17 +248,17 @@ fn spoiled() -> Vec<u8> {
 fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     let planned = |entry: &Vec<u8>| {
         let read = Read::read(entry.clone(), &DecodeOptions::default()).unwrap();
-        Planned::of(entry, read.created_at()).unwrap()
+        PlannedEntry::of(entry, read.created_at()).unwrap()
     };
     let mut order: Vec<_> = entries.iter().map(planned).collect();
-    arrange(&mut order).unwrap();
-    let mut plan = Plan::new(Compression::None);
+    sort_entries(&mut order).unwrap();
+    let mut plan = ContainerPlan::new(Compression::None);
     order.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     for wanted in &order {
         writer.push(entries.iter().find(|entry| planned(entry) == *wanted).unwrap()).unwrap();
     }
-    let nothing = Vec::<Result<(ContentAddress, Carried), Error>>::new();
+    let nothing = Vec::<Result<(ContentAddress, ManifestEntry), Error>>::new();
     let mut bytes = writer.finish(nothing).unwrap().0;
     if stated.is_empty() {
         return bytes;

@@ -186,7 +186,7 @@ pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Re
         else {
             return Ok(());
         };
-        let envelope = grainstore_format::Envelope::around(&prefix, &blob, &suffix);
+        let envelope = grainstore_format::Envelope::from_parts(&prefix, &blob, &suffix);
         if let Err(error) = envelope.and_then(|envelope| envelope.blob().map(drop)) {
             findings.add(Fault::Signature, place, error);
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grainstore_format::container::{Entry, ReadAt};
+use grainstore_format::container::{ContainerEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, GrainType, VerificationStatus};
 
 use super::check::Files;
@@ -73,7 +73,7 @@ fn protected<S: ReadAt>(view: &View, files: &Files<S>) -> Result<BTreeSet<Conten
     Ok(found)
 }
 
-fn is_protected(view: &View, entry: &Entry) -> Result<bool> {
+fn is_protected(view: &View, entry: &ContainerEntry) -> Result<bool> {
     // The end of a consent is taken from anybody: privacy fails closed.
     if entry.grain().grain_type() == GrainType::Consent {
         return Ok(false);

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
 use grainstore_format::{
-    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, Verdict, is_disclosed_view,
+    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, SignatureVerdict, is_disclosed_view,
 };
 use sha2::{Digest, Sha256};
 
@@ -78,7 +78,7 @@ impl<S: ReadAt> Files<S> {
     /// Calls `show` for every entry of every manifest.
     pub(super) fn each_manifest_entry(
         &self,
-        mut show: impl FnMut(ContentAddress, Carried) -> Result<()>,
+        mut show: impl FnMut(ContentAddress, ManifestEntry) -> Result<()>,
     ) -> Result<()> {
         for (name, container) in &self.files {
             for entry in container.manifest().into_iter().flatten() {
@@ -164,7 +164,7 @@ impl<S: ReadAt> Files<S> {
     fn check_embedded(&self, session: &Session, view: &View, checked: &mut Checked) -> Result<()> {
         let reserved = session.store().inner().retrieval().reserved();
         let spaces = view.spaces()?;
-        self.each_manifest_entry(|address, Carried { embedded, .. }| {
+        self.each_manifest_entry(|address, ManifestEntry { embedded, .. }| {
             let why = embedded.iter().find_map(|one| misfit(one, spaces.values().chain(&reserved)));
             if let Some(why) = why {
                 checked.conflicts.note(address, Disputed::Embedding, why);
@@ -174,9 +174,9 @@ impl<S: ReadAt> Files<S> {
     }
 
     /// Returns the grains that claims name as successors, each with its manifest entry.
-    fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, Carried>> {
+    fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, ManifestEntry>> {
         let named = stated.iter().filter_map(|(_, state)| state.superseded_by);
-        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, Carried::default())).collect();
+        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, ManifestEntry::default())).collect();
         if !wanted.is_empty() {
             self.each_manifest_entry(|address, carried| {
                 if let Some(slot) = wanted.get_mut(&address) {
@@ -214,7 +214,7 @@ impl Pass<'_, '_> {
     fn file<S: ReadAt>(
         &mut self,
         container: &Container<'static, S>,
-        wanted: &mut BTreeMap<ContentAddress, Carried>,
+        wanted: &mut BTreeMap<ContentAddress, ManifestEntry>,
         checked: &mut Checked,
     ) -> Result<Found> {
         let mut found = Found::default();
@@ -242,10 +242,10 @@ impl Pass<'_, '_> {
     /// Checks one grain. Returns its signer.
     fn entry(
         &mut self,
-        entry: &Entry,
+        entry: &ContainerEntry,
         number: u32,
         found: &mut Found,
-        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
+        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, ManifestEntry>),
     ) -> Result<Option<String>> {
         self.session.viewer().check_writes(entry.grain())?;
         let signer = self.signer(entry)?;
@@ -287,20 +287,20 @@ impl Pass<'_, '_> {
 
     /// Returns `true` if the store has a withdrawal of the consent the grain rests on. A withdrawal in the
     /// files themselves hides the grain, but does not exclude it.
-    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+    fn rests_on_withdrawn(&self, entry: &ContainerEntry) -> Result<bool> {
         if entry.grain().get("processing_basis").is_none() {
             return Ok(false);
         }
         with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
-    fn signer(&mut self, entry: &Entry) -> Result<Option<String>> {
+    fn signer(&mut self, entry: &ContainerEntry) -> Result<Option<String>> {
         let Some(bytes) = entry.envelope() else { return Ok(None) };
         let envelope = Envelope::parse(bytes.to_vec())?;
         match envelope.verify(self.session.store().inner().resolver()) {
-            Verdict::Valid(did) => Ok(Some(did.to_string())),
-            Verdict::Unverifiable(_) => Ok(None),
-            Verdict::Invalid(reason) => {
+            SignatureVerdict::Valid(did) => Ok(Some(did.to_string())),
+            SignatureVerdict::Unverifiable(_) => Ok(None),
+            SignatureVerdict::Invalid(reason) => {
                 self.claimed = envelope.kid();
                 let message = format!("the signature is invalid: {reason}");
                 Err(Error::new(ErrorKind::Signature, message))
@@ -321,7 +321,7 @@ impl Pass<'_, '_> {
 }
 
 /// Adds a grain and its envelope to a hash.
-pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
+pub(super) fn digest_entry(digest: &mut Sha256, entry: &ContainerEntry) {
     digest.update(entry.address().as_bytes());
     if let Some(envelope) = entry.envelope() {
         digest.update(envelope);
@@ -329,7 +329,7 @@ pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
 }
 
 /// Prepares a grain of a file for the writer thread.
-pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared> {
+pub(super) fn prepared(entry: ContainerEntry, signer: Option<String>) -> Result<Prepared> {
     let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
     let blob = Blob::from_bytes(entry.blob().to_vec());
     let prepared = Prepared::new(blob, entry.into_parts().0, true)?;
@@ -338,8 +338,8 @@ pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared>
 }
 
 /// Returns the bytes around the blob of a signed grain.
-pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
-    let Some((prefix, suffix)) = entry.around_blob() else { return Ok(None) };
+pub(super) fn wrapping(entry: &ContainerEntry, valid: bool) -> Result<Option<Wrapping>> {
+    let Some((prefix, suffix)) = entry.wrapper_parts() else { return Ok(None) };
     Ok(Some(Wrapping { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }
 

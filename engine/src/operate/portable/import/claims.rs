@@ -1,6 +1,6 @@
 //! Claims: states in manifests that differ from those of grains stored here. Decides nothing.
 
-use grainstore_format::container::{Carried, ReadAt};
+use grainstore_format::container::{ManifestEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
 use super::check::Files;
@@ -25,7 +25,7 @@ pub(super) fn stated<S: ReadAt>(
     reach: &Reach<'_>,
 ) -> Result<Vec<Stated>> {
     let mut found = Vec::new();
-    files.each_manifest_entry(|address, Carried { state, .. }| {
+    files.each_manifest_entry(|address, ManifestEntry { state, .. }| {
         let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };
         if !differs(&state, &view.state_at(sequence)?) {
             return Ok(());

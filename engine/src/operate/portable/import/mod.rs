@@ -19,7 +19,7 @@ use std::fs::File;
 use std::path::Path;
 
 use grainstore_cal::Cancel;
-use grainstore_format::container::{ReadAt, Seeking};
+use grainstore_format::container::{ReadAt, SeekSource};
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
@@ -93,7 +93,7 @@ impl Session {
         let opened = files.into_iter().map(|path| {
             let path = path.as_ref();
             let file = open(path).map_err(|error| error.within(path))?;
-            Ok((path.display().to_string(), Seeking::new(file)))
+            Ok((path.display().to_string(), SeekSource::new(file)))
         });
         self.import_from(opened.collect::<Result<Vec<_>>>()?, how)
     }

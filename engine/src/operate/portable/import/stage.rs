@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use grainstore_cal::Cancel;
-use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
 use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
@@ -147,7 +147,7 @@ impl Stage<'_> {
         same.then_some(()).ok_or_else(changed)
     }
 
-    fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
+    fn grain(&mut self, entry: ContainerEntry, is_valid: bool) -> Result<()> {
         let address = entry.address();
         // The user may have been erased since the first pass.
         if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
@@ -202,7 +202,7 @@ impl Stage<'_> {
 
     /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
     /// stored one is not.
-    fn improve(&mut self, entry: Entry, sequence: Sequence, is_valid: bool) -> Result<()> {
+    fn improve(&mut self, entry: ContainerEntry, sequence: Sequence, is_valid: bool) -> Result<()> {
         let kept = || -> Result<bool> {
             Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
         };
@@ -257,13 +257,13 @@ impl Stage<'_> {
     }
 
     /// Returns the rule by which a file cannot confirm the review of a new grain, `None` if it can.
-    fn unreviewed(&self, sequence: Sequence, carried: &Carried) -> Result<Option<Rule>> {
+    fn unreviewed(&self, sequence: Sequence, carried: &ManifestEntry) -> Result<Option<Rule>> {
         if carried.state.verification_status != VerificationStatus::Verified {
             return Ok(None);
         }
         let blob = self.staging.blob_at(sequence)?;
         let signer = match self.staging.wrapping_at(sequence)? {
-            Some(kept) => Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid(),
+            Some(kept) => Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid(),
             None => None,
         };
         unreviewed(carried, &blob, signer.as_deref(), self.author)
@@ -396,7 +396,7 @@ impl Stage<'_> {
                     None => None,
                     Some(kept) => {
                         let blob = self.staging.blob_at(*sequence)?;
-                        Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid()
+                        Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid()
                     }
                 };
                 let conflicts = &mut self.conflicts;

@@ -131,7 +131,7 @@ fn a_group_whose_sync_fails_is_refused_whole_and_writing_ends() {
     }
     let later = session.put(built("carol", "tea")).map_err(|error| error.code());
     assert_eq!(later, Err("ERR_IO"));
-    store.close().unwrap();
+    assert_eq!(store.close().map_err(|error| error.code()), Err("ERR_IO"));
     for cut in [Cut::Dropped, Cut::Torn(1), Cut::Applied] {
         let grains = reopened(disk.after(cut)).stats().unwrap().grains;
         // The group was written and not synced: it is in doubt as a whole.

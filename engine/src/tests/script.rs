@@ -187,6 +187,9 @@ impl Worker {
 
     fn reopen(&mut self) {
         self.store.close().unwrap();
+        // Refusals of the minute before a store is opened are counted with those after it.
+        self.now += 61_000;
+        self.clock.set(EpochMs::new(self.now));
         self.store = open(&self.disk, &self.clock).unwrap();
         self.steps.push(Step::Reopen);
     }

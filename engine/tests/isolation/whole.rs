@@ -8,7 +8,7 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 32] = [
+const OTHERS: [&str; 33] = [
     "access_request",
     "check_power",
     "has_powers",
@@ -16,6 +16,7 @@ const OTHERS: [&str; 32] = [
     "switch_cal",
     "part",
     "erase",
+    "erase_returned",
     "erase_user",
     "export_subject",
     "subject_grains",

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Blind, Sequence, Tie};
+use grainstore_index::{Blinder, Sequence, TieBreaker};
 use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, Result};
@@ -184,21 +184,21 @@ impl Vault {
     pub(crate) fn blinds<'u>(
         &self,
         user_ids: impl IntoIterator<Item = &'u str>,
-    ) -> Result<Vec<Arc<dyn Blind>>> {
-        let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
+    ) -> Result<Vec<Arc<dyn Blinder>>> {
+        let mut blinds: Vec<Arc<dyn Blinder>> = Vec::new();
         let Some(keyring) = &self.keyring else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
             // A user without a slot has no grains.
             let holders = keyring.holders_of(user_id)?.into_iter();
-            blinds.extend(holders.map(|holder| holder as Arc<dyn Blind>));
+            blinds.extend(holders.map(|holder| holder as Arc<dyn Blinder>));
         }
         Ok(blinds)
     }
 
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
     /// words.
-    pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
-        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
+    pub(crate) fn blind(&self) -> Option<Arc<dyn Blinder>> {
+        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blinder>)
     }
 
     /// Returns `true` if there are users with keys of their own.
@@ -332,10 +332,10 @@ impl Vault {
 
     /// Returns the tie-breaker of grains of one time: the first bytes of the address. An encrypted store
     /// shows none of an address, so there all ties are equal.
-    pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
+    pub(crate) fn tie(&self, address: &ContentAddress) -> TieBreaker {
         match &self.keyring {
-            None => Tie::of(address.as_bytes()),
-            Some(_) => Tie::FIRST,
+            None => TieBreaker::of(address.as_bytes()),
+            Some(_) => TieBreaker::FIRST,
         }
     }
 

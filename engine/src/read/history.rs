@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grainstore_cal::{Cancel, Visibility, is_known_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
-use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::{is_withdrawal, with_fields};
@@ -190,12 +190,15 @@ impl Session {
     ) -> Result<Vec<Stored>> {
         let (subject, relation) = (spelled(subject)?, spelled(relation)?);
         let scope = self.narrowed(namespace)?;
-        let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+        let shape =
+            IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
         guarded(|| {
             let time = Time::begin();
             let reach = self.reach(view);
             let mut found = Vec::new();
-            for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+            for posting in
+                view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?
+            {
                 time.check()?;
                 let sequence = posting?.sequence;
                 if view.is_erased(sequence)? {

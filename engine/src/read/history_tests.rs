@@ -1,7 +1,7 @@
 //! Tests of a history read through a wrong index.
 
 use grainstore_format::Value;
-use grainstore_index::{Facts, Tail};
+use grainstore_index::{IndexedFields, Tail};
 use tempfile::TempDir;
 
 use super::*;
@@ -27,8 +27,9 @@ fn all_alike(view: &View, as_this: &ContentAddress) -> View {
         let (sequence, Logged::Blob(blob)) = row.unwrap() else { continue };
         let address = ContentAddress::of(&blob);
         let key = *AddressKey::plain(&address).as_bytes();
-        let push =
-            |grain: &GrainRef<'_>| Ok(tail.push(&tables, sequence, key, &Facts::of(grain))?);
+        let push = |grain: &GrainRef<'_>| {
+            Ok(tail.push(&tables, sequence, key, &IndexedFields::of(grain))?)
+        };
         with_fields(&model, push).unwrap();
     }
     view.with_index(Indexed { tables, tail })
@@ -46,9 +47,9 @@ fn an_index_that_lies_shows_no_grain_of_another_namespace_or_of_another_fact() {
     let options = SessionOptions { namespace: Some("mine".to_owned()), ..Default::default() };
     let session = store.session(options);
     let view = all_alike(&session.view().unwrap(), &own);
-    let shape = Shape::subject_relation("alice".into(), "likes".into());
+    let shape = IndexLookup::subject_relation("alice".into(), "likes".into());
     let scope = Scope::Exact("mine".into());
-    let proposed = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest);
+    let proposed = view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest);
     assert_eq!(proposed.unwrap().count(), 5, "the index proposes them all");
     for as_of in [None, Some(EpochMs::new(i64::MAX - 1))] {
         let told = |namespace| {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use grainstore_cal::{Visibility, is_known_at, is_valid_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
-use grainstore_index::{Posting, Shape};
+use grainstore_index::{IndexLookup, Posting};
 
 use crate::base::error::{Result, guarded};
 use crate::handle::session::{Session, Stored};
@@ -61,7 +61,8 @@ impl Session {
         guarded(|| {
             let mut sight = Sight::new(self, &view, &lens);
             let scope = self.narrowed(namespace)?;
-            let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+            let shape =
+                IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
             let now = sight.now();
             let mut best: Option<Best> = None;
             for posting in sight.postings_in(&scope, &[shape])? {

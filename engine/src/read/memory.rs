@@ -12,7 +12,7 @@ use grainstore_cal::{
 };
 use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
-use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::{Session, Stored};
@@ -115,8 +115,9 @@ impl Reading<'_> {
     fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
         let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
         let user = self.session.options().user_id.as_deref().unwrap_or_default();
-        for shape in [Shape::Value(Field::User, user.into()), Shape::All] {
-            let found = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+        for shape in [IndexLookup::Value(Field::User, user.into()), IndexLookup::All] {
+            let found =
+                view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
             for posting in found.take(LOOKED_AT) {
                 let at = posting?.sequence;
                 if whole(view.with_blob(at, |blob| reach.sees_blob(at, blob)))?.unwrap_or(false) {
@@ -306,9 +307,9 @@ fn hit(stored: &Stored) -> Result<Hit> {
     Ok(Hit { address: stored.address, grain, state: stored.state, score })
 }
 
-fn plain(name: Name) -> Option<String> {
+fn plain(name: OwnedTermValue) -> Option<String> {
     match name {
-        Name::Plain(text) => Some(text),
-        Name::Token(_) => None,
+        OwnedTermValue::Plain(text) => Some(text),
+        OwnedTermValue::Token(_) => None,
     }
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use grainstore_index::{self as index, Frozen, Tables};
+use grainstore_index::{self as index, FrozenTail, Tables};
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::base::error::{Result, guarded};
@@ -98,7 +98,7 @@ impl Folder {
     ///
     /// # Errors
     /// `ERR_IO` if the thread is gone.
-    pub(crate) fn fold(&mut self, frozen: Frozen) -> Result<()> {
+    pub(crate) fn fold(&mut self, frozen: FrozenTail) -> Result<()> {
         self.begin(Box::new(move |db| {
             in_transaction(db, |txn| index::fold(txn, &frozen).map(drop))
         }))

@@ -4,7 +4,7 @@
 //! while new grains go on top. The first fold must have ended before a second begins: that is the
 //! back-pressure. A reader with an old snapshot keeps reading that snapshot.
 
-use grainstore_index::{Blind, Facts};
+use grainstore_index::{Blinder, IndexedFields};
 use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
@@ -163,7 +163,7 @@ const COMPARED: u64 = 12;
 /// folded, where another history of the same store would differ, and some spread over all others.
 fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     let tail = Tail::after(tables)?;
-    let reader = index::Reader::new(tables, &tail);
+    let reader = index::IndexReader::new(tables, &tail);
     let last = last.get();
     let latest = (0..COMPARED).map(|back| last.saturating_sub(back));
     let spread = (1..=COMPARED).map(|part| last.saturating_mul(part) / COMPARED);
@@ -215,7 +215,7 @@ fn push(
     with_fields(blob, |grain| {
         let key = *vault.address(address).as_bytes();
         let blind = vault.blind_of(grain)?;
-        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
-        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
+        let blind = blind.as_deref().map(|holder| holder as &dyn Blinder);
+        Ok(tail.push(tables, sequence, key, &IndexedFields::blinded(grain, blind))?)
     })
 }

@@ -9,9 +9,9 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use grainstore_format::{ContentAddress, Envelope, GrainState};
-use grainstore_index::text::{Question, Texts};
+use grainstore_index::text::{FullTextQuery, InvertedIndex};
 use grainstore_index::vectors;
-use grainstore_index::{self as index, Blind, Eyes, Sequence, Tail};
+use grainstore_index::{self as index, Blinder, Sequence, Tail, TokenScope};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::Wrapping;
@@ -28,11 +28,11 @@ pub(crate) struct View {
     truth: Arc<Truth>,
     indexed: Indexed,
     /// The full-text index, read by the first search of this view.
-    pub(crate) texts: Arc<OnceLock<Texts>>,
+    pub(crate) texts: Arc<OnceLock<InvertedIndex>>,
     /// The vectors, read by the first search of this view.
-    pub(crate) vectors: Arc<OnceLock<vectors::View>>,
+    pub(crate) vectors: Arc<OnceLock<vectors::VectorView>>,
     /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
-    blinds: Vec<Arc<dyn Blind>>,
+    blinds: Vec<Arc<dyn Blinder>>,
     /// True if users were named; else a lookup that needs users' tokens is refused.
     is_named: bool,
     /// Cached consents.
@@ -123,9 +123,9 @@ impl View {
     pub(crate) fn with_index_of<T>(
         &self,
         user_id: Option<&str>,
-        read: impl FnOnce(&index::Reader<'_>) -> Result<T>,
+        read: impl FnOnce(&index::IndexReader<'_>) -> Result<T>,
     ) -> Result<T> {
-        let reader = index::Reader::new(&self.indexed.tables, &self.indexed.tail);
+        let reader = index::IndexReader::new(&self.indexed.tables, &self.indexed.tail);
         if self.vault().keyring().is_none() {
             return read(&reader);
         }
@@ -133,7 +133,7 @@ impl View {
             Some(user_id) => self.vault().blinds([user_id])?,
             None => self.vault().blind().into_iter().collect(),
         };
-        read(&reader.with_eyes(Eyes::Of(&blinds)))
+        read(&reader.with_eyes(TokenScope::Of(&blinds)))
     }
 
     /// Returns a full-text query in the tokens of every user looked up; the query itself if the index holds
@@ -141,7 +141,10 @@ impl View {
     ///
     /// # Errors
     /// `ERR_KEY` if no user was named; `ERR_LIMIT` for terms that tokens cannot answer.
-    pub(crate) fn in_tokens<'q>(&self, question: &'q Question) -> Result<Cow<'q, [Question]>> {
+    pub(crate) fn in_tokens<'q>(
+        &self,
+        question: &'q FullTextQuery,
+    ) -> Result<Cow<'q, [FullTextQuery]>> {
         if self.vault().keyring().is_none() {
             return Ok(Cow::Borrowed(std::slice::from_ref(question)));
         }
@@ -176,13 +179,13 @@ impl View {
         &self.truth
     }
 
-    pub(crate) fn index(&self) -> index::Reader<'_> {
+    pub(crate) fn index(&self) -> index::IndexReader<'_> {
         let eyes = match self.vault().keyring() {
-            None => Eyes::Plain,
-            Some(_) if self.is_named || !self.vault().has_people() => Eyes::Of(&self.blinds),
-            Some(_) => Eyes::Some(&self.blinds),
+            None => TokenScope::Plain,
+            Some(_) if self.is_named || !self.vault().has_people() => TokenScope::Of(&self.blinds),
+            Some(_) => TokenScope::Some(&self.blinds),
         };
-        index::Reader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
+        index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
     }
 
     pub(crate) fn indexed(&self) -> &Indexed {

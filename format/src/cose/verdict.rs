@@ -141,7 +141,9 @@ fn claimed_signer(header: &ProtectedParams) -> Result<(Did, Algorithm), Signatur
         -7 => Some(Algorithm::Es256),
         other if UNSUPPORTED_ALGORITHMS.contains(&other) => None,
         other => {
-            return Err(SignatureVerdict::Invalid(format!("{other} is no algorithm of signatures")));
+            return Err(SignatureVerdict::Invalid(format!(
+                "{other} is no algorithm of signatures"
+            )));
         }
     };
     let kid = header.kid.as_deref().and_then(|kid| std::str::from_utf8(kid).ok());

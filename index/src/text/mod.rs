@@ -89,20 +89,20 @@ mod test_grains;
 #[cfg(test)]
 mod test_kit;
 
-pub use asked::Asked;
-pub use best::{After, Hit, Judge};
-pub use document::{Document, Word};
+pub use asked::PreparedSearch;
+pub use best::{Hit, HitFilter, SearchAfter};
+pub use document::{Document, DocumentTerm};
 pub use expand::{MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
-pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
+pub use fold::{FileChanges, FoldJob, FoldOutput, MAX_TAIL, MAX_TAIL_SIZE};
 pub use folding::MAX_TERM_BYTES;
-pub use joined::{Joined, MOST_WEIGHT};
+pub use joined::{IndexedDocument, MOST_WEIGHT};
 pub use language::Language;
 pub use manifest::{MOST_STAMP, Manifest};
 pub use matched::answers_in;
-pub use question::{Ask, Clause, Occur, Question};
-pub use reader::{MAX_OCCURRENCES, Reader};
+pub use question::{Clause, FullTextQuery, Occur, TermMatch};
+pub use reader::{DocumentReader, MAX_OCCURRENCES};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use slips::MOST_EDITS;
 pub use syntax::{MAX_TERMS, MAX_WORDS};
-pub use texts::{TextStats, Texts};
+pub use texts::{InvertedIndex, TextStats};

@@ -11,7 +11,7 @@ const TOO_MANY: u8 = MOST_EDITS + 1;
 
 /// A fuzzy term, to be compared with many indexed terms.
 #[derive(Debug)]
-pub(super) struct Slip {
+pub(super) struct EditMatcher {
     chars: Vec<char>,
     bytes: usize,
     letters: u64,
@@ -20,18 +20,18 @@ pub(super) struct Slip {
 
 /// An indexed term, to be compared with several fuzzy terms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form<'t> {
+pub(super) struct IndexedForm<'t> {
     term: &'t str,
     letters: u64,
 }
 
-impl<'t> Form<'t> {
+impl<'t> IndexedForm<'t> {
     pub(super) fn of(term: &'t str) -> Self {
         Self { term, letters: letters(term) }
     }
 }
 
-impl Slip {
+impl EditMatcher {
     /// Creates a matcher for terms within `edits` edits, at most [`MAX_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
         let (bytes, letters) = (word.len(), letters(word));
@@ -39,7 +39,7 @@ impl Slip {
     }
 
     /// The edit distance of a term; `None` if it is above the limit.
-    pub(super) fn edits(&self, form: Form<'_>) -> Option<u8> {
+    pub(super) fn edits(&self, form: IndexedForm<'_>) -> Option<u8> {
         let most = u32::from(self.most);
         // A prefilter: a character has at most four bytes, and an edit changes at most two letter bits.
         let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.most)
@@ -109,7 +109,7 @@ mod tests {
         for most in 0..=MOST_EDITS {
             let expected = u8::try_from(truth).ok().filter(|edits| *edits <= most);
             assert_eq!(
-                Slip::of(word, most).edits(Form::of(term)),
+                EditMatcher::of(word, most).edits(IndexedForm::of(term)),
                 expected,
                 "{word} {term} {most}"
             );

@@ -42,11 +42,11 @@ mod churn_tests;
 #[cfg(test)]
 mod test_kit;
 
-pub use approximate::{Audit, Effort};
-pub use best::Judge;
-pub use keeper::Keeper;
-pub use near::Near;
+pub use approximate::{BuildOptions, GraphAudit};
+pub use best::NeighbourFilter;
+pub use keeper::VectorIndex;
+pub use near::Neighbour;
 pub use shelf::SpaceStats;
 pub use space::{MAX_DIMENSION, Metric, Space, Vector};
-pub use view::{Ask, Care, Found, View, Way};
-pub use work::{Done, Outcome, Saved, Work};
+pub use view::{NearestAnswer, NearestQuery, SearchEffort, SearchMethod, VectorView};
+pub use work::{SavedGraph, SpaceWork, WorkOutcome, WorkResult};

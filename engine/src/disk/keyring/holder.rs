@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use grainstore_index::Blind;
+use grainstore_index::Blinder;
 
 use super::secret::{Cipher, Secret, Tokens};
 
@@ -42,7 +42,7 @@ impl Holder {
     }
 }
 
-impl Blind for Holder {
+impl Blinder for Holder {
     fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
         self.index.of(kind, &[text])
     }

@@ -9,7 +9,7 @@ use crate::write::erasure::{Asked, judge_grain};
 use std::collections::BTreeMap;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 use serde::Serialize;
 
 use super::{Session, Target};
@@ -180,8 +180,10 @@ fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, 
 fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
     let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
     let mut known = Steps::new();
-    let consents = Shape::Type(GrainType::Consent);
-    for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
+    let consents = IndexLookup::Type(GrainType::Consent);
+    for posting in
+        view.index().scan(&Scope::All, &consents, TimeRange::default(), TimeOrder::Oldest)?
+    {
         let at = posting?.sequence;
         if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
             continue;
@@ -333,9 +335,11 @@ fn dependents(
     now: EpochMs,
 ) -> Result<Vec<ContentAddress>> {
     let digits = grant.to_string();
-    let shape = Shape::Value(Field::Basis, digits.as_str().into());
+    let shape = IndexLookup::Value(Field::Basis, digits.as_str().into());
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?
+    {
         let at = posting?.sequence;
         if before.is_some_and(|before| at > before) || view.is_erased(at)? {
             continue;

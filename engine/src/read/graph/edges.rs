@@ -3,7 +3,7 @@
 
 use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Object, Shape};
+use grainstore_index::{IndexLookup, Object};
 use serde::Serialize;
 
 use super::sight::{Seen, Sight, spelled};
@@ -117,11 +117,11 @@ impl Step {
     }
 
     /// Index lookups that find the edges at a node.
-    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<Shape<'a>> {
+    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<IndexLookup<'a>> {
         let relation = self.relation.as_deref().map(Into::into);
-        let out = Shape::Triple { subject: Some(node.into()), relation, object: None };
+        let out = IndexLookup::Triple { subject: Some(node.into()), relation, object: None };
         let object = Some(Object::Text(node.into()));
-        let back = Shape::Triple { subject: None, relation, object };
+        let back = IndexLookup::Triple { subject: None, relation, object };
         match self.direction {
             Direction::Out => vec![out],
             Direction::In => vec![back],

@@ -1,7 +1,7 @@
 //! Handoffs of a conversation between agents (OMS 28.7), and whether control came back.
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::sight::{Seen, Sight, addresses_in, spelled};
@@ -44,7 +44,9 @@ impl Session {
         let view = self.view()?;
         guarded(|| {
             let mut sight = Sight::new(self, &view, &lens);
-            for posting in sight.postings(&[Shape::Value(Field::Session, id.as_str().into())])? {
+            for posting in
+                sight.postings(&[IndexLookup::Value(Field::Session, id.as_str().into())])?
+            {
                 let handoff = sight.at(posting?.sequence, |seen| {
                     let is_here = seen.grain.text("session_id") == Some(&id);
                     Ok(handoff(seen).filter(|_| is_here))
@@ -83,7 +85,7 @@ fn completion(
     delegation: &ContentAddress,
 ) -> Result<Option<ContentAddress>> {
     let digits = delegation.to_string();
-    for posting in sight.postings(&[Shape::Value(Field::Derived, digits.as_str().into())])? {
+    for posting in sight.postings(&[IndexLookup::Value(Field::Derived, digits.as_str().into())])? {
         let done = sight.at(posting?.sequence, |seen| {
             let grain = seen.grain;
             let reports = grain.grain_type() == GrainType::Goal

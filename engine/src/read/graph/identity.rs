@@ -3,7 +3,7 @@
 //! Both are read from exactly that namespace, so a session that cannot see it gets no answer.
 
 use grainstore_format::{ContentAddress, GrainRef, GrainType, Value};
-use grainstore_index::{Field, Object, Scope, Sequence, Shape};
+use grainstore_index::{Field, IndexLookup, Object, Scope, Sequence};
 use serde::Serialize;
 
 use super::sight::{Seen, Sight, addresses_in, spelled};
@@ -73,7 +73,7 @@ impl Session {
         let view = self.view()?;
         guarded(|| {
             let mut sight = Sight::new(self, &view, &lens);
-            let about = |relation| Shape::subject_relation(agent.as_str().into(), relation);
+            let about = |relation| IndexLookup::subject_relation(agent.as_str().into(), relation);
             let shapes = OWNED_BY.map(|relation| about(relation.into()));
             let mut claims = Vec::new();
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
@@ -100,7 +100,7 @@ impl Session {
     /// As [`Session::owner`].
     pub fn capabilities(&self, agent: &str) -> Result<Listed<Capability>> {
         let agent = spelled(agent)?;
-        let shape = Shape::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
+        let shape = IndexLookup::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
         self.capabilities_at(&[shape], |grain| is_of(grain, &agent))
     }
 
@@ -113,15 +113,15 @@ impl Session {
         let object = Some(Object::Text(name.as_str().into()));
         let relation = Some(HAS_CAPABILITY.into());
         let shapes = [
-            Shape::Value(Field::ObjectLeaf, name.as_str().into()),
-            Shape::Triple { subject: None, relation, object },
+            IndexLookup::Value(Field::ObjectLeaf, name.as_str().into()),
+            IndexLookup::Triple { subject: None, relation, object },
         ];
         self.capabilities_at(&shapes, |grain| offers(grain, &name))
     }
 
     fn capabilities_at(
         &self,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
         fits: impl Fn(&GrainRef<'_>) -> bool,
     ) -> Result<Listed<Capability>> {
         let lens = Lens::default();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use grainstore_format::{ContentAddress, GrainState};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::sight::{Sight, addresses_in};
@@ -97,7 +97,7 @@ impl Session {
             let mut sight = Sight::new(self, &view, lens);
             sight.start(address, |_| Ok(Some(())))?;
             let digits = address.to_string();
-            let shape = Shape::Value(Field::Derived, digits.as_str().into());
+            let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
                 let child = sight.at(posting?.sequence, |seen| {
                     let derives =

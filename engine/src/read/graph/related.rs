@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::lineage::MAX_RELATIVES;
@@ -66,7 +66,7 @@ impl Session {
                 }
             }
             let digits = address.to_string();
-            let shape = Shape::Value(Field::Related, digits.as_str().into());
+            let shape = IndexLookup::Value(Field::Related, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
                 let links = sight.at(posting?.sequence, |seen| {
                     let to_it = links(seen.grain).filter(|link| link.0 == *address && wanted(link));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 
 use super::sight::Sight;
 use super::thread::Found;
@@ -48,7 +48,9 @@ impl Replies {
             return Ok(found);
         }
         let digits = parent.to_string();
-        for posting in sight.postings(&[Shape::Value(Field::Parent, digits.as_str().into())])? {
+        for posting in
+            sight.postings(&[IndexLookup::Value(Field::Parent, digits.as_str().into())])?
+        {
             if found.len() >= room {
                 break;
             }
@@ -64,7 +66,7 @@ impl Replies {
 /// The events of the session that are replies, by the message they reply to; `None` if there are
 /// [`MAX_PASS_EVENTS`] events or more to read.
 fn every_reply(sight: &mut Sight<'_>) -> Result<Option<HashMap<ContentAddress, Vec<Found>>>> {
-    let events = [Shape::Type(GrainType::Event)];
+    let events = [IndexLookup::Type(GrainType::Event)];
     if sight.estimate(&events, MAX_PASS)? >= MAX_PASS {
         return Ok(None);
     }

@@ -59,7 +59,7 @@ fn a_search_that_finds_nothing_still_sees_that_its_time_is_over() {
     let (view, lens) = (session.view().unwrap(), Lens::default());
     let mut sight = Sight::new(&session, &view, &lens);
     let digits = root.to_string();
-    let nothing = [Shape::Value(Field::Derived, digits.as_str().into())];
+    let nothing = [IndexLookup::Value(Field::Derived, digits.as_str().into())];
     assert_eq!(sight.postings(&nothing).unwrap().count(), 0);
     assert!(sight.ranges() >= NAMESPACES as u64, "what is empty is counted too");
     let cancel = Cancel::new();

@@ -6,7 +6,9 @@
 
 use grainstore_cal::Visibility;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
-use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
+use grainstore_index::{
+    IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TimeOrder, TimeRange,
+};
 
 use super::Lens;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -35,7 +37,7 @@ pub(crate) struct Sight<'s> {
     reach: Reach<'s>,
     lens: &'s Lens,
     /// The namespaces of the session.
-    spaces: Spaces<'s>,
+    spaces: ScopeNamespaces<'s>,
     looked: u64,
     ranges: u64,
 }
@@ -62,7 +64,7 @@ impl Seen<'_> {
 
 impl<'s> Sight<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
-        let spaces = Spaces::of(session.viewer().partitions());
+        let spaces = ScopeNamespaces::of(session.viewer().partitions());
         Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
     }
 
@@ -89,7 +91,7 @@ impl<'s> Sight<'s> {
     /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
         &mut self,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         self.charge(self.view.index().ranges(&self.spaces, shapes)?)?;
         self.open(&self.spaces, shapes)
@@ -99,20 +101,20 @@ impl<'s> Sight<'s> {
     pub(crate) fn postings_in(
         &mut self,
         scope: &Scope<'_>,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        let spaces = Spaces::of(*scope);
+        let spaces = ScopeNamespaces::of(*scope);
         self.charge(self.view.index().ranges(&spaces, shapes)?)?;
         self.open(&spaces, shapes)
     }
 
     fn open(
         &self,
-        spaces: &Spaces<'_>,
-        shapes: &[Shape<'_>],
+        spaces: &ScopeNamespaces<'_>,
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let reader = self.view.index();
-        let found = reader.find(spaces, &[shapes], TimeRange::default(), Order::Newest)?;
+        let found = reader.find(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
         Ok(found.map(|posting| Ok(posting?)))
     }
 
@@ -138,7 +140,7 @@ impl<'s> Sight<'s> {
     ///
     /// # Errors
     /// Like [`GraphReader::postings`].
-    pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
+    pub(crate) fn estimate(&mut self, shapes: &[IndexLookup<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
         self.charge(reader.ranges(&self.spaces, shapes)?)?;
         let scope = self.session.viewer().partitions();

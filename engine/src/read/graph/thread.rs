@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use grainstore_cal::Cancel;
 use grainstore_format::{ContentAddress, EpochMs, GrainState, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::Lens;
@@ -184,7 +184,7 @@ pub(super) fn message_at(sight: &mut Sight<'_>, address: &ContentAddress) -> Res
 /// The messages of a `session_id`, at most `limit`.
 fn in_session(sight: &mut Sight<'_>, id: &str, limit: usize) -> Result<Vec<Found>> {
     let mut members = Vec::new();
-    for posting in sight.postings(&[Shape::Value(Field::Session, id.into())])? {
+    for posting in sight.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
         members.extend(sight.any_at(posting?.sequence, |seen| {
             let is_here = seen.grain.text("session_id") == Some(id);
             Ok(Found::of(seen).filter(|_| is_here))

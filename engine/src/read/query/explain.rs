@@ -1,8 +1,8 @@
 //! EXPLAIN of a query: the posting lists that are scanned, their lengths, and the counts of a run.
 
 use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
-use grainstore_index::text::{Occur, Question};
-use grainstore_index::{Object, Order, Shape, Word};
+use grainstore_index::text::{FullTextQuery, Occur};
+use grainstore_index::{IndexLookup, Object, TermValue, TimeOrder};
 use serde::Serialize;
 
 use super::access::{Access, List};
@@ -95,7 +95,7 @@ impl QueryPlan {
 
     /// Makes the full text drive the plan, for a session that may not learn how frequent terms are elsewhere:
     /// shows its own query terms without numbers.
-    fn behind_asked(mut self, question: &Question) -> Self {
+    fn behind_asked(mut self, question: &FullTextQuery) -> Self {
         let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
         let lookups = asked.map(ToString::to_string).collect();
         let index = "text".to_owned();
@@ -235,7 +235,7 @@ fn own_of(
     list: &List<'_>,
 ) -> Result<(u64, bool)> {
     let (reader, reach) = (view.index(), session.reach(view));
-    let found = reader.find(&access.spaces, &[&list.shapes], access.times, Order::Newest)?;
+    let found = reader.find(&access.spaces, &[&list.shapes], access.times, TimeOrder::Newest)?;
     let (mut looked, mut own) = (0, 0);
     for posting in found {
         if own > FEW || looked == LOOKED_AT {
@@ -254,16 +254,16 @@ fn own_of(
 }
 
 /// Description of a lookup.
-fn lookup(shape: &Shape<'_>) -> String {
-    let word = |word: &Word<'_>| match word {
-        Word::Plain(text) => format!("{text:?}"),
-        Word::Token(_) => "(blinded)".to_owned(),
+fn lookup(shape: &IndexLookup<'_>) -> String {
+    let word = |word: &TermValue<'_>| match word {
+        TermValue::Plain(text) => format!("{text:?}"),
+        TermValue::Token(_) => "(blinded)".to_owned(),
     };
     match shape {
-        Shape::All => "everything".to_owned(),
-        Shape::Type(grain_type) => format!("type = {grain_type}"),
-        Shape::Value(field, value) => format!("{} = {}", field.name(), word(value)),
-        Shape::Triple { subject, relation, object } => {
+        IndexLookup::All => "everything".to_owned(),
+        IndexLookup::Type(grain_type) => format!("type = {grain_type}"),
+        IndexLookup::Value(field, value) => format!("{} = {}", field.name(), word(value)),
+        IndexLookup::Triple { subject, relation, object } => {
             let object = object.as_ref().map(|object| match object {
                 Object::Text(text) => word(text),
                 Object::Map(_) => "(a map)".to_owned(),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use grainstore_cal::Cancel;
 use grainstore_index::Sequence;
 use grainstore_index::text::Document;
-use grainstore_index::vectors::{Space, View as Spaces};
+use grainstore_index::vectors::{Space, VectorView as Spaces};
 
 use super::walk::{Halt, Walk};
 use crate::base::error::Result;
@@ -144,7 +144,7 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use grainstore_index::text::Word;
+    use grainstore_index::text::DocumentTerm;
     use proptest::prelude::*;
 
     use super::*;
@@ -163,7 +163,7 @@ mod tests {
 
     fn document() -> impl Strategy<Value = Document> {
         prop::collection::vec(("[a-e]", 0..9_u32), 0..6).prop_map(|words| {
-            let word = |(term, weight): (String, u32)| Word {
+            let word = |(term, weight): (String, u32)| DocumentTerm {
                 term: term.into(),
                 weight,
                 lent: 0,

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use grainstore_cal::{Expansion, Link};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
-use grainstore_index::{self as index, Field, Object, Sequence, Shape, Spaces, Tie, TimeRange};
+use grainstore_index::{
+    self as index, Field, IndexLookup, Object, ScopeNamespaces, Sequence, TieBreaker, TimeRange,
+};
 
 use super::access::{Access, List, scope};
 use super::postings::Found;
@@ -33,7 +35,7 @@ pub(super) struct Met {
 /// The state of an expansion along links, with the work done so far.
 pub(super) struct Tour<'e> {
     pub(super) expansion: &'e Expansion,
-    spaces: Spaces<'e>,
+    spaces: ScopeNamespaces<'e>,
     /// The last sequence it may see.
     last: Sequence,
     /// Most grains it holds.
@@ -59,7 +61,7 @@ struct Ends {
 }
 
 /// An index lookup, and the condition that a grain found by it must meet.
-type Lookup<'l> = (Shape<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
+type Lookup<'l> = (IndexLookup<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
 
 impl<'w> Walk<'w> {
     /// An expansion from this many grains, on the state of the log that is shown.
@@ -67,7 +69,7 @@ impl<'w> Walk<'w> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
         Tour {
             expansion,
-            spaces: Spaces::of(scope(self.session, self.query)),
+            spaces: ScopeNamespaces::of(scope(self.session, self.query)),
             last: origin.unwrap_or(self.last),
             most: expansion.reached.saturating_add(seeds),
             ranges: 0,
@@ -115,7 +117,7 @@ impl<'w> Walk<'w> {
             Link::Triple => {
                 let Some(node) = to.subject.as_deref() else { return Ok(Vec::new()) };
                 let object = Some(Object::Text(node.into()));
-                let shape = Shape::Triple { subject: None, relation: None, object };
+                let shape = IndexLookup::Triple { subject: None, relation: None, object };
                 return self.looked_up_at(
                     tour,
                     to.sequence,
@@ -130,7 +132,7 @@ impl<'w> Walk<'w> {
             }
             Link::Reply => (Field::Parent, &|grain| answered(grain) == Some(to.address)),
         };
-        let shape = Shape::Value(field, digits.as_str().into());
+        let shape = IndexLookup::Value(field, digits.as_str().into());
         self.looked_up_at(tour, to.sequence, (shape, holds))
     }
 
@@ -142,7 +144,8 @@ impl<'w> Walk<'w> {
         node: Option<&str>,
     ) -> Result<Vec<Met>, Halt> {
         let Some(node) = node else { return Ok(Vec::new()) };
-        let shape = Shape::Triple { subject: Some(node.into()), relation: None, object: None };
+        let shape =
+            IndexLookup::Triple { subject: Some(node.into()), relation: None, object: None };
         let holds = |grain: &GrainRef<'_>| grain.text("subject") == Some(node);
         self.looked_up_at(tour, ends.sequence, (shape, &holds))
     }
@@ -186,12 +189,12 @@ impl<'w> Walk<'w> {
         }
         let (spaces, times) = (tour.spaces.clone(), TimeRange::default());
         let lists = vec![List { shapes: vec![shape], size: None }];
-        let access = Access { spaces, times, order: index::Order::Newest, lists };
+        let access = Access { spaces, times, order: index::TimeOrder::Newest, lists };
         let (cancel, vault) = (self.cancel, self.view.vault());
         let postings = Found { reader, access: &access, cancel, vault };
         let (mut found, mut passed) = (Vec::new(), 0);
-        let mut instant: Option<(EpochMs, Tie)> = None;
-        for posting in postings.open(times, index::Order::Newest, None)? {
+        let mut instant: Option<(EpochMs, TieBreaker)> = None;
+        for posting in postings.open(times, index::TimeOrder::Newest, None)? {
             let posting = posting?;
             if posting.sequence > tour.last || posting.sequence == at {
                 self.tick()?;

@@ -12,7 +12,9 @@ use std::ops::ControlFlow;
 use grainstore_cal::{Cancel, Expansion, Near, Score, Search, Visit};
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
+use grainstore_index::vectors::{
+    Metric, NearestQuery, SearchEffort, Space, Vector, VectorView as Spaces,
+};
 
 use super::cursor::Ranking;
 use super::expand::{self, Linked, Seed};
@@ -139,11 +141,11 @@ impl<'w> Walk<'w> {
         found: &mut BTreeMap<Sequence, Found>,
     ) -> Result<(), Halt> {
         let few = self.few()?;
-        let ask = Ask {
+        let ask = NearestQuery {
             vector: &sighted.vector,
             limit: self.leg(),
             within: few.as_deref(),
-            care: Care::Usual,
+            care: SearchEffort::Usual,
         };
         let parts = ranked.filter(|ranked| ranked.has_parts());
         let mut judged = HashMap::new();
@@ -382,7 +384,12 @@ fn closeness_of(sighted: &Sighted<'_>, of: &[Sequence]) -> Result<BTreeMap<Seque
     if of.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let ask = Ask { vector: &sighted.vector, limit: of.len(), within: Some(of), care: Care::Exact };
+    let ask = NearestQuery {
+        vector: &sighted.vector,
+        limit: of.len(),
+        within: Some(of),
+        care: SearchEffort::Exact,
+    };
     // The grains are given, so the address that breaks ties does not matter.
     let found = sighted.spaces.search::<Error>(&sighted.space, &ask, &mut |_| Ok(Some([0; 32])))?;
     let metric = sighted.space.metric();

@@ -2,7 +2,9 @@
 
 use grainstore_cal::Cancel;
 use grainstore_format::EpochMs;
-use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, TimeRange};
+use grainstore_index::{
+    self as index, Intersection, IntersectionStep, Posting, Sequence, TimeRange,
+};
 
 use super::access::Access;
 use super::cursor::Place;
@@ -14,7 +16,7 @@ const READ_AT_ONCE: u64 = 1024;
 
 /// Opens the postings of the lists of a query.
 pub(super) struct Found<'w> {
-    pub(super) reader: index::Reader<'w>,
+    pub(super) reader: index::IndexReader<'w>,
     pub(super) access: &'w Access<'w>,
     pub(super) cancel: &'w Cancel,
     pub(super) vault: &'w Vault,
@@ -25,14 +27,14 @@ impl<'w> Found<'w> {
     pub(super) fn open(
         &self,
         times: TimeRange,
-        order: index::Order,
+        order: index::TimeOrder,
         place: Option<Place>,
     ) -> Result<Watched<'w>, Halt> {
         let lists = &self.access.lists;
-        let shapes: Vec<&[index::Shape<'_>]> =
+        let shapes: Vec<&[index::IndexLookup<'_>]> =
             lists.iter().map(|list| list.shapes.as_slice()).collect();
         let mut postings = self.reader.find(&self.access.spaces, &shapes, times, order)?;
-        if let (index::Order::Newest, Some(place)) = (order, place) {
+        if let (index::TimeOrder::Newest, Some(place)) = (order, place) {
             let (tie, sequence) = (self.vault.tie(&place.address), Sequence::MAX);
             postings.seek(Posting { time: place.time, tie, sequence })?;
         }
@@ -52,9 +54,9 @@ impl Iterator for Watched<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.postings.step(READ_AT_ONCE) {
-                Ok(Step::Found(posting)) => return Some(Ok(posting)),
-                Ok(Step::End) => return None,
-                Ok(Step::Paused) => match self.cancel.check() {
+                Ok(IntersectionStep::Found(posting)) => return Some(Ok(posting)),
+                Ok(IntersectionStep::End) => return None,
+                Ok(IntersectionStep::Paused) => match self.cancel.check() {
                     Ok(()) => {}
                     Err(stop) => return Some(Err(Halt::Stopped(stop))),
                 },
@@ -88,7 +90,7 @@ impl<'w> ByAddress<'w> {
         times: TimeRange,
         place: Option<Place>,
     ) -> Result<Self, Halt> {
-        let mut postings = found.open(times, index::Order::Oldest, None)?;
+        let mut postings = found.open(times, index::TimeOrder::Oldest, None)?;
         let next = postings.next();
         Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
     }
@@ -114,14 +116,14 @@ impl<'w> ByAddress<'w> {
     fn read_forward(&mut self, time: EpochMs) -> Result<(), Halt> {
         let instant = TimeRange { from: Some(time), to: Some(time) };
         let place = self.place.filter(|place| place.time == time);
-        self.forward = Some(self.found.open(instant, index::Order::Newest, place)?);
+        self.forward = Some(self.found.open(instant, index::TimeOrder::Newest, place)?);
         let Some(later) = time.get().checked_add(1) else {
             // No later time exists, so the rest of the list is this instant.
             self.next = None;
             return Ok(());
         };
         let rest = TimeRange { from: Some(EpochMs::new(later)), ..self.times };
-        self.postings = self.found.open(rest, index::Order::Oldest, None)?;
+        self.postings = self.found.open(rest, index::TimeOrder::Oldest, None)?;
         self.next = self.postings.next();
         Ok(())
     }

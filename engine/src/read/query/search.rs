@@ -10,7 +10,8 @@ use grainstore_cal::{Reach, Score, Search, Stop, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Language, Occur, Question, Reader, Settings, answers_in,
+    DocumentReader, FullTextQuery, Hit, Language, Occur, PreparedSearch, SearchAfter, Settings,
+    answers_in,
 };
 
 use super::access::Access;
@@ -33,12 +34,12 @@ const AT_ONCE: usize = 4096;
 /// A text search parsed for the full text.
 pub(crate) struct Sought {
     /// The union of all its parts.
-    whole: Question,
+    whole: FullTextQuery,
     /// Each part with its field, if the parts have to be matched separately.
-    parts: Vec<(Question, Option<&'static str>)>,
+    parts: Vec<(FullTextQuery, Option<&'static str>)>,
     settings: Settings,
     /// Reader of the grains that are returned.
-    reader: RefCell<Reader>,
+    reader: RefCell<DocumentReader>,
 }
 
 impl Sought {
@@ -51,17 +52,17 @@ impl Sought {
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
         for ask in search.asks() {
-            parts.push((Question::parse(&ask.text, language)?, ask.field));
+            parts.push((FullTextQuery::parse(&ask.text, language)?, ask.field));
         }
-        let whole = Question::all(parts.iter().map(|(question, _)| question));
+        let whole = FullTextQuery::all(parts.iter().map(|(question, _)| question));
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
-        Ok(Self { whole, parts, settings, reader: RefCell::new(Reader::new(settings)) })
+        Ok(Self { whole, parts, settings, reader: RefCell::new(DocumentReader::new(settings)) })
     }
 
     /// The union of all its parts.
-    pub(super) fn question(&self) -> &Question {
+    pub(super) fn question(&self) -> &FullTextQuery {
         &self.whole
     }
 
@@ -99,9 +100,9 @@ pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
 /// A text search while it runs.
 pub(super) struct Ranked<'r> {
     sought: Sought,
-    asked: Asked<'r>,
+    asked: PreparedSearch<'r>,
     /// The parts without a field, each prepared separately.
-    parts: Vec<Asked<'r>>,
+    parts: Vec<PreparedSearch<'r>>,
     /// The score of a grain with every term at its highest weight.
     ceiling: f64,
 }
@@ -278,7 +279,8 @@ impl<'w> Walk<'w> {
         ranked: &Ranked<'_>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        let after = |rank: &Rank| After { score: rank.score, address: *rank.address.as_bytes() };
+        let after =
+            |rank: &Rank| SearchAfter { score: rank.score, address: *rank.address.as_bytes() };
         let mut after = self.rank().map(after);
         let wanted = match (self.query.limit(), self.given) {
             (None, 0) => AT_FIRST,
@@ -298,7 +300,7 @@ impl<'w> Walk<'w> {
             if hits.len() < at_once {
                 return Ok(ControlFlow::Continue(()));
             }
-            after = hits.last().map(|hit| After { score: hit.score, address: hit.address });
+            after = hits.last().map(|hit| SearchAfter { score: hit.score, address: hit.address });
             at_once = at_once.saturating_mul(16).min(AT_ONCE);
         }
     }
@@ -308,7 +310,7 @@ impl<'w> Walk<'w> {
         &mut self,
         ranked: &Ranked<'_>,
         limit: usize,
-        after: Option<After>,
+        after: Option<SearchAfter>,
     ) -> Result<Vec<Hit>, Halt> {
         let mut failed = None;
         let hits = ranked.asked.search(limit, after, &mut |sequence| {

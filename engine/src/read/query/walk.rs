@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use grainstore_cal::{Cancel, Candidate, Query, Score, Stop, Visit};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
-use grainstore_index::{self as index, Posting, Sequence, Tie};
+use grainstore_index::{self as index, Posting, Sequence, TieBreaker};
 
 use super::access::Access;
 use super::cursor::{Last, Origin, Place, Rank, Ranking};
@@ -107,7 +107,7 @@ struct Waiting {
 }
 
 /// Sort key of a posting; grains with equal keys are ordered by their full addresses.
-type Group = (EpochMs, Tie);
+type Group = (EpochMs, TieBreaker);
 
 impl<'w> Walk<'w> {
     /// Creates a scan of a query; the first `given` matches count as accesses.
@@ -220,7 +220,7 @@ impl Walk<'_> {
     ) -> Result<impl Iterator<Item = Result<Posting, Halt>> + 'a, Halt> {
         let (cancel, vault) = (self.cancel, self.view.vault());
         let found = Found { reader: self.view.index(), access, cancel, vault };
-        found.open(access.times, index::Order::Newest, None)
+        found.open(access.times, index::TimeOrder::Newest, None)
     }
 
     fn over(
@@ -232,18 +232,18 @@ impl Walk<'_> {
         let mut times = access.times;
         if let Some(place) = self.place() {
             match access.order {
-                index::Order::Newest => times.to = Some(place.time),
-                index::Order::Oldest => times.from = Some(place.time),
+                index::TimeOrder::Newest => times.to = Some(place.time),
+                index::TimeOrder::Oldest => times.from = Some(place.time),
             }
         }
         let found = Found { reader, access, cancel: self.cancel, vault: self.view.vault() };
         let place = self.place().copied();
         match access.order {
-            index::Order::Newest => {
-                let postings = found.open(times, index::Order::Newest, place)?;
+            index::TimeOrder::Newest => {
+                let postings = found.open(times, index::TimeOrder::Newest, place)?;
                 self.stream(postings.peekable(), visit)
             }
-            index::Order::Oldest => {
+            index::TimeOrder::Oldest => {
                 self.stream(ByAddress::of(found, times, place)?.peekable(), visit)
             }
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 
 use grainstore_index::Sequence;
-use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
+use grainstore_index::text::{Document, DocumentReader, IndexedDocument, Language, Settings};
 
 use super::turns::Around;
 use super::wording::Wording;
@@ -49,10 +49,10 @@ pub(super) struct Step {
 }
 
 /// The terms a grain is found by from now on; empty for a grain that is not indexed.
-pub(super) type Change = (Sequence, Joined);
+pub(super) type Change = (Sequence, IndexedDocument);
 
 /// A document reader for each language.
-type Readers = HashMap<Language, Reader>;
+type Readers = HashMap<Language, DocumentReader>;
 
 /// A cache of recently read documents, with the document readers of each language.
 #[derive(Default)]
@@ -228,7 +228,7 @@ impl Lately {
         (view, around): (&View, &mut Around<'_>),
         at: Sequence,
         wording: &Wording,
-    ) -> Result<Joined> {
+    ) -> Result<IndexedDocument> {
         let own = self.document(view, at, wording)?;
         let lenders = around.lenders(at)?;
         let mut lent = Vec::with_capacity(lenders.len());
@@ -236,7 +236,7 @@ impl Lately {
             lent.push(self.document(view, lender, wording)?);
         }
         let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
-        Ok(Joined::of(&own, &lent))
+        Ok(IndexedDocument::of(&own, &lent))
     }
 
     fn document(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Arc<Document>> {
@@ -268,7 +268,7 @@ fn document(
 ) -> Result<Document> {
     let read = view.with_blob(at, |blob| {
         with_fields(blob, |grain| {
-            let reader = |language| Reader::new(Settings::new(language));
+            let reader = |language| DocumentReader::new(Settings::new(language));
             Ok(wording.of(grain).map(|language| {
                 readers.entry(language).or_insert_with(|| reader(language)).document(grain)
             }))

@@ -1,6 +1,6 @@
 //! Tests of how much is held at once while the truth is followed.
 
-use grainstore_index::text::Word;
+use grainstore_index::text::DocumentTerm;
 use tempfile::TempDir;
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::{Grain, OpenOptions, SessionOptions, Store};
 #[test]
 fn few_documents_of_many_words_are_remembered_as_little_as_many_of_few() {
     let document = |words: usize| {
-        let word = |at: usize| Word {
+        let word = |at: usize| DocumentTerm {
             term: format!("word{at}").into(),
             weight: 1,
             lent: 0,

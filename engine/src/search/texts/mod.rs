@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use grainstore_cal::{Cancel, Stop};
 use grainstore_index::Sequence;
-use grainstore_index::text::{ANALYSIS_VERSION, Fold, Manifest, TextStats, Texts};
+use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, TextStats};
 use sha2::{Digest, Sha256};
 
 use self::catching::{Lately, Position, Step};
@@ -85,7 +85,7 @@ struct Progress {
 #[derive(Debug, Default)]
 struct State {
     /// Loaded from disk on first use.
-    texts: Option<Texts>,
+    texts: Option<InvertedIndex>,
     at: Position,
     lately: Lately,
     /// Documents that changed since the last save.
@@ -117,7 +117,7 @@ impl Library {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
-    pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<Texts>> {
+    pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<InvertedIndex>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
             if cancel.stopped() == Some(Stop::Cancelled) {
@@ -293,7 +293,11 @@ impl Library {
 
     /// Reads the saved full text and how far it has followed the store of the view; `None` if none was saved.
     /// The error is the reason it cannot be used.
-    fn read(&self, files: &Files, view: &View) -> Result<Option<(Texts, Position)>, String> {
+    fn read(
+        &self,
+        files: &Files,
+        view: &View,
+    ) -> Result<Option<(InvertedIndex, Position)>, String> {
         let told = |error: Error| error.to_string();
         let Some(manifest) = files.manifest().map_err(told)? else { return Ok(None) };
         let manifest = Manifest::decode(&manifest).map_err(|error| error.to_string())?;
@@ -307,7 +311,7 @@ impl Library {
         }
         let mut missing = None;
         let texts = guarded(|| {
-            let texts = Texts::open(&manifest, &mut |name| match files.read(name) {
+            let texts = InvertedIndex::open(&manifest, &mut |name| match files.read(name) {
                 Ok(Some(bytes)) => Ok(bytes),
                 lost => {
                     missing = Some((name.to_owned(), lost.err()));
@@ -382,16 +386,16 @@ impl Follower for Library {
 }
 
 impl State {
-    fn loaded(&self) -> Result<&Texts> {
+    fn loaded(&self) -> Result<&InvertedIndex> {
         self.texts.as_ref().ok_or_else(unread)
     }
 
-    fn loaded_mut(&mut self) -> Result<&mut Texts> {
+    fn loaded_mut(&mut self) -> Result<&mut InvertedIndex> {
         self.texts.as_mut().ok_or_else(unread)
     }
 
     /// Starts a fold of what is there.
-    fn freeze(&mut self, view: &View) -> Result<Fold> {
+    fn freeze(&mut self, view: &View) -> Result<FoldJob> {
         let stamp = stamp::stamp(view, self.at)?;
         Ok(self.loaded_mut()?.freeze(&stamp)?)
     }
@@ -407,7 +411,7 @@ impl State {
     }
 
     fn start_anew(&mut self, analysis: u64) -> Result<()> {
-        self.texts = Some(Texts::new(analysis)?);
+        self.texts = Some(InvertedIndex::new(analysis)?);
         self.at = Position::default();
         self.unsaved = 0;
         self.on_disk.clear();
@@ -449,7 +453,11 @@ impl View {
     ///
     /// # Errors
     /// As [`Library::of`].
-    pub(crate) fn texts(&self, library: &Library, cancel: &Cancel) -> Result<Option<&Texts>> {
+    pub(crate) fn texts(
+        &self,
+        library: &Library,
+        cancel: &Cancel,
+    ) -> Result<Option<&InvertedIndex>> {
         if let Some(texts) = self.texts.get() {
             return Ok(Some(texts));
         }

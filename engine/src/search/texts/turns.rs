@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType};
-use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
+use grainstore_index::{
+    Field, IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TimeOrder, TimeRange,
+};
 
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
@@ -69,14 +71,14 @@ impl Turn {
     }
 
     /// The grains of the session on one side, nearest first, at most `MAX_SCANNED_TURNS`.
-    fn beside(&self, view: &View, order: Order) -> Result<Vec<Sequence>> {
+    fn beside(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
         let time = Some(self.place.time);
         let times = match order {
-            Order::Newest => TimeRange { from: None, to: time },
-            Order::Oldest => TimeRange { from: time, to: None },
+            TimeOrder::Newest => TimeRange { from: None, to: time },
+            TimeOrder::Oldest => TimeRange { from: time, to: None },
         };
-        let spaces = Spaces::of(Scope::Exact(self.namespace.as_str().into()));
-        let shape = Shape::Value(Field::Session, self.session.as_str().into());
+        let spaces = ScopeNamespaces::of(Scope::Exact(self.namespace.as_str().into()));
+        let shape = IndexLookup::Value(Field::Session, self.session.as_str().into());
         view.with_index_of(self.of.user.as_deref(), |reader| {
             let mut postings = reader.find(&spaces, &[&[shape]], times, order)?;
             postings.seek(self.place)?;
@@ -134,7 +136,7 @@ impl<'v> Around<'v> {
     fn turns(&mut self, of: Sequence) -> Result<Vec<(Sequence, bool)>> {
         let Some(turn) = Turn::at(self.view, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for order in [Order::Newest, Order::Oldest] {
+        for order in [TimeOrder::Newest, TimeOrder::Oldest] {
             let mut left = REACH;
             for at in turn.beside(self.view, order)? {
                 let Seen { of, current } = self.look(at)?;

@@ -12,7 +12,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
+use grainstore_index::vectors::{
+    BuildOptions, Space, SpaceStats, VectorIndex, VectorView as Spaces, WorkOutcome,
+};
 use serde::Serialize;
 
 use crate::base::error::Result;
@@ -45,7 +47,7 @@ pub(crate) struct Vectors {
 
 #[derive(Debug)]
 struct State {
-    keeper: Keeper,
+    keeper: VectorIndex,
     /// The last row of the truth that was read; `None` before the first search.
     row: Option<u64>,
     /// True once saved graphs were read.
@@ -85,7 +87,7 @@ impl Vectors {
     /// The vectors of the store in a directory, not read yet.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
-        let (keeper, row, restored) = (Keeper::new(), None, false);
+        let (keeper, row, restored) = (VectorIndex::new(), None, false);
         let state = State { keeper, row, restored, known, unusable: 0, outdated };
         let files = store.map(|store| Files::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -177,7 +179,7 @@ impl Vectors {
         if state.row.is_some() {
             self.follow(&mut state, view)?;
         }
-        self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
+        self.files.as_ref().map_or(Ok(()), |files| files.remove(&VectorIndex::file_of(space)))
     }
 
     /// Forgets the vectors of erased grains, which the view no longer has. A reader of an older view cannot
@@ -234,7 +236,7 @@ impl Vectors {
         if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
                 // A graph that cannot be read is built again.
-                if let Ok(Some(bytes)) = files.read(&Keeper::file_of(space)) {
+                if let Ok(Some(bytes)) = files.read(&VectorIndex::file_of(space)) {
                     state.keeper.restore(space, bytes);
                 }
             }
@@ -251,13 +253,13 @@ impl Vectors {
         drop(state);
         let Some(work) = due else { return true };
         let space = work.space().clone();
-        let done = work.run(&Effort { threads: THREADS, stop: &self.stopped });
+        let done = work.run(&BuildOptions { threads: THREADS, stop: &self.stopped });
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         let (outcome, saved) = state.keeper.adopt(done);
         match outcome {
-            Outcome::Unusable => state.unusable += 1,
-            Outcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
+            WorkOutcome::Unusable => state.unusable += 1,
+            WorkOutcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
             _ => {}
         }
         drop(state);
@@ -266,13 +268,13 @@ impl Vectors {
             // What cannot be saved is built again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
             let state = self.lock();
-            if !state.known.values().any(|space| Keeper::file_of(space) == saved.name) {
+            if !state.known.values().any(|space| VectorIndex::file_of(space) == saved.name) {
                 // The space was removed meanwhile.
                 let _ = files.remove(&saved.name);
             }
         }
         // Work that was dropped is due again and would be dropped again: report that none is due.
-        outcome == Outcome::Dropped
+        outcome == WorkOutcome::Dropped
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -329,7 +331,7 @@ impl View {
         &self,
         all: &Vectors,
         cancel: &Cancel,
-    ) -> Result<&grainstore_index::vectors::View> {
+    ) -> Result<&grainstore_index::vectors::VectorView> {
         if let Some(vectors) = self.vectors.get() {
             return Ok(vectors);
         }

@@ -40,7 +40,7 @@ fn store() -> (TempDir, Session) {
 /// The vectors of a store, which no thread follows, with files of their own.
 fn vectors(home: &Path) -> Vectors {
     let vectors = Vectors::new(Some(home));
-    vectors.lock().keeper = Keeper::with_scan_up_to(FEW);
+    vectors.lock().keeper = VectorIndex::with_scan_up_to(FEW);
     vectors
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use super::retention::{self, Retention};
 use super::ruled;
@@ -177,9 +177,11 @@ pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
     let theirs: HashSet<Sequence> = places_of(view, user)?.into_iter().collect();
-    let shape = Shape::Type(GrainType::Consent);
+    let shape = IndexLookup::Type(GrainType::Consent);
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?
+    {
         found.push(posting?.sequence);
     }
     found.retain(|at| theirs.contains(at));
@@ -192,9 +194,11 @@ pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
 }
 
 fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
-    let shape = Shape::Value(field, user.into());
+    let shape = IndexLookup::Value(field, user.into());
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?
+    {
         let at = posting?.sequence;
         if !view.is_erased(at)? {
             found.push(at);

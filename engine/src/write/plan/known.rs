@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, Value};
-use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
+use grainstore_index::{
+    IndexLookup, Object, Posting, Scope, Sequence, TimeOrder, TimeRange, object_hash,
+};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
@@ -261,10 +263,10 @@ impl Plan<'_> {
             Value::Map(_) => Some(Object::Map(object_hash(said))),
             _ => None,
         };
-        let shape = Shape::Triple { subject, relation, object };
+        let shape = IndexLookup::Triple { subject, relation, object };
         self.view.with_index_of(grain.text("user_id"), |index| {
             let mut newest: Option<(Posting, ContentAddress)> = None;
-            for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+            for posting in index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)? {
                 let posting = posting?;
                 // Of several with the same time, the last written one wins.
                 match &newest {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
@@ -231,9 +231,9 @@ impl Plan<'_> {
             }
         }
         let digits = parent.to_string();
-        let shape = Shape::Value(Field::Derived, digits.as_str().into());
+        let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());
         let index = self.view.index();
-        for posting in index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+        for posting in index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)? {
             let child = posting?.sequence;
             if self.view.is_erased(child)? || !lacks(&self.roots(child)?, late) {
                 continue;

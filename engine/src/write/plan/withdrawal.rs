@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use grainstore_format::{ContentAddress, Grain, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, with_fields};
@@ -113,9 +113,9 @@ impl Plan<'_> {
     /// Returns the sequences of the withdrawals that name this grant, in log order.
     fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
         let digits = grant.to_string();
-        let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
+        let shape = IndexLookup::Value(Field::PriorConsent, digits.as_str().into());
         let index = self.view.index();
-        let found = index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)?;
+        let found = index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?;
         let mut places = Vec::new();
         for posting in found {
             let at = posting?.sequence;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, ValueRef};
 use grainstore_index::{
-    Facts, Field, Object, Order, Posting, Scope, Sequence, Shape, TimeRange, Word, object_hash,
+    Field, IndexLookup, IndexedFields, Object, Posting, Scope, Sequence, TermValue, TimeOrder,
+    TimeRange, object_hash,
 };
 use redb::ReadTransaction;
 
@@ -146,7 +147,7 @@ pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) ->
             findings.add(Fault::IndexWrong, Place::All(INDEX), detail);
         }
         let (scope, times) = (Scope::All, TimeRange::default());
-        let all = check.view.index().scan(&scope, &Shape::All, times, Order::Oldest)?;
+        let all = check.view.index().scan(&scope, &IndexLookup::All, times, TimeOrder::Oldest)?;
         let all = all.map(|posting| Ok(posting?.sequence));
         each_once(check, "index.all", all, places, findings)
     })?;
@@ -202,11 +203,12 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
         findings.add(Fault::IndexWrong, Place::Row("log", place.get()), detail);
     }
     with_fields(blob, |grain| {
-        let facts = Facts::of(grain);
+        let facts = IndexedFields::of(grain);
         let scope = Scope::Exact(facts.namespace);
         for shape in shapes(grain) {
             let is_found = check.view.with_index_of(person_of(grain), |index| {
-                let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+                let mut scan =
+                    index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
                 let (time, tie) = (facts.time, check.view.vault().tie(&address));
                 scan.seek(Posting { time, tie, sequence: place })?;
                 Ok(scan.next().transpose()?.is_some_and(|found| found.sequence == place))
@@ -223,29 +225,30 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
 }
 
 /// Returns lookups that must find a grain: by its type, by every part of its triple, and by values.
-fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
-    let mut shapes = vec![Shape::Type(grain.grain_type())];
-    let subject = grain.text("subject").map(Word::Plain);
-    let relation = grain.text("relation").map(Word::Plain);
+fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<IndexLookup<'a>> {
+    let mut shapes = vec![IndexLookup::Type(grain.grain_type())];
+    let subject = grain.text("subject").map(TermValue::Plain);
+    let relation = grain.text("relation").map(TermValue::Plain);
     let object = match grain.get("object") {
-        Some(ValueRef::Str(text)) => Some(Object::Text(Word::Plain(text))),
+        Some(ValueRef::Str(text)) => Some(Object::Text(TermValue::Plain(text))),
         Some(map @ ValueRef::Map(_)) => Some(Object::Map(object_hash(&map.to_value()))),
         _ => None,
     };
     for subject in with_and_without(subject) {
         for relation in with_and_without(relation) {
             for object in with_and_without(object) {
-                shapes.push(Shape::Triple { subject, relation, object });
+                shapes.push(IndexLookup::Triple { subject, relation, object });
             }
         }
     }
     let texts = [("user_id", Field::User), ("session_id", Field::Session)];
     for (name, field) in texts {
-        shapes.extend(grain.text(name).map(|text| Shape::Value(field, Word::Plain(text))));
+        shapes
+            .extend(grain.text(name).map(|text| IndexLookup::Value(field, TermValue::Plain(text))));
     }
     let tags = grain.get("structural_tags").and_then(|tags| tags.as_array());
     let tags = tags.into_iter().flat_map(|tags| tags.iter()).filter_map(|tag| tag.as_str());
-    let tags = tags.map(|tag| Shape::Value(Field::Tag, Word::Plain(tag)));
+    let tags = tags.map(|tag| IndexLookup::Value(Field::Tag, TermValue::Plain(tag)));
     shapes.extend(tags.take(MAX_VALUES));
     shapes
 }

@@ -1,7 +1,7 @@
 //! CAL over a store: writes that go back, through policies and quotas, and grains CAL has never heard of.
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
-use grainstore::cal::{Answer, Options, Predicate, Query, Tier, TypeSet, WriteLimits};
+use grainstore::cal::{Answer, ExecuteOptions, Predicate, Query, Tier, TypeSet, WriteLimits};
 use grainstore::format::{ContentAddress, Grain, GrainType};
 use grainstore::{Offer, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ fn opened(options: OpenOptions) -> (TempDir, Session) {
 
 /// What a statement answers; the code of its error.
 fn ask(session: &Session, source: &str) -> Result<Answer, String> {
-    let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+    let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
     let response = session.ask_with(source.as_bytes(), &options);
     response.map(|response| response.answer).map_err(|error| error.code().to_owned())
 }

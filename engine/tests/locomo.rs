@@ -158,7 +158,7 @@ fn context_of_real_talk_keeps_its_budget_and_says_it_again() {
                  RECENT 200), all: (RECALL events RECENT 50) BUDGET {budget} tokens",
                 turns[0].speaker
             );
-            let options = cal::Options::at(session.now());
+            let options = cal::ExecuteOptions::at(session.now());
             let text = || session.ask_with(query.as_bytes(), &options).unwrap();
             let answer = text();
             let Answer::Assembly { formatted_context: context, .. } = &answer.answer else {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-use grainstore::cal::{Cancel, Predicate, Query};
+use grainstore::cal::{CancelHandle, Predicate, Query};
 use grainstore::format::container::{Compression, Container, ManifestEntry, SeekSource};
 use grainstore::format::{BeliefBuilder, DecodeOptions, EventBuilder};
 use grainstore::{
@@ -176,7 +176,7 @@ fn an_export_that_fails_leaves_what_was_there() {
     session.put(belief(1000, "acme", "tea")).unwrap();
     let file = dir.path().join("kept.mg");
     fs::write(&file, b"before").unwrap();
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let stopped = Exporting { cancel, ..Exporting::default() };
     let tiny = Exporting { file_bytes: 20, ..Exporting::default() };

@@ -9,23 +9,23 @@ use grainstore_sml::{
     SourceReport, assemble_with_progress, summarize,
 };
 
-use super::sources::Resolved;
-use super::value::{Looked, ValueKey};
-use super::{Run, count};
+use super::sources::ResolvedSource;
+use super::value::{DedupKey, HitRef};
+use super::{Executor, count};
 use crate::ast::Format;
-use crate::cancel::{Cancel, Stop};
+use crate::cancel::{CancelHandle, StopReason};
 use crate::check::plan::{AssemblePlan, SourcePlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
 use crate::memory::Hit;
-use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
+use crate::response::{Answer, FormattedContext, SourceAnswer, SourceAnswers};
 
 /// Text of the warning about a format chosen by auto-TOON.
 const TOON_CHOSEN: &str =
     "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs an ASSEMBLE statement.
     pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
         self.tell_started(&plan)?;
@@ -94,7 +94,7 @@ impl Run<'_> {
     fn assembled(
         &mut self,
         plan: AssemblePlan,
-        resolved: Vec<Resolved>,
+        resolved: Vec<ResolvedSource>,
         assembly: Assembly,
         format: &'static str,
     ) -> Answer {
@@ -106,7 +106,7 @@ impl Run<'_> {
         });
         Answer::Assembly {
             name: plan.name,
-            sources: Sources(sources.collect()),
+            sources: SourceAnswers(sources.collect()),
             formatted_context: FormattedContext {
                 format,
                 text: assembly.text,
@@ -171,18 +171,20 @@ impl Run<'_> {
 /// Converts the error of a text that was not written: the budget, or a stop, which `stopped` converts.
 pub(super) fn unwritten(
     error: &grainstore_sml::Error,
-    cancel: &Cancel,
-    stopped: fn(Stop) -> Error,
+    cancel: &CancelHandle,
+    stopped: fn(StopReason) -> Error,
 ) -> Error {
     match error.kind() {
-        grainstore_sml::ErrorKind::Stopped => stopped(cancel.stopped().unwrap_or(Stop::Timeout)),
+        grainstore_sml::ErrorKind::Stopped => {
+            stopped(cancel.stopped().unwrap_or(StopReason::Timeout))
+        }
         _ => Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
     }
 }
 
 /// Adds the summary of each source that did not fail, WITH summarize.
 fn summaries(
-    resolved: &mut [Resolved],
+    resolved: &mut [ResolvedSource],
     items: &[Vec<Item>],
     clock: &Clock,
     watch: CancelCheck<'_>,
@@ -196,22 +198,24 @@ fn summaries(
 }
 
 /// Returns the number of grains of all sources.
-fn grains_of(resolved: &[Resolved]) -> usize {
+fn grains_of(resolved: &[ResolvedSource]) -> usize {
     resolved.iter().map(|source| source.hits.len()).sum()
 }
 
-pub(super) fn stopped(stop: Stop) -> Error {
+pub(super) fn stopped(stop: StopReason) -> Error {
     match stop {
-        Stop::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
-        Stop::Cancelled => Error::new(ErrorKind::Cancelled, "the host cancelled the assembly"),
+        StopReason::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
+        StopReason::Cancelled => {
+            Error::new(ErrorKind::Cancelled, "the host cancelled the assembly")
+        }
     }
 }
 
 /// Removes duplicates between sources: each address is kept once, and with dedup each value of the field once
 /// a type. The copy in the source of the highest priority stays. Within a source nothing is dropped.
-fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Option<FieldRef>) {
+fn remove_duplicates(resolved: &mut [ResolvedSource], priority: &[usize], dedup: Option<FieldRef>) {
     let mut addresses: BTreeSet<ContentAddress> = BTreeSet::new();
-    let mut values: BTreeSet<(GrainType, ValueKey)> = BTreeSet::new();
+    let mut values: BTreeSet<(GrainType, DedupKey)> = BTreeSet::new();
     for at in priority {
         let Some(source) = resolved.get_mut(*at) else { continue };
         if let Some(field) = dedup {
@@ -223,8 +227,8 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
 }
 
 /// Returns the type and the dedup key of a grain; `None` if it lacks the field.
-fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, ValueKey)> {
-    Some((hit.grain.grain_type(), Looked::from(hit).told_apart_by(field)?))
+fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, DedupKey)> {
+    Some((hit.grain.grain_type(), HitRef::from(hit).told_apart_by(field)?))
 }
 
 fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {

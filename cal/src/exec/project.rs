@@ -7,14 +7,14 @@ use grainstore_sml::{
     ChosenFields, Clock, DisplayValue, Item, attribute, date_or_iso, humanize, relative_time,
 };
 
-use super::value::Looked;
-use crate::check::plan::{ProjectPlan, Projected};
+use super::value::HitRef;
+use crate::check::plan::{ProjectPlan, ProjectedField};
 use crate::fields::Field;
 use crate::memory::Hit;
 
 /// Returns what a PROJECT shows of a grain.
 pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> ChosenFields {
-    let cell = |projected: &Projected| shown(projected, hit, item, clock);
+    let cell = |projected: &ProjectedField| shown(projected, hit, item, clock);
     let text = plan.content.as_ref().map(|fields| {
         let cells: Vec<_> = fields.iter().filter_map(cell).collect();
         cells.iter().map(DisplayValue::as_str).collect::<Vec<_>>().join(" ")
@@ -24,24 +24,24 @@ pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) 
 }
 
 fn shown(
-    projected: &Projected,
+    projected: &ProjectedField,
     hit: &Hit,
     item: &Item,
     clock: &Clock,
 ) -> Option<DisplayValue<'static>> {
     let value = match projected {
-        Projected::Attribute(name) => {
+        ProjectedField::Attribute(name) => {
             return attribute(item, name, clock).map(DisplayValue::into_owned);
         }
-        Projected::Field(field) => return of_field(field, hit, item, clock),
-        Projected::Domain(name) => domain(&hit.grain, name)?,
-        Projected::Payload(name) => hit.grain.get(name)?,
+        ProjectedField::Field(field) => return of_field(field, hit, item, clock),
+        ProjectedField::Domain(name) => domain(&hit.grain, name)?,
+        ProjectedField::Payload(name) => hit.grain.get(name)?,
     };
     plain(value)
 }
 
 fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<DisplayValue<'static>> {
-    let value = || Looked::from(hit).field(field);
+    let value = || HitRef::from(hit).field(field);
     match field.name {
         "time" => Some(text(relative_time(hit.grain.time(), clock))),
         "deadline" | "expires_at" => {

@@ -5,23 +5,23 @@ use grainstore_sml::{
     CancelCheck, Clock, Disclosure, DisplayValue, Item, Level, render_cancellable, summarize,
 };
 
-use super::Run;
+use super::Executor;
 use super::assemble::unwritten;
 use super::project::chosen;
 use crate::ast::Format;
-use crate::check::plan::{ProjectPlan, Show};
+use crate::check::plan::{DisplayOptions, ProjectPlan};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::Hit;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Renders grains as text; `asked` is the number that was requested, by which progressive disclosure
     /// decides.
     pub(super) fn show(
         &self,
         hits: &[Hit],
         format: Format,
-        show: &Show,
+        show: &DisplayOptions,
         project: Option<&ProjectPlan>,
         asked: u64,
     ) -> Result<String> {
@@ -43,7 +43,7 @@ impl Run<'_> {
         &self,
         hits: &[Hit],
         project: &ProjectPlan,
-        show: &Show,
+        show: &DisplayOptions,
     ) -> Result<Vec<Map>> {
         let clock = self.clock(show.iso_timestamps);
         let items = self.items(hits, Some(project), &clock)?;
@@ -61,7 +61,7 @@ impl Run<'_> {
     pub(super) fn summarize(
         &self,
         hits: &[Hit],
-        show: &Show,
+        show: &DisplayOptions,
         project: Option<&ProjectPlan>,
     ) -> Result<Option<Vec<String>>> {
         if !show.summarize {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::Args;
-use grainstore::cal::{Cancel, Query};
+use grainstore::cal::{CancelHandle, Query};
 use grainstore::{Exported, Exporting};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -88,7 +88,7 @@ impl Export {
 }
 
 /// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.
-pub(super) fn stoppable<T>(run: impl FnOnce(Cancel) -> T) -> Result<T> {
+pub(super) fn stoppable<T>(run: impl FnOnce(CancelHandle) -> T) -> Result<T> {
     Ok(Interrupt::caught()?.during(|cancel| {
         stop_at_end(&cancel);
         run(cancel)
@@ -97,7 +97,7 @@ pub(super) fn stoppable<T>(run: impl FnOnce(Cancel) -> T) -> Result<T> {
 
 /// Has a request to end the process stop what runs first.
 #[cfg(unix)]
-fn stop_at_end(cancel: &Cancel) {
+fn stop_at_end(cancel: &CancelHandle) {
     let asked = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&asked));
     // Where it cannot be registered the system does what it did before.

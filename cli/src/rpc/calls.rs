@@ -37,7 +37,7 @@ pub(crate) fn convert(_: &mut Host, params: Option<&RawValue>) -> Result<Answer,
 
 fn converted(query: &str) -> Result<Answer, Fault> {
     let refused = |error: cal::Error| Fault::from(Error::cal(&error, query));
-    let source = cal::Source::read(query).map_err(refused)?;
+    let source = cal::QuerySource::read(query).map_err(refused)?;
     let statement = source.statement().map_err(refused)?;
     Answer::of(&Converted {
         text: statement.to_string(),

@@ -48,7 +48,7 @@ pub struct Session {
     /// The identity, as far as it decides visibility.
     viewer: Arc<Viewer>,
     /// The identity, in the form CAL takes.
-    cal_scope: Arc<grainstore_cal::Scope>,
+    cal_scope: Arc<grainstore_cal::SessionScope>,
     /// The CAL call it runs in, recorded in its audit entries.
     errand: Option<Arc<Errand>>,
     /// Number of CAL statements that wrote, or tried to.
@@ -99,7 +99,7 @@ impl Stored {
 impl Session {
     pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
         let options = normalised(options);
-        let cal_scope = grainstore_cal::Scope {
+        let cal_scope = grainstore_cal::SessionScope {
             namespace: options.namespace.clone(),
             user_id: options.user_id.clone(),
             actor: options.actor.clone(),
@@ -389,7 +389,7 @@ impl Session {
         Ok(found)
     }
 
-    pub(crate) fn cal_scope(&self) -> &grainstore_cal::Scope {
+    pub(crate) fn cal_scope(&self) -> &grainstore_cal::SessionScope {
         &self.cal_scope
     }
 

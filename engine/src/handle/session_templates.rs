@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grainstore_cal::{NamedTemplate, TemplateKept};
+use grainstore_cal::{NamedTemplate, TemplateSaveOutcome};
 use grainstore_format::SHARED_PARTITION;
 
 use crate::state::session_options::SessionOptions;
@@ -37,16 +37,16 @@ impl OfSession {
         template: &NamedTemplate,
         mut known: Vec<NamedTemplate>,
         options: &SessionOptions,
-    ) -> TemplateKept {
+    ) -> TemplateSaveOutcome {
         let own = whose(options);
         let mut kept = self.lock();
         let named = kept.iter().filter(|(of, _)| *of == own);
         known.extend(named.map(|(_, template)| template.clone()));
         let among = template.among(&known);
-        if among == TemplateKept::Kept && kept.len() >= OF_ALL {
-            return TemplateKept::Full;
+        if among == TemplateSaveOutcome::Kept && kept.len() >= OF_ALL {
+            return TemplateSaveOutcome::Full;
         }
-        if among == TemplateKept::Kept {
+        if among == TemplateSaveOutcome::Kept {
             kept.push((own, template.clone()));
         }
         among

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use grainstore_cal::Writes;
+use grainstore_cal::WriteQuotas;
 use grainstore_format::{DidResolver, EpochMs};
 use grainstore_index::Sequence;
 use redb::backends::InMemoryBackend;
@@ -81,7 +81,7 @@ pub(crate) struct Inner {
     writer: Mutex<Running>,
     writer_id: ThreadId,
     /// Quotas of CAL writes.
-    writes: Writes,
+    writes: WriteQuotas,
     /// Prepared CAL statements, by token.
     kept: Kept,
     /// Switch for CAL: on, read-only or off.
@@ -468,7 +468,7 @@ impl Store {
             requests,
             writer: Mutex::new(Running::Still(writer)),
             writer_id,
-            writes: Writes::new(options.write_limits),
+            writes: WriteQuotas::new(options.write_limits),
             kept: Kept::new(token_key),
             switch: Switch::new(switch),
             firewall: options.firewall.clone(),
@@ -619,7 +619,7 @@ impl Inner {
         &self.cursor_key
     }
 
-    pub(crate) fn writes(&self) -> &Writes {
+    pub(crate) fn writes(&self) -> &WriteQuotas {
         &self.writes
     }
 

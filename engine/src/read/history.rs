@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use grainstore_cal::{Cancel, Visibility, is_known_at};
+use grainstore_cal::{CancelHandle, Visibility, is_known_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
@@ -270,11 +270,11 @@ pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
 }
 
 /// The deadline of a history.
-struct Time(Cancel);
+struct Time(CancelHandle);
 
 impl Time {
     fn begin() -> Self {
-        Self(Cancel::default().within(HISTORY_TIME))
+        Self(CancelHandle::default().within(HISTORY_TIME))
     }
 
     /// # Errors

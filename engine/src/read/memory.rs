@@ -7,8 +7,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
-    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
-    NamedTemplate, Query, Recalled, Score, Stop, TemplateKept, Visit,
+    self as cal, AccessPlan, CancelHandle, HashPrefix, Hit, HostInfo, Memory, MemoryError,
+    NamedTemplate, PrefixMatch, Query, RecallStats, RecallVisitor, Score, StopReason,
+    TemplateSaveOutcome,
 };
 use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
@@ -73,7 +74,7 @@ impl Store {
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::Timeout => Self::stopped(Stop::Timeout),
+            ErrorKind::Timeout => Self::stopped(StopReason::Timeout),
             _ => Self::new(error.code(), error.to_string(), error.hint()),
         }
     }
@@ -146,21 +147,21 @@ impl Reading<'_> {
 }
 
 impl Memory for Reading<'_> {
-    fn scope(&self) -> &cal::Scope {
+    fn scope(&self) -> &cal::SessionScope {
         self.session.cal_scope()
     }
 
     fn recall(
         &self,
         query: &Query,
-        cancel: &Cancel,
-        visit: &mut Visit<'_>,
-    ) -> Result<Recalled, MemoryError> {
+        cancel: &CancelHandle,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
         let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
-        Ok(Recalled { scanned: walk.scanned, total })
+        Ok(RecallStats { scanned: walk.scanned, total })
     }
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
@@ -168,7 +169,7 @@ impl Memory for Reading<'_> {
         Ok(Sought::of(self.session, query.reach(), search)?.fields_of(grain)?)
     }
 
-    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+    fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
         let view = self.view();
         // Grains of opaque types do not make a prefix ambiguous either.
         let mut found = Vec::new();
@@ -178,13 +179,13 @@ impl Memory for Reading<'_> {
             }
         }
         match (found.as_slice(), prefix.whole()) {
-            ([one], _) => Ok(Located::One(*one)),
+            ([one], _) => Ok(PrefixMatch::One(*one)),
             ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
-                Some(Reached::Outside) => Located::Elsewhere,
-                _ => Located::Nothing,
+                Some(Reached::Outside) => PrefixMatch::Elsewhere,
+                _ => PrefixMatch::Nothing,
             }),
-            ([], _) => Ok(Located::Nothing),
-            _ => Ok(Located::Several),
+            ([], _) => Ok(PrefixMatch::Nothing),
+            _ => Ok(PrefixMatch::Several),
         }
     }
 
@@ -201,7 +202,7 @@ impl Memory for Reading<'_> {
         Ok(self.session.templates_in(view.transaction(), view.vault())?)
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         let kept = self.session.keep(template)?;
         self.refresh()?;
         Ok(kept)
@@ -226,7 +227,7 @@ impl Memory for Reading<'_> {
         &self,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
     }
@@ -236,11 +237,11 @@ impl Memory for Reading<'_> {
         query.search().is_some() && embeds.is_ok_and(|keeping| keeping.is_some())
     }
 
-    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
+    fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
         let plan = explain(&view, self.session, query, cancel)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
-        Ok(Explained {
+        Ok(AccessPlan {
             index: plan.index,
             lookups,
             search: plan.search,
@@ -249,7 +250,7 @@ impl Memory for Reading<'_> {
         })
     }
 
-    fn describe(&self) -> Result<Host, MemoryError> {
+    fn describe(&self) -> Result<HostInfo, MemoryError> {
         let view = self.view();
         let scope = self.session.narrowed(None)?;
         let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
@@ -266,7 +267,7 @@ impl Memory for Reading<'_> {
         namespaces.sort_unstable();
         let inner = self.session.store().inner();
         let embedder = inner.meaning(&view)?.or(inner.keeping());
-        Ok(Host {
+        Ok(HostInfo {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cal_conformance: self.session.store().cal_conformance(),
@@ -275,7 +276,7 @@ impl Memory for Reading<'_> {
             full_text: true,
             embedding_model: embedder.map(|keeping| keeping.space().model().to_owned()),
             supported_languages: Language::all().map(|of| of.code().to_owned()).collect(),
-            ..Host::default()
+            ..HostInfo::default()
         })
     }
 

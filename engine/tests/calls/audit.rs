@@ -12,9 +12,9 @@ fn calls(world: &World) -> Vec<(AuditEntry, CalledEntry)> {
     entries.filter_map(|entry| entry.call.clone().map(|call| (entry, call))).collect()
 }
 
-fn evolving() -> grainstore::cal::Options<'static> {
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    grainstore::cal::Options { tier: Tier::Evolve, ..options }
+fn evolving() -> grainstore::cal::ExecuteOptions<'static> {
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options }
 }
 
 #[test]

@@ -40,8 +40,8 @@ fn every_check_of_the_standard_runs_and_holds_under_every_preset() {
         });
         let grain = grainstore::Grain::from_json(&fields.to_string()).unwrap();
         world.operator().put(grain).unwrap();
-        let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-        let options = grainstore::cal::Options { tier: Tier::Evolve, ..options };
+        let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+        let options = grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options };
         let evolved = world.operator().ask_with(ADD.as_bytes(), &options).unwrap();
         let address = serde_json::to_value(&evolved).unwrap()["content_address"].clone();
         let supersede = format!(

@@ -51,8 +51,8 @@ fn denied_patterns_see_through_shortcuts_spaces_comments_and_escapes() {
 fn a_session_and_its_parts_write_as_often_as_the_host_says() {
     let world = behind(Firewall::default().max_evolving(2));
     let agent = world.agent("work");
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    let options = grainstore::cal::Options { tier: Tier::Evolve, ..options };
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    let options = grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options };
     let part = agent.part(agent.options().clone());
     assert_eq!(code(agent.ask_with(ADD.as_bytes(), &options)), "done");
     let prepared = part.prepare(ADD.as_bytes(), &crate::kit::evolving()).unwrap();

@@ -101,9 +101,9 @@ fn every_statement_that_reads_or_is_refused_has_one_entry() {
 fn what_writes_and_its_refusal_stay_in_the_audit_log() {
     let world = World::new();
     let agent = world.agent("work");
-    let evolving = grainstore::cal::Options {
+    let evolving = grainstore::cal::ExecuteOptions {
         tier: Tier::Evolve,
-        ..grainstore::cal::Options::at(EpochMs::new(START_MS))
+        ..grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS))
     };
     agent.ask_with(ADD.as_bytes(), &evolving).unwrap();
     assert_eq!(code(agent.ask(ADD)), "CAL-E044");

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use grainstore::cal::{Cancel, Event, EventKind, Options};
+use grainstore::cal::{CancelHandle, Event, EventKind, ExecuteOptions};
 use grainstore::format::EpochMs;
 use grainstore::{OpenOptions, Preparing, Preset, Session, StreamedEntry, Streaming, Terms};
 
@@ -11,8 +11,8 @@ use crate::kit::{START_MS, World, code, on_terms};
 const QUERY: &str = "ASSEMBLE FROM likes: (RECALL beliefs LIMIT 100), none: (RECALL goals) \
     STREAM { all, chunk_size = 20 }";
 
-fn options() -> Options<'static> {
-    Options::at(EpochMs::new(START_MS))
+fn options() -> ExecuteOptions<'static> {
+    ExecuteOptions::at(EpochMs::new(START_MS))
 }
 
 fn filled(options: OpenOptions) -> World {
@@ -173,8 +173,8 @@ fn the_audit_log_tells_what_became_of_the_events() {
     agent.ask(QUERY).unwrap();
     assert_eq!(noted(&world), None, "one that was not streamed");
 
-    let cancel = Cancel::new();
-    let asked = Options { cancel: cancel.clone(), ..options() };
+    let cancel = CancelHandle::new();
+    let asked = ExecuteOptions { cancel: cancel.clone(), ..options() };
     let mut cancelling = |event: Event| {
         if event.kind.name() == "chunk" {
             cancel.cancel();
@@ -238,8 +238,8 @@ fn the_read_log_of_every_store_tells_of_streams_and_how_they_were_cancelled() {
     assert_eq!(last().stream.unwrap().events_emitted, events.len() as u64);
     assert_eq!(last().token_id, Some(token.token_id));
 
-    let cancel = Cancel::new();
-    let asked = Options { cancel: cancel.clone(), ..options() };
+    let cancel = CancelHandle::new();
+    let asked = ExecuteOptions { cancel: cancel.clone(), ..options() };
     let mut cancelling = |event: Event| {
         if event.kind.name() == "chunk" {
             cancel.cancel();

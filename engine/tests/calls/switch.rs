@@ -6,9 +6,9 @@ use grainstore::{CalSwitch, Preparing, SessionOptions};
 
 use crate::kit::{ADD, START_MS, World, code, evolving, prepared};
 
-fn tier_one() -> grainstore::cal::Options<'static> {
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    grainstore::cal::Options { tier: Tier::Evolve, ..options }
+fn tier_one() -> grainstore::cal::ExecuteOptions<'static> {
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options }
 }
 
 #[test]

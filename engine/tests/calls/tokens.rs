@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use grainstore::cal::{Operation, Tier};
+use grainstore::cal::{CalOperation, Tier};
 use grainstore::format::{EpochMs, GrainType};
 use grainstore::{CapabilityToken, Preparing, SessionOptions, Terms};
 use serde_json::json;
@@ -40,7 +40,7 @@ fn a_token_of_a_read_writes_nothing_and_names_no_write() {
     let agent = world.agent("work");
     let waiting = agent.prepare(b"RECALL beliefs", &Preparing::default()).unwrap();
     assert_eq!((waiting.tier, waiting.token.write_quota_remaining), (0, 0));
-    assert!(!waiting.token.allowed_ops.contains(&Operation::Add));
+    assert!(!waiting.token.allowed_ops.contains(&CalOperation::Add));
     assert_eq!(
         shown(&agent.execute(&waiting.token).unwrap())["results"].as_array().unwrap().len(),
         1
@@ -219,7 +219,7 @@ fn a_token_covers_what_its_terms_say() {
     let world = World::new();
     world.put("work", "tea");
     let agent = world.agent("work");
-    let with = |query: &str, ops: &[Operation], types: &[GrainType]| {
+    let with = |query: &str, ops: &[CalOperation], types: &[GrainType]| {
         let terms = Terms {
             allowed_ops: (!ops.is_empty()).then(|| ops.to_vec()),
             allowed_grain_types: types.to_vec(),
@@ -229,12 +229,12 @@ fn a_token_covers_what_its_terms_say() {
     };
     let goals = [GrainType::Goal];
     for (query, ops, types, expected) in [
-        ("RECALL beliefs", &[Operation::Recall][..], &[][..], "done"),
-        ("RECALL beliefs | COUNT", &[Operation::Recall], &[], "ERR_TOKEN"),
-        ("BATCH { a: RECALL }", &[Operation::Batch], &[], "ERR_TOKEN"),
-        ("BATCH { a: RECALL }", &[Operation::Batch, Operation::Recall], &[], "done"),
-        ("ASSEMBLE FROM (RECALL)", &[Operation::Assemble], &[], "done"),
-        (ADD, &[Operation::Supersede], &[], "ERR_TOKEN"),
+        ("RECALL beliefs", &[CalOperation::Recall][..], &[][..], "done"),
+        ("RECALL beliefs | COUNT", &[CalOperation::Recall], &[], "ERR_TOKEN"),
+        ("BATCH { a: RECALL }", &[CalOperation::Batch], &[], "ERR_TOKEN"),
+        ("BATCH { a: RECALL }", &[CalOperation::Batch, CalOperation::Recall], &[], "done"),
+        ("ASSEMBLE FROM (RECALL)", &[CalOperation::Assemble], &[], "done"),
+        (ADD, &[CalOperation::Supersede], &[], "ERR_TOKEN"),
         (ADD, &[], &goals, "ERR_TOKEN"),
         ("RECALL beliefs", &[], &goals, "ERR_TOKEN"),
         ("RECALL goals", &[], &goals, "done"),

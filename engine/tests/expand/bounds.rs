@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use grainstore::cal::{Cancel, Expansion, Link, Links, Query};
+use grainstore::cal::{CancelHandle, Expansion, Link, Links, Query};
 use grainstore::{Error, Page, SessionOptions};
 
 use crate::kit::{belief, found, put, store};
@@ -121,7 +121,7 @@ fn following_links_ends_when_the_host_says_so() {
     let query = Query::default().searching("kettle").expanding(Expansion::default());
     let late = Page { timeout: Duration::ZERO, ..Page::default() };
     assert_eq!(code(session.query(&query, &late)), Err("ERR_TIMEOUT"));
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let stopped = Page { cancel, ..Page::default() };
     assert_eq!(code(session.query(&query, &stopped)), Err("ERR_TIMEOUT"));

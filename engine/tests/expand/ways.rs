@@ -200,8 +200,11 @@ fn answers_to_conditions_alone_are_followed_freely_and_stay_first() {
 /// What CAL answers with an expansion of its host.
 fn recalled(session: &Session, source: &str, expansion: Expansion) -> serde_json::Value {
     let reading = session.reading().unwrap();
-    let options = cal::Options { expansion: Some(expansion), ..cal::Options::at(session.now()) };
-    let answer = cal::execute(&reading, source, &options, &cal::Writes::default()).unwrap();
+    let options = cal::ExecuteOptions {
+        expansion: Some(expansion),
+        ..cal::ExecuteOptions::at(session.now())
+    };
+    let answer = cal::execute(&reading, source, &options, &cal::WriteQuotas::default()).unwrap();
     serde_json::to_value(answer).unwrap()
 }
 

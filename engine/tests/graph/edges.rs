@@ -1,6 +1,6 @@
 //! Neighbours of a node.
 
-use grainstore::cal::Cancel;
+use grainstore::cal::CancelHandle;
 use grainstore::graph::{Direction, Lens, Walk};
 use grainstore::limits::MAX_EDGES;
 use serde_json::json;
@@ -104,7 +104,7 @@ fn edges_of_other_namespaces_are_not_there() {
 fn a_walk_stops_when_it_is_told_to() {
     let place = Place::new();
     place.session.put(grain_of(&edge("a", "knows", "b"))).unwrap();
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let lens = Lens { cancel, ..Lens::default() };
     let walk = Walk { lens, ..Walk::default() };

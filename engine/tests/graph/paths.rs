@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore::Session;
-use grainstore::cal::Cancel;
+use grainstore::cal::CancelHandle;
 use grainstore::graph::{Direction, Edge, Lens, Walk};
 use grainstore::limits::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ fn a_search_that_would_fill_the_memory_is_refused() {
         for hub in ["one", "other"] {
             fan(&place, hub, MAX_NODES);
         }
-        let lens = Lens { cancel: Cancel::new(), ..Lens::default() };
+        let lens = Lens { cancel: CancelHandle::new(), ..Lens::default() };
         let walk = Walk { lens, ..Walk::default() };
         let refused = place.session.paths("one", "other", MAX_HOPS, &walk).unwrap_err();
         assert_eq!(refused.code(), "ERR_LIMIT");

@@ -1,6 +1,6 @@
 //! Grains that are new here: their state, what protects them, what is left out.
 
-use grainstore::cal::{Options, Query};
+use grainstore::cal::{ExecuteOptions, Query};
 use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::{Encoding, Envelope, Value, decode_value, disclose, encode_value};
 use grainstore::{
@@ -346,8 +346,9 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
             let found = place.session.query(&Query::default(), &Page::default()).unwrap();
             assert_eq!(found.results.len(), 1);
             let ask = |text: &str| {
-                let answer =
-                    place.session.ask_with(text.as_bytes(), &Options::at(EpochMs::new(2000)));
+                let answer = place
+                    .session
+                    .ask_with(text.as_bytes(), &ExecuteOptions::at(EpochMs::new(2000)));
                 serde_json::to_string(&answer.unwrap()).unwrap().contains(&address.to_string())
             };
             assert!(ask("RECALL beliefs WHERE contradicted = false"));

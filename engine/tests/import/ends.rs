@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use grainstore::cal::{Options, Query};
+use grainstore::cal::{ExecuteOptions, Query};
 use grainstore::graph::Walk;
 use grainstore::{
     AsOf, ContentAddress, Disputed, EpochMs, Grain, GrainState, ManualClock, OpenOptions, Page,
@@ -38,7 +38,8 @@ fn shown(place: &Place, address: &ContentAddress, at: i64) -> Vec<(&'static str,
         answer.results.iter().any(|row| row.content_address == *address)
     };
     let cal = |text: &str| {
-        let response = session.ask_with(text.as_bytes(), &Options::at(EpochMs::new(at))).unwrap();
+        let response =
+            session.ask_with(text.as_bytes(), &ExecuteOptions::at(EpochMs::new(at))).unwrap();
         let json = serde_json::to_string(&response).unwrap();
         // What ASSEMBLE gives names no address.
         json.contains(&address.to_string()) || json.contains("assam")

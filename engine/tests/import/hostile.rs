@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use grainstore::cal::Cancel;
+use grainstore::cal::CancelHandle;
 use grainstore::format::container::Compression;
 use grainstore::{Importing, Offer};
 
@@ -172,7 +172,7 @@ fn an_import_that_is_cancelled_changes_nothing() {
     let place = Place::new();
     let file = place.dir.path().join("good.mg");
     fs::write(&file, good()).unwrap();
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let how = Importing { cancel, ..Importing::default() };
     assert_eq!(place.session.import([&file], &how).unwrap_err().code(), "ERR_TIMEOUT");

@@ -7,7 +7,7 @@ mod conversations;
 use std::collections::BTreeSet;
 
 use conversations::{Conversation, NAMES, folder};
-use grainstore::cal::{Options, Query};
+use grainstore::cal::{ExecuteOptions, Query};
 use grainstore::format::Encoding;
 use grainstore::format::container::Compression;
 use grainstore::{
@@ -121,7 +121,7 @@ const QUESTIONS: [&str; 10] = [
 fn assert_same_answers(one: &Place, other: &Place) {
     for question in QUESTIONS {
         let ask = |place: &Place| {
-            let options = Options::at(EpochMs::new(2_000_000_000_000));
+            let options = ExecuteOptions::at(EpochMs::new(2_000_000_000_000));
             let answer = place.session.ask_with(question.as_bytes(), &options).unwrap();
             serde_json::to_string(&answer.answer).unwrap()
         };
@@ -245,7 +245,7 @@ fn conversations_are_the_same_memory_after_the_way_through_a_file() {
         r#"RECALL events LIMIT 100"#,
     ] {
         let ask = |place: &Place| {
-            let options = Options::at(EpochMs::new(2_000_000_000_000));
+            let options = ExecuteOptions::at(EpochMs::new(2_000_000_000_000));
             let answer = place.session.ask_with(question.as_bytes(), &options).unwrap();
             serde_json::to_string(&answer.answer).unwrap()
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use grainstore::cal::{Diversity, Expansion, Near, Options, Query, Rerank, Tier};
+use grainstore::cal::{Diversity, ExecuteOptions, Expansion, Near, Query, Rerank, Tier};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
 use grainstore::graph::{Lens, Listed, Relative, Walk};
@@ -293,7 +293,7 @@ pub(crate) const READS: &[Read] = reads! {
         if !on.session.exists(&on.address).unwrap() {
             let (session, address) = (on.session, &on.address);
             let statement = format!("SUPERSEDE sha256:{address} SET object = \"x\" REASON \"why\"");
-            let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+            let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
             let error = session.ask_with(statement.as_bytes(), &options).unwrap_err();
             told.bytes(format!("{error} {error:?}").as_bytes());
             told.outcome(session.supersede(address, grain(&new), None), |_, _| panic!("done"));

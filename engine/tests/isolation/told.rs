@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 
 use data_encoding::BASE64URL_NOPAD;
-use grainstore::cal::{Event, Listener};
+use grainstore::cal::{Event, EventListener};
 use grainstore::{Answer, ContentAddress, Cursor, Error, Stored};
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(crate) struct Told {
     pub(crate) refused: Vec<&'static str>,
 }
 
-impl Listener for Told {
+impl EventListener for Told {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.json(&event);
         ControlFlow::Continue(())

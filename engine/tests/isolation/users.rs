@@ -67,9 +67,9 @@ fn what_a_query_names_is_kept_within_the_session() {
     }
     let added = r#"ADD belief SET subject = "ann" SET relation = "likes" SET object = "tea"
         SET confidence = 0.5 REASON "said so""#;
-    let options = grainstore::cal::Options {
+    let options = grainstore::cal::ExecuteOptions {
         tier: grainstore::cal::Tier::Evolve,
-        ..grainstore::cal::Options::at(ann.now())
+        ..grainstore::cal::ExecuteOptions::at(ann.now())
     };
     ann.ask_with(added.as_bytes(), &options).unwrap();
     let own = Query::default().searching("tea");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use grainstore::cal::{Cancel, Comparator, Order};
+use grainstore::cal::{CancelHandle, Comparator, Order};
 use grainstore::format::{Map, Value};
 use grainstore::limits::MAX_PAGE;
 use grainstore::{Cursor, Grain, Page, SessionOptions};
@@ -244,13 +244,13 @@ fn a_subject_of_fifty_thousand_grains_answers_its_newest_first() {
 
     let no_time = Page { count_to: u64::MAX, timeout: Duration::ZERO, ..Page::first(0) };
     assert_eq!(code(session.query(&query, &no_time)), "ERR_TIMEOUT");
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let cancelled = Page { cancel, ..patient(16) };
     assert_eq!(code(session.query(&query, &cancelled)), "ERR_TIMEOUT");
 
     // Somebody who counts over and over is stopped from outside.
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     let page = Page { count_to: u64::MAX, cancel: cancel.clone(), ..patient(0) };
     thread::scope(|scope| {
         let counting = scope.spawn(|| {

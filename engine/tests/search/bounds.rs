@@ -57,7 +57,7 @@ fn a_search_ends_when_nobody_waits_for_it_also_where_it_finds_nothing() {
         page.cancel.cancel();
         let stopped = session.query(&query, &page).map(drop).map_err(|error| error.code());
         assert_eq!(stopped, Err("ERR_TIMEOUT"), "{text:.40}");
-        page.cancel = grainstore::cal::Cancel::new();
+        page.cancel = grainstore::cal::CancelHandle::new();
         assert!(session.query(&query, &page).is_ok(), "{text:.40}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grainstore::cal::{Cancel, Query};
+use grainstore::cal::{CancelHandle, Query};
 use grainstore::{Page, SessionOptions};
 use tempfile::TempDir;
 
@@ -149,7 +149,7 @@ fn reading_everything_again_is_no_part_of_the_time_a_question_has() {
     assert_eq!(session.query(&query, &page).unwrap().results.len(), 1);
     session.store().close().unwrap();
     let session = anew();
-    let cancelled = Page { cancel: Cancel::new(), ..page };
+    let cancelled = Page { cancel: CancelHandle::new(), ..page };
     cancelled.cancel.cancel();
     let error = session.query(&query, &cancelled).unwrap_err();
     assert_eq!(error.code(), "ERR_TIMEOUT", "{error}");

@@ -34,8 +34,8 @@ fn what_is_too_long_is_refused_with_its_code() {
     assert_eq!(refused.map(drop).map_err(|error| error.code()), Err("ERR_LIMIT"));
     let statement = format!("RECALL LIKE \"{long}\"");
     let reading = session.reading().unwrap();
-    let options = cal::Options::at(session.now());
-    let refused = cal::execute(&reading, &statement, &options, &cal::Writes::default());
+    let options = cal::ExecuteOptions::at(session.now());
+    let refused = cal::execute(&reading, &statement, &options, &cal::WriteQuotas::default());
     let code = refused.map(drop).map_err(|error| error.code().to_owned());
     assert!(matches!(&code, Err(code) if code == "ERR_LIMIT" || code == "CAL-E001"), "{code:?}");
     let many = Page::first(1_000_000_000);

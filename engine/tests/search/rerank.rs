@@ -165,8 +165,8 @@ fn cal_chooses_among_grains() {
     let (_dir, session) = repetitive();
     let run = |source: &str| {
         let reading = session.reading().unwrap();
-        let options = cal::Options::at(session.now());
-        let answer = cal::execute(&reading, source, &options, &cal::Writes::default());
+        let options = cal::ExecuteOptions::at(session.now());
+        let answer = cal::execute(&reading, source, &options, &cal::WriteQuotas::default());
         answer.map_err(|error| error.code().to_owned()).map(|answer| match answer.answer {
             cal::Answer::Grains(grains) => grains.results.len(),
             cal::Answer::Assembly { formatted_context, .. } => {

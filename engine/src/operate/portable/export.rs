@@ -11,7 +11,7 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use grainstore_cal::{Cancel, Query, Visibility};
+use grainstore_cal::{CancelHandle, Query, Visibility};
 use grainstore_format::container::{
     Compression, ContainerPlan, ContainerReport, ContainerWriter, MAX_REGION_BYTES, ManifestEntry,
     PlannedEntry,
@@ -43,7 +43,7 @@ pub struct Exporting<'p> {
     /// most [`MAX_REGION_BYTES`], the limit of the format.
     pub file_bytes: u64,
     /// Cancels the export.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Called from time to time with the number of grains written, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }
@@ -54,7 +54,7 @@ impl Default for Exporting<'_> {
         Self {
             compression: Compression::Zstd,
             file_bytes: MAX_REGION_BYTES,
-            cancel: Cancel::new(),
+            cancel: CancelHandle::new(),
             progress: None,
         }
     }

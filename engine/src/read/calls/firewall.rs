@@ -4,7 +4,7 @@
 use crate::handle::firewall::Firewall;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grainstore_cal::{Admission, Gate, MemoryError, StatementType, Tier};
+use grainstore_cal::{AdmissionGate, AdmissionRequest, MemoryError, StatementType, Tier};
 use grainstore_format::Grain;
 
 use super::prepare::check_covers;
@@ -42,8 +42,8 @@ impl Guard<'_> {
     }
 }
 
-impl Gate for Guard<'_> {
-    fn admit(&self, admission: &Admission) -> Result<(), MemoryError> {
+impl AdmissionGate for Guard<'_> {
+    fn admit(&self, admission: &AdmissionRequest) -> Result<(), MemoryError> {
         if let Some(token) = self.token {
             check_covers(token, admission)?;
         }

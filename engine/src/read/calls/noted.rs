@@ -6,7 +6,7 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use grainstore_cal::{Began, Event, EventKind, Listener};
+use grainstore_cal::{Event, EventKind, EventListener, StreamStart};
 
 /// Reasons why a stream ended early.
 const BY_HOST: &str = "host";
@@ -14,14 +14,14 @@ const BY_LISTENER: &str = "listener";
 
 /// A listener that counts the events it passes on.
 pub(super) struct Noting<'l> {
-    listener: &'l mut dyn Listener,
+    listener: &'l mut dyn EventListener,
     /// `None` before the stream starts.
     note: Option<StreamNote>,
 }
 
 impl<'l> Noting<'l> {
     /// Wraps a listener.
-    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+    pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, note: None }
     }
 
@@ -31,8 +31,8 @@ impl<'l> Noting<'l> {
     }
 }
 
-impl Listener for Noting<'_> {
-    fn begins(&mut self, began: &Began<'_>) {
+impl EventListener for Noting<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         self.note = Some(StreamNote { options: began.options.to_owned(), ..StreamNote::default() });
         self.listener.begins(began);
     }
@@ -64,13 +64,13 @@ impl Listener for Noting<'_> {
 
 /// A listener that holds back a panic, so that it is not taken for damage of the storage code that calls it.
 pub(super) struct Caught<'l> {
-    listener: &'l mut dyn Listener,
+    listener: &'l mut dyn EventListener,
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl<'l> Caught<'l> {
     /// Wraps a listener.
-    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+    pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, panic: None }
     }
 
@@ -82,7 +82,7 @@ impl<'l> Caught<'l> {
     }
 
     /// Runs the listener; `None` once it has panicked.
-    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn Listener) -> T) -> Option<T> {
+    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn EventListener) -> T) -> Option<T> {
         if self.panic.is_some() {
             return None;
         }
@@ -92,8 +92,8 @@ impl<'l> Caught<'l> {
     }
 }
 
-impl Listener for Caught<'_> {
-    fn begins(&mut self, began: &Began<'_>) {
+impl EventListener for Caught<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         self.run(|listener| listener.begins(began));
     }
 

@@ -2,7 +2,8 @@
 //! token that came with it (CAL 18.2).
 
 use grainstore_cal::{
-    self as cal, Change, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
+    self as cal, CalOperation, EventListener, FieldChange, Format, Params, PlanReport, Response,
+    Tier, Warning,
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use serde::Serialize;
@@ -46,7 +47,7 @@ pub struct Prepared {
     /// Fields a write would change, with their old and new values; for a REVERT those that come back. Empty
     /// for reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<FieldChange>,
     /// Its complexity, in points of the table in docs/cal.md.
     pub complexity: u64,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
@@ -75,11 +76,11 @@ impl Session {
         preparing.terms.check().map_err(refused)?;
         let text = text_of(query)?;
         let params = bound(&preparing.params)?;
-        let options = cal::Options {
+        let options = cal::ExecuteOptions {
             tier: preparing.tier,
             params: params.clone(),
             as_format: preparing.as_format,
-            ..cal::Options::at(preparing.now.unwrap_or_else(|| self.now()))
+            ..cal::ExecuteOptions::at(preparing.now.unwrap_or_else(|| self.now()))
         };
         let prepared = self.weighed(text, &options)?;
         let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
@@ -121,19 +122,19 @@ impl Session {
     pub(crate) fn execute_for(
         &self,
         token: &CapabilityToken,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let kept = self.store().inner().kept();
         let statement = kept
             .take(token, self.options(), self.now())
             .map_err(|error| self.token_refused(token, error))?;
         let session = self.part(statement.session.clone());
-        let options = cal::Options {
+        let options = cal::ExecuteOptions {
             tier: if token.tier > 0 { Tier::Evolve } else { Tier::Read },
             params: statement.params.clone(),
             as_format: statement.format,
             pinned: statement.target,
-            ..cal::Options::at(statement.now.unwrap_or_else(|| session.now()))
+            ..cal::ExecuteOptions::at(statement.now.unwrap_or_else(|| session.now()))
         };
         session.call(statement.text.as_bytes(), &options, Some(token), listener)
     }
@@ -171,7 +172,10 @@ impl Session {
 ///
 /// # Errors
 /// `ERR_TOKEN`.
-pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) -> Result<()> {
+pub(crate) fn check_covers(
+    token: &CapabilityToken,
+    admission: &cal::AdmissionRequest,
+) -> Result<()> {
     let uncovered = |what: String| {
         let message = format!("the token does not cover {what}");
         Err(Error::new(ErrorKind::Token, message)
@@ -194,9 +198,9 @@ pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) 
 }
 
 /// All operations of a tier.
-fn every(tier: u8) -> Vec<Operation> {
-    let evolving = Operation::EVOLVING.into_iter().filter(|_| tier > 0);
-    Operation::READING.into_iter().chain(evolving).collect()
+fn every(tier: u8) -> Vec<CalOperation> {
+    let evolving = CalOperation::EVOLVING.into_iter().filter(|_| tier > 0);
+    CalOperation::READING.into_iter().chain(evolving).collect()
 }
 
 pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {

@@ -4,7 +4,9 @@ use crate::state::audit::{Errand, StreamNote, hash_in, id_in, millis_since, resu
 use std::sync::Arc;
 use std::time::Instant;
 
-use grainstore_cal::{self as cal, Listener, Memory, Meta, Options, Preparation, Response, Tier};
+use grainstore_cal::{
+    self as cal, EventListener, ExecuteOptions, Memory, Preparation, Response, ResponseMeta, Tier,
+};
 
 use super::bounded::Bounded;
 use super::firewall::Guard;
@@ -42,9 +44,9 @@ impl Session {
     pub(crate) fn call(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let Some(listener) = listener else { return self.call_noted(query, options, token, None) };
         let mut caught = Caught::of(listener);
@@ -57,9 +59,9 @@ impl Session {
     fn call_noted(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let reads =
             || options.tier == Tier::Read || !self.errand_of(query, None, options.tier).writes();
@@ -74,13 +76,13 @@ impl Session {
     fn call_recorded(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let started = Instant::now();
         let mut noting = listener.map(Noting::of);
-        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
         let answered = self.answer(query, options, token, listens);
         let streamed = noting.and_then(Noting::note);
         let answer = match answered {
@@ -90,7 +92,7 @@ impl Session {
                 return Err(self.unread(errand, streamed, error));
             }
         };
-        let Meta { statement_type, query_hash, budget, .. } = &answer.meta;
+        let ResponseMeta { statement_type, query_hash, budget, .. } = &answer.meta;
         // The hash is made by this process, so it always parses.
         let query_hash = hash_in(query_hash).unwrap_or_default();
         self.record_read(ReadNote {
@@ -134,9 +136,9 @@ impl Session {
     fn call_audited(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         // A read that no rule audits has no entry, and must not pay for one.
         let audits_reads = self.store().inner().regime().audits_reads();
@@ -151,7 +153,7 @@ impl Session {
         };
         let session = self.on(&errand);
         let mut noting = listener.map(Noting::of);
-        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
         let answered = session.answer(query, options, token, listens);
         if let Some(note) = noting.and_then(Noting::note) {
             errand.was_streamed(note);
@@ -231,7 +233,7 @@ impl Session {
     pub(crate) fn weighed(
         &self,
         query: &str,
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
     ) -> Result<Preparation, cal::Error> {
         let guard = Guard { session: self, token: None, prepares: true, asked: options.tier };
         let options = self.ruled(options, &guard)?;
@@ -244,9 +246,9 @@ impl Session {
     fn answer(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let guard = Guard { session: self, token, prepares: false, asked: options.tier };
         let options = self.ruled(options, &guard)?;
@@ -277,9 +279,9 @@ impl Session {
     /// `ERR_DISABLED`.
     fn ruled<'o>(
         &self,
-        options: &Options<'o>,
+        options: &ExecuteOptions<'o>,
         guard: &'o Guard<'o>,
-    ) -> Result<Options<'o>, cal::Error> {
+    ) -> Result<ExecuteOptions<'o>, cal::Error> {
         let inner = self.store().inner();
         let tier = match inner.switch().at() {
             CalSwitch::On => options.tier,
@@ -291,7 +293,7 @@ impl Session {
         };
         let limit = inner.regime().rules().settings.query_limit.value;
         let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
-        Ok(Options { tier, few, gate: Some(guard), ..options.clone() })
+        Ok(ExecuteOptions { tier, few, gate: Some(guard), ..options.clone() })
     }
 }
 

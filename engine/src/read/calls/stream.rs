@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use grainstore_cal::{
-    self as cal, Began, Cancel, Event, Format, Listener, Options, Params, Response,
+    self as cal, CancelHandle, Event, EventListener, ExecuteOptions, Format, Params, Response,
+    StreamStart,
 };
 use grainstore_format::EpochMs;
 
@@ -54,8 +55,8 @@ impl Session {
     pub fn ask_streaming(
         &self,
         query: &[u8],
-        options: &Options<'_>,
-        listener: &mut dyn Listener,
+        options: &ExecuteOptions<'_>,
+        listener: &mut dyn EventListener,
     ) -> Result<Response, cal::Error> {
         self.call(query, options, None, Some(listener))
     }
@@ -67,7 +68,7 @@ impl Session {
     pub fn execute_streaming(
         &self,
         token: &CapabilityToken,
-        listener: &mut dyn Listener,
+        listener: &mut dyn EventListener,
     ) -> Result<Response, cal::Error> {
         self.execute_for(token, Some(listener))
     }
@@ -98,14 +99,15 @@ impl Session {
     /// Errors before it starts: as [`Session::ask_streaming`]; `ERR_IO` if a thread cannot be started.
     pub fn stream(&self, query: &str, streaming: Streaming) -> Result<EventStream, cal::Error> {
         let (sender, receiver) = sync_channel(WAITING);
-        let (session, cancel, query) = (self.clone(), Cancel::new(), query.to_owned());
+        let (session, cancel, query) = (self.clone(), CancelHandle::new(), query.to_owned());
         let own = cancel.clone();
         let run = move || {
             let Streaming { params, as_format, auto_toon, now, patience } = streaming;
-            let usual = Options::at(now.unwrap_or_else(|| session.now()));
+            let usual = ExecuteOptions::at(now.unwrap_or_else(|| session.now()));
             let patience = patience.unwrap_or(usual.patience);
             let mut sending = Sending { sender, patience, cancel: own.clone() };
-            let options = Options { params, as_format, auto_toon, cancel: own, patience, ..usual };
+            let options =
+                ExecuteOptions { params, as_format, auto_toon, cancel: own, patience, ..usual };
             session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
@@ -129,7 +131,7 @@ struct Sending {
     sender: SyncSender<Message>,
     /// Remaining time it may wait for the consumer.
     patience: Duration,
-    cancel: Cancel,
+    cancel: CancelHandle,
 }
 
 impl Sending {
@@ -152,8 +154,8 @@ impl Sending {
     }
 }
 
-impl Listener for Sending {
-    fn begins(&mut self, _: &Began<'_>) {
+impl EventListener for Sending {
+    fn begins(&mut self, _: &StreamStart<'_>) {
         // A consumer that is gone is noticed at the first event.
         let _ = self.send(Message::Began);
     }
@@ -170,7 +172,7 @@ impl Listener for Sending {
 #[derive(Debug)]
 pub struct EventStream {
     events: Option<Receiver<Message>>,
-    cancel: Cancel,
+    cancel: CancelHandle,
     worker: Option<JoinHandle<Result<Response, cal::Error>>>,
 }
 
@@ -178,7 +180,7 @@ impl EventStream {
     /// The handle that cancels it, from any thread. Events already in the channel are still delivered, then
     /// `cancelled`.
     #[must_use]
-    pub fn cancel_handle(&self) -> Cancel {
+    pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
     }
 
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn who_takes_nothing_is_waited_for_until_patience_is_over() {
         let (sender, receiver) = sync_channel(1);
-        let cancel = Cancel::new();
+        let cancel = CancelHandle::new();
         let patience = Duration::from_millis(20);
         let mut sending = Sending { sender, patience, cancel: cancel.clone() };
         assert!(sending.send(Message::Began).is_continue());

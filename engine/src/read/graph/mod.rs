@@ -22,7 +22,7 @@ mod thread;
 
 use std::time::Duration;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
@@ -45,13 +45,13 @@ pub struct Lens {
     /// True to include superseded grains. Contradicted and retracted ones are never included.
     pub include_superseded: bool,
     /// Cancels the read, by a deadline or on request of the host.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
 }
 
 impl Default for Lens {
     /// Current grains, within five seconds.
     fn default() -> Self {
-        let cancel = Cancel::default().within(Duration::from_secs(5));
+        let cancel = CancelHandle::default().within(Duration::from_secs(5));
         Self { include_superseded: false, cancel }
     }
 }

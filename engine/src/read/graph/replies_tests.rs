@@ -1,6 +1,6 @@
 //! Tests of how much a lookup of replies reads in stores of many namespaces.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use tempfile::TempDir;
 
 use super::super::thread::{MAX_MESSAGES, linked, message_at};
@@ -62,7 +62,7 @@ fn a_search_that_finds_nothing_still_sees_that_its_time_is_over() {
     let nothing = [IndexLookup::Value(Field::Derived, digits.as_str().into())];
     assert_eq!(sight.postings(&nothing).unwrap().count(), 0);
     assert!(sight.ranges() >= NAMESPACES as u64, "what is empty is counted too");
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
     let lens = Lens { cancel, ..Lens::default() };
     let mut sight = Sight::new(&session, &view, &lens);

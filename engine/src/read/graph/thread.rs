@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::{ContentAddress, EpochMs, GrainState, GrainType};
 use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
@@ -99,7 +99,7 @@ impl Session {
         view: &View,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>> {
         let lens = Lens { include_superseded: true, cancel: cancel.clone() };
         let mut sight = Sight::new(self, view, &lens);

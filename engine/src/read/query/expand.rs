@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Candidate, Expansion, Query, Score, Visit};
+use grainstore_cal::{Candidate, Expansion, Query, RecallVisitor, Score};
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::text::Hit;
@@ -349,7 +349,7 @@ impl<'w> Walk<'w> {
     pub(super) fn by_conditions_and_links(
         &mut self,
         expansion: &'w Expansion,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let behind = self.rank().filter(|rank| rank.score < Score::STRUCTURAL.value);
         let behind = behind.map(|rank| (rank.score, rank.address));

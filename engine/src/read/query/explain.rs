@@ -1,6 +1,6 @@
 //! EXPLAIN of a query: the posting lists that are scanned, their lengths, and the counts of a run.
 
-use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
+use grainstore_cal::{CancelHandle, Direction, Link, Near, Query, Search};
 use grainstore_index::text::{FullTextQuery, Occur};
 use grainstore_index::{IndexLookup, Object, TermValue, TimeOrder};
 use serde::Serialize;
@@ -126,7 +126,7 @@ pub(crate) fn explain(
     view: &View,
     session: &Session,
     query: &Query,
-    cancel: &Cancel,
+    cancel: &CancelHandle,
 ) -> Result<QueryPlan> {
     expand::check(query)?;
     if query.is_impossible() {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_index::Sequence;
 use grainstore_index::text::Document;
 use grainstore_index::vectors::{Space, VectorView as Spaces};
@@ -19,7 +19,7 @@ pub(super) struct Likeness<'v> {
     view: &'v View,
     spaces: Option<(&'v Spaces, Vec<Space>)>,
     wording: &'v Wording,
-    cancel: &'v Cancel,
+    cancel: &'v CancelHandle,
     words: Words,
 }
 

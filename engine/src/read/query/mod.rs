@@ -25,7 +25,7 @@ mod walk;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use grainstore_cal::{Cancel, Candidate, Query, Score};
+use grainstore_cal::{CancelHandle, Candidate, Query, Score};
 use grainstore_format::{ContentAddress, Grain, GrainState};
 use grainstore_index::text::ANALYSIS_VERSION;
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub struct Page {
     /// Time limit of the page.
     pub timeout: Duration,
     /// Cancels the work on request of the host.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
 }
 
 impl Default for Page {
@@ -83,7 +83,7 @@ impl Default for Page {
             count_to: 0,
             explain: false,
             timeout: Duration::from_secs(5),
-            cancel: Cancel::default(),
+            cancel: CancelHandle::default(),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Session {
         self.check_reach(query)?;
         let query = &query.clone().of_any_type();
         let view = self.view_of(self.view()?, query)?;
-        guarded(|| explain(&view, self, query, &Cancel::new()))
+        guarded(|| explain(&view, self, query, &CancelHandle::new()))
     }
 
     pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {

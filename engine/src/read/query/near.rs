@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Cancel, Expansion, Near, Score, Search, Visit};
+use grainstore_cal::{CancelHandle, Expansion, Near, RecallVisitor, Score, Search};
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{
@@ -36,7 +36,7 @@ struct Sighted<'v> {
     space: Space,
     vector: Vector,
     /// Cancels the search.
-    cancel: &'v Cancel,
+    cancel: &'v CancelHandle,
 }
 
 /// The scores of a grain that one of the legs found.
@@ -61,7 +61,7 @@ impl<'w> Walk<'w> {
         &mut self,
         near: &Near,
         search: Option<&Search>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let view = self.view;
         self.rank_by(Ranking::Near)?;
@@ -185,7 +185,7 @@ impl<'w> Walk<'w> {
         sighted: &Sighted<'_>,
         ranked: Option<&Ranked<'_>>,
         found: &BTreeMap<Sequence, Found>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let scale = Scale::of(ranked, found);
         let mut rows = Vec::with_capacity(found.len());

@@ -1,6 +1,6 @@
 //! The postings of an access path, in the order of the answer.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::EpochMs;
 use grainstore_index::{
     self as index, Intersection, IntersectionStep, Posting, Sequence, TimeRange,
@@ -18,7 +18,7 @@ const READ_AT_ONCE: u64 = 1024;
 pub(super) struct Found<'w> {
     pub(super) reader: index::IndexReader<'w>,
     pub(super) access: &'w Access<'w>,
-    pub(super) cancel: &'w Cancel,
+    pub(super) cancel: &'w CancelHandle,
     pub(super) vault: &'w Vault,
 }
 
@@ -45,7 +45,7 @@ impl<'w> Found<'w> {
 /// Postings whose search can be cancelled: lists with little in common are read for long without a result.
 pub(super) struct Watched<'w> {
     postings: Intersection<'w>,
-    cancel: &'w Cancel,
+    cancel: &'w CancelHandle,
 }
 
 impl Iterator for Watched<'_> {

@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Candidate, Diversity, Rerank, Score, Visit};
+use grainstore_cal::{Candidate, Diversity, RecallVisitor, Rerank, Score};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::Sequence;
 
@@ -47,7 +47,7 @@ impl Walk<'_> {
     pub(super) fn reranked(
         &mut self,
         rerank: Rerank,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         self.rank_by(Ranking::Reranked)?;
         let left = self.rank().map(|rank| Order::decode(&rank.statistics)).transpose()?;

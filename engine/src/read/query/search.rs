@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Reach, Score, Search, Stop, Visit};
+use grainstore_cal::{Reach, RecallVisitor, Score, Search, StopReason};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
@@ -157,7 +157,7 @@ impl<'w> Walk<'w> {
     pub(super) fn ranked(
         &mut self,
         search: &Search,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         self.rank_by(Ranking::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
@@ -209,7 +209,7 @@ impl<'w> Walk<'w> {
         }
         let cancel = self.cancel;
         let texts = view.texts(self.session.store().inner().library(), cancel)?;
-        let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
+        let texts = texts.ok_or(Halt::Stopped(StopReason::Cancelled))?;
         let stop = || cancel.stopped().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
         let asked = texts.ask_until(&view.in_tokens(&sought.whole)?, statistics, stop)?;
@@ -254,7 +254,7 @@ impl<'w> Walk<'w> {
         &mut self,
         ranked: &Ranked<'_>,
         few: &[Sequence],
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let mut scored = ranked.scored(few)?;
         if let Some(rank) = self.rank() {
@@ -277,7 +277,7 @@ impl<'w> Walk<'w> {
     fn by_words(
         &mut self,
         ranked: &Ranked<'_>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let after =
             |rank: &Rank| SearchAfter { score: rank.score, address: *rank.address.as_bytes() };
@@ -377,7 +377,7 @@ impl<'w> Walk<'w> {
         &mut self,
         ranked: &Ranked<'_>,
         Seed { sequence, address, rank: score }: Seed,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         while let Some(Linked { sequence, rank, score, .. }) = self.raised.before(score, address) {
             if self.give(sequence, rank, score, visit)?.is_break() {
@@ -398,7 +398,7 @@ impl<'w> Walk<'w> {
         sequence: Sequence,
         rank: f64,
         score: Score,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let floor = self.query.floor().filter(|_| !self.floorless);
         if floor.is_some_and(|floor| !floor.admits(score.value)) {

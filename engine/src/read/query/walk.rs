@@ -7,7 +7,7 @@
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Cancel, Candidate, Query, Score, Stop, Visit};
+use grainstore_cal::{CancelHandle, Candidate, Query, RecallVisitor, Score, StopReason};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 use grainstore_index::{self as index, Posting, Sequence, TieBreaker};
 
@@ -30,7 +30,7 @@ const CHECK_EVERY: u64 = 64;
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(Error),
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
 impl From<Error> for Halt {
@@ -49,10 +49,10 @@ impl From<Halt> for Error {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Failed(error) => error,
-            Halt::Stopped(Stop::Timeout) => {
+            Halt::Stopped(StopReason::Timeout) => {
                 Self::new(ErrorKind::Timeout, "the query took too long")
             }
-            Halt::Stopped(Stop::Cancelled) => {
+            Halt::Stopped(StopReason::Cancelled) => {
                 Self::new(ErrorKind::Timeout, "the host cancelled the query")
             }
         }
@@ -66,7 +66,7 @@ pub(crate) struct Walk<'w> {
     /// Visibility of grains to the session.
     reach: Reach<'w>,
     pub(crate) query: &'w Query,
-    pub(crate) cancel: &'w Cancel,
+    pub(crate) cancel: &'w CancelHandle,
     /// The end of the page before, and the state of the log it was read from.
     pub(crate) after: Option<(Origin, Last)>,
     /// Number of first matches that are given to a user and counted as accesses.
@@ -117,7 +117,7 @@ impl<'w> Walk<'w> {
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
-        cancel: &'w Cancel,
+        cancel: &'w CancelHandle,
         given: usize,
     ) -> Result<Self> {
         expand::check(query)?;
@@ -152,7 +152,7 @@ impl<'w> Walk<'w> {
 
 impl Walk<'_> {
     /// Passes every match to `visit` in order until it has enough.
-    pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(crate) fn run(&mut self, visit: &mut RecallVisitor<'_>) -> Result<ControlFlow<()>, Halt> {
         let ended = match self.query.rerank() {
             Some(rerank) => self.reranked(rerank, visit),
             None => self.plain(visit),
@@ -167,7 +167,7 @@ impl Walk<'_> {
     }
 
     /// The matches before any reranking.
-    pub(super) fn plain(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(super) fn plain(&mut self, visit: &mut RecallVisitor<'_>) -> Result<ControlFlow<()>, Halt> {
         match (self.query.near(), self.query.search()) {
             (Some(near), search) => return self.nearest(near, search, visit),
             (None, Some(search)) => {
@@ -185,7 +185,10 @@ impl Walk<'_> {
     }
 
     /// The grains that meet the conditions, in the order of the query.
-    pub(super) fn by_conditions(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(super) fn by_conditions(
+        &mut self,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         if let Some(addresses) = listed.or_else(among) {
@@ -200,7 +203,7 @@ impl Walk<'_> {
     fn listed(
         &mut self,
         addresses: &[ContentAddress],
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let mut waiting = Vec::new();
         for address in addresses {
@@ -226,7 +229,7 @@ impl Walk<'_> {
     fn over(
         &mut self,
         access: &Access<'_>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let reader = self.view.index();
         let mut times = access.times;
@@ -252,7 +255,7 @@ impl Walk<'_> {
     fn stream(
         &mut self,
         mut postings: Peekable<impl Iterator<Item = Result<Posting, Halt>>>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let mut waiting = Vec::new();
         while let Some(posting) = postings.next() {
@@ -343,7 +346,7 @@ impl Walk<'_> {
         &mut self,
         sequence: Sequence,
         checked: Option<(&GrainState, Score)>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         // The visitor may take long.
         self.cancel.check().map_err(Halt::Stopped)?;
@@ -396,7 +399,7 @@ impl Walk<'_> {
     fn release(
         &mut self,
         waiting: &mut Vec<Waiting>,
-        visit: &mut Visit<'_>,
+        visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         waiting.sort_unstable_by(|a, b| {
             let by_time = match self.query.order() {

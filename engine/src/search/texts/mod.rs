@@ -22,7 +22,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use grainstore_cal::{Cancel, Stop};
+use grainstore_cal::{CancelHandle, StopReason};
 use grainstore_index::Sequence;
 use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, TextStats};
 use sha2::{Digest, Sha256};
@@ -117,10 +117,10 @@ impl Library {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
-    pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<InvertedIndex>> {
+    pub(crate) fn of(&self, view: &View, cancel: &CancelHandle) -> Result<Option<InvertedIndex>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
-            if cancel.stopped() == Some(Stop::Cancelled) {
+            if cancel.stopped() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
             self.make_room(&mut state, view)?;
@@ -148,7 +148,7 @@ impl Library {
     /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
         self.lock().start_anew(self.analysis())?;
-        self.of(view, &Cancel::new())?;
+        self.of(view, &CancelHandle::new())?;
         self.save(view)
     }
 
@@ -379,7 +379,7 @@ impl Follower for Library {
         // What is far behind is indexed when the store is next opened: a close does not wait that long.
         let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
         if is_close {
-            self.of(view, &Cancel::new())?;
+            self.of(view, &CancelHandle::new())?;
         }
         self.save(view)
     }
@@ -456,7 +456,7 @@ impl View {
     pub(crate) fn texts(
         &self,
         library: &Library,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Option<&InvertedIndex>> {
         if let Some(texts) = self.texts.get() {
             return Ok(Some(texts));

@@ -4,7 +4,7 @@
 //! built in the background and saved under `vectors/`. Until a graph exists, and for rows it does not cover
 //! yet, vectors are compared one by one.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -330,7 +330,7 @@ impl View {
     pub(crate) fn vectors(
         &self,
         all: &Vectors,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<&grainstore_index::vectors::VectorView> {
         if let Some(vectors) = self.vectors.get() {
             return Ok(vectors);

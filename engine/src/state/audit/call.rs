@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use grainstore_cal::{Answer, Slot, Source, StatementType, Tier};
+use grainstore_cal::{Answer, BatchSlot, QuerySource, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -75,7 +75,8 @@ impl Errand {
         token: Option<(&str, u8)>,
         asked: Tier,
     ) -> Self {
-        let identity = Source::read_bytes(query).and_then(|source| source.identity(asked)).ok();
+        let identity =
+            QuerySource::read_bytes(query).and_then(|source| source.identity(asked)).ok();
         let hash = identity.as_ref().and_then(|of| hash_in(&of.query_hash));
         Self {
             query_hash: hash.unwrap_or_else(|| Sha256::digest(query).into()),
@@ -227,8 +228,8 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
         Answer::Coalesced { answer, .. } => results_of(answer, assembled),
         Answer::Batch { batch } => {
             let answers = batch.0.iter().filter_map(|(_, slot)| match slot {
-                Slot::Answer(answer) => Some(results_of(answer, 0)),
-                Slot::Failed { .. } => None,
+                BatchSlot::Answer(answer) => Some(results_of(answer, 0)),
+                BatchSlot::Failed { .. } => None,
             });
             answers.fold(0, u64::saturating_add).max(assembled)
         }
@@ -271,7 +272,7 @@ pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool 
         Answer::Batch { batch } => {
             let mut any = false;
             for (_, slot) in &batch.0 {
-                if let Slot::Answer(answer) = slot {
+                if let BatchSlot::Answer(answer) = slot {
                     any |= told_by(answer, given);
                 }
             }

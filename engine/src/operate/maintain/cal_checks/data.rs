@@ -1,6 +1,6 @@
 //! Self-checks of the newest grains of this store as CAL returns them.
 
-use grainstore_cal::{Answer, Gate, Grains, Tier, WriteLimits};
+use grainstore_cal::{AdmissionGate, Answer, RecallAnswer, Tier, WriteLimits};
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, Grain};
 
 use super::{Checked, Subject, params, unasked};
@@ -14,7 +14,9 @@ impl Subject {
     /// The newest grains, as CAL returns them.
     fn newest(&self) -> Result<Vec<(ContentAddress, Grain)>, grainstore_cal::Error> {
         let answer = self.ask(NEWEST, params(&[])?)?;
-        let Answer::Grains(Grains { results, .. }) = answer.answer else { return Ok(Vec::new()) };
+        let Answer::Grains(RecallAnswer { results, .. }) = answer.answer else {
+            return Ok(Vec::new());
+        };
         Ok(results.into_iter().map(|row| (row.content_address, row.grain)).collect())
     }
 }

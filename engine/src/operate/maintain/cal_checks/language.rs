@@ -1,6 +1,6 @@
 //! Self-checks of the language and its gates: each tries what must be refused.
 
-use grainstore_cal::{Admission, Operation, Options, Tier, parse};
+use grainstore_cal::{AdmissionRequest, CalOperation, ExecuteOptions, Tier, parse};
 use grainstore_format::GrainType;
 
 use super::{Checked, Subject, params, unasked};
@@ -69,7 +69,7 @@ pub(super) fn grammar_safety(_: &Subject) -> Checked {
 pub(super) fn default_minimization(subject: &Subject) -> Checked {
     let most = u64::from(subject.session.store().rules().settings.query_limit.value).min(20);
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
-        let weighed = subject.session.weighed(query, &Options::at(subject.session.now()));
+        let weighed = subject.session.weighed(query, &ExecuteOptions::at(subject.session.now()));
         let asked = match weighed {
             Ok(weighed) => weighed.admission.asked,
             Err(error) => return unasked(&error),
@@ -171,7 +171,8 @@ pub(super) fn injection_prevention(subject: &Subject) -> Checked {
 /// Checks that writing needs Tier 1 and a token that covers it.
 pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
     let session = &subject.session;
-    let weigh = |tier| session.weighed(ADD, &Options { tier, ..Options::at(session.now()) });
+    let weigh =
+        |tier| session.weighed(ADD, &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) });
     match weigh(Tier::Read) {
         Err(error) if error.code() == "CAL-E044" => {}
         Err(error) => return unasked(&error),
@@ -182,7 +183,7 @@ pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
         Err(error) => return unasked(&error),
     };
     let _ = session.store().inner().kept().take(&reading, session.options(), session.now());
-    let admission: Admission = match weigh(Tier::Evolve) {
+    let admission: AdmissionRequest = match weigh(Tier::Evolve) {
         Ok(weighed) => weighed.admission,
         // Tier 1 is switched off, or the session has used up its writing statements.
         Err(error) if ["CAL-E044", "CAL-E043"].contains(&error.code()) => {
@@ -192,7 +193,7 @@ pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
     };
     let mut narrow = reading.clone();
     narrow.tier = 1;
-    narrow.allowed_ops = vec![Operation::Add];
+    narrow.allowed_ops = vec![CalOperation::Add];
     narrow.allowed_grain_types = vec![GrainType::Goal.name().to_owned()];
     match check_covers(&reading, &admission).is_err() && check_covers(&narrow, &admission).is_err()
     {

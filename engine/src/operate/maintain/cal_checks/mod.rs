@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use grainstore_cal::{self as cal, Options, Params, Response, Writes};
+use grainstore_cal::{self as cal, ExecuteOptions, Params, Response, WriteQuotas};
 
 use crate::base::error::Result;
 use crate::handle::cal_switch::CalSwitch;
@@ -141,8 +141,9 @@ impl Subject {
         params: Params,
     ) -> Result<Response, cal::Error> {
         let reading = session.reading().map_err(crate::read::calls::refused)?;
-        let options = Options { params, totals: false, ..Options::at(self.session.now()) };
-        cal::execute(&reading, query, &options, &Writes::default())
+        let options =
+            ExecuteOptions { params, totals: false, ..ExecuteOptions::at(self.session.now()) };
+        cal::execute(&reading, query, &options, &WriteQuotas::default())
     }
 }
 

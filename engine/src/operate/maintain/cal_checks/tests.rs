@@ -12,7 +12,7 @@ fn written(dir: &TempDir) -> Store {
     let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
     let session = store.session(SessionOptions::default());
     let run = |query: &str| {
-        let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+        let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
         let answer = session.ask_with(query.as_bytes(), &options).unwrap();
         serde_json::to_value(&answer).unwrap()["content_address"].as_str().unwrap().to_owned()
     };

@@ -18,7 +18,7 @@ mod staging;
 use std::fs::File;
 use std::path::Path;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::container::{ReadAt, SeekSource};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ const MAX_ATTEMPTS: usize = 8;
 #[derive(Clone, Default)]
 pub struct Importing<'p> {
     /// Cancels the import, up to its commit.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Called from time to time with the number of grains checked, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
 use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
 use grainstore_index::Sequence;
@@ -51,7 +51,7 @@ pub(super) fn stage<S: ReadAt>(
     files: &Files<S>,
     checked: &Checked,
     author: &Author,
-    cancel: &Cancel,
+    cancel: &CancelHandle,
     left_out: &mut LeftOut,
 ) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
     let reach = Reach::new(&author.viewer, ground.view, ground.now);
@@ -102,7 +102,7 @@ struct Stage<'s> {
     ground: &'s Ground<'s>,
     checked: &'s Checked,
     author: &'s Author,
-    cancel: &'s Cancel,
+    cancel: &'s CancelHandle,
     staging: Staging<'s>,
     /// New grains that restrict their replacement, or derive from others.
     protecting: Vec<Sequence>,

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use grainstore::{OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{OpenOptions, PageOptions, Session, SessionOptions, Store};
 use grainstore_bench::{CACHE_BYTES, FACTS_PER_SUBJECT, fact, fill, locomo, store};
 use grainstore_cal::{ExecuteOptions, Predicate, Query};
 use grainstore_format::EpochMs;
@@ -81,7 +81,7 @@ fn asking(c: &mut Criterion) {
     group.bench_function("engine_query_16", |b| {
         b.iter(|| {
             let is = Predicate::text_is("subject", subject()).unwrap();
-            session.query(&Query::default().when(is), &Page::first(16)).unwrap()
+            session.query(&Query::default().when(is), &PageOptions::first(16)).unwrap()
         });
     });
     // Counting all matches looks at each of the twenty again, which the engine's query does not.

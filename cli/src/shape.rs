@@ -11,8 +11,8 @@ use grainstore::format::{
     SigningKey, VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
-    Access, Clock as _, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
-    SystemClock,
+    AccessCounts, Clock as _, ContentAddress, EpochMs, Grain, GrainState, PutOutcome, Session,
+    StoredGrain, SystemClock,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub(crate) struct PutAnswer {
 }
 
 impl PutAnswer {
-    pub(crate) fn new(put: Put, warnings: Vec<String>) -> Self {
+    pub(crate) fn new(put: PutOutcome, warnings: Vec<String>) -> Self {
         let superseded = match put {
-            Put::Replaced { old, .. } => Some(old),
+            PutOutcome::Replaced { old, .. } => Some(old),
             _ => None,
         };
         Self { address: put.address(), duplicate: put.is_duplicate(), superseded, warnings }
@@ -226,14 +226,14 @@ pub(crate) struct StateAnswer {
     #[serde(flatten)]
     state: GrainState,
     #[serde(flatten)]
-    access: Option<Access>,
+    access: Option<AccessCounts>,
     /// The vectors that the store has for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embedding_refs: Vec<EmbeddingRef>,
 }
 
 impl StateAnswer {
-    fn of(stored: &Stored) -> Self {
+    fn of(stored: &StoredGrain) -> Self {
         let access = Some(stored.access);
         Self { state: stored.state, access, embedding_refs: Vec::new() }
     }
@@ -255,7 +255,7 @@ pub(crate) struct StoredAnswer {
 }
 
 impl StoredAnswer {
-    pub(crate) fn new(session: &Session, stored: &Stored) -> Result<Self> {
+    pub(crate) fn new(session: &Session, stored: &StoredGrain) -> Result<Self> {
         Ok(Self {
             address: stored.address,
             grain: stored.grain()?,
@@ -278,10 +278,10 @@ pub(crate) struct Version {
     state: StateAnswer,
 }
 
-impl TryFrom<Stored> for Version {
+impl TryFrom<StoredGrain> for Version {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
+    fn try_from(stored: StoredGrain) -> Result<Self> {
         let state = StateAnswer::of(&stored);
         Ok(Self { address: stored.address, grain: stored.grain()?, state })
     }

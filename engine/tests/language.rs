@@ -3,7 +3,7 @@
 
 use grainstore::cal::{Answer, ExecuteOptions, Predicate, Query, Tier, TypeSet, WriteLimits};
 use grainstore::format::{ContentAddress, Grain, GrainType};
-use grainstore::{Offer, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{Offer, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 fn opened(options: OpenOptions) -> (TempDir, Session) {
@@ -157,7 +157,7 @@ fn a_query_of_a_host_that_names_no_type_finds_other_types_by_their_common_fields
         let address = session.put(Offer::Blob(bytes)).unwrap().address();
         let text = |field: &'static str, wanted: &str| Predicate::text_is(field, wanted).unwrap();
         let found = |query: Query| {
-            let answer = session.query(&query, &Page::default()).unwrap();
+            let answer = session.query(&query, &PageOptions::default()).unwrap();
             answer.results.iter().any(|row| row.content_address == address)
         };
         for flush in [false, true] {

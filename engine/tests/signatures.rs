@@ -11,7 +11,8 @@ use grainstore::format::{
     VerifyingKey, disclose, sign,
 };
 use grainstore::{
-    EpochMs, Fault, Grain, Offer, OpenOptions, Put, Session, SessionOptions, Store, Stored,
+    EpochMs, Grain, Offer, OpenOptions, ProblemKind, PutOutcome, Session, SessionOptions, Store,
+    StoredGrain,
 };
 use redb::{Database, ReadableDatabase, TableDefinition, TableHandle};
 use tempfile::TempDir;
@@ -67,7 +68,7 @@ fn code<T>(result: grainstore::Result<T>) -> &'static str {
     result.map_or_else(|error| error.code(), |_| "OK")
 }
 
-fn cose(stored: &Stored) -> &[u8] {
+fn cose(stored: &StoredGrain) -> &[u8] {
     stored.envelope.as_ref().unwrap().bytes()
 }
 
@@ -86,7 +87,11 @@ fn an_envelope_comes_back_byte_for_byte_with_its_verdict() {
     let bare = session.put(belief("water").build().unwrap()).unwrap().address();
     for (envelope, _) in &envelopes {
         let put = session.put(envelope.clone()).unwrap();
-        assert_eq!(put, Put::Added(envelope.address()), "the address is that of the blob inside");
+        assert_eq!(
+            put,
+            PutOutcome::Added(envelope.address()),
+            "the address is that of the blob inside"
+        );
     }
     let check = |session: &Session| {
         for (envelope, did) in &envelopes {
@@ -180,7 +185,7 @@ fn what_is_no_valid_signed_grain_is_refused_and_leaves_nothing() {
     assert_eq!(told, expected, "equal refusals are one entry");
     let batch = [Offer::Blob(blob("other")), good.clone().into(), good.into()];
     let puts = session.put_batch(batch).unwrap();
-    let duplicates: Vec<_> = puts.iter().map(Put::is_duplicate).collect();
+    let duplicates: Vec<_> = puts.iter().map(PutOutcome::is_duplicate).collect();
     assert_eq!(duplicates, [false, false, true]);
 }
 
@@ -207,7 +212,7 @@ fn the_first_envelope_stays_until_a_valid_one_takes_the_place_of_one_that_is_not
     };
     let again = |session: &Session, cose: &[u8]| {
         let put = session.put(Offer::Signed(cose.to_vec())).unwrap();
-        assert_eq!(put, Put::Duplicate(address));
+        assert_eq!(put, PutOutcome::Duplicate(address));
     };
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
     is_kept(&session, &elsewhere, "unverifiable");
@@ -334,7 +339,7 @@ fn a_signature_that_is_damaged_gone_or_anothers_is_found() {
         let store = open(dir.path());
         let found = store.verify(false).unwrap();
         assert_eq!(found.problem_count, 1, "{at}: {:?}", found.problems);
-        assert_eq!(found.problems[0].what, Fault::Signature);
+        assert_eq!(found.problems[0].what, ProblemKind::Signature);
         let session = store.session(SessionOptions::default());
         if at == 1 {
             assert_eq!(code(session.get(&envelopes[0].address())), "ERR_INTEGRITY");

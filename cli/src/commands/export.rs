@@ -13,7 +13,7 @@ use std::{
 
 use clap::Args;
 use grainstore::cal::{CancelHandle, Query};
-use grainstore::{Exported, Exporting};
+use grainstore::{ExportOptions, ExportReport};
 use indicatif::ProgressBar;
 use serde_json::json;
 use tempfile::TempDir;
@@ -66,7 +66,7 @@ impl Export {
         let exported = stoppable(|cancel| {
             let compression = self.compress.into();
             let progress = Some(&progress as &dyn Fn(u64, u64));
-            let how = Exporting { compression, progress, cancel, ..Exporting::default() };
+            let how = ExportOptions { compression, progress, cancel, ..ExportOptions::default() };
             session.export(&to, &query, &how)
         });
         bar.finish_and_clear();
@@ -117,7 +117,7 @@ fn stop_at_end(cancel: &CancelHandle) {
 fn stop_at_end(_: &Cancel) {}
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
-pub(super) fn left_out(exported: &Exported) -> Option<String> {
+pub(super) fn left_out(exported: &ExportReport) -> Option<String> {
     let (refused, rules) = (exported.refused, exported.rules.join(", "));
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
@@ -135,7 +135,7 @@ fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
 }
 
 /// Copies a file to stdout, and notes its figures on stderr.
-fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
+fn stream(exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
     let [file] = exported.files.as_slice() else {
         let message = format!("the grains take {} files, and stdout is one", exported.files.len());
         return Err(Error::new(Code::TooLarge, message, "name a file, or fewer grains (--where)"));

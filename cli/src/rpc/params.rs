@@ -40,7 +40,7 @@ pub(crate) struct Verify {
     pub(crate) checkpoint: Option<grainstore::Checkpoint>,
     pub(crate) signer: Option<String>,
     #[serde(default)]
-    pub(crate) certificates: Vec<grainstore::Certificate>,
+    pub(crate) certificates: Vec<grainstore::ErasureCertificate>,
 }
 
 /// Parameters of `checkpoint`.

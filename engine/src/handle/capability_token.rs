@@ -49,7 +49,7 @@ pub struct CapabilityToken {
 
 /// Limits a host sets on a token. The default is one use of what the statement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct TokenLimits {
     /// Number of times it may be used; 1 by default.
     pub max_uses: u32,
     /// Its life in milliseconds; by default five minutes, which is the maximum.
@@ -63,7 +63,7 @@ pub struct Terms {
     pub write_quota: Option<u32>,
 }
 
-impl Default for Terms {
+impl Default for TokenLimits {
     fn default() -> Self {
         Self {
             max_uses: 1,
@@ -75,7 +75,7 @@ impl Default for Terms {
     }
 }
 
-impl Terms {
+impl TokenLimits {
     /// Checks the limits against the maximums of a token.
     ///
     /// # Errors

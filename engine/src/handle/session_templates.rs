@@ -10,16 +10,16 @@ use crate::state::session_options::SessionOptions;
 /// Templates of a session, shared by its clones and the sessions within it. A session of another namespace or
 /// user sees none of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OfSession(Arc<Mutex<Vec<(Whose, NamedTemplate)>>>);
+pub(crate) struct SessionTemplates(Arc<Mutex<Vec<(TemplateOwner, NamedTemplate)>>>);
 
 /// Namespace and user of a session.
-type Whose = (Option<String>, Option<String>);
+type TemplateOwner = (Option<String>, Option<String>);
 
 /// Most templates of a session and its clones, over all namespaces and users.
 const OF_ALL: usize = 20 * NamedTemplate::MOST;
 
-impl OfSession {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Whose, NamedTemplate)>> {
+impl SessionTemplates {
+    fn lock(&self) -> MutexGuard<'_, Vec<(TemplateOwner, NamedTemplate)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +59,7 @@ impl OfSession {
     }
 }
 
-fn whose(options: &SessionOptions) -> Whose {
+fn whose(options: &SessionOptions) -> TemplateOwner {
     (namespace_of(options), options.user_id.clone())
 }
 

@@ -16,11 +16,11 @@ use grainstore_index::text::Language;
 use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::session::{Session, Stored};
+use crate::handle::session::{Session, StoredGrain};
 use crate::handle::store::Store;
-use crate::read::query::{Halt, Sought, Walk, explain};
-use crate::read::read_log::ReadsRecorded;
-use crate::state::reach::Reached;
+use crate::read::query::{CandidateScan, ParsedSearch, ScanError, explain};
+use crate::read::read_log::ReadsDestination;
+use crate::state::reach::VisibilityOutcome;
 use crate::state::truth::whole;
 use crate::state::view::View;
 
@@ -57,7 +57,7 @@ impl Store {
     #[must_use]
     pub fn cal_conformance(&self) -> &'static str {
         match self.reads_recorded() {
-            ReadsRecorded::Nowhere => NO_LEVEL,
+            ReadsDestination::Nowhere => NO_LEVEL,
             _ => CAL_CONFORMANCE,
         }
     }
@@ -65,7 +65,7 @@ impl Store {
     /// The exceptions of this store to [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists them.
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
-        let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
+        let unread = self.reads_recorded() == ReadsDestination::Nowhere;
         let own = unread.then_some(if self.is_read_only() { READ_ONLY } else { NO_READ_LOG });
         CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
     }
@@ -80,18 +80,18 @@ impl From<Error> for MemoryError {
     }
 }
 
-impl From<Halt> for MemoryError {
-    fn from(halt: Halt) -> Self {
+impl From<ScanError> for MemoryError {
+    fn from(halt: ScanError) -> Self {
         match halt {
-            Halt::Failed(error) => error.into(),
-            Halt::Stopped(stop) => stop.into(),
+            ScanError::Failed(error) => error.into(),
+            ScanError::Stopped(stop) => stop.into(),
         }
     }
 }
 
 /// The memory of a session on one state of the store.
 #[derive(Debug)]
-pub struct Reading<'s> {
+pub struct SessionMemory<'s> {
     session: &'s Session,
     view: RwLock<Arc<View>>,
 }
@@ -101,12 +101,12 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
-    pub fn reading(&self) -> Result<Reading<'_>> {
-        Ok(Reading { session: self, view: RwLock::new(self.view()?) })
+    pub fn reading(&self) -> Result<SessionMemory<'_>> {
+        Ok(SessionMemory { session: self, view: RwLock::new(self.view()?) })
     }
 }
 
-impl Reading<'_> {
+impl SessionMemory<'_> {
     fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -131,7 +131,7 @@ impl Reading<'_> {
 
     /// The grain with this address, if it is of one of the ten standard types: CAL treats them as a closed
     /// set (CAL 1.5).
-    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<StoredGrain>> {
         let found = self.session.lookup(view, address)?;
         Ok(match found {
             Some(stored) if is_standard(&stored)? => Some(stored),
@@ -146,7 +146,7 @@ impl Reading<'_> {
     }
 }
 
-impl Memory for Reading<'_> {
+impl Memory for SessionMemory<'_> {
     fn scope(&self) -> &cal::SessionScope {
         self.session.cal_scope()
     }
@@ -158,7 +158,7 @@ impl Memory for Reading<'_> {
         visit: &mut RecallVisitor<'_>,
     ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
-        let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
+        let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
         Ok(RecallStats { scanned: walk.scanned, total })
@@ -166,7 +166,7 @@ impl Memory for Reading<'_> {
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
         let Some(search) = query.search() else { return Ok(Vec::new()) };
-        Ok(Sought::of(self.session, query.reach(), search)?.fields_of(grain)?)
+        Ok(ParsedSearch::of(self.session, query.reach(), search)?.fields_of(grain)?)
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
@@ -181,7 +181,7 @@ impl Memory for Reading<'_> {
         match (found.as_slice(), prefix.whole()) {
             ([one], _) => Ok(PrefixMatch::One(*one)),
             ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
-                Some(Reached::Outside) => PrefixMatch::Elsewhere,
+                Some(VisibilityOutcome::Outside) => PrefixMatch::Elsewhere,
                 _ => PrefixMatch::Nothing,
             }),
             ([], _) => Ok(PrefixMatch::Nothing),
@@ -299,11 +299,11 @@ impl Memory for Reading<'_> {
 }
 
 /// Returns `true` if a grain is of one of the ten standard types, by its header byte.
-fn is_standard(stored: &Stored) -> Result<bool> {
+fn is_standard(stored: &StoredGrain) -> Result<bool> {
     Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
 }
 
-fn hit(stored: &Stored) -> Result<Hit> {
+fn hit(stored: &StoredGrain) -> Result<Hit> {
     let (grain, score) = (stored.grain()?, Score::STRUCTURAL);
     Ok(Hit { address: stored.address, grain, state: stored.state, score })
 }

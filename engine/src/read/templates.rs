@@ -18,13 +18,13 @@ use crate::disk::keys::{self, RowKey};
 use crate::disk::vault::Vault;
 use crate::handle::session::Session;
 use crate::handle::session_templates::namespace_of;
-use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::write::writer::Writer;
 
 /// A stored row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct TemplateRow {
     /// `None` for sessions of the whole store.
     namespace: Option<String>,
     name: String,
@@ -32,7 +32,7 @@ struct Kept {
     definition: String,
 }
 
-impl Kept {
+impl TemplateRow {
     fn template(&self) -> NamedTemplate {
         NamedTemplate {
             name: self.name.clone(),
@@ -81,9 +81,9 @@ impl Session {
         if template.among(&mine) == TemplateSaveOutcome::Taken {
             return Ok(TemplateSaveOutcome::Taken);
         }
-        let record = self.author().record(Operation::DefineTemplate, Vec::new());
+        let record = self.author().record(AuditOperation::DefineTemplate, Vec::new());
         let NamedTemplate { name, definition, .. } = template.clone();
-        let row = Kept { namespace, name, definition };
+        let row = TemplateRow { namespace, name, definition };
         let kept = self.store().alone(move |writer| writer.keep_template(&row, record))?;
         if kept == TemplateSaveOutcome::Kept {
             self.own_templates().give_up(&template.name, self.options());
@@ -93,7 +93,11 @@ impl Session {
 }
 
 impl Writer {
-    fn keep_template(&mut self, row: &Kept, record: AuditRecord) -> Result<TemplateSaveOutcome> {
+    fn keep_template(
+        &mut self,
+        row: &TemplateRow,
+        record: AuditRecord,
+    ) -> Result<TemplateSaveOutcome> {
         let view = Arc::clone(&self.view);
         let known = of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
         let among = row.template().among(&known);
@@ -159,7 +163,7 @@ fn numbers_of(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
     start..=start | 0xff
 }
 
-fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<Kept> {
+fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
     let body = vault.open(RowKey::template(key), row)?;
     serde_json::from_slice(&body).map_err(|_| damaged())
 }

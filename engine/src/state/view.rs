@@ -14,11 +14,11 @@ use grainstore_index::vectors;
 use grainstore_index::{self as index, Blinder, Sequence, Tail, TokenScope};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::Wrapping;
+use crate::disk::keys::SignatureWrapper;
 use crate::state::audit::AuditEntry;
-use crate::state::consent::{self, Consent, Standing, Versions};
-use crate::state::indexed::Indexed;
-use crate::state::truth::{Logged, Truth};
+use crate::state::consent::{self, Consent, ConsentLookup, ConsentVersions};
+use crate::state::indexed::IndexSnapshot;
+use crate::state::truth::{LogRow, Truth};
 
 /// Maximum number of encrypted grains that are read to complete an address prefix.
 const MOST_READ: u64 = 65_536;
@@ -26,7 +26,7 @@ const MOST_READ: u64 = 65_536;
 /// An immutable state of the store.
 pub(crate) struct View {
     truth: Arc<Truth>,
-    indexed: Indexed,
+    indexed: IndexSnapshot,
     /// The full-text index, read by the first search of this view.
     pub(crate) texts: Arc<OnceLock<InvertedIndex>>,
     /// The vectors, read by the first search of this view.
@@ -36,7 +36,7 @@ pub(crate) struct View {
     /// True if users were named; else a lookup that needs users' tokens is refused.
     is_named: bool,
     /// Cached consents.
-    consents: Arc<consent::Known>,
+    consents: Arc<consent::ConsentCache>,
 }
 
 impl std::fmt::Debug for View {
@@ -55,13 +55,13 @@ impl Deref for View {
 
 /// A grain of a view: its sequence, its blob and its state.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub(crate) struct GrainRow {
     pub(crate) sequence: Sequence,
     pub(crate) blob: Vec<u8>,
     pub(crate) state: GrainState,
 }
 
-impl Standing for View {
+impl ConsentLookup for View {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
         self.consents.or_else(basis, || consent::last_version(*basis, self))
     }
@@ -75,8 +75,8 @@ impl Standing for View {
     }
 }
 
-impl Versions for View {
-    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+impl ConsentVersions for View {
+    fn version(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         self.row(address)
     }
 
@@ -91,7 +91,7 @@ const WHOLE_WORDS: &str =
 
 impl View {
     /// A view of a truth and an index that covers all of it.
-    pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
+    pub(crate) fn new(truth: Arc<Truth>, indexed: IndexSnapshot) -> Self {
         let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
         let blinds = truth.vault().blind().into_iter().collect();
         Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
@@ -171,7 +171,7 @@ impl View {
     }
 
     /// Combines this truth with another index.
-    pub(crate) fn with_index(&self, indexed: Indexed) -> Self {
+    pub(crate) fn with_index(&self, indexed: IndexSnapshot) -> Self {
         Self::new(Arc::clone(&self.truth), indexed)
     }
 
@@ -188,7 +188,7 @@ impl View {
         index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
     }
 
-    pub(crate) fn indexed(&self) -> &Indexed {
+    pub(crate) fn indexed(&self) -> &IndexSnapshot {
         &self.indexed
     }
 
@@ -269,7 +269,7 @@ impl View {
     }
 
     /// Returns the grain with this address, its bytes verified against it.
-    pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
+    pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         let Some(sequence) = self.sequence_of(address)? else {
             return Ok(None);
         };
@@ -277,7 +277,7 @@ impl View {
             address.verify(blob)?;
             Ok(blob.to_vec())
         })?;
-        Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
+        Ok(Some(GrainRow { sequence, blob, state: self.state_at(sequence)? }))
     }
 
     /// Returns the envelope of a stored blob; `None` for an unsigned one.
@@ -289,7 +289,8 @@ impl View {
             return Ok(None);
         }
         let damaged = || Error::truth_damaged("what stood around a signed grain is gone");
-        let Wrapping { prefix, suffix, .. } = self.wrapping_at(sequence)?.ok_or_else(damaged)?;
+        let SignatureWrapper { prefix, suffix, .. } =
+            self.wrapping_at(sequence)?.ok_or_else(damaged)?;
         let envelope = Envelope::from_parts(&prefix, blob, &suffix);
         envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
     }
@@ -342,7 +343,7 @@ impl View {
         }
         let mut found = Vec::new();
         for row in self.log_from(0)? {
-            let Ok(Logged::Blob(blob)) = row?.1 else { continue };
+            let Ok(LogRow::Blob(blob)) = row?.1 else { continue };
             let address = ContentAddress::of(&blob);
             if begins(address.as_bytes(), prefix, half) {
                 found.push(address);
@@ -361,4 +362,4 @@ fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
 }
 
 /// The view that readers take, replaced with each commit.
-pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
+pub(crate) type SharedView = Arc<RwLock<Option<Arc<View>>>>;

@@ -15,7 +15,7 @@ use super::kit::model::Model;
 use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
-use crate::disk::keys::{self, AuditHead, Envelope};
+use crate::disk::keys::{self, AuditHead, PlainEnvelope};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.
@@ -96,7 +96,7 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
         let mut next = 1;
         for row in log.iter()? {
             let (sequence, envelope) = row?;
-            Envelope::open(sequence.value(), envelope.value())?;
+            PlainEnvelope::open(sequence.value(), envelope.value())?;
             let place = same("a place in the log", &sequence.value(), &next);
             if place.is_err() {
                 return Ok(place);

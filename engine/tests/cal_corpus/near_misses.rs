@@ -1,7 +1,7 @@
 //! Statements that people and models write for CAL and that are none (`vectors/cal/near-misses.json`): how many of
 //! them answer once what their refusal suggests is put in, once.
 
-use grainstore::Preparing;
+use grainstore::PrepareOptions;
 use grainstore::cal::{Error, ExecuteOptions, QuerySource, Tier};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -120,7 +120,8 @@ fn ask(built: &Built, query: &str, params: &Map<String, Json>) -> Result<(), Err
         params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     if writes {
         let now = Some(built.now);
-        let preparing = Preparing { tier: Tier::Evolve, params, now, ..Preparing::default() };
+        let preparing =
+            PrepareOptions { tier: Tier::Evolve, params, now, ..PrepareOptions::default() };
         return session.prepare(query.as_bytes(), &preparing).map(|_| ());
     }
     let mut options = ExecuteOptions::at(built.now);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use grainstore::Preparing;
+use grainstore::PrepareOptions;
 use grainstore::cal::{self, CancelHandle, Error, ExecuteOptions, Response, StatementType, Tier};
 use grainstore_sml::TokenCounter;
 use serde_json::Value as Json;
@@ -373,7 +373,8 @@ fn ask(case: &Case, at: usize, built: &Built, query: &[u8], form: Form) -> Resul
     let spelled = |(name, value): &(String, Json)| (name.clone(), built.labels.spell_all(value));
     let params: Vec<(String, Json)> = step.params.iter().map(spelled).collect();
     if form == Form::Phases {
-        let preparing = Preparing { tier, params, now: Some(now), ..Preparing::default() };
+        let preparing =
+            PrepareOptions { tier, params, now: Some(now), ..PrepareOptions::default() };
         return session.execute(&session.prepare(query, &preparing)?.token);
     }
     let mut options = ExecuteOptions::at(now);

@@ -2,7 +2,7 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::{EpochMs, Grain};
-use grainstore::{Firewall, OpenOptions, Preparing, Preset};
+use grainstore::{Firewall, OpenOptions, PrepareOptions, Preset};
 use serde_json::json as object;
 
 use crate::kit::{ADD, START_MS, World, code, shown};
@@ -17,7 +17,7 @@ fn a_statement_with_too_many_points_does_not_run() {
     let agent = world.agent("work");
     assert_eq!(code(agent.ask("RECALL beliefs")), "done");
     assert_eq!(code(agent.ask("RECALL beliefs LIMIT 1000")), "ERR_LIMIT");
-    assert_eq!(code(agent.prepare(b"RECALL LIMIT 1000", &Preparing::default())), "ERR_LIMIT");
+    assert_eq!(code(agent.prepare(b"RECALL LIMIT 1000", &PrepareOptions::default())), "ERR_LIMIT");
     assert_eq!(code(agent.ask("EXPLAIN RECALL beliefs LIMIT 1000")), "done", "it can be looked at");
     let plain = World::new();
     let batch = "BATCH { a: RECALL LIMIT 1000, b: RECALL LIMIT 1000, c: RECALL LIMIT 1000 }";

@@ -4,7 +4,8 @@
 use grainstore::cal::{CalOperation, ExecuteOptions, Tier};
 use grainstore::format::EpochMs;
 use grainstore::{
-    CalSwitch, Erasing, MasterKey, OpenOptions, Preparing, Session, SessionOptions, Store, Terms,
+    CalSwitch, EraseOptions, MasterKey, OpenOptions, PrepareOptions, Session, SessionOptions,
+    Store, TokenLimits,
 };
 use tempfile::TempDir;
 
@@ -143,13 +144,14 @@ fn a_token_defines_in_its_tier_and_only_where_its_terms_say_so() {
     assert_eq!(code(agent.execute(&prepared.token)), "ERR_TOKEN");
     let reading = agent.prepare(
         BRIEF.replace("brief", "own").as_bytes(),
-        &Preparing { tier: Tier::Read, ..Preparing::default() },
+        &PrepareOptions { tier: Tier::Read, ..PrepareOptions::default() },
     );
     let reading = reading.unwrap();
     assert_eq!(reading.token.tier, 0);
     agent.execute(&reading.token).unwrap();
     assert_eq!(code(agent.ask("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE own")), "done");
-    let terms = Terms { allowed_ops: Some(vec![CalOperation::Add]), ..Terms::default() };
+    let terms =
+        TokenLimits { allowed_ops: Some(vec![CalOperation::Add]), ..TokenLimits::default() };
     let narrow =
         agent.prepare(BRIEF.replace("brief", "third").as_bytes(), &on_terms(Tier::Evolve, terms));
     assert_eq!(code(narrow), "ERR_TOKEN");
@@ -191,7 +193,7 @@ fn templates_outlast_scrubbing_compaction_and_backup() {
         let erased = world.put("work", "coffee");
         world.put("work", "tea");
         store_it(&world.host("work"));
-        let erasing = Erasing::new().now(true);
+        let erasing = EraseOptions::new().now(true);
         world.operator().erase(&erased, "asked to", &erasing).unwrap();
         world.store.scrub().unwrap();
         assert_eq!(said(&world.agent("work")), "* likes tea quetzalcoatl\n");

@@ -4,7 +4,7 @@ use grainstore::cal::{ExecuteOptions, Query};
 use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::{Encoding, Envelope, Value, decode_value, disclose, encode_value};
 use grainstore::{
-    ContentAddress, Disputed, EpochMs, Grain, GrainState, Importing, Offer, Page,
+    ConflictSubject, ContentAddress, EpochMs, Grain, GrainState, ImportOptions, Offer, PageOptions,
     VerificationStatus,
 };
 
@@ -164,7 +164,7 @@ fn what_put_refuses_for_what_it_is_is_left_out() {
     let entries = [blob(&view), blob(&owner), blob(&good)];
     let imported = place.import(&entries, &[]).unwrap();
     assert_eq!(counts(&imported), (1, 0, 2, 2));
-    assert!(imported.conflicts.iter().all(|conflict| conflict.about == Disputed::Grain));
+    assert!(imported.conflicts.iter().all(|conflict| conflict.about == ConflictSubject::Grain));
     assert_eq!(place.store.stats().unwrap().grains, 1);
     place.verify();
 }
@@ -177,19 +177,19 @@ fn a_session_imports_only_what_lies_in_its_namespace() {
     let session = place.within("acme");
     for outside in [foreign, belief("shared", 2000, "")] {
         let file = place.file("mixed.mg", &[blob(&own), blob(&outside)], &[]);
-        let error = session.import([&file], &Importing::default()).unwrap_err();
+        let error = session.import([&file], &ImportOptions::default()).unwrap_err();
         assert_eq!(error.code(), "ERR_ACCESS");
         assert!(error.to_string().contains("mixed.mg: grain 1: "), "{error}");
     }
     assert_eq!(place.store.stats().unwrap().grains, 0);
     let file = place.file("own.mg", &[blob(&own)], &[]);
-    assert_eq!(session.import([&file], &Importing::default()).unwrap().added, 1);
+    assert_eq!(session.import([&file], &ImportOptions::default()).unwrap().added, 1);
     // A manifest reaches no further either.
     let hidden = place.session.put(belief("hidden", 5000, r#", "namespace": "other""#)).unwrap();
     let retracted =
         GrainState { verification_status: VerificationStatus::Retracted, ..GrainState::default() };
     let file = place.file("far.mg", &[blob(&own)], &[state(hidden.address(), retracted)]);
-    assert_eq!(session.import([&file], &Importing::default()).unwrap().conflict_count, 0);
+    assert_eq!(session.import([&file], &ImportOptions::default()).unwrap().conflict_count, 0);
     assert!(place.state(&hidden.address()).is_current());
 }
 
@@ -282,14 +282,14 @@ fn what_was_granted_again_after_a_withdrawal_comes_in_as_it_was() {
     let again = from.session.supersede(&by, again, Some("granted anew")).unwrap();
     let (file, _) = from.export("all.mg", Compression::None);
     let to = Place::new();
-    to.session.import([&file], &Importing::default()).unwrap();
+    to.session.import([&file], &ImportOptions::default()).unwrap();
     assert!(to.state(&again).is_current());
     assert_eq!(to.everything(), from.everything());
     to.verify();
     // And where the withdrawal was here already, before its grant.
     let to = Place::new();
     to.session.put(withdrawal(2000, &first)).unwrap();
-    to.session.import([&file], &Importing::default()).unwrap();
+    to.session.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(to.state(&first).superseded_by, Some(by));
     assert!(to.state(&again).is_current());
     to.verify();
@@ -302,7 +302,7 @@ fn one_file_may_hold_a_grain_twice_and_another_time_what_is_here() {
     let entries = std::slice::from_ref(&tea);
     let two = || [place.file("a.mg", entries, &[]), place.file("b.mg", entries, &[])];
     for expected in [(1, 1, 0, 0), (0, 2, 0, 0)] {
-        let imported = place.session.import(two(), &Importing::default()).unwrap();
+        let imported = place.session.import(two(), &ImportOptions::default()).unwrap();
         assert_eq!(counts(&imported), expected);
     }
     let empty = place.import(&[], &[]).unwrap();
@@ -343,7 +343,7 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
             }
             let stored = place.session.get(&address).unwrap();
             assert_eq!((stored.blob, stored.state), (bytes, GrainState::default()));
-            let found = place.session.query(&Query::default(), &Page::default()).unwrap();
+            let found = place.session.query(&Query::default(), &PageOptions::default()).unwrap();
             assert_eq!(found.results.len(), 1);
             let ask = |text: &str| {
                 let answer = place

@@ -5,7 +5,7 @@ use grainstore::format::Value;
 use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::cose::{proof, sign_detached};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, GrainState, Imported, Importing, OpenOptions, Session,
+    ContentAddress, EpochMs, Grain, GrainState, ImportOptions, ImportReport, OpenOptions, Session,
     SessionOptions, Store, VerificationStatus,
 };
 use tempfile::TempDir;
@@ -26,9 +26,9 @@ fn agent(place: &Place) -> Session {
     place.store.session(SessionOptions { actor, ..SessionOptions::default() })
 }
 
-fn import(place: &Place, entries: &[Vec<u8>], stated: &[Stated]) -> Imported {
+fn import(place: &Place, entries: &[Vec<u8>], stated: &[Stated]) -> ImportReport {
     let file = place.file("in.mg", entries, stated);
-    agent(place).import([file], &Importing::default()).unwrap()
+    agent(place).import([file], &ImportOptions::default()).unwrap()
 }
 
 fn ended(more: GrainState) -> GrainState {
@@ -57,7 +57,7 @@ fn no_agent_ends_a_protected_grain_that_is_still_to_come() {
                 "agent" => agent(&place),
                 _ => place.within("shared"),
             };
-            let imported = session.import([file], &Importing::default()).unwrap();
+            let imported = session.import([file], &ImportOptions::default()).unwrap();
             assert_eq!((imported.added, imported.refused), (1, 0), "{mode} {claim:?}");
             assert_eq!(imported.conflict_count, 1, "{mode} {claim:?}: {:?}", imported.conflicts);
             let (_, decision) = place.audit(2).pop().unwrap();
@@ -153,7 +153,7 @@ fn a_restore_by_the_operator_keeps_every_state() {
     }
     let (file, _) = place.export("all.mg", Compression::Zstd);
     let restored = self::place();
-    let imported = restored.session.import([&file], &Importing::default()).unwrap();
+    let imported = restored.session.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(imported.conflict_count, 0, "{:?}", imported.conflicts);
     assert_eq!(restored.everything(), place.everything());
     restored.verify();

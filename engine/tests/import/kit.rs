@@ -9,8 +9,8 @@ use grainstore::format::container::{
 };
 use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Page,
-    Result, Session, SessionOptions, Stats, Store,
+    ContentAddress, EpochMs, ExportOptions, Grain, GrainState, ImportOptions, ImportReport,
+    OpenOptions, PageOptions, Result, Session, SessionOptions, Store, StoreStats,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -37,9 +37,9 @@ impl Place {
     }
 
     /// Imports a file of these entries and this manifest.
-    pub(crate) fn import(&self, entries: &[Vec<u8>], stated: &[Stated]) -> Result<Imported> {
+    pub(crate) fn import(&self, entries: &[Vec<u8>], stated: &[Stated]) -> Result<ImportReport> {
         let file = self.file("in.mg", entries, stated);
-        self.session.import([file], &Importing::default())
+        self.session.import([file], &ImportOptions::default())
     }
 
     pub(crate) fn file(&self, name: &str, entries: &[Vec<u8>], stated: &[Stated]) -> PathBuf {
@@ -54,9 +54,9 @@ impl Place {
 
     /// That nothing is wrong with the store.
     /// The figures of the store once its full text has followed it: nobody waits for the background.
-    pub(crate) fn figures(&self) -> Stats {
+    pub(crate) fn figures(&self) -> StoreStats {
         let question = Query::default().searching("anything");
-        self.session.query(&question, &Page::default()).unwrap();
+        self.session.query(&question, &PageOptions::default()).unwrap();
         self.store.stats().unwrap()
     }
 
@@ -73,7 +73,7 @@ impl Place {
 
     /// Every grain there is: address, blob and state, in the order of the addresses.
     pub(crate) fn everything(&self) -> Vec<(ContentAddress, Vec<u8>, GrainState)> {
-        let page = Page { limit: 1000, ..Page::default() };
+        let page = PageOptions { limit: 1000, ..PageOptions::default() };
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = Query::default().seeing(all);
         let answer = self.session.query(&query, &page).unwrap();
@@ -88,7 +88,7 @@ impl Place {
 
     pub(crate) fn export(&self, name: &str, compression: Compression) -> (PathBuf, Vec<u8>) {
         let file = self.dir.path().join(name);
-        let how = Exporting { compression, ..Exporting::default() };
+        let how = ExportOptions { compression, ..ExportOptions::default() };
         self.session.export(&file, &Query::default(), &how).unwrap();
         let bytes = std::fs::read(&file).unwrap();
         (file, bytes)
@@ -212,7 +212,7 @@ pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn counts(imported: &Imported) -> (u64, u64, u64, u64) {
+pub(crate) fn counts(imported: &ImportReport) -> (u64, u64, u64, u64) {
     (imported.added, imported.duplicate, imported.refused, imported.conflict_count)
 }
 

@@ -27,7 +27,7 @@ fn a_grain_of_another_user_is_no_stepping_stone() {
     chain.sort_unstable();
     assert_eq!(reached(None), chain);
     assert_eq!(reached(Some("ann")), [first]);
-    let walk = grainstore::graph::Walk::default();
+    let walk = grainstore::graph::EdgeQuery::default();
     let paths = |user| place.session(None, user).paths("start", "three", 6, &walk).unwrap();
     assert_eq!((paths(None).items.len(), paths(Some("ann")).items.len()), (1, 0));
 }

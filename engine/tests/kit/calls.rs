@@ -7,7 +7,7 @@ use super::engine::format::{
     ContentAddress, DeviceProfile, Encoding, Grain, Map, Value, parse_json,
 };
 use super::engine::{
-    Pending, Put, SameFact, Session, SessionOptions, Store, VerificationStatus as Status,
+    Pending, PutOutcome, SameFact, Session, SessionOptions, Store, VerificationStatus as Status,
 };
 use super::model::{Known, Model};
 use super::offers::{Answer, Call, Mark, Offered, Signed};
@@ -323,8 +323,8 @@ pub(crate) fn session(store: &Store, namespace: Option<&str>) -> Session {
 
 /// A call that was made and is not answered yet.
 pub(crate) enum Made {
-    Put(Pending<Put>),
-    Batch(Pending<Vec<Put>>),
+    Put(Pending<PutOutcome>),
+    Batch(Pending<Vec<PutOutcome>>),
     Supersede(Pending<ContentAddress>),
     /// Those that mark wait for the disk themselves.
     Answered(Answer),

@@ -24,8 +24,8 @@ mod verify;
 #[cfg(feature = "fuzzing")]
 pub(crate) use verify::problems_of;
 
-pub use backup::Backup;
-pub use compact::Compaction;
+pub use backup::BackupReport;
+pub use compact::CompactionReport;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
-pub use pages::{FilePages, Pages};
-pub use verify::{Checked, Fault, MAX_PROBLEMS, Problem, Verification, verify};
+pub use pages::{FilePageUsage, PageUsage};
+pub use verify::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport, verify};

@@ -9,6 +9,6 @@ pub(crate) mod import;
 mod leaving;
 mod order;
 
-pub use export::{Exported, Exporting};
-pub use import::{Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use export::{ExportOptions, ExportReport};
+pub use import::{ImportOptions, ImportReport, MAX_IMPORT_CLAIMS};
 pub(crate) use leaving::Recipient;

@@ -7,15 +7,15 @@ use grainstore_cal::{
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
 use crate::base::error::{Error, ErrorKind};
-use crate::read::memory::Reading;
+use crate::read::memory::SessionMemory;
 
 /// A session's memory, limited to these types.
-pub(super) struct Bounded<'b> {
-    pub(super) reading: Reading<'b>,
+pub(super) struct TypeLimitedMemory<'b> {
+    pub(super) reading: SessionMemory<'b>,
     pub(super) types: Vec<GrainType>,
 }
 
-impl Bounded<'_> {
+impl TypeLimitedMemory<'_> {
     fn shows(&self, hit: &Hit) -> bool {
         self.types.contains(&hit.grain.grain_type())
     }
@@ -29,7 +29,7 @@ impl Bounded<'_> {
     }
 }
 
-impl Memory for Bounded<'_> {
+impl Memory for TypeLimitedMemory<'_> {
     fn scope(&self) -> &SessionScope {
         self.reading.scope()
     }
@@ -125,7 +125,7 @@ impl Memory for Bounded<'_> {
     }
 }
 
-impl Bounded<'_> {
+impl TypeLimitedMemory<'_> {
     /// # Errors
     /// `ERR_TOKEN` for a grain of another type.
     fn check_writes(&self, grain: &Grain) -> Result<(), MemoryError> {

@@ -13,7 +13,7 @@ use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
 
 /// The admission gate of one call.
-pub(crate) struct Guard<'g> {
+pub(crate) struct CallGate<'g> {
     pub(crate) session: &'g Session,
     pub(crate) token: Option<&'g CapabilityToken>,
     /// True if the statement is only prepared, and does not count yet.
@@ -22,7 +22,7 @@ pub(crate) struct Guard<'g> {
     pub(crate) asked: Tier,
 }
 
-impl Guard<'_> {
+impl CallGate<'_> {
     fn firewall(&self) -> &Firewall {
         self.session.store().inner().firewall()
     }
@@ -42,7 +42,7 @@ impl Guard<'_> {
     }
 }
 
-impl AdmissionGate for Guard<'_> {
+impl AdmissionGate for CallGate<'_> {
     fn admit(&self, admission: &AdmissionRequest) -> Result<(), MemoryError> {
         if let Some(token) = self.token {
             check_covers(token, admission)?;

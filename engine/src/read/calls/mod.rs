@@ -17,7 +17,7 @@ mod run;
 mod stream;
 mod switch;
 
-pub(crate) use firewall::Guard;
-pub use prepare::{Prepared, Preparing};
+pub(crate) use firewall::CallGate;
+pub use prepare::{PrepareOptions, PreparedQuery};
 pub(crate) use prepare::{check_covers, refused};
-pub use stream::{EventStream, Streaming};
+pub use stream::{EventStream, StreamOptions};

@@ -1,7 +1,7 @@
 //! The audit record of a streamed call's events (CAL 21): how many were delivered, and how the stream ended.
 //! Must never hold their content.
 
-use crate::state::audit::StreamNote;
+use crate::state::audit::StreamRecord;
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,27 +13,28 @@ const BY_HOST: &str = "host";
 const BY_LISTENER: &str = "listener";
 
 /// A listener that counts the events it passes on.
-pub(super) struct Noting<'l> {
+pub(super) struct CountingListener<'l> {
     listener: &'l mut dyn EventListener,
     /// `None` before the stream starts.
-    note: Option<StreamNote>,
+    note: Option<StreamRecord>,
 }
 
-impl<'l> Noting<'l> {
+impl<'l> CountingListener<'l> {
     /// Wraps a listener.
     pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, note: None }
     }
 
     /// The outcome of the stream; `None` if it never started.
-    pub(super) fn note(self) -> Option<StreamNote> {
+    pub(super) fn note(self) -> Option<StreamRecord> {
         self.note
     }
 }
 
-impl EventListener for Noting<'_> {
+impl EventListener for CountingListener<'_> {
     fn begins(&mut self, began: &StreamStart<'_>) {
-        self.note = Some(StreamNote { options: began.options.to_owned(), ..StreamNote::default() });
+        self.note =
+            Some(StreamRecord { options: began.options.to_owned(), ..StreamRecord::default() });
         self.listener.begins(began);
     }
 
@@ -63,12 +64,12 @@ impl EventListener for Noting<'_> {
 }
 
 /// A listener that holds back a panic, so that it is not taken for damage of the storage code that calls it.
-pub(super) struct Caught<'l> {
+pub(super) struct PanicCatchingListener<'l> {
     listener: &'l mut dyn EventListener,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl<'l> Caught<'l> {
+impl<'l> PanicCatchingListener<'l> {
     /// Wraps a listener.
     pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, panic: None }
@@ -92,7 +93,7 @@ impl<'l> Caught<'l> {
     }
 }
 
-impl EventListener for Caught<'_> {
+impl EventListener for PanicCatchingListener<'_> {
     fn begins(&mut self, began: &StreamStart<'_>) {
         self.run(|listener| listener.begins(began));
     }

@@ -10,13 +10,13 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::capability_token::{CapabilityToken, Terms, new_id};
-use crate::handle::prepared_statements::Statement;
+use crate::handle::capability_token::{CapabilityToken, TokenLimits, new_id};
+use crate::handle::prepared_statements::PreparedStatement;
 use crate::handle::session::Session;
 
 /// Options of [`Session::prepare`].
 #[derive(Debug, Clone, Default)]
-pub struct Preparing {
+pub struct PrepareOptions {
     /// The highest tier it may use.
     pub tier: Tier,
     /// Values of parameters, fixed for the token.
@@ -26,13 +26,13 @@ pub struct Preparing {
     /// The time against which time phrases are resolved; by default that of execution.
     pub now: Option<EpochMs>,
     /// Limits of the token.
-    pub terms: Terms,
+    pub terms: TokenLimits,
 }
 
 /// A prepared statement.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Prepared {
+pub struct PreparedQuery {
     /// The token to execute it with.
     pub token: CapabilityToken,
     /// The plan: what it would do.
@@ -63,7 +63,11 @@ impl Session {
     /// # Errors
     /// As [`Session::ask_with`], for errors found before it runs; `ERR_TOKEN` if the limits do not cover the
     /// statement; `ERR_SCHEMA` for limits no token has; `ERR_LIMIT` if too many tokens wait.
-    pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
+    pub fn prepare(
+        &self,
+        query: &[u8],
+        preparing: &PrepareOptions,
+    ) -> Result<PreparedQuery, cal::Error> {
         self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
     }
 
@@ -71,8 +75,8 @@ impl Session {
     pub(crate) fn prepared(
         &self,
         query: &[u8],
-        preparing: &Preparing,
-    ) -> Result<Prepared, cal::Error> {
+        preparing: &PrepareOptions,
+    ) -> Result<PreparedQuery, cal::Error> {
         preparing.terms.check().map_err(refused)?;
         let text = text_of(query)?;
         let params = bound(&preparing.params)?;
@@ -84,7 +88,7 @@ impl Session {
         };
         let prepared = self.weighed(text, &options)?;
         let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
-        let statement = Statement {
+        let statement = PreparedStatement {
             text: text.to_owned(),
             params,
             format: preparing.as_format,
@@ -96,7 +100,7 @@ impl Session {
         let kept = self.store().inner().kept();
         let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
         let side_effects = prepared.plan.side_effects.clone();
-        Ok(Prepared {
+        Ok(PreparedQuery {
             token,
             tier: prepared.tier,
             side_effects,
@@ -140,7 +144,11 @@ impl Session {
     }
 
     /// The token of a prepared statement, without its signature.
-    fn token_for(&self, prepared: &cal::Preparation, terms: &Terms) -> Result<CapabilityToken> {
+    fn token_for(
+        &self,
+        prepared: &cal::Preparation,
+        terms: &TokenLimits,
+    ) -> Result<CapabilityToken> {
         let admission = &prepared.admission;
         let own = self.options();
         let mut types: Vec<GrainType> = terms.allowed_grain_types.clone();
@@ -220,8 +228,8 @@ fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
 }
 
 /// Hash of everything that decides what a statement does; the signature of its token covers it.
-fn hash_of(statement: &Statement, preparing: &Preparing) -> [u8; 32] {
-    let Statement { text, format, now, target, session, .. } = statement;
+fn hash_of(statement: &PreparedStatement, preparing: &PrepareOptions) -> [u8; 32] {
+    let PreparedStatement { text, format, now, target, session, .. } = statement;
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());

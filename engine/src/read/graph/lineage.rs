@@ -6,8 +6,8 @@ use grainstore_format::{ContentAddress, GrainState};
 use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{Sight, addresses_in};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, addresses_in};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
@@ -41,13 +41,13 @@ impl Session {
         address: &ContentAddress,
         max_hops: usize,
         limit: usize,
-        lens: &Lens,
-    ) -> Result<Listed<Relative>> {
-        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        lens: &GraphOptions,
+    ) -> Result<BoundedList<Relative>> {
+        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
-            let parents = |seen: &super::sight::Seen<'_>| {
+            let mut sight = GraphReader::new(self, &view, lens);
+            let parents = |seen: &super::sight::VisibleGrain<'_>| {
                 let parents: BTreeSet<_> = addresses_in(seen.grain, PARENTS).collect();
                 Ok(Some((seen.state, parents)))
             };
@@ -89,12 +89,12 @@ impl Session {
         &self,
         address: &ContentAddress,
         limit: usize,
-        lens: &Lens,
-    ) -> Result<Listed<Relative>> {
-        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        lens: &GraphOptions,
+    ) -> Result<BoundedList<Relative>> {
+        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
+            let mut sight = GraphReader::new(self, &view, lens);
             sight.start(address, |_| Ok(Some(())))?;
             let digits = address.to_string();
             let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());

@@ -4,18 +4,18 @@
 //! Graph reads must read every grain through it: it is the only place that decides whether a grain may be
 //! seen.
 
-use grainstore_cal::Visibility;
+use grainstore_cal::Visibility as EndedFilter;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
 use grainstore_index::{
     IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TimeOrder, TimeRange,
 };
 
-use super::Lens;
+use super::GraphOptions;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
-use crate::read::query::Halt;
-use crate::state::reach::Reach;
+use crate::read::query::ScanError;
+use crate::state::reach::Visibility;
 use crate::state::view::View;
 
 /// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
@@ -30,12 +30,12 @@ pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 const CHECK_EVERY: u64 = 64;
 
 /// Reads the grains a session may see in a view.
-pub(crate) struct Sight<'s> {
+pub(crate) struct GraphReader<'s> {
     session: &'s Session,
     view: &'s View,
     /// Visibility of grains to the session.
-    reach: Reach<'s>,
-    lens: &'s Lens,
+    reach: Visibility<'s>,
+    lens: &'s GraphOptions,
     /// The namespaces of the session.
     spaces: ScopeNamespaces<'s>,
     looked: u64,
@@ -43,14 +43,14 @@ pub(crate) struct Sight<'s> {
 }
 
 /// A grain the session may see.
-pub(crate) struct Seen<'g> {
+pub(crate) struct VisibleGrain<'g> {
     pub(crate) sequence: Sequence,
     pub(crate) grain: &'g GrainRef<'g>,
     pub(crate) state: GrainState,
     blob: &'g [u8],
 }
 
-impl Seen<'_> {
+impl VisibleGrain<'_> {
     /// Returns `true` if it is a reasoning that waits for the review it requires.
     pub(crate) fn awaits_review(&self) -> bool {
         self.grain.awaits_review(self.state.verification_status)
@@ -62,8 +62,8 @@ impl Seen<'_> {
     }
 }
 
-impl<'s> Sight<'s> {
-    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
+impl<'s> GraphReader<'s> {
+    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s GraphOptions) -> Self {
         let spaces = ScopeNamespaces::of(session.viewer().partitions());
         Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
     }
@@ -74,7 +74,7 @@ impl<'s> Sight<'s> {
     /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
         if self.looked.is_multiple_of(CHECK_EVERY) {
-            self.lens.cancel.check().map_err(Halt::Stopped)?;
+            self.lens.cancel.check().map_err(ScanError::Stopped)?;
         }
         self.looked += 1;
         if self.looked > MAX_LOOKED {
@@ -121,7 +121,7 @@ impl<'s> Sight<'s> {
     /// Counts index ranges before they are opened. Each costs a seek even if it is empty, so a read that
     /// finds no grains checks its deadline here.
     fn charge(&mut self, ranges: usize) -> Result<()> {
-        self.lens.cancel.check().map_err(Halt::Stopped)?;
+        self.lens.cancel.check().map_err(ScanError::Stopped)?;
         self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
         if self.ranges > MAX_RANGES {
             let message = format!("more than {MAX_RANGES} ranges of the index to open");
@@ -156,7 +156,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn at<T>(
         &mut self,
         sequence: Sequence,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.tick()?;
         let state = self.view.state_at(sequence)?;
@@ -167,7 +167,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn any_at<T>(
         &mut self,
         sequence: Sequence,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.tick()?;
         self.read(sequence, self.view.state_at(sequence)?, read)
@@ -177,14 +177,14 @@ impl<'s> Sight<'s> {
         &self,
         sequence: Sequence,
         state: GrainState,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         if self.view.hides(sequence)? {
             return Ok(None);
         }
         self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
-                true => read(&Seen { sequence, grain, state, blob }),
+                true => read(&VisibleGrain { sequence, grain, state, blob }),
                 false => Ok(None),
             })
         })
@@ -197,7 +197,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn any_of<T>(
         &mut self,
         address: &ContentAddress,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(sequence) = self.view.sequence_of(address)? else { return Ok(None) };
         self.any_at(sequence, |seen| {
@@ -213,7 +213,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn start<T>(
         &mut self,
         address: &ContentAddress,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<T> {
         self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
     }
@@ -231,7 +231,7 @@ impl<'s> Sight<'s> {
     /// Returns `true` if the options include grains of this state.
     pub(crate) fn shows(&self, state: &GrainState) -> bool {
         let superseded = self.lens.include_superseded;
-        Visibility { superseded, ..Visibility::default() }.admits(state, self.reach.now())
+        EndedFilter { superseded, ..EndedFilter::default() }.admits(state, self.reach.now())
     }
 }
 

@@ -26,23 +26,23 @@ const MAX_RANGES: usize = 100_000;
 
 /// The access path of a query: the postings its candidates come from.
 #[derive(Debug)]
-pub(crate) struct Access<'q> {
+pub(crate) struct AccessPath<'q> {
     pub(crate) spaces: ScopeNamespaces<'q>,
     pub(crate) times: TimeRange,
     pub(crate) order: index::TimeOrder,
     /// Lists that each have every match; the first one drives, and several are intersected.
-    pub(crate) lists: Vec<List<'q>>,
+    pub(crate) lists: Vec<PostingUnion<'q>>,
 }
 
 /// The union of the postings of one or more lookups.
 #[derive(Debug)]
-pub(crate) struct List<'q> {
+pub(crate) struct PostingUnion<'q> {
     pub(crate) shapes: Vec<IndexLookup<'q>>,
     /// Its estimated length, if it was measured.
     pub(crate) size: Option<PostingEstimate>,
 }
 
-impl List<'_> {
+impl PostingUnion<'_> {
     /// Estimates its length.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl List<'_> {
     }
 }
 
-impl<'q> Access<'q> {
+impl<'q> AccessPath<'q> {
     /// Chooses the lists for a query of a session.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl<'q> Access<'q> {
         }
         let lists = match (choices.len(), choices.pop()) {
             // A single candidate needs no measuring.
-            (1, Some(shapes)) => vec![List { shapes, size: None }],
+            (1, Some(shapes)) => vec![PostingUnion { shapes, size: None }],
             (_, last) => {
                 choices.extend(last);
                 worthwhile(measured(reader, (&spaces, times), choices)?)
@@ -121,10 +121,10 @@ fn measured<'q>(
     reader: &IndexReader<'_>,
     bounds: (&ScopeNamespaces<'_>, TimeRange),
     choices: Vec<Vec<IndexLookup<'q>>>,
-) -> Result<Vec<List<'q>>> {
+) -> Result<Vec<PostingUnion<'q>>> {
     let mut lists = Vec::new();
     for shapes in choices {
-        let mut list = List { shapes, size: None };
+        let mut list = PostingUnion { shapes, size: None };
         list.size = Some(list.measure(reader, bounds)?);
         let short = list.rows() <= SHORT;
         lists.push(list);
@@ -136,9 +136,9 @@ fn measured<'q>(
 }
 
 /// Sorts the shortest list first, and keeps those worth intersecting with it.
-fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
-    lists.sort_by_key(List::rows);
-    let shortest = lists.first().map_or(0, List::rows);
+fn worthwhile(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
+    lists.sort_by_key(PostingUnion::rows);
+    let shortest = lists.first().map_or(0, PostingUnion::rows);
     let worth = if shortest <= SHORT { 0 } else { shortest.saturating_mul(WORTH) };
     let mut place = 0;
     lists.retain(|list| {
@@ -167,7 +167,7 @@ fn times(query: &Query) -> TimeRange {
 /// The lists a query's conditions can be looked up by, the most selective kinds first: each entry is a list
 /// that has every match, as a union of lookups.
 fn lookups(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
-    let mut lists = Triples::of(query).shapes();
+    let mut lists = TripleConditions::of(query).shapes();
     for predicate in query.predicates() {
         match predicate.lookup() {
             Some(Lookup::Text { field, value }) => lists.extend(values(field, [value])),
@@ -213,13 +213,13 @@ fn values<'q>(
 
 /// Values required of subject, relation and object; `None` for a part without a condition.
 #[derive(Default)]
-struct Triples<'q> {
+struct TripleConditions<'q> {
     subjects: Option<Vec<&'q str>>,
     relations: Option<Vec<&'q str>>,
     objects: Option<Vec<Object<'q>>>,
 }
 
-impl<'q> Triples<'q> {
+impl<'q> TripleConditions<'q> {
     /// Takes the first condition on each part: further ones are rechecked on the grain.
     fn of(query: &'q Query) -> Self {
         let mut found = Self::default();

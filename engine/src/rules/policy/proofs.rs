@@ -6,7 +6,7 @@
 use grainstore_format::cose::{DidResolver, SignatureVerdict, proof, verify_detached};
 use grainstore_format::{ContentAddress, Grain, Value};
 
-use super::facts::Act;
+use super::facts::PolicyAction;
 use crate::base::error::{Error, Result};
 
 /// Maximum number of signatures of one `supersession_auth` that are verified.
@@ -22,12 +22,12 @@ pub(crate) struct Proofs {
     /// The signers of `supersession_auth`, once per signature.
     pub(crate) cosigners: Vec<String>,
     /// The first proof that failed, to be reported if the attempt is refused.
-    pub(crate) flaw: Option<Box<Flaw>>,
+    pub(crate) flaw: Option<Box<ProofFailure>>,
 }
 
 /// The failure of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flaw {
+pub(crate) struct ProofFailure {
     why: String,
     /// The claimed key id, for the audit log.
     claimed: Option<String>,
@@ -44,7 +44,7 @@ impl Proofs {
                 Self { signer: Some(did.to_string()), ..Self::default() }
             }
             SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
-                let flaw = Flaw { why: bounded(&why), claimed: kid() };
+                let flaw = ProofFailure { why: bounded(&why), claimed: kid() };
                 Self { flaw: Some(Box::new(flaw)), ..Self::default() }
             }
         }
@@ -109,18 +109,20 @@ pub(crate) fn of_successor(
 
 /// Verifies the signature of a call that writes no grain: `cose` is a COSE_Sign1 without a payload.
 pub(crate) fn of_call(
-    act: Act,
+    act: PolicyAction,
     address: &ContentAddress,
     cose: Option<&[u8]>,
     resolver: &dyn DidResolver,
 ) -> Proofs {
     let message = match act {
-        Act::Contradict => proof::contradict_message(address),
-        Act::Contest => proof::contest_message(address),
-        Act::Retract => proof::retract_message(address),
-        Act::LiftHold => proof::lift_hold_message(address),
+        PolicyAction::Contradict => proof::contradict_message(address),
+        PolicyAction::Contest => proof::contest_message(address),
+        PolicyAction::Retract => proof::retract_message(address),
+        PolicyAction::LiftHold => proof::lift_hold_message(address),
         // A supersession is signed in its successor, and a more favourable status needs no signature.
-        Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
+        PolicyAction::Supersede | PolicyAction::Verify | PolicyAction::Review => {
+            return Proofs::default();
+        }
     };
     let Some(cose) = cose else { return Proofs::default() };
     let verdict = verify_detached(cose, &message, resolver);

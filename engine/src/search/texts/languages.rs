@@ -7,20 +7,20 @@ use grainstore_index::text::Language;
 
 /// Languages by namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Languages {
+pub(crate) struct NamespaceLanguages {
     everywhere: Language,
     /// Languages of a namespace and those below it.
     within: BTreeMap<String, Language>,
 }
 
-impl Default for Languages {
+impl Default for NamespaceLanguages {
     /// English for every namespace.
     fn default() -> Self {
         Self { everywhere: Language::English, within: BTreeMap::new() }
     }
 }
 
-impl Languages {
+impl NamespaceLanguages {
     /// Sets the language of a namespace and of those below it; without a namespace, the default of the store.
     pub(crate) fn set(&mut self, namespace: Option<&str>, language: Language) {
         match namespace {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {
-        let mut languages = Languages::default();
+        let mut languages = NamespaceLanguages::default();
         languages.set(Some("work"), Language::German);
         languages.set(Some("work:paris"), Language::French);
         for (partition, expected) in [

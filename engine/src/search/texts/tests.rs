@@ -19,10 +19,10 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     };
     session.put_batch((0..700).map(grain)).unwrap();
     let view = session.view().unwrap();
-    let library = Library::new(Some(home.path()), Wording::default());
+    let library = TextIndex::new(Some(home.path()), TextSettings::default());
     library.of(&view, &CancelHandle::new()).unwrap().unwrap();
-    let told = |of: &Library| {
-        let Progress { reached, debt } = &of.progress;
+    let told = |of: &TextIndex| {
+        let WriterLag { reached, debt } = &of.progress;
         (reached.load(Ordering::Relaxed), debt.load(Ordering::Relaxed))
     };
     assert_eq!(told(&library), (700, 700));

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::base::error::Result;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
-use crate::disk::derived::Files;
+use crate::disk::derived::DerivedFiles;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
@@ -30,10 +30,10 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The vectors of a store.
 #[derive(Debug)]
-pub(crate) struct Vectors {
+pub(crate) struct StoreVectors {
     /// `None` for a store in memory.
-    files: Option<Files>,
-    state: Mutex<State>,
+    files: Option<DerivedFiles>,
+    state: Mutex<StoreVectorsState>,
     /// Held while a graph is adopted and written, so that files are written one at a time and the later one
     /// last. Taken before `state`.
     saving: Mutex<()>,
@@ -46,7 +46,7 @@ pub(crate) struct Vectors {
 }
 
 #[derive(Debug)]
-struct State {
+struct StoreVectorsState {
     keeper: VectorIndex,
     /// The last row of the truth that was read; `None` before the first search.
     row: Option<u64>,
@@ -63,7 +63,7 @@ struct State {
 /// Statistics of the vectors of one space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct VectorSpace {
+pub struct VectorSpaceStats {
     /// The model.
     pub model: String,
     /// Numbers of each vector.
@@ -83,13 +83,13 @@ pub struct VectorSpace {
     pub bytes: usize,
 }
 
-impl Vectors {
+impl StoreVectors {
     /// The vectors of the store in a directory, not read yet.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
         let (keeper, row, restored) = (VectorIndex::new(), None, false);
-        let state = State { keeper, row, restored, known, unusable: 0, outdated };
-        let files = store.map(|store| Files::of(store, "vectors", ".graph"));
+        let state = StoreVectorsState { keeper, row, restored, known, unusable: 0, outdated };
+        let files = store.map(|store| DerivedFiles::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
         Self { files, state: Mutex::new(state), saving, ended, stopped, wanted }
@@ -109,14 +109,14 @@ impl Vectors {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpace>> {
+    pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpaceStats>> {
         let (known, outdated) = {
             let state = self.lock();
             (state.keeper.view(), state.outdated.clone())
         };
         let figures = view.spaces()?.values().map(|space| {
             let stats: Option<SpaceStats> = known.stats(space);
-            VectorSpace {
+            VectorSpaceStats {
                 model: space.model().to_owned(),
                 dimension: space.dimension(),
                 metric: space.metric().name(),
@@ -204,11 +204,11 @@ impl Vectors {
     /// `ERR_IO`.
     pub(crate) fn shred(&self) -> Result<()> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        self.files.as_ref().map_or(Ok(()), Files::shred)
+        self.files.as_ref().map_or(Ok(()), DerivedFiles::shred)
     }
 
     /// Reads the rows of the truth after the last one read. The first time, also reads saved graphs.
-    fn follow(&self, state: &mut State, view: &View) -> Result<()> {
+    fn follow(&self, state: &mut StoreVectorsState, view: &View) -> Result<()> {
         let last = view.last_vector()?;
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
@@ -277,12 +277,12 @@ impl Vectors {
         outcome == WorkOutcome::Dropped
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreVectorsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Follower for Vectors {
+impl Follower for StoreVectors {
     /// Graphs wait for the first search: a store that only takes vectors needs none.
     fn step(&self, view: &View) -> Result<bool> {
         {
@@ -329,7 +329,7 @@ impl View {
     /// As [`Vectors::of`].
     pub(crate) fn vectors(
         &self,
-        all: &Vectors,
+        all: &StoreVectors,
         cancel: &CancelHandle,
     ) -> Result<&grainstore_index::vectors::VectorView> {
         if let Some(vectors) = self.vectors.get() {

@@ -9,13 +9,13 @@ use redb::{TableDefinition, TableError};
 
 use super::Truth;
 use crate::base::error::Result;
-use crate::disk::keys::{self, Gone};
+use crate::disk::keys::{self, RemovedVectors};
 
 /// Rows of the meta table about spaces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Marks {
+pub(super) struct SpaceMeta {
     serving: Option<u32>,
-    gone: Gone,
+    gone: RemovedVectors,
 }
 
 impl Truth {
@@ -54,7 +54,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn gone(&self) -> Result<Gone> {
+    pub(crate) fn gone(&self) -> Result<RemovedVectors> {
         Ok(self.marks()?.gone)
     }
 
@@ -86,16 +86,19 @@ impl Truth {
         Ok(found)
     }
 
-    fn marks(&self) -> Result<&Marks> {
+    fn marks(&self) -> Result<&SpaceMeta> {
         if let Some(marks) = self.marks.get() {
             return Ok(marks);
         }
         let meta = self.txn.open_table(keys::META)?;
         let serving = meta.get(keys::META_SERVING)?;
         let gone = meta.get(keys::META_GONE)?;
-        let marks = Marks {
+        let marks = SpaceMeta {
             serving: serving.map(|row| keys::open_serving(row.value())).transpose()?,
-            gone: gone.map(|row| Gone::open(row.value())).transpose()?.unwrap_or_default(),
+            gone: gone
+                .map(|row| RemovedVectors::open(row.value()))
+                .transpose()?
+                .unwrap_or_default(),
         };
         Ok(self.marks.get_or_init(|| marks))
     }

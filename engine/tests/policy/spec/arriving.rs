@@ -11,7 +11,7 @@ use grainstore::format::cose::sign;
 use grainstore::format::{
     ContentAddress, DecodeOptions, Encoding, Error, Grain, Value, encode_value,
 };
-use grainstore::{Imported, Importing, VerificationStatus as Status};
+use grainstore::{ImportOptions, ImportReport, VerificationStatus as Status};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -209,10 +209,10 @@ impl Run {
     }
 
     /// Imports a file of these entries that says this of grains.
-    fn taken(&self, entries: &[Vec<u8>], stated: &[Stated]) -> grainstore::Result<Imported> {
+    fn taken(&self, entries: &[Vec<u8>], stated: &[Stated]) -> grainstore::Result<ImportReport> {
         let file = self.dir.path().join("in.mg");
         std::fs::write(&file, container(entries, stated)).unwrap();
-        self.operator.import([file], &Importing::default())
+        self.operator.import([file], &ImportOptions::default())
     }
 
     /// That a grain is as it has to be.

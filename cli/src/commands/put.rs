@@ -15,8 +15,7 @@ use crate::output::{Output, or_hung_up};
 use crate::shape::{PutAnswer, SameFact};
 
 /// Hint for a JSON grain without `created_at`.
-const UNDATED: &str =
-    "add created_at (RFC 3339, or epoch milliseconds), or give --created-now to take the present";
+const UNDATED: &str = "say when it was made: created_at as RFC 3339 or in epoch milliseconds; --created-now takes the present";
 
 /// Grains of one batch.
 const BATCH_GRAINS: usize = 10_000;

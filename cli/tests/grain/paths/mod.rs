@@ -207,7 +207,8 @@ const OTHER_METHODS: [Other; 46] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [Other; 26] = [
+const OTHER_COMMANDS: [Other; 27] = [
+    ("add", "stores a fact or an event that derives from nothing"),
     ("init", "makes a store where none is"),
     ("get", "reads"),
     ("hold", "protects a grain further"),

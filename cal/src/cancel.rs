@@ -64,7 +64,7 @@ impl CancelHandle {
     }
 
     /// Returns a handle for a part of a statement whose result may turn out not to be needed:
-    /// [`CancelHandle::cancel_part`] stops it and its clones, and no other handle. Parts do not nest.
+    /// [`CancelHandle::drop_part`] stops it and its clones, and no other handle. Parts do not nest.
     pub(crate) fn for_part(&self) -> Self {
         Self { unwanted: Some(Arc::default()), ..self.clone() }
     }

@@ -50,7 +50,7 @@ pub struct AdmissionRequest {
     /// The most grains that one of its recalls returns; `None` if all matches count.
     pub asked: Option<u64>,
     /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty unless
-    /// [`AdmissionGate::needs_texts`].
+    /// [`AdmissionGate::reads_text`].
     pub texts: Vec<String>,
 }
 

@@ -11,13 +11,13 @@
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language,
 //!   as data;
 //! - `scan`, [`vocabulary`]: for editors: spans to highlight, words to complete;
-//! - `check`, `params`, `time_phrase`: syntax tree to plan, with parameters bound and time phrases resolved;
+//! - `check`, `params`, `when`: syntax tree to plan, with parameters bound and time phrases resolved;
 //! - `mend`: a corrected statement for a query that was refused for its spelling or form;
 //! - `conditions`: WHERE conditions for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, in a form that a memory can answer
 //!   from its indexes;
 //! - `memory`, `cancel`: the interface to the store; `gate`: admission of checked statements;
-//! - `exec`, `write_quotas`, `response`: plan to answer; `event`: events of a streamed answer.
+//! - `exec`, `writes`, `response`: plan to answer; `event`: events of a streamed answer.
 //!
 //! ```
 //! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;

@@ -123,7 +123,7 @@ impl<'a> QuerySource<'a> {
         })
     }
 
-    /// Parses the query for execution; see [`parse::parse_for_execution`].
+    /// Parses the query for execution; see [`parse::forgiving`].
     pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
         parse::forgiving(self.text()).map_err(|error| self.locate(error))
     }

@@ -1,4 +1,4 @@
-//! CAL statements: their options and the call. `answer_text` prints answers for people, `describe` those of
+//! CAL statements: their options and the call. `show` prints answers for people, `describe` those of
 //! DESCRIBE, `notes` the notes on stderr.
 
 mod beside;

@@ -9,9 +9,9 @@
 //! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
 //!   their digests
 //! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
-//! - `indexed_fields`: the fields of a grain that are indexed
+//! - `facts`: the fields of a grain that are indexed
 //! - `keys`, `layout`: every byte layout
-//! - `posting_tables`, `posting_lists`, `sample`, `tables`: the redb tables
+//! - `rows`, `lists`, `sample`, `tables`: the redb tables
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
 //! - `fold`: writes the tail into the tables
 //! - `stamp`: whether the tables fit this code and this log

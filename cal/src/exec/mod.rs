@@ -182,7 +182,7 @@ pub fn execute_bytes(
 /// all without STREAM. Returns the whole answer as well.
 ///
 /// # Errors
-/// E079 for any other statement, else as [`execute_bytes`]. An error before [`Listener::begins`] has no
+/// E079 for any other statement, else as [`execute_bytes`]. An error before [`EventListener::begins`] has no
 /// events; after it the last event carries the same error.
 pub fn stream(
     memory: &dyn Memory,

@@ -77,7 +77,7 @@ impl Executor<'_> {
     /// subject of an ABOUT, it runs again on a search for the words of the subject (CAL 9.1).
     ///
     /// # Errors
-    /// As [`Executor::resolve_inputs`], and those of `read`.
+    /// As [`Executor::ready`], and those of `read`.
     pub(super) fn reading<T>(
         &mut self,
         plan: &RecallPlan,

@@ -199,7 +199,7 @@ pub enum TemplateSaveOutcome {
     Kept,
     /// Another template has its name.
     Taken,
-    /// Its owner already has [`NamedTemplate::MAX_PER_OWNER`].
+    /// Its owner already has [`NamedTemplate::MOST`].
     Full,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints one line for each grain of an answer: the score, the address, and the content of the grain. Other
-/// answers, and all with --json, are printed like [`write_answer`] does.
+/// answers, and all with --json, are printed like [`show`] does.
 pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
     let Answer::Grains(grains) = &response.answer else { return show(response, output) };
     if output.is_json() {

@@ -342,7 +342,7 @@ impl<'l> Line<'l> {
             match self.text_of(piece) {
                 ";" if piece.kind == SyntaxKind::Semicolon => break,
                 ")" | "]" | "}" if piece.kind == SyntaxKind::Mark => {
-                    depth = depth.saturating_add(1)
+                    depth = depth.saturating_add(1);
                 }
                 "(" | "[" | "{" if piece.kind == SyntaxKind::Mark => match depth.checked_sub(1) {
                     Some(less) => depth = less,

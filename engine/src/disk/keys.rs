@@ -61,7 +61,7 @@ pub(crate) const META_EMBEDDED: &str = "embedded/";
 /// Row of the meta table for languages and observer domains, which decide how grains are indexed as text: an
 /// envelope in row 0 of JSON. Written when a host first sets one.
 pub(crate) const META_WORDING: &str = "wording";
-/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTION_SCHEME`]. Its keys are
+/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTED`]. Its keys are
 /// in its keyring.
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
 /// AES-256-GCM, with HMAC-SHA256 tokens.
@@ -69,7 +69,7 @@ pub(crate) const ENCRYPTED: [u8; 1] = [1];
 /// Row of the meta table with the highest slot of the keyring that is in use, as u32. Written with the first
 /// user.
 pub(crate) const META_SLOTS: &str = "slots";
-/// Row of the meta table that says how new blobs are compressed: [`COMPRESSION_SCHEME`]. No row: not at all.
+/// Row of the meta table that says how new blobs are compressed: [`COMPRESSED`]. No row: not at all.
 /// Blobs written before stay as they are until their user's key is rotated.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.

@@ -176,7 +176,7 @@ impl Vault {
     /// Returns the key that makes a grain's blind tokens, `None` if the indexes hold plain words.
     ///
     /// # Errors
-    /// As [`Vault::key_for_grain`].
+    /// As [`Vault::keeper_of`].
     pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<SlotKeys>>> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
         self.holder_of(keyring, person_of(grain)).map(Some)
@@ -306,7 +306,7 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
     }
 
-    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
+    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::hold_against`].
     ///
     /// # Errors
     /// `ERR_IO`.

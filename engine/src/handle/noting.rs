@@ -68,7 +68,7 @@ impl Session {
     /// Records that these grains are returned, and returns them.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn noted(&self, given: Vec<StoredGrain>) -> Result<Vec<StoredGrain>> {
         self.note_read(given.iter().map(|stored| stored.address))?;
         Ok(given)
@@ -77,7 +77,7 @@ impl Session {
     /// Records a CAL answer with this many grains. The first entry describes the call.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
         let Some(errand) = self.errand() else { return Ok(()) };
         let mut given = Vec::new();
@@ -97,7 +97,7 @@ impl Session {
     /// Records a CAL call that was to show what a statement would do.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note_step(&self, errand: &Arc<CallContext>) -> Result<()> {
         let call = Some(errand.note().over(None, None));
         self.push_note(AuditRecord { call, ..AuditRecord::of(AuditOperation::Cal, Vec::new()) })
@@ -106,7 +106,7 @@ impl Session {
     /// Records a CAL call that ended with this code after some of its grains were returned.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note_part(
         &self,
         errand: &Arc<CallContext>,
@@ -120,7 +120,7 @@ impl Session {
     /// Records that a CAL call was refused with this code.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note_refused_call(&self, errand: &Arc<CallContext>, code: &str) -> Result<()> {
         let call = Some(errand.note().over(None, Some(code.to_owned())));
         let record = AuditRecord::of(AuditOperation::Cal, Vec::new());
@@ -218,7 +218,7 @@ impl Session {
     /// Records an operation that writes no grain, if reads are audited.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note(
         &self,
         operation: AuditOperation,

@@ -505,7 +505,7 @@ impl Session {
         }
     }
 
-    /// Checks an offer for a put like [`Session::check_offer`]. A refusal for its signature, or for being
+    /// Checks an offer for a put like [`Session::checked`]. A refusal for its signature, or for being
     /// outside the session, is to be audited.
     fn validated(&self, offer: Offer) -> std::result::Result<PreparedGrain, Rejection> {
         let signed = offer.signed().map(<[u8]>::to_vec);

@@ -538,7 +538,7 @@ impl AuditEntry {
     }
 }
 
-/// Truncates a claimed key id to [`MAX_KID_CHARS`].
+/// Truncates a claimed key id to [`MAX_KID`].
 fn bounded(kid: &str) -> String {
     kid.chars().take(MAX_KID).collect()
 }

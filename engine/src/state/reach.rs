@@ -206,7 +206,7 @@ impl<'r> Visibility<'r> {
         with_fields(blob, |grain| self.of(at, grain))
     }
 
-    /// Like [`Visibility::is_visible`], for an encoded grain.
+    /// Like [`Visibility::sees`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].

@@ -100,7 +100,7 @@ impl View {
     /// A view that looks up the tokens of these users and of grains without a user.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinders_for_users`].
+    /// The errors of [`Vault::blinds`].
     pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
         let mut blinds = self.blinds.clone();
         blinds.extend(self.vault().blinds(user_ids)?);
@@ -119,7 +119,7 @@ impl View {
     /// the view's own users are: for internal work of the store.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinders_for_users`].
+    /// The errors of [`Vault::blinds`].
     pub(crate) fn with_index_of<T>(
         &self,
         user_id: Option<&str>,
@@ -220,7 +220,7 @@ impl View {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
-    /// Returns the sequence of a grain named by an entry of [`View::decode_audit_entry`]: by its address, or
+    /// Returns the sequence of a grain named by an entry of [`View::entry`]: by its address, or
     /// by its token if it was erased.
     pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         match self.place_of(address)? {
@@ -257,7 +257,7 @@ impl View {
         }
     }
 
-    /// Like [`View::index_key_at`], for a grain that may be erased together with its key.
+    /// Like [`View::address_at`], for a grain that may be erased together with its key.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.

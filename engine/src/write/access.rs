@@ -36,7 +36,7 @@ pub(crate) struct AccessCounters {
     shards: [Mutex<CounterShard>; SHARDS],
     /// Number of grains waiting in all shards.
     waiting: AtomicUsize,
-    /// Time of the oldest waiting count; [`NO_TIME`] if none waits.
+    /// Time of the oldest waiting count; [`NONE`] if none waits.
     since: AtomicI64,
     /// Number of batches of counts discarded because they are in the truth.
     arrivals: AtomicU64,

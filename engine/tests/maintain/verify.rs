@@ -398,10 +398,10 @@ fn add_to(txn: &redb::WriteTransaction, name: &str) -> Option<()> {
 fn a_posting_that_is_missing_is_found() {
     // The last grain of the last subject is found by its subject no more.
     finds(&[ProblemKind::IndexMissing], |path| {
-        index(path, |txn| remove_last(txn, "index.s").unwrap())
+        index(path, |txn| remove_last(txn, "index.s").unwrap());
     });
     finds(&[ProblemKind::IndexMissing], |path| {
-        index(path, |txn| remove_last(txn, "index.sp").unwrap())
+        index(path, |txn| remove_last(txn, "index.sp").unwrap());
     });
 }
 
@@ -409,7 +409,7 @@ fn a_posting_that_is_missing_is_found() {
 fn a_posting_too_many_is_found() {
     finds(&[ProblemKind::IndexExtra], |path| index(path, |txn| add_to(txn, "index.all").unwrap()));
     finds_in_full(ProblemKind::IndexExtra, |path| {
-        index(path, |txn| add_to(txn, "index.s").unwrap())
+        index(path, |txn| add_to(txn, "index.s").unwrap());
     });
 }
 

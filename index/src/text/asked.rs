@@ -32,17 +32,17 @@ impl InvertedIndex {
     ///
     /// # Errors
     /// `ERR_LIMIT` if a required or excluded prefix or fuzzy term expands to more than
-    /// [`MAX_STRICT_EXPANSIONS`](super::MAX_STRICT_EXPANSIONS) terms; `ERR_INTEGRITY` if a segment cannot be
+    /// [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn ask(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
         self.ask_until(std::slice::from_ref(question), None, || false)
     }
 
-    /// Like [`prepare`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
+    /// Like [`ask`](Self::ask), but scores by the [`PreparedSearch::statistics`] of an earlier search
     /// for the same query, so that the scores of both agree although documents came or went in between.
     ///
     /// # Errors
-    /// Those of [`prepare`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
+    /// Those of [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another query.
     pub fn ask_again(
         &self,
         question: &FullTextQuery,
@@ -51,8 +51,8 @@ impl InvertedIndex {
         self.ask_until(std::slice::from_ref(question), Some(statistics), || false)
     }
 
-    /// Like [`prepare`](Self::prepare), or, with statistics, like
-    /// [`prepare_with_statistics`](Self::prepare_with_statistics), until `stop` returns true. `stop` is
+    /// Like [`ask`](Self::ask), or, with statistics, like
+    /// [`ask_again`](Self::ask_again), until `stop` returns true. `stop` is
     /// polled here and during the search, which then ends with `ERR_TIMEOUT`.
     ///
     /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
@@ -261,7 +261,7 @@ impl PreparedSearch<'_> {
     }
 
     /// The statistics the scores are computed from, for
-    /// [`prepare_with_statistics`](Self::prepare_with_statistics): 16 bytes, and 8 for each scored clause.
+    /// [`ask_again`](super::InvertedIndex::ask_again): 16 bytes, and 8 for each scored clause.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
         let extent = self.plans.first().map_or_else(|| self.texts.extent(), |plan| plan.extent);

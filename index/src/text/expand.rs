@@ -1,6 +1,6 @@
 //! Expansion of a prefix or a fuzzy term to terms of all dictionaries.
 //!
-//! The terms depend on the live documents alone. Where they add to a score, they are the [`MAX_EXPANSIONS`]
+//! The terms depend on the live documents alone. Where they add to a score, they are the [`MOST_TERMS`]
 //! with the highest document frequency, at equal frequency the first in order. As a condition they are all
 //! terms there are: an excluded word must not be there in any form.
 
@@ -28,7 +28,7 @@ pub const MOST_STRICT_TERMS: usize = 8_192;
 /// the more edits it needs. An empty prefix matches no term.
 ///
 /// # Errors
-/// `ERR_LIMIT` for a condition with more than [`MAX_STRICT_EXPANSIONS`] terms; `ERR_INTEGRITY` if a
+/// `ERR_LIMIT` for a condition with more than [`MOST_STRICT_TERMS`] terms; `ERR_INTEGRITY` if a
 /// dictionary cannot be read; `ERR_TIMEOUT`.
 pub(super) fn expand(
     Clause { ask, occur }: &Clause,
@@ -44,7 +44,7 @@ pub(super) fn expand(
                 known(terms, *part, &mut found)?;
             }
             TermMatch::Fuzzy(term, edits) => {
-                near(term, (*edits).min(MOST_EDITS), *part, &mut found)?
+                near(term, (*edits).min(MOST_EDITS), *part, &mut found)?;
             }
             _ => {}
         }

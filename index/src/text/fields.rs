@@ -152,7 +152,7 @@ pub(super) struct FieldText<'a> {
 /// Passes every indexed text of a grain to `sink`, in the order of the grain's bytes.
 ///
 /// All texts in fields of domain profiles and in fields the standard does not know are indexed with
-/// [`ASIDE_WEIGHT`].
+/// [`ASIDE`].
 pub(super) fn texts<'a>(
     grain: &GrainRef<'a>,
     settings: &Settings,

@@ -32,7 +32,7 @@ pub(super) struct IndexedTerm {
 impl IndexedDocument {
     /// Joins a document with the terms its neighbours share: the shared weights are added to those of its own
     /// terms. Only its own terms have positions, so no phrase spans a neighbour. Weights are capped at
-    /// [`MAX_TERM_WEIGHT`].
+    /// [`MOST_WEIGHT`].
     #[must_use]
     pub fn of(own: &Document, neighbours: &[&Document]) -> Self {
         let lent = neighbours.iter().flat_map(|neighbour| neighbour.words());

@@ -2,23 +2,23 @@
 //!
 //! Modules, in the order data flows:
 //! - `language`, `settings`: how the text of a namespace is analysed
-//! - `char_class`, `word_break`, `normalise`, `analysis`: text into terms
-//! - `fields`, `reader`, `document`, `indexed_document`: the terms of one grain, alone and with those of its
+//! - `chars`, `segments`, `normalise`, `analysis`: text into terms
+//! - `fields`, `reader`, `document`, `joined`: the terms of one grain, alone and with those of its
 //!   neighbours in a conversation
-//! - `lexer`, `stop_words`, `suffixes`, `syntax`, `query`: the text of a query into clauses
-//! - `edit_distance`: fuzzy matching of a term
+//! - `lexer`, `stop_words`, `endings`, `syntax`, `query`: the text of a query into clauses
+//! - `slips`: fuzzy matching of a term
 //! - `blind`: terms as blind tokens
 //! - `matched`: whether one grain matches a query, and in which fields
 //! - `score`: BM25
-//! - `segment_file`, `directory`, `forward`, `segment`: immutable segments
-//! - `deleted`: the documents deleted from a segment since it was written
+//! - `packed`, `directory`, `forward`, `segment`: immutable segments
+//! - `gone`: the documents deleted from a segment since it was written
 //! - `tail`: documents that are in no segment yet
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: the list of segments, as bytes
 //! - `inverted_index`: segments and tail as one index
 //! - `cancel`: cancellation of searches
 //! - `part`, `expand`, `plan`: a query in terms of segments and tail
-//! - `exact`, `scan`, `few_candidates`, `prune`, `top_hits`, `prepared`: the search itself
+//! - `exact`, `scan`, `few`, `prune`, `best`, `prepared`: the search itself
 
 mod language;
 mod settings;

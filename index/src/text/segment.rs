@@ -2,7 +2,7 @@
 //!
 //! Postings, dictionary and lengths are in the formats of the search library, so that its pruning can be
 //! used; beside them are the sequence and the terms of each document. Deleted documents are not its concern,
-//! see `deleted`.
+//! see `gone`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ impl<'t> IndexedForm<'t> {
 }
 
 impl EditMatcher {
-    /// Creates a matcher for terms within `edits` edits, at most [`MAX_EDITS`].
+    /// Creates a matcher for terms within `edits` edits, at most [`MOST_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
         let (bytes, letters) = (word.len(), letters(word));
         Self { chars: word.chars().collect(), bytes, letters, most: edits.min(MOST_EDITS) }
@@ -48,7 +48,7 @@ impl EditMatcher {
     }
 
     /// The edit distances between prefixes of the term and of the word, one row for each prefix of the term.
-    /// The cell `k` of row `i` is for the prefix of `i + k - MAX_EDITS` characters of the word.
+    /// The cell `k` of row `i` is for the prefix of `i + k - MOST_EDITS` characters of the word.
     fn counted(&self, term: &str) -> Option<u8> {
         let middle = usize::from(MOST_EDITS);
         let mut before = [TOO_MANY; BAND];

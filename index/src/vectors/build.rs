@@ -14,7 +14,7 @@ use super::rows::VectorRows;
 
 /// The ef of insertion: nodes kept in mind while a new row searches for its neighbours.
 const WIDTH: usize = 96;
-/// The least and the most rows of a batch; in between it is one row for each `BATCH_DIVISOR` in the graph.
+/// The least and the most rows of a batch; in between it is one row for each `BATCH_PART` in the graph.
 const BATCH_LEAST: usize = 64;
 const BATCH_MOST: usize = 512;
 const BATCH_PART: usize = 8;

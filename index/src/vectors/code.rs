@@ -2,7 +2,7 @@
 //!
 //! A vector `x` is stored as `scale * code`, each code in -127..=127, with the length of `x - scale * code`
 //! beside it. Queries are coded in 13 bits. The inner product of the codes is exact in `i32` (4,095 * 127 *
-//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::upper_bound`].
+//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::most`].
 
 use super::space::{Metric, Space, Vector};
 
@@ -58,7 +58,7 @@ pub(crate) struct Probe {
 #[derive(Debug, Clone, Copy)]
 enum ProbeKind {
     Query,
-    /// A row, with its coordinate in the extra dimension (see [`extra_dimension`]).
+    /// A row, with its coordinate in the extra dimension (see [`beyond`]).
     Row(f32),
 }
 

@@ -19,10 +19,10 @@ use super::work::{SavedGraph, SpaceWork, WorkOutcome, WorkProduct, WorkResult, W
 
 /// The number of vectors up to which a full scan takes no longer than a graph.
 const FEW: usize = 8192;
-/// The graph is rebuilt when dead rows are at least `MIN_DEAD_ROWS` and one in `DEAD_DIVISOR`.
+/// The graph is rebuilt when dead rows are at least `DEAD_LEAST` and one in `DEAD_PART`.
 const DEAD_PART: usize = 5;
 const DEAD_LEAST: usize = 64;
-/// The graph is extended when unindexed rows exceed `MIN_UNINDEXED_ROWS` plus one in `UNINDEXED_DIVISOR`.
+/// The graph is extended when unindexed rows exceed `BESIDE_LEAST` plus one in `BESIDE_PART`.
 const BESIDE_LEAST: usize = 512;
 const BESIDE_PART: usize = 64;
 /// The graph is saved again when one row in this many has changed.

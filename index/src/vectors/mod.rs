@@ -7,11 +7,11 @@
 //! - `space`, `neighbour`: spaces, vectors, scores
 //! - `quantise`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
-//! - `query`, `top_neighbours`, `exact`: exact search
+//! - `query`, `best`, `exact`: exact search
 //! - `approximate`: the interface of an approximate index
-//! - `layer`, `graph`, `build`, `graph_file`: its HNSW implementation
-//! - `space_index`, `view`: rows and graph of each space, as snapshots
-//! - `work`, `vector_index`: updates, and building in the background
+//! - `layer`, `graph`, `build`, `saved`: its HNSW implementation
+//! - `shelf`, `view`: rows and graph of each space, as snapshots
+//! - `work`, `keeper`: updates, and building in the background
 
 mod near;
 mod space;

@@ -34,7 +34,7 @@ pub(crate) fn closeness(metric: Metric, score: f32) -> f32 {
     }
 }
 
-/// The score of a similarity (see `query::similarity`). Preserves the order.
+/// The score of a similarity (see `query::between`). Preserves the order.
 pub(crate) fn score(metric: Metric, rank: f64) -> f32 {
     let score = match metric {
         Metric::Cosine => rank.clamp(-1.0, 1.0),

@@ -8,7 +8,7 @@
 //! crc:4           CRC-32 of all before
 //! ```
 //! All numbers are little-endian. Rows are numbered as in the list of keys. Dead rows are not written: a link
-//! to one is replaced by links to its neighbours. A row whose check ([`VectorRows::code_checksum`]) differs
+//! to one is replaced by links to its neighbours. A row whose check ([`VectorRows::check`]) differs
 //! from that of the vector with its key counts as removed, and the vector as added. So a file that is older
 //! than the store, or of another copy of it, or of another store, is used as far as it is valid.
 

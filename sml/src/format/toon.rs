@@ -142,7 +142,7 @@ fn columns<'e>(table: &[&'e Element<'_>]) -> Vec<&'e str> {
     };
     let any_above = |level| typed().any(|element| element.level > level);
     columns.retain(|name| match *name {
-        OPTIONAL => typed().any(|element| cell(element, OPTIONAL).is_some()),
+        OPTIONAL_COLUMN => typed().any(|element| cell(element, OPTIONAL_COLUMN).is_some()),
         name if SUMMARY_DROPPED_COLUMNS.contains(&name) => any_above(Level::Summary),
         _ => true,
     });

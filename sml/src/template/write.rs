@@ -130,7 +130,7 @@ impl MarkupState {
                 (MarkupContext::Tag, '"') => self.place = MarkupContext::Attribute,
                 (MarkupContext::Tag, '\'') => self.place = MarkupContext::SingleQuoted,
                 (MarkupContext::Attribute, '"') | (MarkupContext::SingleQuoted, '\'') => {
-                    self.place = MarkupContext::Tag
+                    self.place = MarkupContext::Tag;
                 }
                 _ => {}
             }

@@ -284,7 +284,7 @@ impl Keyring {
     /// Returns the keys that a user's grains are written under, `None` for a user without a slot.
     ///
     /// # Errors
-    /// As [`Keyring::slot_keys`].
+    /// As [`Keyring::holder`].
     pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<SlotKeys>>> {
         let person = self.person(user_id);
         let slot = self.slots_of(&person).last().copied();
@@ -312,7 +312,7 @@ impl Keyring {
     /// Returns all keys that a user's grains may be encrypted under.
     ///
     /// # Errors
-    /// As [`Keyring::slot_keys`].
+    /// As [`Keyring::holder`].
     pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<SlotKeys>>> {
         let mut holders = Vec::new();
         let person = self.person(user_id);

@@ -37,7 +37,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
-    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED_GRAINS`] grains, for which
+    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED`] grains, for which
     /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
     pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
         let user = self.subject(user_id)?;

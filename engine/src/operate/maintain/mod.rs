@@ -1,9 +1,9 @@
 //! Maintenance by an operator.
 //!
-//! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
-//! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
+//! - `rows`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
+//! - `reindex`, `compact`, `removal` of vectors, `rotation`: on the writer thread. `backup`: beside
 //!   it.
-//! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
+//! - `pages`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
 
 mod backup;
 mod cal_checks;

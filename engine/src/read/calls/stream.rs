@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` if the options' handle
-    /// cancels it or the listener stops taking events. A statement refused before [`Listener::begins`] has no
+    /// cancels it or the listener stops taking events. A statement refused before [`EventListener::begins`] has no
     /// events; after it, the last event has the same error.
     pub fn ask_streaming(
         &self,
@@ -167,7 +167,7 @@ impl EventListener for ChannelListener {
 
 /// The events of a streamed ASSEMBLE, in order. The last event says how it ended: `assembly_completed`,
 /// `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the answer or the error. A
-/// stream whose events were not taken for longer than [`StreamOptions::listener_timeout`] ends without a last
+/// stream whose events were not taken for longer than [`StreamOptions::patience`] ends without a last
 /// event. Dropping it cancels the statement and waits until its thread has stopped.
 #[derive(Debug)]
 pub struct EventStream {

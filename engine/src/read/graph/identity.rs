@@ -94,7 +94,7 @@ impl Session {
         })
     }
 
-    /// The capabilities of an agent: its current beliefs of `mg:has_capability`, newest first.
+    /// The capabilities of an agent: its current beliefs of `mg:offers`, newest first.
     ///
     /// # Errors
     /// As [`Session::owner`].

@@ -34,7 +34,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
-    /// [`MAX_RELATIVES`], and if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains and links had
+    /// [`MAX_RELATIVES`], and if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains and links had
     /// to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn ancestry(
         &self,

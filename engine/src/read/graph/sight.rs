@@ -71,7 +71,7 @@ impl<'s> GraphReader<'s> {
     /// Counts a step of work.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
+    /// `ERR_LIMIT` beyond [`MAX_LOOKED`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
         if self.looked.is_multiple_of(CHECK_EVERY) {
             self.lens.cancel.check().map_err(ScanError::Stopped)?;
@@ -88,7 +88,7 @@ impl<'s> GraphReader<'s> {
     /// The postings of any of these lookups in the session's namespaces, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
+    /// `ERR_LIMIT` beyond [`MAX_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
         &mut self,
         shapes: &[IndexLookup<'_>],
@@ -163,7 +163,7 @@ impl<'s> GraphReader<'s> {
         if self.shows(&state) { self.read(sequence, state, read) } else { Ok(None) }
     }
 
-    /// Like [`GraphReader::read_current`], whatever the state of the grain.
+    /// Like [`GraphReader::at`], whatever the state of the grain.
     pub(crate) fn any_at<T>(
         &mut self,
         sequence: Sequence,
@@ -190,7 +190,7 @@ impl<'s> GraphReader<'s> {
         })
     }
 
-    /// Like [`GraphReader::read_any`], by address.
+    /// Like [`GraphReader::any_at`], by address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the index leads to another grain.

@@ -1,8 +1,8 @@
 //! Structured queries of a session, without a language (OMS 28.1, 28.4).
 //!
-//! - `access_path`, `postings`: the access path of a query, and its postings in order.
+//! - `access`, `postings`: the access path of a query, and its postings in order.
 //! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order. `similarity`: the similarity of grains.
+//! - `rerank`: the best of them in another order. `likeness`: the similarity of grains.
 //! - `text`: answers to a text search. `vector`: to a vector, and to both.
 //! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
 //! - `cursor`: the position after a page.
@@ -63,7 +63,7 @@ pub struct PageOptions {
     pub cursor: Option<Cursor>,
     /// Most payload bytes, up to [`MAX_PAGE_BYTES`]: the page ends before it would exceed them.
     pub bytes: usize,
-    /// Number up to which matches are counted for [`Answer::total`]; 0 to count none beyond the page.
+    /// Number up to which matches are counted for [`QueryPage::total`]; 0 to count none beyond the page.
     pub count_to: u64,
     /// True to return the plan of the answer.
     pub explain: bool,

@@ -50,7 +50,7 @@ struct LegScores {
     near: f64,
     /// Its closeness averaged with that of its neighbouring turns.
     around: f64,
-    /// That average in the form that is added to the text score, see `cosine_gain`.
+    /// That average in the form that is added to the text score, see `worth`.
     worth: f64,
 }
 

@@ -172,7 +172,7 @@ impl RerankedOrder {
         bytes
     }
 
-    /// Decodes what [`RerankedOrder::encode_rest`] wrote.
+    /// Decodes what [`RerankedOrder::left`] wrote.
     ///
     /// # Errors
     /// `ERR_CURSOR` for other bytes.

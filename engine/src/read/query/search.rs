@@ -228,7 +228,7 @@ impl<'w> CandidateScan<'w> {
     }
 
     /// The grains that can meet the other conditions, ascending; `None` if they are more than
-    /// `MAX_SCORED_DIRECTLY`.
+    /// `FEW`.
     pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, ScanError> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);

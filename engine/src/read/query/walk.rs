@@ -113,7 +113,7 @@ impl<'w> CandidateScan<'w> {
     /// Creates a scan of a query; the first `given` matches count as accesses.
     ///
     /// # Errors
-    /// Those of [`expand::check_expansion`]; `ERR_IO`, `ERR_INTEGRITY`.
+    /// Those of [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,

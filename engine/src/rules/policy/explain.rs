@@ -69,7 +69,7 @@ impl From<PolicyRule> for AppliedRule {
     }
 }
 
-/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::Stored::policy`].
+/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::StoredGrain::policy`].
 ///
 /// # Errors
 /// Those of encoding an invalid grain.

@@ -67,7 +67,7 @@ impl Proofs {
 /// Returns the valid signers of a grain's `supersession_auth` for superseding `old`.
 ///
 /// # Errors
-/// The errors of [`verify_supersession_auth`].
+/// The errors of [`of_successor`].
 pub(crate) fn cosigners(
     old: &ContentAddress,
     new: &Grain,

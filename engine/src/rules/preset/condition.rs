@@ -87,7 +87,7 @@ pub(super) struct Condition {
     /// Scopes, to one of which its `processing_basis` must be a consent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     consent_scope: Vec<String>,
-    /// Purposes, one of which the session must have, compared by [`purpose_matches`]; `data_broker*` matches
+    /// Purposes, one of which the session must have, compared by [`is_among`]; `data_broker*` matches
     /// any with that prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose: Vec<String>,

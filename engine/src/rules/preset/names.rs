@@ -42,7 +42,7 @@ pub(super) fn listed(of: &[String], scope: &NamedParts) -> Result<Vec<String>, S
     Err("its lists name each other in a circle".to_owned())
 }
 
-/// Like [`expand_lists`], for the values of fields.
+/// Like [`listed`], for the values of fields.
 pub(super) fn values(
     of: &BTreeMap<String, Vec<FieldValue>>,
     scope: &NamedParts,

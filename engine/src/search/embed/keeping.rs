@@ -78,12 +78,12 @@ struct EmbeddingState {
 }
 
 impl EmbeddingState {
-    /// Returns `true` within `RETRY_DELAY` of a failure.
+    /// Returns `true` within `BREATH` of a failure.
     fn is_out_of_breath(&self) -> bool {
         self.failed_at.is_some_and(|failed| failed.elapsed() < BREATH)
     }
 
-    /// Records the error. After a timeout, queries fail fast for `QUERY_BACKOFF`.
+    /// Records the error. After a timeout, queries fail fast for `REST`.
     fn failed(&mut self, error: &Error) {
         self.error = Some(error.clone());
         if error.kind() == ErrorKind::Timeout {
@@ -152,7 +152,7 @@ impl EmbeddingWorker {
         self.leads
     }
 
-    /// Embeds the text of a query. After a timeout it fails with the same error for `QUERY_BACKOFF`, so that
+    /// Embeds the text of a query. After a timeout it fails with the same error for `REST`, so that
     /// later searches do not wait in vain.
     ///
     /// # Errors
@@ -372,7 +372,7 @@ impl Follower for EmbeddingWorker {
     }
 
     /// Writes do not wait for an embedder. Each write lets one that failed be tried again after
-    /// `RETRY_DELAY`.
+    /// `BREATH`.
     fn stay_close(&self, _: &View) -> Result<()> {
         let mut state = self.lock();
         state.again |= state.failed_at.is_some();

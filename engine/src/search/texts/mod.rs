@@ -8,7 +8,7 @@
 //! - `languages`, `settings`: the language of a namespace, and which grains are indexed as text
 //! - `turns`: which turns of a conversation contribute terms to which
 //! - `indexing`: what has changed between the full text and a view
-//! - `log_position`: the state of the store a saved full text belongs to
+//! - `stamp`: the state of the store a saved full text belongs to
 
 mod catching;
 mod languages;
@@ -354,7 +354,7 @@ impl Follower for TextIndex {
         Ok(reached)
     }
 
-    /// Indexes on the writer thread until the full text is no further behind than `MAX_LAG_GRAINS` beyond
+    /// Indexes on the writer thread until the full text is no further behind than `MOST_BEHIND` beyond
     /// what it was when it was loaded.
     fn stay_close(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();

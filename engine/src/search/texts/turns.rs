@@ -70,7 +70,7 @@ impl Turn {
         })
     }
 
-    /// The grains of the session on one side, nearest first, at most `MAX_SCANNED_TURNS`.
+    /// The grains of the session on one side, nearest first, at most `LOOKED_AT`.
     fn beside(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
         let time = Some(self.place.time);
         let times = match order {

@@ -139,7 +139,7 @@ impl RefusalLog {
         written
     }
 
-    /// Like [`RefusalLog::aggregate`], and returns for each input record the position in the output of it or
+    /// Like [`RefusalLog::fold`], and returns for each input record the position in the output of it or
     /// of the record that follows it.
     pub(crate) fn fold_placed(
         &mut self,

@@ -172,7 +172,7 @@ impl WritePlan<'_> {
     /// Stages vectors given for a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_model_limit`] and [`WritePlan::admit_spaces`].
+    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_room`] and [`WritePlan::admit_spaces`].
     pub(crate) fn embed_stored(
         &mut self,
         address: &ContentAddress,

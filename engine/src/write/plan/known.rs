@@ -101,7 +101,7 @@ impl WritePlan<'_> {
         }
     }
 
-    /// Like [`WritePlan::visible_or_error`], regardless of the consent that the grain rests on.
+    /// Like [`WritePlan::seen`], regardless of the consent that the grain rests on.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`.

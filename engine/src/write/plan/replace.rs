@@ -243,7 +243,7 @@ impl WritePlan<'_> {
         Ok(())
     }
 
-    /// Like [`WritePlan::end_grain`], without an audit record of its own.
+    /// Like [`WritePlan::end`], without an audit record of its own.
     pub(super) fn end_untold(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),

@@ -23,7 +23,7 @@ const MAX_LOOKED_BACK: usize = 1024;
 impl WritePlan<'_> {
     /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy. If the grant
     /// was renewed, its last version is ended. A grant that is not stored is ended when it arrives:
-    /// [`WritePlan::apply_earlier_withdrawals`].
+    /// [`WritePlan::honour_withdrawals`].
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED` for a consent that is no withdrawal; `ERR_SCHEMA` if it names no consent;

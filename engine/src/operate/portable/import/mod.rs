@@ -1,7 +1,7 @@
 //! Import: `.mg` files into the store, with the state of their grains (OMS 11.7, 28.3).
 //!
 //! - `check`: the first pass, on the caller's thread, before anything is written.
-//! - `import_filter`: the rules on what may be stored. `claims`: manifest states of grains that are stored
+//! - `entering`: the rules on what may be stored. `claims`: manifest states of grains that are stored
 //!   already.
 //! - `stage`: the second pass, on the writer thread, in one transaction. `staging`: its tables.
 //!

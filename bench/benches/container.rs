@@ -10,15 +10,17 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use grainstore_bench::fact;
-use grainstore_format::container::{Compression, Container, Plan, Planned, Writer};
+use grainstore_format::container::{
+    Compression, Container, ContainerPlan, ContainerWriter, PlannedEntry,
+};
 use grainstore_format::{Blob, DecodeOptions, Encoding, Error, Grain};
 
 const GRAINS: usize = 10_000;
 
-fn write(blobs: &[(Blob, Planned)], compression: Compression) -> Vec<u8> {
-    let mut plan = Plan::new(compression);
+fn write(blobs: &[(Blob, PlannedEntry)], compression: Compression) -> Vec<u8> {
+    let mut plan = ContainerPlan::new(compression);
     blobs.iter().for_each(|(_, planned)| assert!(plan.add(planned).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     blobs.iter().for_each(|(blob, _)| writer.push(blob.bytes()).unwrap());
     writer.finish(None::<Result<_, Error>>).unwrap().0
 }
@@ -30,7 +32,7 @@ fn container(c: &mut Criterion) {
         .iter()
         .map(|grain| {
             let blob = encode(grain);
-            let planned = Planned::of(blob.bytes(), grain.created_at()).unwrap();
+            let planned = PlannedEntry::of(blob.bytes(), grain.created_at()).unwrap();
             (blob, planned)
         })
         .collect();

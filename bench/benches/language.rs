@@ -11,9 +11,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use grainstore::{OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{OpenOptions, PageOptions, Session, SessionOptions, Store};
 use grainstore_bench::{CACHE_BYTES, FACTS_PER_SUBJECT, fact, fill, locomo, store};
-use grainstore_cal::{Options, Predicate, Query};
+use grainstore_cal::{ExecuteOptions, Predicate, Query};
 use grainstore_format::EpochMs;
 use grainstore_sml::{Clock, Estimator, Format, Item, Level, TokenCounter, render};
 use tempfile::TempDir;
@@ -57,7 +57,8 @@ fn parsing(c: &mut Criterion) {
     let json = grainstore_cal::parse(TYPICAL).unwrap().to_json();
     group.bench_function("typical_in_json", |b| {
         b.iter(|| {
-            let source = grainstore_cal::Source::read_bytes(black_box(json.as_bytes())).unwrap();
+            let source =
+                grainstore_cal::QuerySource::read_bytes(black_box(json.as_bytes())).unwrap();
             black_box(source.statement().unwrap().tier())
         });
     });
@@ -80,7 +81,7 @@ fn asking(c: &mut Criterion) {
     group.bench_function("engine_query_16", |b| {
         b.iter(|| {
             let is = Predicate::text_is("subject", subject()).unwrap();
-            session.query(&Query::default().when(is), &Page::first(16)).unwrap()
+            session.query(&Query::default().when(is), &PageOptions::first(16)).unwrap()
         });
     });
     // Counting all matches looks at each of the twenty again, which the engine's query does not.
@@ -92,7 +93,7 @@ fn asking(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 let query = format!("RECALL WHERE subject = {:?} LIMIT 16{format}", subject());
-                let options = Options { totals, ..Options::at(session.now()) };
+                let options = ExecuteOptions { totals, ..ExecuteOptions::at(session.now()) };
                 session.ask_with(query.as_bytes(), &options).unwrap()
             });
         });

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use grainstore::{Exporting, Importing, Session};
+use grainstore::{ExportOptions, ImportOptions, Session};
 use grainstore_bench::{blob, fact, fill, store};
 use grainstore_cal::Query;
 use grainstore_format::container::Compression;
@@ -78,7 +78,7 @@ fn batch(count: usize) -> Duration {
 }
 
 fn export(session: &Session, file: &Path, compression: Compression) -> Duration {
-    let how = Exporting { compression, ..Exporting::default() };
+    let how = ExportOptions { compression, ..ExportOptions::default() };
     let start = Instant::now();
     session.export(file, &Query::default(), &how).unwrap();
     start.elapsed()
@@ -88,7 +88,7 @@ fn import(file: &Path, count: usize) -> Duration {
     let dir = TempDir::new().unwrap();
     let (to, session) = store(dir.path()).unwrap();
     let start = Instant::now();
-    let imported = session.import([file], &Importing::default()).unwrap();
+    let imported = session.import([file], &ImportOptions::default()).unwrap();
     to.flush().unwrap();
     assert_eq!(imported.added, count as u64);
     start.elapsed()
@@ -113,7 +113,7 @@ fn blocked(file: &Path, count: usize) {
             longest
         });
         let start = Instant::now();
-        session.import([file], &Importing::default()).unwrap();
+        session.import([file], &ImportOptions::default()).unwrap();
         let whole = start.elapsed();
         done.store(true, Ordering::Relaxed);
         let longest = waits.join().unwrap();

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use grainstore::{Session, Store};
 use grainstore_bench::{RAW, blob, fact, fill, raw, raw_put, store};
-use grainstore_cal::{Cancel, Memory, Predicate, Query};
+use grainstore_cal::{CancelHandle, Memory, Predicate, Query};
 use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Map, Value};
 use redb::{Database, ReadableDatabase};
 use tempfile::TempDir;
@@ -96,7 +96,7 @@ fn recalls(c: &mut Criterion, sides: &Sides) {
             let subject = format!("person-{}", next());
             let query = Query::default().when(Predicate::text_is("subject", subject).unwrap());
             let mut found = 0;
-            let cancel = Cancel::new();
+            let cancel = CancelHandle::new();
             sides
                 .session
                 .reading()

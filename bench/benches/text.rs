@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    Ask, Clause, Document, Joined, MAX_TAIL, Occur, Question, Texts, Word,
+    Clause, Document, DocumentTerm, FullTextQuery, IndexedDocument, InvertedIndex, MAX_TAIL, Occur,
+    TermMatch,
 };
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, PhraseQuery, Query, TermQuery};
@@ -87,21 +88,21 @@ impl Words {
     }
 }
 
-fn joined(words: &[String]) -> Joined {
-    let word = |(place, term): (u32, &String)| Word {
+fn joined(words: &[String]) -> IndexedDocument {
+    let word = |(place, term): (u32, &String)| DocumentTerm {
         term: term.as_str().into(),
         weight: 1,
         lent: 0,
         places: [place].into(),
     };
-    Joined::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
+    IndexedDocument::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
 }
 
 /// Sets all documents, a thousand a commit, and folds when the tail is full, on this thread. With
 /// `keep` the tail is left as full as it can be.
-fn ingest(documents: &[Vec<String>], keep: bool) -> (Texts, Duration) {
+fn ingest(documents: &[Vec<String>], keep: bool) -> (InvertedIndex, Duration) {
     let start = Instant::now();
-    let mut texts = Texts::new(0).unwrap();
+    let mut texts = InvertedIndex::new(0).unwrap();
     let mut snapshot = texts.clone();
     let room = usize::try_from(MAX_TAIL - 1).unwrap();
     let last = if keep { documents.len() - room } else { documents.len() };
@@ -145,7 +146,7 @@ fn library(documents: &[Vec<String>]) -> (Searcher, Field, Duration) {
 }
 
 /// How long it takes until what was saved can be searched.
-fn open(texts: &Texts) {
+fn open(texts: &InvertedIndex) {
     let manifest = texts.manifest();
     let files: Vec<(String, Vec<u8>)> = texts
         .names()
@@ -155,14 +156,16 @@ fn open(texts: &Texts) {
     let start = Instant::now();
     let manifest = grainstore_index::text::Manifest::decode(&manifest).unwrap();
     let mut files = files.into_iter();
-    let opened = Texts::open(&manifest, &mut |_| Ok(files.next().unwrap().1)).unwrap();
+    let opened = InvertedIndex::open(&manifest, &mut |_| Ok(files.next().unwrap().1)).unwrap();
     println!("open: {:?}", start.elapsed());
     assert_eq!(opened.stats(), texts.stats());
 }
 
-fn questions() -> Vec<(&'static str, Question)> {
-    let word =
-        |n: u64| Clause { occur: Occur::Should, ask: Ask::Word(vec![format!("w{n}").into()]) };
+fn questions() -> Vec<(&'static str, FullTextQuery)> {
+    let word = |n: u64| Clause {
+        occur: Occur::Should,
+        ask: TermMatch::Word(vec![format!("w{n}").into()]),
+    };
     let must = |n: u64| Clause { occur: Occur::Must, ..word(n) };
     let one = |ask| vec![Clause { occur: Occur::Should, ask }];
     let all = [
@@ -172,15 +175,15 @@ fn questions() -> Vec<(&'static str, Question)> {
         ("one common word", vec![word(3)]),
         ("five words", vec![word(2), word(17), word(450), word(9_000), word(30_000)]),
         ("both of two common words", vec![must(2), must(5)]),
-        ("a phrase", one(Ask::Phrase(vec![("w2".into(), 0), ("w5".into(), 1)]))),
-        ("a prefix", one(Ask::Prefix("w123".into()))),
-        ("a misspelt word", one(Ask::Fuzzy("w1234".into(), 1))),
+        ("a phrase", one(TermMatch::Phrase(vec![("w2".into(), 0), ("w5".into(), 1)]))),
+        ("a prefix", one(TermMatch::Prefix("w123".into()))),
+        ("a misspelt word", one(TermMatch::Fuzzy("w1234".into(), 1))),
     ];
     all.into_iter().map(|(name, clauses)| (name, clauses.into_iter().collect())).collect()
 }
 
 /// The ten best, of the grains that a filter lets through.
-fn search(texts: &Texts, question: &Question, one_in: u64) -> usize {
+fn search(texts: &InvertedIndex, question: &FullTextQuery, one_in: u64) -> usize {
     let mut judge = |sequence: Sequence| {
         let mut address = [0; 32];
         address.first_chunk_mut::<8>().unwrap().copy_from_slice(&sequence.get().to_be_bytes());
@@ -190,16 +193,16 @@ fn search(texts: &Texts, question: &Question, one_in: u64) -> usize {
 }
 
 /// The question in the words of the library; `None` where it has no like.
-fn query(question: &Question, field: Field) -> Option<Box<dyn Query>> {
+fn query(question: &FullTextQuery, field: Field) -> Option<Box<dyn Query>> {
     let term = |term: &str| Term::from_field_text(field, term);
     let mut clauses: Vec<(tantivy::query::Occur, Box<dyn Query>)> = Vec::new();
     for clause in question.clauses() {
         let query: Box<dyn Query> = match &clause.ask {
-            Ask::Word(terms) => {
+            TermMatch::Word(terms) => {
                 let term = term(terms.first()?);
                 Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
             }
-            Ask::Phrase(terms) => {
+            TermMatch::Phrase(terms) => {
                 Box::new(PhraseQuery::new(terms.iter().map(|(word, _)| term(word)).collect()))
             }
             _ => return None,

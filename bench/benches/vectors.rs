@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Ask, Care, Effort, Keeper, Metric, Space, Vector, View};
+use grainstore_index::vectors::{
+    BuildOptions, Metric, NearestQuery, SearchEffort, Space, Vector, VectorIndex, VectorView,
+};
 
 const COUNT: usize = 20_000;
 const DIMENSION: usize = 384;
@@ -46,8 +48,14 @@ fn vectors() -> Vec<Vector> {
     (0..COUNT + QUERIES).map(|_| one()).collect()
 }
 
-fn search(view: &View, space: &Space, vector: &Vector, care: Care, within: Option<&[Sequence]>) {
-    let ask = Ask { vector, limit: 10, within, care };
+fn search(
+    view: &VectorView,
+    space: &Space,
+    vector: &Vector,
+    care: SearchEffort,
+    within: Option<&[Sequence]>,
+) {
+    let ask = NearestQuery { vector, limit: 10, within, care };
     let mut judge = |sequence: Sequence| -> grainstore_index::Result<Option<[u8; 32]>> {
         let mut address = [0; 32];
         address.split_at_mut(8).0.copy_from_slice(&sequence.get().to_be_bytes());
@@ -60,21 +68,21 @@ fn nearest(c: &mut Criterion) {
     let all = vectors();
     let (rows, queries) = all.split_at(COUNT);
     let space = Space::new("bench", DIMENSION, Metric::Cosine).unwrap();
-    let mut keeper = Keeper::new();
+    let mut keeper = VectorIndex::new();
     for (sequence, vector) in (0..).zip(rows) {
         keeper.add(&space, Sequence::new(sequence), 0, vector).unwrap();
     }
     let stop = AtomicBool::new(false);
     while let Some(work) = keeper.plan() {
-        keeper.adopt(work.run(&Effort { threads: 2, stop: &stop }));
+        keeper.adopt(work.run(&BuildOptions { threads: 2, stop: &stop }));
     }
     let view = keeper.view();
     let some: Vec<Sequence> = (0..COUNT as u64).step_by(100).map(Sequence::new).collect();
     let mut group = c.benchmark_group("vectors");
     for (name, care, within) in [
-        ("exact", Care::Exact, None),
-        ("exact_one_percent", Care::Usual, Some(some.as_slice())),
-        ("graph", Care::Usual, None),
+        ("exact", SearchEffort::Exact, None),
+        ("exact_one_percent", SearchEffort::Usual, Some(some.as_slice())),
+        ("graph", SearchEffort::Usual, None),
     ] {
         let mut queries = queries.iter().cycle();
         group.bench_function(name, |b| {

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 /// A cancellation handle that loops poll. Clones share the request to stop; clones of a handle with a
 /// deadline share the deadline as well.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel {
-    shared: Arc<Shared>,
-    limit: Option<Arc<Limit>>,
+pub struct CancelHandle {
+    shared: Arc<CancelState>,
+    limit: Option<Arc<Deadline>>,
     /// Set when the part of the statement this handle belongs to is no longer needed.
     unwanted: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CancelState {
     requested: AtomicBool,
     #[cfg(test)]
     looks: Looks,
@@ -23,11 +23,11 @@ struct Shared {
 
 /// A deadline, linked to those that enclose it.
 #[derive(Debug)]
-struct Limit {
+struct Deadline {
     deadline: Instant,
     /// Microseconds by which the deadline was extended.
     excused_us: AtomicU64,
-    outer: Option<Arc<Limit>>,
+    outer: Option<Arc<Deadline>>,
 }
 
 /// The number of polls so far, and the one at which the handle cancels.
@@ -40,14 +40,14 @@ struct Looks {
 
 /// The reason a statement stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The host asked for it.
     Cancelled,
     /// The deadline passed.
     Timeout,
 }
 
-impl Cancel {
+impl CancelHandle {
     /// Returns a handle without a deadline.
     #[must_use]
     pub fn new() -> Self {
@@ -59,12 +59,12 @@ impl Cancel {
     pub fn within(&self, time: Duration) -> Self {
         let Some(deadline) = Instant::now().checked_add(time) else { return self.clone() };
         let (excused_us, outer) = (AtomicU64::new(0), self.limit.clone());
-        let limit = Some(Arc::new(Limit { deadline, excused_us, outer }));
+        let limit = Some(Arc::new(Deadline { deadline, excused_us, outer }));
         Self { limit, ..self.clone() }
     }
 
     /// Returns a handle for a part of a statement whose result may turn out not to be needed:
-    /// [`CancelHandle::cancel_part`] stops it and its clones, and no other handle. Parts do not nest.
+    /// [`CancelHandle::drop_part`] stops it and its clones, and no other handle. Parts do not nest.
     pub(crate) fn for_part(&self) -> Self {
         Self { unwanted: Some(Arc::default()), ..self.clone() }
     }
@@ -87,7 +87,7 @@ impl Cancel {
     }
 
     /// Returns the deadlines, innermost first.
-    fn limits(&self) -> impl Iterator<Item = &Limit> {
+    fn limits(&self) -> impl Iterator<Item = &Deadline> {
         std::iter::successors(self.limit.as_deref(), |limit| limit.outer.as_deref())
     }
 
@@ -99,23 +99,26 @@ impl Cancel {
     /// Returns the reason to stop, if there is one. Reads the clock: in tight loops poll every hundred
     /// iterations or so.
     #[must_use]
-    pub fn stopped(&self) -> Option<Stop> {
+    pub fn stopped(&self) -> Option<StopReason> {
         #[cfg(test)]
         self.look();
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         if is_set(&self.shared.requested) || self.unwanted.as_deref().is_some_and(is_set) {
-            return Some(Stop::Cancelled);
+            return Some(StopReason::Cancelled);
         }
         self.limit.as_ref()?;
         let now = Instant::now();
-        self.limits().any(|limit| limit.is_over(now)).then_some(Stop::Timeout)
+        self.limits().any(|limit| limit.is_over(now)).then_some(StopReason::Timeout)
     }
 
     /// Returns a handle that cancels at the poll after `looks` polls.
     #[cfg(test)]
     pub(crate) fn after(looks: u64) -> Self {
         let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
-        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), ..Self::default() }
+        Self {
+            shared: Arc::new(CancelState { looks, ..CancelState::default() }),
+            ..Self::default()
+        }
     }
 
     /// Returns the number of polls so far.
@@ -137,12 +140,12 @@ impl Cancel {
     ///
     /// # Errors
     /// The reason to stop.
-    pub fn check(&self) -> Result<(), Stop> {
+    pub fn check(&self) -> Result<(), StopReason> {
         self.stopped().map_or(Ok(()), Err)
     }
 }
 
-impl Limit {
+impl Deadline {
     fn is_over(&self, now: Instant) -> bool {
         let excused = Duration::from_micros(self.excused_us.load(Ordering::Relaxed));
         self.deadline.checked_add(excused).is_some_and(|deadline| now >= deadline)
@@ -155,44 +158,44 @@ mod tests {
 
     #[test]
     fn clones_stop_together_and_the_earlier_deadline_holds() {
-        let host = Cancel::new();
+        let host = CancelHandle::new();
         let late = host.within(Duration::from_secs(3600));
         assert_eq!(late.stopped(), None);
-        assert_eq!(late.within(Duration::ZERO).stopped(), Some(Stop::Timeout));
+        assert_eq!(late.within(Duration::ZERO).stopped(), Some(StopReason::Timeout));
         assert_eq!(
             late.within(Duration::ZERO).within(Duration::MAX).stopped(),
-            Some(Stop::Timeout)
+            Some(StopReason::Timeout)
         );
         host.cancel();
-        assert_eq!(late.check(), Err(Stop::Cancelled));
+        assert_eq!(late.check(), Err(StopReason::Cancelled));
     }
 
     #[test]
     fn what_is_not_wanted_stops_alone_and_the_host_stops_it_too() {
-        let host = Cancel::new();
+        let host = CancelHandle::new();
         let (part, other) = (host.for_part(), host.for_part());
         let within = part.within(Duration::from_secs(3600));
         part.drop_part();
-        assert_eq!(part.stopped(), Some(Stop::Cancelled));
-        assert_eq!(within.stopped(), Some(Stop::Cancelled), "a handle made of it");
+        assert_eq!(part.stopped(), Some(StopReason::Cancelled));
+        assert_eq!(within.stopped(), Some(StopReason::Cancelled), "a handle made of it");
         assert_eq!((host.stopped(), other.stopped()), (None, None));
         host.drop_part();
         assert_eq!(host.stopped(), None, "it is nobody's part");
         host.cancel();
-        assert_eq!(other.stopped(), Some(Stop::Cancelled));
+        assert_eq!(other.stopped(), Some(StopReason::Cancelled));
     }
 
     #[test]
     fn time_that_is_excused_puts_off_the_deadlines_of_one_statement_and_of_no_other() {
-        let host = Cancel::new();
+        let host = CancelHandle::new();
         let (late, other) = (host.within(Duration::ZERO), host.within(Duration::ZERO));
         let inner = late.within(Duration::ZERO);
-        assert_eq!(late.stopped(), Some(Stop::Timeout));
+        assert_eq!(late.stopped(), Some(StopReason::Timeout));
         inner.clone().excuse(Duration::from_secs(3600));
         assert_eq!((inner.stopped(), late.stopped()), (None, None));
-        assert_eq!(other.stopped(), Some(Stop::Timeout));
-        assert_eq!(host.within(Duration::ZERO).stopped(), Some(Stop::Timeout));
+        assert_eq!(other.stopped(), Some(StopReason::Timeout));
+        assert_eq!(host.within(Duration::ZERO).stopped(), Some(StopReason::Timeout));
         host.cancel();
-        assert_eq!(late.stopped(), Some(Stop::Cancelled));
+        assert_eq!(late.stopped(), Some(StopReason::Cancelled));
     }
 }

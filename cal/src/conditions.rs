@@ -2,7 +2,7 @@
 
 use grainstore_format::EpochMs;
 
-use crate::check::{self, Context};
+use crate::check::{self, CheckContext};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::params::Params;
@@ -26,7 +26,7 @@ use crate::query::Query;
 /// ```
 pub fn conditions(source: &str, memory: &dyn Memory, now: EpochMs) -> Result<Query> {
     let params = Params::new();
-    let mut context = Context::new(memory, &params, now, false);
+    let mut context = CheckContext::new(memory, &params, now, false);
     let query = parse_conditions(source).and_then(|given| check::conditions(&given, &mut context));
     query.map_err(|error| error.locate(source))
 }

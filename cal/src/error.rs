@@ -18,7 +18,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Serialises as the inner object of CAL 22.1; [`ErrorEnvelope`] adds the outer one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Error(Box<Detail>);
+pub struct Error(Box<ErrorDetail>);
 
 /// Position of an error in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,7 +41,7 @@ pub struct ErrorEnvelope<'e> {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Detail {
+struct ErrorDetail {
     #[serde(skip)]
     kind: ErrorKind,
     code: Cow<'static, str>,
@@ -65,7 +65,7 @@ struct Detail {
 impl Error {
     /// Returns an error without a position; its suggestion is the general advice for the code.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Detail {
+        Self(Box::new(ErrorDetail {
             kind,
             code: Cow::Borrowed(kind.code()),
             message: message.into(),

@@ -11,11 +11,11 @@ use crate::codes::Warning;
 use crate::error::Error;
 
 /// Receives the events of a streamed ASSEMBLE, in order, while it is assembled. Time spent in the listener
-/// does not count against the deadline of the statement, up to [`crate::Options::patience`].
-pub trait Listener {
+/// does not count against the deadline of the statement, up to [`crate::ExecuteOptions::patience`].
+pub trait EventListener {
     /// Called when the statement has been checked and may run. Events follow, the last of which says how it
     /// ended. If this is not called, there are no events.
-    fn begins(&mut self, began: &Began<'_>) {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         let _ = began;
     }
 
@@ -29,7 +29,7 @@ pub trait Listener {
     fn event(&mut self, event: Event) -> ControlFlow<()>;
 }
 
-impl<F: FnMut(Event) -> ControlFlow<()>> Listener for F {
+impl<F: FnMut(Event) -> ControlFlow<()>> EventListener for F {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         self(event)
     }
@@ -38,7 +38,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Listener for F {
 /// The start of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Began<'b> {
+pub struct StreamStart<'b> {
     /// The id carried by its events.
     pub assembly_id: &'b str,
     /// The event classes requested and the chunk size: `progress, chunks, chunk_size = 100`.
@@ -71,7 +71,7 @@ pub enum EventKind {
         /// The labels of its sources, in the order of FROM.
         sources: Vec<String>,
         /// The budget.
-        budget: Allowance,
+        budget: BudgetAmount,
     },
     /// `source_started`.
     SourceStarted {
@@ -104,12 +104,12 @@ pub enum EventKind {
     /// `budget_allocated`: if a source failed, sent once with its share and once with it redistributed.
     BudgetAllocated {
         /// The share of each source.
-        allocations: Vec<Allocation>,
+        allocations: Vec<BudgetShare>,
     },
     /// `disclosure_decided`.
     DisclosureDecided {
         /// Disclosure levels of the grains of each source.
-        levels: Vec<Levels>,
+        levels: Vec<LevelCounts>,
     },
     /// `chunk`: whole elements or rows. All chunks joined are the formatted text.
     Chunk {
@@ -125,7 +125,7 @@ pub enum EventKind {
     /// `assembly_completed`: the last event of an assembly that completed.
     AssemblyCompleted {
         /// Totals of the assembly.
-        summary: Summary,
+        summary: AssemblySummary,
     },
     /// `error`: with a source, that source failed and the assembly continues; without one, it is the last
     /// event.
@@ -147,7 +147,7 @@ pub enum EventKind {
 
 /// A budget: an amount and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Allowance {
+pub struct BudgetAmount {
     /// The number of units.
     pub amount: u64,
     /// The unit: `tokens` or `grains`.
@@ -156,16 +156,16 @@ pub struct Allowance {
 
 /// The share of the budget allocated to a source; in JSON its key is the name of the unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allocation {
+pub struct BudgetShare {
     /// The label of the source.
     pub source: String,
     /// The share.
-    pub given: Allowance,
+    pub given: BudgetAmount,
 }
 
 /// Disclosure levels of the grains of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Levels {
+pub struct LevelCounts {
     /// The label of the source.
     pub source: String,
     /// Grains shown in full.
@@ -180,7 +180,7 @@ pub struct Levels {
 
 /// Totals of a completed assembly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
+pub struct AssemblySummary {
     /// Tokens of the text, by the token counter in use.
     pub tokens_used: u64,
     /// Budget left, in its unit.
@@ -201,7 +201,7 @@ pub struct Summary {
 
 /// Classes of events that STREAM selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum EventClass {
     Progress,
     Budget,
     Chunks,
@@ -217,29 +217,29 @@ impl EventKind {
     }
 
     /// Returns the class of STREAM that selects it.
-    pub(crate) const fn class(&self) -> Class {
+    pub(crate) const fn class(&self) -> EventClass {
         self.row().1
     }
 
-    const fn row(&self) -> (&'static str, Class) {
+    const fn row(&self) -> (&'static str, EventClass) {
         match self {
-            Self::AssemblyStarted { .. } => ("assembly_started", Class::Progress),
-            Self::SourceStarted { .. } => ("source_started", Class::Progress),
-            Self::SourceCompleted { .. } => ("source_completed", Class::Progress),
-            Self::DedupCompleted { .. } => ("dedup_completed", Class::Budget),
-            Self::BudgetAllocated { .. } => ("budget_allocated", Class::Budget),
-            Self::DisclosureDecided { .. } => ("disclosure_decided", Class::Budget),
-            Self::Chunk { .. } => ("chunk", Class::Chunks),
-            Self::AssemblyCompleted { .. } => ("assembly_completed", Class::Progress),
-            Self::Error { .. } => ("error", Class::Always),
-            Self::Cancelled { .. } => ("cancelled", Class::Always),
+            Self::AssemblyStarted { .. } => ("assembly_started", EventClass::Progress),
+            Self::SourceStarted { .. } => ("source_started", EventClass::Progress),
+            Self::SourceCompleted { .. } => ("source_completed", EventClass::Progress),
+            Self::DedupCompleted { .. } => ("dedup_completed", EventClass::Budget),
+            Self::BudgetAllocated { .. } => ("budget_allocated", EventClass::Budget),
+            Self::DisclosureDecided { .. } => ("disclosure_decided", EventClass::Budget),
+            Self::Chunk { .. } => ("chunk", EventClass::Chunks),
+            Self::AssemblyCompleted { .. } => ("assembly_completed", EventClass::Progress),
+            Self::Error { .. } => ("error", EventClass::Always),
+            Self::Cancelled { .. } => ("cancelled", EventClass::Always),
         }
     }
 }
 
 /// The JSON form of an event.
 #[derive(Serialize)]
-struct Wire<'e> {
+struct EventJson<'e> {
     #[serde(rename = "type")]
     name: &'static str,
     assembly_id: &'e str,
@@ -250,11 +250,11 @@ struct Wire<'e> {
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { assembly_id, kind } = self;
-        Wire { name: kind.name(), assembly_id, kind }.serialize(serializer)
+        EventJson { name: kind.name(), assembly_id, kind }.serialize(serializer)
     }
 }
 
-impl Serialize for Allocation {
+impl Serialize for BudgetShare {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(Some(2))?;

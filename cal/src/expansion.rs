@@ -95,14 +95,14 @@ impl Links {
         self.0 & 1 << link as u8 != 0
     }
 
-    /// Returns the kinds in the set, in the order of [`LinkKind::ALL`].
+    /// Returns the kinds in the set, in the order of [`Link::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Link> {
         Link::ALL.into_iter().filter(move |link| self.contains(*link))
     }
 }
 
 impl Default for Links {
-    /// All kinds but [`LinkKind::Subject`], because grains about one person often have little else in common.
+    /// All kinds but [`Link::Subject`], because grains about one person often have little else in common.
     fn default() -> Self {
         Link::ALL.into_iter().filter(|link| *link != Link::Subject).collect()
     }
@@ -152,7 +152,7 @@ impl Expansion {
     pub const MAX_SEEDS: usize = 64;
     /// The largest `fan_out`.
     pub const MAX_FAN_OUT: usize = 256;
-    /// The largest `max_reached`.
+    /// The largest `reached`.
     pub const MAX_REACHED: usize = 4_096;
 }
 

@@ -11,11 +11,11 @@ use crate::types;
 
 /// The kind of a field, which decides the values it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueKind {
     /// Text, compared exactly by code point.
     Text,
     /// One of a closed list of words.
-    Word(Vocabulary),
+    Word(ValueList),
     /// A content address as text, with or without `sha256:`.
     Address,
     /// A number; if `unit`, it lies in 0..=1.
@@ -38,7 +38,7 @@ pub(crate) enum Shape {
 
 /// A closed list of values, and the error for a value outside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Vocabulary {
+pub(crate) struct ValueList {
     pub(crate) error: ErrorKind,
     pub(crate) values: &'static [&'static str],
 }
@@ -89,7 +89,7 @@ pub(crate) struct Field {
     pub(crate) payload: &'static str,
     /// The only type that has the field; `None` for common fields.
     pub(crate) owner: Option<GrainType>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueKind,
     /// Operators it takes, from [`ops`].
     pub(crate) operators: u16,
     /// True if ORDER BY takes it.
@@ -185,24 +185,24 @@ pub(crate) fn is_projectable(field: &Field) -> bool {
     !NOT_PROJECTABLE.contains(&field.name)
 }
 
-const ACTION_PHASES: Vocabulary = Vocabulary {
+const ACTION_PHASES: ValueList = ValueList {
     error: ErrorKind::BadActionPhase,
     values: &["definition", "call", "result", "complete"],
 };
 /// Goal states in both vocabularies (CAL and OMS); [`payload_goal_state`] maps one to the other.
-pub(crate) const GOAL_STATES: Vocabulary = Vocabulary {
+pub(crate) const GOAL_STATES: ValueList = ValueList {
     error: ErrorKind::BadGoalState,
     values: &["active", "satisfied", "failed", "suspended", "completed", "abandoned", "blocked"],
 };
-const CONSENT_ACTIONS: Vocabulary =
-    Vocabulary { error: ErrorKind::BadConsentAction, values: &["grant", "withdraw"] };
-const RECALL_PRIORITIES: Vocabulary =
-    Vocabulary { error: ErrorKind::BadRecallPriority, values: &["hot", "warm", "cold"] };
-const EPISTEMIC_STATUSES: Vocabulary = Vocabulary {
+const CONSENT_ACTIONS: ValueList =
+    ValueList { error: ErrorKind::BadConsentAction, values: &["grant", "withdraw"] };
+const RECALL_PRIORITIES: ValueList =
+    ValueList { error: ErrorKind::BadRecallPriority, values: &["hot", "warm", "cold"] };
+const EPISTEMIC_STATUSES: ValueList = ValueList {
     error: ErrorKind::BadEpistemicStatus,
     values: &["certain", "probable", "uncertain", "estimated", "derived"],
 };
-const VERIFICATION_STATUSES: Vocabulary = Vocabulary {
+const VERIFICATION_STATUSES: ValueList = ValueList {
     error: ErrorKind::WrongType,
     values: &["unverified", "verified", "contested", "retracted"],
 };
@@ -217,19 +217,19 @@ pub(crate) fn payload_goal_state(state: &str) -> &str {
     }
 }
 
-const UNIT: Shape = Shape::Number { unit: true };
-const NUMBER: Shape = Shape::Number { unit: false };
+const UNIT: ValueKind = ValueKind::Number { unit: true };
+const NUMBER: ValueKind = ValueKind::Number { unit: false };
 const EQ: u16 = ops::EQ;
 const EQ_NE: u16 = ops::EQ | ops::NE;
 const EQ_NE_IN: u16 = EQ_NE | ops::IN;
 const COMPARE: u16 = EQ_NE | ops::ORDER;
 const PERIOD: u16 = EQ | ops::BETWEEN;
 
-const fn common(name: &'static str, shape: Shape, operators: u16) -> Field {
+const fn common(name: &'static str, shape: ValueKind, operators: u16) -> Field {
     Field { name, payload: name, owner: None, shape, operators, sortable: false }
 }
 
-const fn of(owner: GrainType, name: &'static str, shape: Shape, operators: u16) -> Field {
+const fn of(owner: GrainType, name: &'static str, shape: ValueKind, operators: u16) -> Field {
     Field { name, payload: name, owner: Some(owner), shape, operators, sortable: false }
 }
 
@@ -248,55 +248,55 @@ impl Field {
 /// The table: common fields first, then those of each type.
 #[rustfmt::skip]
 static FIELDS: [Field; 49] = [
-    common("query", Shape::Search, EQ),
-    common("subject", Shape::Text, EQ_NE_IN).sorts(),
-    common("relation", Shape::Text, EQ_NE_IN | ops::IS).sorts(),
-    common("object", Shape::Text, EQ_NE_IN).sorts(),
-    common("user_id", Shape::Text, EQ_NE),
-    common("namespace", Shape::Text, EQ),
+    common("query", ValueKind::Search, EQ),
+    common("subject", ValueKind::Text, EQ_NE_IN).sorts(),
+    common("relation", ValueKind::Text, EQ_NE_IN | ops::IS).sorts(),
+    common("object", ValueKind::Text, EQ_NE_IN).sorts(),
+    common("user_id", ValueKind::Text, EQ_NE),
+    common("namespace", ValueKind::Text, EQ),
     common("confidence", UNIT, COMPARE).sorts(),
     common("importance", UNIT, COMPARE).sorts(),
-    common("score", Shape::Score, ops::AT_LEAST).sorts(),
-    common("tags", Shape::List, ops::INCLUDE | ops::EXCLUDE).reads("structural_tags"),
-    common("type", Shape::Type, EQ),
-    common("time", Shape::Time, PERIOD).sorts(),
-    common("hash", Shape::Hash, EQ),
-    common("contradicted", Shape::Flag, EQ),
-    common("verification_status", Shape::Word(VERIFICATION_STATUSES), EQ).sorts(),
-    common("source_type", Shape::Text, EQ).sorts(),
-    common("recall_priority", Shape::Word(RECALL_PRIORITIES), EQ),
-    common("epistemic_status", Shape::Word(EPISTEMIC_STATUSES), EQ),
-    of(GrainType::Event, "role", Shape::Text, EQ_NE),
-    of(GrainType::Event, "session_id", Shape::Text, EQ),
-    of(GrainType::Event, "parent_message_id", Shape::Address, EQ),
-    of(GrainType::Event, "model_id", Shape::Text, EQ_NE),
-    of(GrainType::Event, "content", Shape::Search, EQ),
-    of(GrainType::State, "context", Shape::Text, EQ_NE),
-    of(GrainType::State, "plan", Shape::Search, EQ),
-    of(GrainType::Workflow, "trigger", Shape::Text, EQ_NE),
-    of(GrainType::Workflow, "steps", Shape::Search, EQ),
-    of(GrainType::Action, "tool_name", Shape::Text, EQ_NE_IN),
-    of(GrainType::Action, "action_phase", Shape::Word(ACTION_PHASES), EQ),
-    of(GrainType::Action, "is_error", Shape::Flag, EQ),
-    of(GrainType::Action, "tool_call_id", Shape::Text, EQ),
-    of(GrainType::Observation, "observer_id", Shape::Text, EQ_NE),
-    of(GrainType::Observation, "observer_type", Shape::Text, EQ_NE),
-    of(GrainType::Goal, "goal_state", Shape::Word(GOAL_STATES), EQ_NE),
-    of(GrainType::Goal, "assigned_agent", Shape::Text, EQ_NE),
-    of(GrainType::Goal, "deadline", Shape::Time, PERIOD),
-    of(GrainType::Goal, "depends_on", Shape::Address, EQ | ops::IN),
-    of(GrainType::Reasoning, "reasoning_type", Shape::Text, EQ).reads("inference_method"),
-    of(GrainType::Reasoning, "premises", Shape::Search, EQ),
-    of(GrainType::Reasoning, "conclusion", Shape::Text, EQ_NE),
+    common("score", ValueKind::Score, ops::AT_LEAST).sorts(),
+    common("tags", ValueKind::List, ops::INCLUDE | ops::EXCLUDE).reads("structural_tags"),
+    common("type", ValueKind::Type, EQ),
+    common("time", ValueKind::Time, PERIOD).sorts(),
+    common("hash", ValueKind::Hash, EQ),
+    common("contradicted", ValueKind::Flag, EQ),
+    common("verification_status", ValueKind::Word(VERIFICATION_STATUSES), EQ).sorts(),
+    common("source_type", ValueKind::Text, EQ).sorts(),
+    common("recall_priority", ValueKind::Word(RECALL_PRIORITIES), EQ),
+    common("epistemic_status", ValueKind::Word(EPISTEMIC_STATUSES), EQ),
+    of(GrainType::Event, "role", ValueKind::Text, EQ_NE),
+    of(GrainType::Event, "session_id", ValueKind::Text, EQ),
+    of(GrainType::Event, "parent_message_id", ValueKind::Address, EQ),
+    of(GrainType::Event, "model_id", ValueKind::Text, EQ_NE),
+    of(GrainType::Event, "content", ValueKind::Search, EQ),
+    of(GrainType::State, "context", ValueKind::Text, EQ_NE),
+    of(GrainType::State, "plan", ValueKind::Search, EQ),
+    of(GrainType::Workflow, "trigger", ValueKind::Text, EQ_NE),
+    of(GrainType::Workflow, "steps", ValueKind::Search, EQ),
+    of(GrainType::Action, "tool_name", ValueKind::Text, EQ_NE_IN),
+    of(GrainType::Action, "action_phase", ValueKind::Word(ACTION_PHASES), EQ),
+    of(GrainType::Action, "is_error", ValueKind::Flag, EQ),
+    of(GrainType::Action, "tool_call_id", ValueKind::Text, EQ),
+    of(GrainType::Observation, "observer_id", ValueKind::Text, EQ_NE),
+    of(GrainType::Observation, "observer_type", ValueKind::Text, EQ_NE),
+    of(GrainType::Goal, "goal_state", ValueKind::Word(GOAL_STATES), EQ_NE),
+    of(GrainType::Goal, "assigned_agent", ValueKind::Text, EQ_NE),
+    of(GrainType::Goal, "deadline", ValueKind::Time, PERIOD),
+    of(GrainType::Goal, "depends_on", ValueKind::Address, EQ | ops::IN),
+    of(GrainType::Reasoning, "reasoning_type", ValueKind::Text, EQ).reads("inference_method"),
+    of(GrainType::Reasoning, "premises", ValueKind::Search, EQ),
+    of(GrainType::Reasoning, "conclusion", ValueKind::Text, EQ_NE),
     of(GrainType::Consensus, "threshold", NUMBER, EQ | ops::ORDER),
     of(GrainType::Consensus, "agreement_count", NUMBER, EQ | ops::ORDER),
-    of(GrainType::Consensus, "participating_observers", Shape::List, ops::INCLUDE),
-    of(GrainType::Consent, "consent_action", Shape::Word(CONSENT_ACTIONS), EQ).reads("is_withdrawal"),
-    of(GrainType::Consent, "purpose", Shape::Text, EQ_NE),
-    of(GrainType::Consent, "grantor_did", Shape::Text, EQ).reads("subject_did"),
-    of(GrainType::Consent, "grantee_did", Shape::Text, EQ),
-    of(GrainType::Consent, "scope", Shape::Text, EQ),
-    of(GrainType::Consent, "expires_at", Shape::Time, PERIOD).reads("valid_to"),
+    of(GrainType::Consensus, "participating_observers", ValueKind::List, ops::INCLUDE),
+    of(GrainType::Consent, "consent_action", ValueKind::Word(CONSENT_ACTIONS), EQ).reads("is_withdrawal"),
+    of(GrainType::Consent, "purpose", ValueKind::Text, EQ_NE),
+    of(GrainType::Consent, "grantor_did", ValueKind::Text, EQ).reads("subject_did"),
+    of(GrainType::Consent, "grantee_did", ValueKind::Text, EQ),
+    of(GrainType::Consent, "scope", ValueKind::Text, EQ),
+    of(GrainType::Consent, "expires_at", ValueKind::Time, PERIOD).reads("valid_to"),
 ];
 
 #[cfg(test)]

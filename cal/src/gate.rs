@@ -4,18 +4,18 @@
 use grainstore_format::{Grain, GrainType};
 
 use crate::ast::{Statement, StatementType};
-use crate::check::complexity::Weighed;
-use crate::check::plan::RequestPlan;
+use crate::check::complexity::StatementCost;
+use crate::check::plan::PlanWithLets;
 use crate::memory::MemoryError;
 
 /// Decides on every statement that passed the checker. It is asked about grains from several threads at
 /// once.
-pub trait Gate: Sync {
+pub trait AdmissionGate: Sync {
     /// Decides if the statement may run.
     ///
     /// # Errors
     /// The refusal, under the host's own code.
-    fn admit(&self, admission: &Admission) -> Result<(), MemoryError>;
+    fn admit(&self, admission: &AdmissionRequest) -> Result<(), MemoryError>;
 
     /// Decides if a RECALL or HISTORY may return this grain with all its fields. Called if neither SELECT
     /// nor another stage chooses among the fields, and for both grains of a DIFF.
@@ -33,14 +33,14 @@ pub trait Gate: Sync {
 /// Properties of a statement known before it runs.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Admission {
+pub struct AdmissionRequest {
     /// The type of statement.
     pub statement_type: StatementType,
     /// The tier it needs.
     pub tier: u8,
     /// All operations it performs, each once: its own, those of the entries of a BATCH, and those of the
     /// recalls whose grains it returns.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<CalOperation>,
     /// Grain types it names for reading, each once.
     pub reads: Vec<GrainType>,
     /// The grain type it writes.
@@ -50,7 +50,7 @@ pub struct Admission {
     /// The most grains that one of its recalls returns; `None` if all matches count.
     pub asked: Option<u64>,
     /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty unless
-    /// [`AdmissionGate::needs_texts`].
+    /// [`AdmissionGate::reads_text`].
     pub texts: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct Admission {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[non_exhaustive]
-pub enum Operation {
+pub enum CalOperation {
     /// RECALL and set operations.
     Recall,
     /// ASSEMBLE, with the recalls of its sources: their grains are returned as text only.
@@ -88,7 +88,7 @@ pub enum Operation {
     DefineTemplate,
 }
 
-impl Operation {
+impl CalOperation {
     /// Operations that read, in the order of CAL 18.1; the last stores a template for the session when it
     /// runs in Tier 0.
     pub const READING: [Self; 10] = [
@@ -108,15 +108,16 @@ impl Operation {
     pub const EVOLVING: [Self; 3] = [Self::Add, Self::Supersede, Self::Revert];
 }
 
-impl Admission {
+impl AdmissionRequest {
     /// `tier` is [`Statement::tier`], or the tier requested for a DEFINE TEMPLATE.
     pub(crate) fn of(
         statement: &Statement<'_>,
         tier: u8,
-        plan: &RequestPlan,
+        plan: &PlanWithLets,
         with_texts: bool,
     ) -> Self {
-        let Weighed { operations, reads, writes, points, asked, desugared } = Weighed::of(plan);
+        let StatementCost { operations, reads, writes, points, asked, desugared } =
+            StatementCost::of(plan);
         let mut texts = Vec::new();
         if with_texts {
             texts.push(statement.to_string());

@@ -6,20 +6,20 @@
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::span::Span;
-use crate::words::{self, Keyword, Word};
+use crate::words::{self, Keyword, WordClass};
 
 /// A token and its span.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) span: Span,
 }
 
 /// The kinds of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A letter followed by letters, digits and `_`.
-    Word(Word),
+    Word(WordClass),
     /// A string, span with quotes; `plain` if it is ASCII without a backslash.
     Str { plain: bool },
     /// Digits with an optional minus and fraction.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     /// `$name`, span with the dollar.
     Param,
     /// Punctuation or an operator.
-    Mark(Mark),
+    Mark(Punctuation),
     /// The text between the braces of a template section, unprocessed; it may be empty.
     Raw,
     /// The end of the query.
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
 
 /// Punctuation and operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum Punctuation {
     LeftParen,
     RightParen,
     LeftBracket,
@@ -63,12 +63,12 @@ pub(crate) enum Mark {
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
-    before: Before,
+    before: LexContext,
 }
 
 /// The context that earlier tokens give the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum LexContext {
     Anything,
     /// After a keyword that is followed by a name: `TEMPLATE header { ... }`.
     Names,
@@ -86,7 +86,7 @@ impl<'a> Lexer<'a> {
 
     /// Returns a lexer at byte `at` of `source`.
     pub(crate) fn at(source: &'a str, at: usize) -> Self {
-        Self { source, at, before: Before::Anything }
+        Self { source, at, before: LexContext::Anything }
     }
 
     /// Returns the next token; at the end, `End` every time.
@@ -95,8 +95,8 @@ impl<'a> Lexer<'a> {
     /// E002 for a character of no token, E005, E006 and E015 for malformed literals, E094 for the text of a
     /// template without a closing brace.
     pub(crate) fn next(&mut self) -> Result<Token> {
-        if self.before == Before::Opens {
-            self.before = Before::Anything;
+        if self.before == LexContext::Opens {
+            self.before = LexContext::Anything;
             return self.raw();
         }
         let token = self.token_of_cal()?;
@@ -116,13 +116,13 @@ impl<'a> Lexer<'a> {
             return Err(error.at(Span::new(start.saturating_sub(1), start)).suggest(advice));
         };
         self.at += length;
-        Ok(self.token(start, Kind::Raw))
+        Ok(self.token(start, TokenKind::Raw))
     }
 
     fn token_of_cal(&mut self) -> Result<Token> {
         self.skip_blank();
         let start = self.at;
-        let Some(byte) = self.byte(0) else { return Ok(self.token(start, Kind::End)) };
+        let Some(byte) = self.byte(0) else { return Ok(self.token(start, TokenKind::End)) };
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => self.word(start),
             b'"' => self.string(start),
@@ -137,7 +137,7 @@ impl<'a> Lexer<'a> {
         self.source.as_bytes().get(self.at + ahead).copied()
     }
 
-    fn token(&self, start: usize, kind: Kind) -> Token {
+    fn token(&self, start: usize, kind: TokenKind) -> Token {
         Token { kind, span: Span::new(start, self.at) }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
         if text.eq_ignore_ascii_case("sha256") && self.byte(0) == Some(b':') && !self.is_label() {
             return self.hash(start);
         }
-        Ok(self.token(start, Kind::Word(words::classify(text))))
+        Ok(self.token(start, TokenKind::Word(words::classify(text))))
     }
 
     /// Returns `true` if the colon ends a label (`sha256: (RECALL ...)`) and does not start a hash.
@@ -179,7 +179,7 @@ impl<'a> Lexer<'a> {
         let digits = self.source.get(digits_at..self.at).unwrap_or("");
         let head = self.source.get(start..digits_at);
         if head == Some("sha256:") && is_hash_digits(digits) {
-            return Ok(self.token(start, Kind::Hash));
+            return Ok(self.token(start, TokenKind::Hash));
         }
         let message = "a hash is sha256: and 8 to 64 lowercase hex digits";
         Err(Error::new(ErrorKind::BadHash, message).at(Span::new(start, self.at)))
@@ -206,7 +206,7 @@ impl<'a> Lexer<'a> {
             }
         }
         self.at += 1;
-        Ok(self.token(start, Kind::Str { plain }))
+        Ok(self.token(start, TokenKind::Str { plain }))
     }
 
     fn number(&mut self, start: usize) -> Result<Token> {
@@ -217,7 +217,7 @@ impl<'a> Lexer<'a> {
             self.skip(|byte| byte.is_ascii_digit());
         }
         if self.byte(0).is_none_or(|byte| !is_name_byte(byte) && byte != b'.') {
-            return Ok(self.token(start, Kind::Number));
+            return Ok(self.token(start, TokenKind::Number));
         }
         self.skip(|byte| is_name_byte(byte) || byte == b'.');
         let message = "a number is digits with an optional minus and fraction, without exponent";
@@ -236,33 +236,33 @@ impl<'a> Lexer<'a> {
             return Err(error.at(Span::new(start, self.at)));
         }
         self.skip(is_name_byte);
-        Ok(self.token(start, Kind::Param))
+        Ok(self.token(start, TokenKind::Param))
     }
 
     fn mark(&mut self, start: usize) -> Result<Token> {
         let pair = [self.byte(0).unwrap_or(0), self.byte(1).unwrap_or(0)];
         let (mark, length) = match &pair {
-            b"!=" => (Mark::NotEqual, 2),
-            b">=" => (Mark::GreaterEqual, 2),
-            b"<=" => (Mark::LessEqual, 2),
-            [b'(', _] => (Mark::LeftParen, 1),
-            [b')', _] => (Mark::RightParen, 1),
-            [b'[', _] => (Mark::LeftBracket, 1),
-            [b']', _] => (Mark::RightBracket, 1),
-            [b'{', _] => (Mark::LeftBrace, 1),
-            [b'}', _] => (Mark::RightBrace, 1),
-            [b',', _] => (Mark::Comma, 1),
-            [b':', _] => (Mark::Colon, 1),
-            [b';', _] => (Mark::Semicolon, 1),
-            [b'|', _] => (Mark::Pipe, 1),
-            [b'/', _] => (Mark::Slash, 1),
-            [b'=', _] => (Mark::Equal, 1),
-            [b'>', _] => (Mark::Greater, 1),
-            [b'<', _] => (Mark::Less, 1),
+            b"!=" => (Punctuation::NotEqual, 2),
+            b">=" => (Punctuation::GreaterEqual, 2),
+            b"<=" => (Punctuation::LessEqual, 2),
+            [b'(', _] => (Punctuation::LeftParen, 1),
+            [b')', _] => (Punctuation::RightParen, 1),
+            [b'[', _] => (Punctuation::LeftBracket, 1),
+            [b']', _] => (Punctuation::RightBracket, 1),
+            [b'{', _] => (Punctuation::LeftBrace, 1),
+            [b'}', _] => (Punctuation::RightBrace, 1),
+            [b',', _] => (Punctuation::Comma, 1),
+            [b':', _] => (Punctuation::Colon, 1),
+            [b';', _] => (Punctuation::Semicolon, 1),
+            [b'|', _] => (Punctuation::Pipe, 1),
+            [b'/', _] => (Punctuation::Slash, 1),
+            [b'=', _] => (Punctuation::Equal, 1),
+            [b'>', _] => (Punctuation::Greater, 1),
+            [b'<', _] => (Punctuation::Less, 1),
             _ => return Err(self.stranger(start)),
         };
         self.at += length;
-        Ok(self.token(start, Kind::Mark(mark)))
+        Ok(self.token(start, TokenKind::Mark(mark)))
     }
 
     fn stranger(&self, start: usize) -> Error {
@@ -280,15 +280,19 @@ impl<'a> Lexer<'a> {
     }
 }
 
-impl Before {
+impl LexContext {
     /// Returns the context after a token of this kind.
-    fn then(self, kind: Kind) -> Self {
+    fn then(self, kind: TokenKind) -> Self {
         match kind {
-            Kind::Word(Word::Keyword(Keyword::Template | Keyword::Extends)) => Self::Names,
-            Kind::Word(Word::Keyword(word)) if self != Self::Names && word.section().is_some() => {
+            TokenKind::Word(WordClass::Keyword(Keyword::Template | Keyword::Extends)) => {
+                Self::Names
+            }
+            TokenKind::Word(WordClass::Keyword(word))
+                if self != Self::Names && word.section().is_some() =>
+            {
                 Self::Section
             }
-            Kind::Mark(Mark::LeftBrace) if self == Self::Section => Self::Opens,
+            TokenKind::Mark(Punctuation::LeftBrace) if self == Self::Section => Self::Opens,
             _ => Self::Anything,
         }
     }

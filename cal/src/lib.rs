@@ -11,13 +11,13 @@
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language,
 //!   as data;
 //! - `scan`, [`vocabulary`]: for editors: spans to highlight, words to complete;
-//! - `check`, `params`, `time_phrase`: syntax tree to plan, with parameters bound and time phrases resolved;
+//! - `check`, `params`, `when`: syntax tree to plan, with parameters bound and time phrases resolved;
 //! - `mend`: a corrected statement for a query that was refused for its spelling or form;
 //! - `conditions`: WHERE conditions for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, in a form that a memory can answer
 //!   from its indexes;
 //! - `memory`, `cancel`: the interface to the store; `gate`: admission of checked statements;
-//! - `exec`, `write_quotas`, `response`: plan to answer; `event`: events of a streamed answer.
+//! - `exec`, `writes`, `response`: plan to answer; `event`: events of a streamed answer.
 //!
 //! ```
 //! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;
@@ -83,21 +83,25 @@ mod testutil;
 
 pub use ast::{Format, Statement, StatementType};
 pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
-pub use cancel::{Cancel, Stop};
+pub use cancel::{CancelHandle, StopReason};
 pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
-pub use event::{Allocation, Allowance, Began, Event, EventKind, Levels, Listener, Summary};
-pub use exec::{Options, Preparation, Tier, execute, execute_bytes, prepare, stream};
+pub use event::{
+    AssemblySummary, BudgetAmount, BudgetShare, Event, EventKind, EventListener, LevelCounts,
+    StreamStart,
+};
+pub use exec::{ExecuteOptions, Preparation, Tier, execute, execute_bytes, prepare, stream};
 pub use expansion::{Direction, Expansion, Link, Links};
-pub use gate::{Admission, Gate, Operation};
+pub use gate::{AdmissionGate, AdmissionRequest, CalOperation};
 #[cfg(feature = "cl100k")]
 pub use grainstore_sml::Cl100k;
 pub use grainstore_sml::{Estimator, TokenCounter};
 pub use json::schema;
 pub use memory::{
-    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
-    NamedTemplate, Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
+    AccessPlan, Candidate, CountStats, HashPrefix, Hit, HostInfo, Memory, MemoryError,
+    NamedTemplate, PrefixMatch, RecallStats, RecallVisitor, SessionScope, TemplateOwner,
+    TemplateSaveOutcome,
 };
 pub use moment::{is_known_at, is_valid_at};
 pub use params::Params;
@@ -106,10 +110,11 @@ pub use predicate::{Comparator, Lookup, Predicate};
 pub use query::Query;
 pub use reference::REFERENCE;
 pub use response::{
-    Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
-    Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
+    Answer, BatchSlot, BatchSlots, FieldChange, FormattedContext, GroupCount, PlanReport,
+    RecallAnswer, RecallExplanation, RecallReport, Response, ResponseMeta, ResultRow, SourceAnswer,
+    SourceAnswers, Usage, Version,
 };
-pub use scan::{Piece, PieceKind, scan};
+pub use scan::{SyntaxKind, SyntaxSpan, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
-pub use source::{Identity, Source};
-pub use writes::{WriteLimits, Writes};
+pub use source::{QueryIdentity, QuerySource};
+pub use writes::{WriteLimits, WriteQuotas};

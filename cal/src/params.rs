@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::ast::{Literal, Number};
+use crate::ast::{Literal, NumberLiteral};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -87,7 +87,7 @@ fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
         Value::Bool(flag) => Ok(Literal::Flag(*flag)),
         Value::Number(number) => {
             let value = number.as_f64().unwrap_or(f64::MAX);
-            Ok(Literal::Number(Number { text: Cow::Owned(number.to_string()), value }))
+            Ok(Literal::Number(NumberLiteral { text: Cow::Owned(number.to_string()), value }))
         }
         Value::Object(object) if object.len() == 1 && object.contains_key("hash") => {
             hash(name, value.get("hash").and_then(Value::as_str))

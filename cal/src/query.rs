@@ -145,7 +145,7 @@ impl Query {
 
     /// Adds grains linked to the best answers. Without a search, all grains that meet the conditions are
     /// answers already, so linked grains must be free of the conditions
-    /// ([`Expansion::unconditional`]); they come after the others.
+    /// ([`Expansion::freely`]); they come after the others.
     #[must_use]
     pub fn expanding(mut self, expansion: Expansion) -> Self {
         self.expansion = Some(expansion);

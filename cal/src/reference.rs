@@ -9,9 +9,9 @@ mod tests {
     use grainstore_sml::{Estimator, TokenCounter};
 
     use super::REFERENCE;
-    use crate::source::Source;
+    use crate::source::QuerySource;
     use crate::testutil::Fake;
-    use crate::{Error, ErrorKind, Options, Tier, Writes, execute};
+    use crate::{Error, ErrorKind, ExecuteOptions, Tier, WriteQuotas, execute};
 
     /// The lines of the fenced blocks in this language.
     fn examples(language: &str) -> Vec<&'static str> {
@@ -28,18 +28,21 @@ mod tests {
     #[test]
     fn every_example_of_the_reference_runs_in_both_forms() {
         let memory = Fake::at_work();
-        let options =
-            Options { tier: Tier::Evolve, ..Options::at(EpochMs::new(1_768_471_200_000)) };
+        let options = ExecuteOptions {
+            tier: Tier::Evolve,
+            ..ExecuteOptions::at(EpochMs::new(1_768_471_200_000))
+        };
         let (text, json) = (examples("cal\n"), examples("json\n"));
         assert!(text.len() >= 16 && json.len() == 2, "{} and {}", text.len(), json.len());
         for example in text.iter().chain(&json) {
-            let source = Source::read(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+            let source =
+                QuerySource::read(example).unwrap_or_else(|error| panic!("{example}: {error}"));
             let statement = source.statement().unwrap_or_else(|error| panic!("{example}: {error}"));
             let printed = statement.to_json();
-            let again = Source::read(&printed).unwrap();
+            let again = QuerySource::read(&printed).unwrap();
             assert_eq!(again.statement().unwrap(), statement, "{example}");
             for form in [example, &*printed] {
-                let refused = execute(&memory, form, &options, &Writes::default()).err();
+                let refused = execute(&memory, form, &options, &WriteQuotas::default()).err();
                 // The addresses in the reference do not exist.
                 let nowhere = |error: &Error| error.kind() == ErrorKind::TargetNotFound;
                 assert!(refused.as_ref().is_none_or(nowhere), "{form}: {refused:?}");

@@ -4,32 +4,32 @@ use crate::words::Keyword;
 
 /// A named group of `mg:` relations, for `relation IS category`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Category {
+pub(crate) struct RelationCategory {
     pub(crate) keyword: Keyword,
     pub(crate) relations: &'static [&'static str],
 }
 
 /// The seven categories.
-pub(crate) static CATEGORIES: [Category; 7] = [
-    Category {
+pub(crate) static CATEGORIES: [RelationCategory; 7] = [
+    RelationCategory {
         keyword: Keyword::Preference,
         relations: &["mg:prefers", "mg:avoids", "mg:requires"],
     },
-    Category { keyword: Keyword::Knowledge, relations: &["mg:knows", "mg:infers"] },
-    Category {
+    RelationCategory { keyword: Keyword::Knowledge, relations: &["mg:knows", "mg:infers"] },
+    RelationCategory {
         keyword: Keyword::Permission,
         relations: &["mg:permits", "mg:revokes", "mg:prohibits"],
     },
-    Category {
+    RelationCategory {
         keyword: Keyword::Interaction,
         relations: &["mg:said", "mg:did", "mg:handed_off_to"],
     },
-    Category {
+    RelationCategory {
         keyword: Keyword::Agency,
         relations: &["mg:delegates_to", "mg:has_capability", "mg:assigned_to"],
     },
-    Category { keyword: Keyword::Lifecycle, relations: &["mg:intends", "mg:depends_on"] },
-    Category { keyword: Keyword::Observation, relations: &["mg:perceives", "mg:state_at"] },
+    RelationCategory { keyword: Keyword::Lifecycle, relations: &["mg:intends", "mg:depends_on"] },
+    RelationCategory { keyword: Keyword::Observation, relations: &["mg:perceives", "mg:state_at"] },
 ];
 
 /// Relations of the vocabulary that are in no category.

@@ -8,22 +8,22 @@ use std::ops::Range;
 
 use crate::codes::ErrorKind;
 use crate::error::Error;
-use crate::lex::{Kind, Lexer, Mark};
-use crate::words::Word;
+use crate::lex::{Lexer, Punctuation, TokenKind};
+use crate::words::WordClass;
 
 /// A classified span of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct SyntaxSpan {
     /// Its byte range.
     pub range: Range<usize>,
     /// Its class.
-    pub kind: PieceKind,
+    pub kind: SyntaxKind,
 }
 
 /// The class of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PieceKind {
+pub enum SyntaxKind {
     /// A keyword of the grammar.
     Keyword,
     /// Any other word: a field, a type, a label, an option.
@@ -54,13 +54,13 @@ pub enum PieceKind {
 
 /// Returns the spans of a text, in order; whitespace is left out.
 #[must_use]
-pub fn scan(source: &str) -> Vec<Piece> {
+pub fn scan(source: &str) -> Vec<SyntaxSpan> {
     let mut pieces = Vec::new();
     let mut from = 0;
     let mut lexer = Lexer::new(source);
     while from < source.len() {
         let (token, end) = match lexer.next() {
-            Ok(token) if token.kind == Kind::End => (None, source.len()),
+            Ok(token) if token.kind == TokenKind::End => (None, source.len()),
             Ok(token) => (Some((token.span.start(), kind(token.kind))), token.span.end()),
             Err(error) => {
                 let (start, end) = match error.place() {
@@ -80,11 +80,11 @@ pub fn scan(source: &str) -> Vec<Piece> {
         let end = end.min(source.len());
         let blank = token.map_or(end, |(start, _)| start);
         // The text of a template holds no comments.
-        if token.is_none_or(|(_, kind)| kind != PieceKind::Template) {
+        if token.is_none_or(|(_, kind)| kind != SyntaxKind::Template) {
             comments(source.get(from..blank).unwrap_or_default(), from, &mut pieces);
         }
         if let Some((start, kind)) = token.filter(|(start, _)| *start < end) {
-            pieces.push(Piece { range: start..end, kind });
+            pieces.push(SyntaxSpan { range: start..end, kind });
         }
         from = end;
     }
@@ -92,38 +92,38 @@ pub fn scan(source: &str) -> Vec<Piece> {
 }
 
 /// Returns the class of text that the lexer rejects.
-fn kind_of_wrong(error: &Error, rest: Option<&str>) -> PieceKind {
+fn kind_of_wrong(error: &Error, rest: Option<&str>) -> SyntaxKind {
     match error.kind() {
-        ErrorKind::TemplateSyntax => PieceKind::Template,
-        _ if rest.is_some_and(|text| text.starts_with('"')) => PieceKind::OpenText,
-        _ => PieceKind::Wrong,
+        ErrorKind::TemplateSyntax => SyntaxKind::Template,
+        _ if rest.is_some_and(|text| text.starts_with('"')) => SyntaxKind::OpenText,
+        _ => SyntaxKind::Wrong,
     }
 }
 
 /// Adds the comments between two tokens.
-fn comments(between: &str, at: usize, pieces: &mut Vec<Piece>) {
+fn comments(between: &str, at: usize, pieces: &mut Vec<SyntaxSpan>) {
     let mut from = at;
     for line in between.split_inclusive('\n') {
         if let Some(dashes) = line.find("--") {
             let range = from + dashes..from + line.trim_end().len();
-            pieces.push(Piece { range, kind: PieceKind::Comment });
+            pieces.push(SyntaxSpan { range, kind: SyntaxKind::Comment });
         }
         from += line.len();
     }
 }
 
-fn kind(kind: Kind) -> PieceKind {
+fn kind(kind: TokenKind) -> SyntaxKind {
     match kind {
-        Kind::Word(Word::Keyword(_)) => PieceKind::Keyword,
-        Kind::Word(Word::Forbidden) => PieceKind::Forbidden,
-        Kind::Word(Word::Name | Word::Reserved) => PieceKind::Name,
-        Kind::Str { .. } => PieceKind::Text,
-        Kind::Number => PieceKind::Number,
-        Kind::Hash => PieceKind::Hash,
-        Kind::Param => PieceKind::Parameter,
-        Kind::Raw => PieceKind::Template,
-        Kind::Mark(Mark::Semicolon) => PieceKind::Semicolon,
-        Kind::Mark(_) | Kind::End => PieceKind::Mark,
+        TokenKind::Word(WordClass::Keyword(_)) => SyntaxKind::Keyword,
+        TokenKind::Word(WordClass::Forbidden) => SyntaxKind::Forbidden,
+        TokenKind::Word(WordClass::Name | WordClass::Reserved) => SyntaxKind::Name,
+        TokenKind::Str { .. } => SyntaxKind::Text,
+        TokenKind::Number => SyntaxKind::Number,
+        TokenKind::Hash => SyntaxKind::Hash,
+        TokenKind::Param => SyntaxKind::Parameter,
+        TokenKind::Raw => SyntaxKind::Template,
+        TokenKind::Mark(Punctuation::Semicolon) => SyntaxKind::Semicolon,
+        TokenKind::Mark(_) | TokenKind::End => SyntaxKind::Mark,
     }
 }
 
@@ -133,14 +133,14 @@ mod tests {
 
     use super::*;
 
-    fn shown(source: &str) -> Vec<(&str, PieceKind)> {
+    fn shown(source: &str) -> Vec<(&str, SyntaxKind)> {
         let pieces = scan(source).into_iter();
         pieces.map(|piece| (source.get(piece.range).unwrap_or_default(), piece.kind)).collect()
     }
 
     #[test]
     fn pieces_are_what_the_lexer_reads() {
-        use PieceKind::*;
+        use SyntaxKind::*;
         let source = "-- all\nRECALL beliefs WHERE x = \"a;b\" LIMIT $n; DELETE 0.5 -- end";
         let expected = [
             ("-- all", Comment),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_template_is_one_piece() {
-        use PieceKind::*;
+        use SyntaxKind::*;
         let source = "DEFINE TEMPLATE header { HEADER {} ELEMENT { -- {{x}}; DROP \" } } -- end";
         let expected = [
             ("DEFINE", Keyword),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_a_piece_and_scanning_goes_on() {
-        use PieceKind::*;
+        use SyntaxKind::*;
         assert_eq!(shown("a é ' b"), [("a", Name), ("é", Wrong), ("'", Wrong), ("b", Name)]);
         assert_eq!(shown("x \"open é"), [("x", Name), ("\"open é", OpenText)]);
         assert_eq!(shown("sha256:XY 1e5 "), [("sha256:XY", Wrong), ("1e5", Wrong)]);

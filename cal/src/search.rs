@@ -44,7 +44,7 @@ pub struct Score {
     pub graph: Option<f64>,
 }
 
-/// Options for reordering the best answers. At most [`RerankOptions::POOL`] answers are considered, and
+/// Options for reordering the best answers. At most [`Rerank::POOL`] answers are considered, and
 /// only those are returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rerank {

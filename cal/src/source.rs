@@ -3,12 +3,12 @@
 use crate::ast::{Statement, StatementType};
 use crate::error::{Error, Result};
 use crate::exec::{Tier, tier_of};
-use crate::json::{self, Spelled};
+use crate::json::{self, TranslatedQuery};
 use crate::limits;
 use crate::mend;
-use crate::parse::{self, Refused};
+use crate::parse::{self, RefusedEntry};
 use crate::print;
-use crate::scan::{PieceKind, scan};
+use crate::scan::{SyntaxKind, scan};
 use crate::span::Span;
 
 /// One query: CAL in text, or in JSON if it starts with a brace.
@@ -24,15 +24,15 @@ use crate::span::Span;
 /// # Ok::<(), grainstore_cal::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Source<'a> {
+pub struct QuerySource<'a> {
     given: &'a str,
     /// The text form of a query in JSON.
-    spelled: Option<Spelled>,
+    spelled: Option<TranslatedQuery>,
 }
 
 /// Identification of a query without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct QueryIdentity {
     /// The type of statement.
     pub statement_type: StatementType,
     /// The tier it runs in.
@@ -41,7 +41,7 @@ pub struct Identity {
     pub query_hash: String,
 }
 
-impl<'a> Source<'a> {
+impl<'a> QuerySource<'a> {
     /// Reads a query.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<'a> Source<'a> {
         let text = self.text();
         let named = scan(text).into_iter().find(|piece| {
             let text = text.get(piece.range.clone()).and_then(|text| text.strip_prefix('$'));
-            piece.kind == PieceKind::Parameter && text == Some(name)
+            piece.kind == SyntaxKind::Parameter && text == Some(name)
         });
         match named {
             Some(piece) => self.locate(error.at(Span::new(piece.range.start, piece.range.end))),
@@ -114,17 +114,17 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// Those of [`QuerySource::statement`], except errors that stay in a slot of a BATCH.
-    pub fn identity(&self, asked: Tier) -> Result<Identity> {
+    pub fn identity(&self, asked: Tier) -> Result<QueryIdentity> {
         let (statement, refused) = self.forgiving()?;
-        Ok(Identity {
+        Ok(QueryIdentity {
             statement_type: statement.statement_type(),
             tier: tier_of(&statement, asked),
             query_hash: print::query_hash(&statement, &refused),
         })
     }
 
-    /// Parses the query for execution; see [`parse::parse_for_execution`].
-    pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+    /// Parses the query for execution; see [`parse::forgiving`].
+    pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
         parse::forgiving(self.text()).map_err(|error| self.locate(error))
     }
 
@@ -156,7 +156,7 @@ mod tests {
             ),
             ("RECALL", None, None),
         ] {
-            let error = Source::read(query).unwrap().at_parameter(refused.clone(), "who");
+            let error = QuerySource::read(query).unwrap().at_parameter(refused.clone(), "who");
             let covered = error.position().and_then(|at| query.get(at.start..at.end));
             assert_eq!((covered, error.pointer()), (place, pointer), "{query}");
             assert_eq!(error.code(), "CAL-E071");

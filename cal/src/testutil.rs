@@ -10,10 +10,10 @@ use grainstore_format::{
 };
 
 use crate::bounds::{Order, is_within};
-use crate::cancel::Cancel;
+use crate::cancel::CancelHandle;
 use crate::memory::{
-    Candidate, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate,
-    Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
+    AccessPlan, Candidate, HashPrefix, Hit, HostInfo, Memory, MemoryError, NamedTemplate,
+    PrefixMatch, RecallStats, RecallVisitor, SessionScope, TemplateOwner, TemplateSaveOutcome,
 };
 use crate::predicate::Predicate;
 use crate::query::Query;
@@ -22,7 +22,7 @@ use crate::search::{Score, Search};
 /// Grains in insertion order, seen by one session.
 #[derive(Default)]
 pub(crate) struct Fake {
-    pub(crate) scope: Scope,
+    pub(crate) scope: SessionScope,
     grains: Mutex<Vec<Kept>>,
     /// The error that writes fail with, if set.
     pub(crate) refusal: Option<MemoryError>,
@@ -45,7 +45,7 @@ pub(crate) struct Fake {
 }
 
 /// A callback given the query and its cancellation handle.
-pub(crate) type Begins = dyn Fn(&Query, &Cancel) + Send + Sync;
+pub(crate) type Begins = dyn Fn(&Query, &CancelHandle) + Send + Sync;
 
 #[derive(Clone)]
 struct Kept {
@@ -58,7 +58,7 @@ impl Fake {
     /// Returns a memory for a session of alice in the namespace `work`.
     pub(crate) fn at_work() -> Self {
         Self {
-            scope: Scope {
+            scope: SessionScope {
                 namespace: Some("work".to_owned()),
                 user_id: Some("alice".to_owned()),
                 actor: Some("did:example:agent".to_owned()),
@@ -109,16 +109,16 @@ impl Fake {
 }
 
 impl Memory for Fake {
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> &SessionScope {
         &self.scope
     }
 
     fn recall(
         &self,
         query: &Query,
-        cancel: &Cancel,
-        visit: &mut Visit<'_>,
-    ) -> Result<Recalled, MemoryError> {
+        cancel: &CancelHandle,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError> {
         self.recalls.fetch_add(1, Ordering::Relaxed);
         if let Some(begins) = &self.begins {
             begins(query, cancel);
@@ -138,7 +138,7 @@ impl Memory for Fake {
             };
             (rank, kept.address)
         });
-        let (mut recalled, mut matched) = (Recalled::default(), 0);
+        let (mut recalled, mut matched) = (RecallStats::default(), 0);
         let often = std::iter::repeat_n(&kept, self.again.load(Ordering::Relaxed) + 1).flatten();
         for Kept { address, blob, state } in often {
             cancel.check()?;
@@ -158,7 +158,7 @@ impl Memory for Fake {
                 return Ok(recalled);
             }
         }
-        Ok(Recalled { total: Some(matched), ..recalled })
+        Ok(RecallStats { total: Some(matched), ..recalled })
     }
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
@@ -167,9 +167,9 @@ impl Memory for Fake {
         Ok(SEARCHED.iter().filter(|name| field(name)).map(|name| (*name).to_owned()).collect())
     }
 
-    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+    fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
         if self.claim_ambiguous.load(Ordering::Relaxed) {
-            return Ok(Located::Several);
+            return Ok(PrefixMatch::Several);
         }
         let starts = |kept: &&Kept| kept.address.to_string().starts_with(prefix.digits());
         let found: Vec<_> = self.visible().iter().filter(starts).map(|kept| kept.address).collect();
@@ -177,11 +177,11 @@ impl Memory for Fake {
             [] if prefix.whole().is_some()
                 && self.grains.lock().unwrap().iter().any(|k| starts(&k)) =>
             {
-                Located::Elsewhere
+                PrefixMatch::Elsewhere
             }
-            [] => Located::Nothing,
-            [one] => Located::One(*one),
-            _ => Located::Several,
+            [] => PrefixMatch::Nothing,
+            [one] => PrefixMatch::One(*one),
+            _ => PrefixMatch::Several,
         })
     }
 
@@ -221,7 +221,7 @@ impl Memory for Fake {
         &self,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         let text = |kept: &Kept, name: &str| {
             let grain = GrainRef::new(&kept.blob).unwrap();
@@ -265,10 +265,10 @@ impl Memory for Fake {
         self.asks_outside && query.search().is_some()
     }
 
-    fn explain(&self, query: &Query, _: &Cancel) -> Result<Explained, MemoryError> {
+    fn explain(&self, query: &Query, _: &CancelHandle) -> Result<AccessPlan, MemoryError> {
         let lookups = query.predicates().iter().filter_map(Predicate::lookup);
         let all = u64::try_from(self.grains.lock().unwrap().len()).unwrap();
-        Ok(Explained {
+        Ok(AccessPlan {
             index: "time".to_owned(),
             lookups: lookups.map(|lookup| format!("{lookup:?}")).collect(),
             search: query.search().iter().map(|search| format!("{:?}", search.asks())).collect(),
@@ -277,14 +277,14 @@ impl Memory for Fake {
         })
     }
 
-    fn describe(&self) -> Result<Host, MemoryError> {
-        Ok(Host {
+    fn describe(&self) -> Result<HostInfo, MemoryError> {
+        Ok(HostInfo {
             name: "fake".to_owned(),
             version: "0".to_owned(),
             cal_conformance: "core",
             exceptions: vec!["no text search".to_owned()],
             namespaces: vec!["work".to_owned()],
-            ..Host::default()
+            ..HostInfo::default()
         })
     }
 
@@ -292,19 +292,19 @@ impl Memory for Fake {
         Ok(self.templates.lock().unwrap().clone())
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         let mut kept = self.templates.lock().unwrap();
-        let of_session = template.keeper == TemplateKeeper::Session;
+        let of_session = template.keeper == TemplateOwner::Session;
         let takes = |of: &NamedTemplate| of_session || of.keeper == template.keeper;
         if kept.iter().any(|of| of.name == template.name && takes(of)) {
-            return Ok(TemplateKept::Taken);
+            return Ok(TemplateSaveOutcome::Taken);
         }
         if kept.iter().filter(|of| of.keeper == template.keeper).count() == NamedTemplate::MOST {
-            return Ok(TemplateKept::Full);
+            return Ok(TemplateSaveOutcome::Full);
         }
         kept.retain(|of| of.name != template.name);
         kept.push(template.clone());
-        Ok(TemplateKept::Kept)
+        Ok(TemplateSaveOutcome::Kept)
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {

@@ -5,7 +5,7 @@
 
 use crate::ast::StreamOption;
 use crate::check::domain::DOMAINS;
-use crate::fields::{self, Shape};
+use crate::fields::{self, ValueKind};
 use crate::parse;
 use crate::relations;
 use crate::suggest;
@@ -37,7 +37,7 @@ pub fn fields_of(type_name: Option<&str>) -> impl Iterator<Item = &'static str> 
 #[must_use]
 pub fn values_of(field: &str) -> &'static [&'static str] {
     match fields::by_name(field).map(|field| field.shape) {
-        Some(Shape::Word(vocabulary)) => vocabulary.values,
+        Some(ValueKind::Word(vocabulary)) => vocabulary.values,
         _ => &[],
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         }
         assert_eq!(values_of("goal_state").len(), 7);
         assert!(values_of("subject").is_empty() && values_of("nonsense").is_empty());
-        assert!(keywords().all(|word| words::classify(word) != words::Word::Name));
+        assert!(keywords().all(|word| words::classify(word) != words::WordClass::Name));
         assert!(relations().all(|relation| !relations::is_unknown_mg(relation)));
         assert!(domains().all(|prefix| !prefix.contains(':')));
         assert!(is_type("facts") && is_type("Belief") && !is_type("thing"));

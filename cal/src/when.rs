@@ -47,9 +47,9 @@ pub(crate) fn of_text(text: &str, now: EpochMs) -> Option<TimeRange> {
 fn iso(text: &str) -> Option<TimeRange> {
     let digits_only = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.len() {
-        4 if digits_only => calendar(Unit::Year, format!("{text}-01-01").parse().ok()?, 0),
-        7 => calendar(Unit::Month, format!("{text}-01").parse().ok()?, 0),
-        10 if !digits_only => calendar(Unit::Day, text.parse().ok()?, 0),
+        4 if digits_only => calendar(TimeUnit::Year, format!("{text}-01-01").parse().ok()?, 0),
+        7 => calendar(TimeUnit::Month, format!("{text}-01").parse().ok()?, 0),
+        10 if !digits_only => calendar(TimeUnit::Day, text.parse().ok()?, 0),
         9.. if digits_only => of_number(text.parse().ok()?),
         _ => {
             // Without an offset the time is in UTC.
@@ -68,7 +68,7 @@ fn iso(text: &str) -> Option<TimeRange> {
 
 /// Units of calendar ranges and durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum TimeUnit {
     Second,
     Minute,
     Hour,
@@ -78,14 +78,14 @@ enum Unit {
     Year,
 }
 
-const UNITS: [(&str, Unit); 7] = [
-    ("second", Unit::Second),
-    ("minute", Unit::Minute),
-    ("hour", Unit::Hour),
-    ("day", Unit::Day),
-    ("week", Unit::Week),
-    ("month", Unit::Month),
-    ("year", Unit::Year),
+const UNITS: [(&str, TimeUnit); 7] = [
+    ("second", TimeUnit::Second),
+    ("minute", TimeUnit::Minute),
+    ("hour", TimeUnit::Hour),
+    ("day", TimeUnit::Day),
+    ("week", TimeUnit::Week),
+    ("month", TimeUnit::Month),
+    ("year", TimeUnit::Year),
 ];
 
 const WEEKDAYS: [(&str, Weekday); 7] = [
@@ -115,19 +115,19 @@ fn named_span(words: &[&str], now: DateTime) -> Option<TimeRange> {
     let today = now.date();
     match words {
         ["now"] => Some(instant(ms(now)?)),
-        ["today"] => calendar(Unit::Day, today, 0),
-        ["yesterday"] => calendar(Unit::Day, today, -1),
-        ["tomorrow"] => calendar(Unit::Day, today, 1),
+        ["today"] => calendar(TimeUnit::Day, today, 0),
+        ["yesterday"] => calendar(TimeUnit::Day, today, -1),
+        ["tomorrow"] => calendar(TimeUnit::Day, today, 1),
         ["this", name] => match weekday(name) {
-            Some(day) => calendar(Unit::Day, day_of_week(today, day)?, 0),
+            Some(day) => calendar(TimeUnit::Day, day_of_week(today, day)?, 0),
             None => calendar(calendar_unit(name)?, today, 0),
         },
         ["last", name] => match weekday(name) {
-            Some(day) => calendar(Unit::Day, latest(today.yesterday().ok()?, day)?, 0),
+            Some(day) => calendar(TimeUnit::Day, latest(today.yesterday().ok()?, day)?, 0),
             None => calendar(calendar_unit(name)?, today, -1),
         },
         ["next", name] => calendar(calendar_unit(name)?, today, 1),
-        [name] => calendar(Unit::Day, latest(today, weekday(name)?)?, 0),
+        [name] => calendar(TimeUnit::Day, latest(today, weekday(name)?)?, 0),
         _ => None,
     }
 }
@@ -156,18 +156,18 @@ fn number(word: &str) -> Option<i32> {
     }
 }
 
-fn unit(word: &str) -> Option<Unit> {
+fn unit(word: &str) -> Option<TimeUnit> {
     let singular = word.strip_suffix('s').unwrap_or(word);
     UNITS.iter().find(|(name, _)| *name == singular).map(|(_, unit)| *unit)
 }
 
 /// Returns the units for which "this" and "last" mean calendar ranges.
-fn calendar_unit(word: &str) -> Option<Unit> {
+fn calendar_unit(word: &str) -> Option<TimeUnit> {
     UNITS
         .iter()
         .find(|(name, _)| *name == word)
         .map(|(_, unit)| *unit)
-        .filter(|unit| matches!(unit, Unit::Week | Unit::Month | Unit::Year))
+        .filter(|unit| matches!(unit, TimeUnit::Week | TimeUnit::Month | TimeUnit::Year))
 }
 
 fn weekday(word: &str) -> Option<Weekday> {
@@ -187,11 +187,11 @@ fn day_of_week(date: Date, day: Weekday) -> Option<Date> {
 }
 
 /// Returns the calendar range that contains `date`, moved by `offset` units.
-fn calendar(unit: Unit, date: Date, offset: i64) -> Option<TimeRange> {
+fn calendar(unit: TimeUnit, date: Date, offset: i64) -> Option<TimeRange> {
     let (start, step) = match unit {
-        Unit::Week => (latest(date, Weekday::Monday)?, Span::new().weeks(1)),
-        Unit::Month => (date.first_of_month(), Span::new().months(1)),
-        Unit::Year => (date.first_of_year(), Span::new().years(1)),
+        TimeUnit::Week => (latest(date, Weekday::Monday)?, Span::new().weeks(1)),
+        TimeUnit::Month => (date.first_of_month(), Span::new().months(1)),
+        TimeUnit::Year => (date.first_of_year(), Span::new().years(1)),
         _ => (date, Span::new().days(1)),
     };
     let first = start.checked_add(step.checked_mul(offset).ok()?).ok()?;
@@ -202,16 +202,16 @@ fn calendar(unit: Unit, date: Date, offset: i64) -> Option<TimeRange> {
 }
 
 /// Returns the time `count` units before `now`, in epoch milliseconds.
-fn back(now: DateTime, count: i32, unit: Unit) -> Option<i64> {
+fn back(now: DateTime, count: i32, unit: TimeUnit) -> Option<i64> {
     let span = Span::new();
     let span = match unit {
-        Unit::Second => span.try_seconds(count),
-        Unit::Minute => span.try_minutes(count),
-        Unit::Hour => span.try_hours(count),
-        Unit::Day => span.try_days(count),
-        Unit::Week => span.try_weeks(count),
-        Unit::Month => span.try_months(count),
-        Unit::Year => span.try_years(count),
+        TimeUnit::Second => span.try_seconds(count),
+        TimeUnit::Minute => span.try_minutes(count),
+        TimeUnit::Hour => span.try_hours(count),
+        TimeUnit::Day => span.try_days(count),
+        TimeUnit::Week => span.try_weeks(count),
+        TimeUnit::Month => span.try_months(count),
+        TimeUnit::Year => span.try_years(count),
     };
     ms(now.checked_sub(span.ok()?).ok()?)
 }

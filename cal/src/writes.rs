@@ -31,13 +31,13 @@ impl Default for WriteLimits {
 
 /// Write quotas and the clock for `created_at`, shared by the requests of one session.
 #[derive(Debug, Default)]
-pub struct Writes {
+pub struct WriteQuotas {
     limits: WriteLimits,
-    state: Mutex<State>,
+    state: Mutex<QuotaState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QuotaState {
     adds: VecDeque<Instant>,
     supersedes: VecDeque<Instant>,
     reverts: VecDeque<Instant>,
@@ -46,13 +46,13 @@ struct State {
 
 /// Kinds of writes that have a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Write {
+pub(crate) enum WriteKind {
     Add,
     Supersede,
     Revert,
 }
 
-impl Writes {
+impl WriteQuotas {
     /// Returns full quotas.
     #[must_use]
     pub fn new(limits: WriteLimits) -> Self {
@@ -69,11 +69,11 @@ impl Writes {
     ///
     /// # Errors
     /// E052 for ADD and E043 for SUPERSEDE and REVERT if the quota is used up.
-    pub(crate) fn take(&self, write: Write, now: Instant) -> Result<()> {
+    pub(crate) fn take(&self, write: WriteKind, now: Instant) -> Result<()> {
         let limit = match write {
-            Write::Add => self.limits.adds,
-            Write::Supersede => self.limits.supersedes,
-            Write::Revert => self.limits.reverts,
+            WriteKind::Add => self.limits.adds,
+            WriteKind::Supersede => self.limits.supersedes,
+            WriteKind::Revert => self.limits.reverts,
         };
         let mut state = self.lock();
         let times = state.times(write);
@@ -82,9 +82,9 @@ impl Writes {
         }
         if times.len() >= limit {
             let (kind, name) = match write {
-                Write::Add => (ErrorKind::AddQuota, "ADD"),
-                Write::Supersede => (ErrorKind::WriteQuota, "SUPERSEDE"),
-                Write::Revert => (ErrorKind::WriteQuota, "REVERT"),
+                WriteKind::Add => (ErrorKind::AddQuota, "ADD"),
+                WriteKind::Supersede => (ErrorKind::WriteQuota, "SUPERSEDE"),
+                WriteKind::Revert => (ErrorKind::WriteQuota, "REVERT"),
             };
             return Err(Error::new(kind, format!("more than {limit} {name} in a minute")));
         }
@@ -93,7 +93,7 @@ impl Writes {
     }
 
     /// Returns the last write to its quota, because it was refused.
-    pub(crate) fn give_back(&self, write: Write) {
+    pub(crate) fn give_back(&self, write: WriteKind) {
         self.lock().times(write).pop_back();
     }
 
@@ -111,17 +111,17 @@ impl Writes {
         EpochMs::new(at)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QuotaState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn times(&mut self, write: Write) -> &mut VecDeque<Instant> {
+impl QuotaState {
+    fn times(&mut self, write: WriteKind) -> &mut VecDeque<Instant> {
         match write {
-            Write::Add => &mut self.adds,
-            Write::Supersede => &mut self.supersedes,
-            Write::Revert => &mut self.reverts,
+            WriteKind::Add => &mut self.adds,
+            WriteKind::Supersede => &mut self.supersedes,
+            WriteKind::Revert => &mut self.reverts,
         }
     }
 }
@@ -132,27 +132,27 @@ mod tests {
 
     #[test]
     fn a_quota_fills_within_a_minute_and_empties_after_it() {
-        let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
+        let writes = WriteQuotas::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
         let start = Instant::now();
         let code = |write, at: u64| {
             let taken = writes.take(write, start + Duration::from_secs(at));
             taken.err().map(|error| error.code().to_owned())
         };
-        assert_eq!(code(Write::Add, 0), None);
-        assert_eq!(code(Write::Add, 30), None);
-        assert_eq!(code(Write::Add, 59).as_deref(), Some("CAL-E052"));
-        assert_eq!(code(Write::Add, 60), None);
-        assert_eq!(code(Write::Supersede, 60), None);
-        assert_eq!(code(Write::Supersede, 61).as_deref(), Some("CAL-E043"));
-        assert_eq!(code(Write::Revert, 61), None);
-        assert_eq!(code(Write::Revert, 62).as_deref(), Some("CAL-E043"));
-        writes.give_back(Write::Supersede);
-        assert_eq!(code(Write::Supersede, 62), None);
+        assert_eq!(code(WriteKind::Add, 0), None);
+        assert_eq!(code(WriteKind::Add, 30), None);
+        assert_eq!(code(WriteKind::Add, 59).as_deref(), Some("CAL-E052"));
+        assert_eq!(code(WriteKind::Add, 60), None);
+        assert_eq!(code(WriteKind::Supersede, 60), None);
+        assert_eq!(code(WriteKind::Supersede, 61).as_deref(), Some("CAL-E043"));
+        assert_eq!(code(WriteKind::Revert, 61), None);
+        assert_eq!(code(WriteKind::Revert, 62).as_deref(), Some("CAL-E043"));
+        writes.give_back(WriteKind::Supersede);
+        assert_eq!(code(WriteKind::Supersede, 62), None);
     }
 
     #[test]
     fn two_writes_of_one_millisecond_get_times_of_their_own() {
-        let writes = Writes::default();
+        let writes = WriteQuotas::default();
         let at = |now| writes.created_at(EpochMs::new(now)).get();
         assert_eq!([at(100), at(100), at(101), at(105)], [100, 101, 102, 105]);
         assert_eq!(at(-50_000), -50_000);

@@ -1,4 +1,4 @@
-//! CAL statements: their options and the call. `answer_text` prints answers for people, `describe` those of
+//! CAL statements: their options and the call. `show` prints answers for people, `describe` those of
 //! DESCRIBE, `notes` the notes on stderr.
 
 mod beside;
@@ -6,7 +6,8 @@ mod describe;
 mod show;
 
 use grainstore::cal::{
-    Cancel, Expansion, Format, Listener, Options, Params, Response, Source, Tier,
+    CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, QuerySource, Response,
+    Tier,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
@@ -64,7 +65,7 @@ pub(crate) struct Question<'q> {
     /// The time taken as now; the store's clock if not given.
     pub(crate) now: Option<EpochMs>,
     /// The caller's handle to cancel it.
-    pub(crate) cancel: Cancel,
+    pub(crate) cancel: CancelHandle,
 }
 
 impl Question<'_> {
@@ -78,7 +79,7 @@ impl Question<'_> {
     pub(crate) fn ask_streaming(
         &self,
         session: &Session,
-        listener: &mut dyn Listener,
+        listener: &mut dyn EventListener,
     ) -> Result<Response> {
         let answer = session.ask_streaming(self.query, &self.options(session)?, listener);
         answer.map_err(|error| self.failed(&error))
@@ -90,25 +91,25 @@ impl Question<'_> {
 
     /// Returns the error of a parameter, with its position in the query.
     fn failed_binding(&self, error: grainstore::cal::Error, name: &str) -> Error {
-        match Source::read_bytes(self.query) {
+        match QuerySource::read_bytes(self.query) {
             Ok(source) => self.failed(&source.at_parameter(error, name)),
             Err(_) => self.failed(&error),
         }
     }
 
-    fn options(&self, session: &Session) -> Result<Options<'static>> {
+    fn options(&self, session: &Session) -> Result<ExecuteOptions<'static>> {
         let mut params = Params::new();
         for (name, value) in &self.params {
             params.bind(name, value).map_err(|error| self.failed_binding(error, name))?;
         }
-        Ok(Options {
+        Ok(ExecuteOptions {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },
             params,
             as_format: self.format.map(Format::from),
             auto_toon: self.auto_toon,
             expansion: self.expansion,
             cancel: self.cancel.clone(),
-            ..Options::at(self.now.unwrap_or_else(|| session.now()))
+            ..ExecuteOptions::at(self.now.unwrap_or_else(|| session.now()))
         })
     }
 
@@ -116,7 +117,7 @@ impl Question<'_> {
     /// before the statement runs if its kind never gives text, else once the answer turns out to have none.
     pub(crate) fn ask_formatted(&self, session: &Session) -> Result<Response> {
         if self.format.is_some()
-            && let Ok(source) = Source::read_bytes(self.query)
+            && let Ok(source) = QuerySource::read_bytes(self.query)
             && let Ok(statement) = source.statement()
             && !statement.gives_text()
         {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-use grainstore::format::SHARED;
+use grainstore::format::SHARED_PARTITION;
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
 
 use crate::args::Globals;
@@ -204,7 +204,7 @@ pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
 
 /// Returns `true` if a namespace is `outer` or below it. Without `outer`, always.
 pub(crate) fn within(namespace: &str, outer: Option<&str>) -> bool {
-    let named = |name| if str::is_empty(name) { SHARED } else { name };
+    let named = |name| if str::is_empty(name) { SHARED_PARTITION } else { name };
     outer.is_none_or(|outer| {
         let rest = named(namespace).strip_prefix(named(outer));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

@@ -2,14 +2,17 @@
 //! `policy_explain`.
 
 use grainstore::format::Envelope;
-use grainstore::{ContentAddress, Explanation, Grain, Offer, Session, Stored, Trial, explain};
+use grainstore::{
+    ContentAddress, Grain, Offer, PolicyExplanation, Session, StoredGrain, SupersedePreview,
+    explain,
+};
 use serde_json::{Value, json};
 
 use crate::error::Result;
 
 /// The grain in question.
 pub(crate) enum Asked {
-    Stored(Box<Stored>),
+    Stored(Box<StoredGrain>),
     Offered(Offer),
 }
 
@@ -22,15 +25,15 @@ pub(crate) struct Attempt<'a> {
 
 /// The answer.
 pub(crate) struct Explained {
-    pub(crate) policy: Explanation,
+    pub(crate) policy: PolicyExplanation,
     pub(crate) tried: Option<Tried>,
 }
 
 /// The grain that would be replaced, its policy, and the preview.
 pub(crate) struct Tried {
     pub(crate) old: ContentAddress,
-    pub(crate) policy: Explanation,
-    pub(crate) trial: Trial,
+    pub(crate) policy: PolicyExplanation,
+    pub(crate) trial: SupersedePreview,
 }
 
 impl Explained {
@@ -82,7 +85,7 @@ impl From<Asked> for Offer {
     }
 }
 
-fn decision(trial: &Trial) -> Value {
+fn decision(trial: &SupersedePreview) -> Value {
     let refusal = trial.refusal.as_ref();
     json!({
         "allowed": refusal.is_none(),

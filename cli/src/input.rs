@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use grainstore::format::{Encoding, Envelope, Profile};
+use grainstore::format::{DeviceProfile, Encoding, Envelope};
 use grainstore::{ContentAddress, Grain};
 
 use crate::error::{Code, Error, Result};
@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::shape::FORMAT_VERSION;
 
 /// Most bytes of a blob (OMS 18.1).
-pub(crate) const MAX_BLOB: usize = Profile::EXTENDED.max_blob_bytes;
+pub(crate) const MAX_BLOB: usize = DeviceProfile::EXTENDED.max_blob_bytes;
 /// Most bytes of a signed grain.
 pub(crate) const MAX_COSE: usize = Envelope::MAX_BYTES;
 /// Most bytes of the JSON text of one grain: eight times those of a blob.

@@ -7,12 +7,12 @@ use grainstore::embed::EmbeddingRef;
 use grainstore::format::container::Compression;
 use grainstore::format::cose::proof;
 use grainstore::format::{
-    Blob, Did, Encoding, Envelope, Header, OfflineResolver, REVIEW_FLAG, SigningKey, Verdict,
-    VerificationStatus, sign, sign_detached,
+    Blob, Did, Encoding, Envelope, Header, OfflineResolver, REVIEW_FLAG, SignatureVerdict,
+    SigningKey, VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
-    Access, Clock as _, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
-    SystemClock,
+    AccessCounts, Clock as _, ContentAddress, EpochMs, Grain, GrainState, PutOutcome, Session,
+    StoredGrain, SystemClock,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub(crate) struct PutAnswer {
 }
 
 impl PutAnswer {
-    pub(crate) fn new(put: Put, warnings: Vec<String>) -> Self {
+    pub(crate) fn new(put: PutOutcome, warnings: Vec<String>) -> Self {
         let superseded = match put {
-            Put::Replaced { old, .. } => Some(old),
+            PutOutcome::Replaced { old, .. } => Some(old),
             _ => None,
         };
         Self { address: put.address(), duplicate: put.is_duplicate(), superseded, warnings }
@@ -145,10 +145,10 @@ impl ProofOf {
     /// Signs the proof for one grain.
     pub(crate) fn prove(self, address: &ContentAddress, key: &SigningKey) -> Result<Vec<u8>> {
         let message = match self {
-            Self::Contradict => proof::contradict(address),
-            Self::Contest => proof::contest(address),
-            Self::Retract => proof::retract(address),
-            Self::LiftHold => proof::lift_hold(address),
+            Self::Contradict => proof::contradict_message(address),
+            Self::Contest => proof::contest_message(address),
+            Self::Retract => proof::retract_message(address),
+            Self::LiftHold => proof::lift_hold_message(address),
         };
         Ok(sign_detached(&message, key)?)
     }
@@ -158,7 +158,7 @@ impl ProofOf {
 #[derive(Debug, Serialize)]
 pub(crate) struct VerdictAnswer {
     #[serde(flatten)]
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: SignatureVerdict,
     /// The address of the grain in the envelope.
     address: ContentAddress,
 }
@@ -226,14 +226,14 @@ pub(crate) struct StateAnswer {
     #[serde(flatten)]
     state: GrainState,
     #[serde(flatten)]
-    access: Option<Access>,
+    access: Option<AccessCounts>,
     /// The vectors that the store has for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embedding_refs: Vec<EmbeddingRef>,
 }
 
 impl StateAnswer {
-    fn of(stored: &Stored) -> Self {
+    fn of(stored: &StoredGrain) -> Self {
         let access = Some(stored.access);
         Self { state: stored.state, access, embedding_refs: Vec::new() }
     }
@@ -250,12 +250,12 @@ pub(crate) struct StoredAnswer {
     cose: Option<String>,
     /// The verdict on its signature, verified now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<Verdict>,
+    signature: Option<SignatureVerdict>,
     state: StateAnswer,
 }
 
 impl StoredAnswer {
-    pub(crate) fn new(session: &Session, stored: &Stored) -> Result<Self> {
+    pub(crate) fn new(session: &Session, stored: &StoredGrain) -> Result<Self> {
         Ok(Self {
             address: stored.address,
             grain: stored.grain()?,
@@ -278,10 +278,10 @@ pub(crate) struct Version {
     state: StateAnswer,
 }
 
-impl TryFrom<Stored> for Version {
+impl TryFrom<StoredGrain> for Version {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
+    fn try_from(stored: StoredGrain) -> Result<Self> {
         let state = StateAnswer::of(&stored);
         Ok(Self { address: stored.address, grain: stored.grain()?, state })
     }

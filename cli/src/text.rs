@@ -13,7 +13,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns text of several lines that cannot control the terminal: newlines and tabs stay, other such
-/// characters are escaped like [`escape_line`] does.
+/// characters are escaped like [`printable`] does.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }

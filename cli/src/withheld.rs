@@ -1,13 +1,13 @@
 //! What `verify` and `doctor` keep from whoever is not the operator of the whole store: details, which may
 //! have addresses, words and figures of others. Whether the store is sound anybody is told.
 
-use grainstore::{Diagnosis, Verification};
+use grainstore::{Diagnosis, VerifyReport};
 
 /// What is said in place of a detail.
 const WITHHELD: &str = "told to the operator, in a session without a namespace and a user";
 
 /// Leaves of each problem the kind and the table.
-pub(crate) fn withhold_problems(found: &mut Verification) {
+pub(crate) fn withhold_problems(found: &mut VerifyReport) {
     for problem in &mut found.problems {
         let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
         problem.place = table;

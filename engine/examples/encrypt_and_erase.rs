@@ -5,7 +5,9 @@
 #![expect(clippy::print_stdout, reason = "a lesson shows what it does")]
 
 use grainstore::cal::Query;
-use grainstore::{Erasing, Grain, MasterKey, OpenOptions, Page, Result, SessionOptions, Store};
+use grainstore::{
+    EraseOptions, Grain, MasterKey, OpenOptions, PageOptions, Result, SessionOptions, Store,
+};
 
 fn main() -> Result<()> {
     let dir = tempfile::tempdir()?;
@@ -22,18 +24,23 @@ fn main() -> Result<()> {
     let tea = alice.put(likes("alice", "green tea")?)?.address();
     bob.put(likes("bob", "green tea")?)?;
     let drinks = Query::default().searching("tea");
-    assert_eq!(alice.query(&drinks, &Page::first(9))?.results.len(), 1);
+    assert_eq!(alice.query(&drinks, &PageOptions::first(9))?.results.len(), 1);
 
     // Nothing tells whose grains a question is about: it is refused, not half answered.
     let operator = store.session(SessionOptions::default());
-    let refused = operator.query(&drinks, &Page::first(9)).map(drop);
+    let refused = operator.query(&drinks, &PageOptions::first(9)).map(drop);
     assert_eq!(refused.map_err(|error| error.code()), Err("ERR_KEY"));
 
     // Alice asks to be forgotten: her key is destroyed, and the bytes are scrubbed before this returns.
-    let erasure = operator.erase_user("alice", "she asked for it", &Erasing::new().now(true))?;
+    let erasure =
+        operator.erase_user("alice", "she asked for it", &EraseOptions::new().now(true))?;
     println!("erased {} grain; certificate: {}", erasure.erased, erasure.certificate.is_some());
     assert_eq!(alice.get(&tea).map(drop).map_err(|error| error.code()), Err("ERR_ERASED"));
-    assert_eq!(bob.query(&drinks, &Page::first(9))?.results.len(), 1, "bob's is another key");
+    assert_eq!(
+        bob.query(&drinks, &PageOptions::first(9))?.results.len(),
+        1,
+        "bob's is another key"
+    );
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::BeliefBuilder;
-use grainstore::graph::Walk;
-use grainstore::{AsOf, EpochMs, OpenOptions, Page, SessionOptions, Store};
+use grainstore::graph::EdgeQuery;
+use grainstore::{AsOf, EpochMs, OpenOptions, PageOptions, SessionOptions, Store};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Answers come in pages. All pages show the store as the first one found it, whatever is
     // written meanwhile.
-    let mut page = Page::first(2);
+    let mut page = PageOptions::first(2);
     loop {
         let answer = session.query(&about_alice, &page)?;
         for found in &answer.results {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("alice {} {}", text("relation"), text("object"));
         }
         match answer.next_cursor {
-            Some(cursor) => page = Page::first(2).after(Some(cursor)),
+            Some(cursor) => page = PageOptions::first(2).after(Some(cursor)),
             None => break,
         }
     }
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // Beliefs are edges from subject to object, and the store is a graph: who is near acme?
-    for edge in session.neighbours("acme", &Walk::default())?.items {
+    for edge in session.neighbours("acme", &EdgeQuery::default())?.items {
         println!("{} -{}-> {}", edge.subject, edge.relation, edge.object);
     }
     Ok(())

@@ -101,46 +101,51 @@ pub use base::error::{Error, ErrorKind, Result, is_guarded};
 pub use base::pending::{Pending, PendingFuture};
 pub use disk::directory::check_outside;
 pub use disk::keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub use disk::keys::Access;
+pub use disk::keys::AccessCounts;
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
 pub use handle::cal_switch::CalSwitch;
-pub use handle::capability_token::{CapabilityToken, Terms};
+pub use handle::capability_token::{CapabilityToken, TokenLimits};
 pub use handle::firewall::Firewall;
 pub use handle::options::OpenOptions;
-pub use handle::session::{Session, Stored};
+pub use handle::session::{Session, StoredGrain};
 pub use handle::store::Store;
 pub use operate::erase::{
-    Certificate, DueErasure, Erasing, Erasure, Returned, SubjectReport, Swept,
+    DueErasure, EraseOptions, EraseOutcome, ErasureCertificate, Returned, SubjectReport,
+    SweepReport,
 };
 pub use operate::maintain::{
-    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, Pages, Problem,
-    Verification, doctor, verify,
+    BackupReport, CompactionReport, Diagnosis, FilePageUsage, Finding, Health, PageUsage, Problem,
+    ProblemKind, VerifyCounts, VerifyReport, doctor, verify,
 };
-pub use operate::portable::{Exported, Exporting, Imported, Importing};
-pub use operate::report::Stats;
-pub use operate::rule_changes::RulesChanged;
-pub use read::calls::{EventStream, Prepared, Preparing, Streaming};
+pub use operate::portable::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+pub use operate::report::StoreStats;
+pub use operate::rule_changes::RuleChangeReport;
+pub use read::calls::{EventStream, PrepareOptions, PreparedQuery, StreamOptions};
 pub use read::latest::AsOf;
-pub use read::marks::Trial;
-pub use read::memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
+pub use read::marks::SupersedePreview;
+pub use read::memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, SessionMemory};
 pub use read::query::{
-    Answer, Cursor, Expanded, Match, Page, QueryExpansion, QueryList, QueryPlan,
+    Cursor, ExpansionStats, PageOptions, QueryExpansion, QueryList, QueryMatch, QueryPage,
+    QueryPlan,
 };
-pub use read::read_log::ReadsRecorded;
-pub use rules::policy::{Explanation, Ruling, explain};
-pub use rules::preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
+pub use read::read_log::ReadsDestination;
+pub use rules::policy::{AppliedRule, PolicyExplanation, explain};
+pub use rules::preset::{
+    Action, EncryptionScope, Preset, PresetRule, RuleSet, SensitivityLevel, Setting, Settings,
+};
 pub use search::embed;
 pub use search::texts::ObserverDomain;
-pub use search::vectors::VectorSpace;
+pub use search::vectors::VectorSpaceStats;
 pub use state::audit::{
-    AuditEntry, CalledEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote, StreamedEntry,
+    AuditEntry, AuditedCall, AuditedStream, Checkpoint, ErasedConsent, ImportSummary,
+    ReadLogSummary,
 };
 pub use state::powers::Power;
 pub use state::session_options::SessionOptions;
 pub use write::offer::Offer;
-pub use write::plan::{Conflict, Disputed, Put, SameFact};
+pub use write::plan::{Conflict, ConflictSubject, PutOutcome, SameFact};
 
 /// What one call takes and gives at most.
 pub mod limits {
@@ -163,8 +168,8 @@ pub mod limits {
 /// What grains say of each other: edges, threads, owners, capabilities, handoffs.
 pub mod graph {
     pub use crate::read::graph::{
-        Capability, Direction, Edge, Handoff, Lens, Listed, Message, Owner, Ownership, Related,
-        Relative, Thread, Walk,
+        BoundedList, Capability, CrossLink, Direction, Edge, EdgeQuery, GraphOptions, Handoff,
+        Message, Owner, Ownership, Relative, Thread,
     };
 }
 
@@ -183,7 +188,7 @@ pub mod prelude {
     pub use crate::cal::{Predicate, Query};
     pub use crate::format::{BeliefBuilder, EventBuilder, GoalBuilder};
     pub use crate::{
-        ContentAddress, Error, ErrorKind, Grain, OpenOptions, Page, Result, Session,
+        ContentAddress, Error, ErrorKind, Grain, OpenOptions, PageOptions, Result, Session,
         SessionOptions, Store,
     };
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use grainstore::format::BeliefBuilder;
-use grainstore::graph::{Lens, Walk};
+use grainstore::graph::{EdgeQuery, GraphOptions};
 use grainstore::limits::ACCESS_AGE_MS;
 use grainstore::{
-    Access, ContentAddress, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store,
+    AccessCounts, ContentAddress, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -36,7 +36,7 @@ impl Place {
     }
 
     /// What a store that was killed now would say.
-    fn after_a_kill(&self, address: &ContentAddress) -> Access {
+    fn after_a_kill(&self, address: &ContentAddress) -> AccessCounts {
         let copy = TempDir::new().unwrap();
         std::fs::copy(self.dir.path().join("grains.redb"), copy.path().join("grains.redb"))
             .unwrap();
@@ -57,12 +57,12 @@ fn put(session: &Session, object: &str) -> ContentAddress {
 }
 
 /// What is known before this look at it, which counts itself.
-fn access(session: &Session, address: &ContentAddress) -> Access {
+fn access(session: &Session, address: &ContentAddress) -> AccessCounts {
     session.get(address).unwrap().access
 }
 
-fn read(count: u64, last: i64) -> Access {
-    Access { count, last_accessed_at: Some(EpochMs::new(last)) }
+fn read(count: u64, last: i64) -> AccessCounts {
+    AccessCounts { count, last_accessed_at: Some(EpochMs::new(last)) }
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn answers_to_users_count_and_what_the_store_reads_for_itself_does_not() {
     session.history(&one).unwrap();
     session.history_of("a", "knows", None, None).unwrap();
     session.older_versions(&one, 10).unwrap();
-    session.neighbours("a", &Walk::default()).unwrap();
-    session.paths("a", "b", 2, &Walk::default()).unwrap();
-    session.ancestry(&one, 16, 10, &Lens::default()).unwrap();
-    session.children(&one, 10, &Lens::default()).unwrap();
-    session.related(&one, None, 10, &Lens::default()).unwrap();
+    session.neighbours("a", &EdgeQuery::default()).unwrap();
+    session.paths("a", "b", 2, &EdgeQuery::default()).unwrap();
+    session.ancestry(&one, 16, 10, &GraphOptions::default()).unwrap();
+    session.children(&one, 10, &GraphOptions::default()).unwrap();
+    session.related(&one, None, 10, &GraphOptions::default()).unwrap();
     session.audit(None, 100).unwrap();
-    assert_eq!(access(&session, &one), Access::default());
+    assert_eq!(access(&session, &one), AccessCounts::default());
     place.clock.set(EpochMs::new(NOW + 5));
     session.get_batch(&[one, one]).unwrap();
     assert_eq!(access(&session, &one), read(3, NOW + 5));
@@ -113,7 +113,7 @@ fn counts_ride_on_the_first_write_after_they_are_due() {
     let one = put(&session, "b");
     session.get(&one).unwrap();
     put(&session, "c");
-    assert_eq!(place.after_a_kill(&one), Access::default(), "not due yet");
+    assert_eq!(place.after_a_kill(&one), AccessCounts::default(), "not due yet");
     place.clock.set(EpochMs::new(NOW + ACCESS_AGE_MS));
     put(&session, "d");
     assert_eq!(place.after_a_kill(&one), read(1, NOW));

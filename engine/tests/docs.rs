@@ -114,7 +114,7 @@ fn every_cal_example_runs() {
         let answer = session.ask(example);
         assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
     }
-    let mut options = cal::Options::at(session.now());
+    let mut options = cal::ExecuteOptions::at(session.now());
     options.tier = cal::Tier::Evolve;
     for example in blocks(&text, "cal-evolve") {
         let answer = session.ask_with(example.as_bytes(), &options);

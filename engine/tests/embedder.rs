@@ -15,7 +15,7 @@ use grainstore::cal::{Answer, Near, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::Container;
-use grainstore::{Error, Offer, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{Error, Offer, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 use kit::{addresses, belief, found, put};
@@ -114,7 +114,7 @@ fn a_grain_has_embedding_refs_in_the_index_layer_which_a_manifest_carries_and_an
     assert_eq!(elsewhere.embedding_refs(&tea).unwrap_err().code(), "ERR_NOT_FOUND");
 
     let file = dir.path().parent().unwrap().join(format!("{tea}.mg"));
-    session.export(&file, &Query::default(), &grainstore::Exporting::default()).unwrap();
+    session.export(&file, &Query::default(), &grainstore::ExportOptions::default()).unwrap();
     let bytes = std::fs::read(&file).unwrap();
     let container = Container::open(bytes.as_slice(), &DecodeOptions::default()).unwrap();
     let carried: Vec<_> = container.manifest().unwrap().map(Result::unwrap).collect();
@@ -239,7 +239,7 @@ fn an_embedder_that_is_late_for_a_question_is_not_asked_by_the_next() {
     let tea = put(&session, belief("alice", "a cup of tea"));
     assert!(settled(&session));
     assert_eq!(found(&session, "coffee"), [tea]);
-    let page = Page { timeout: Duration::ZERO, ..Page::first(1) };
+    let page = PageOptions { timeout: Duration::ZERO, ..PageOptions::first(1) };
     let late = session.query(&Query::default(), &page).unwrap_err();
     assert_eq!(late.code(), "ERR_TIMEOUT");
     *topics.late.lock().unwrap() = Some(late);
@@ -264,7 +264,7 @@ fn vectors_are_given_to_stored_grains_and_kept_by_the_embedder() {
         Query::default().nearing(Near { model: None, values: values.as_slice().into() })
     };
     let score = |values| {
-        let page = Page::first(1);
+        let page = PageOptions::first(1);
         session.query(&near(values), &page).unwrap().results.first().unwrap().score
     };
     assert!(score([0.0, 0.0, 1.0]) > 0.99 && score([1.0, 0.0, 0.0]) < 0.6);
@@ -320,7 +320,8 @@ fn a_vector_that_is_given_while_the_embedder_is_at_work_stays() {
     assert!(settled(&session));
     let nearest = |values: [f32; 3]| {
         let near = Near { model: None, values: values.as_slice().into() };
-        let answer = session.query(&Query::default().nearing(near), &Page::first(1)).unwrap();
+        let answer =
+            session.query(&Query::default().nearing(near), &PageOptions::first(1)).unwrap();
         answer.results.first().map(|row| (row.content_address, row.score > 0.99)).unwrap()
     };
     assert_eq!(nearest([0.0, 0.0, 1.0]), (given, true), "what the host gave");
@@ -340,7 +341,7 @@ fn a_cursor_of_one_ranking_is_refused_where_another_would_go_on() {
     let query = Query::default().searching("tea");
     let page = |dead: bool, query: &Query, cursor| {
         topics.dead.store(dead, Ordering::SeqCst);
-        let answer = session.query(query, &Page::first(3).after(cursor));
+        let answer = session.query(query, &PageOptions::first(3).after(cursor));
         answer.map(|answer| answer.next_cursor.unwrap()).map_err(|error| error.code())
     };
     let by_both = page(false, &query, None).unwrap();
@@ -367,9 +368,9 @@ fn an_order_that_was_chosen_goes_on_without_the_embedder() {
     let query = Query::default().searching("tea").reranked(Rerank::default());
     let whole = addresses(&session, &query);
     assert_eq!(whole.len(), 5, "one has no such word");
-    let first = session.query(&query, &Page::first(2)).unwrap();
+    let first = session.query(&query, &PageOptions::first(2)).unwrap();
     topics.dead.store(true, Ordering::SeqCst);
-    let second = session.query(&query, &Page::first(9).after(first.next_cursor)).unwrap();
+    let second = session.query(&query, &PageOptions::first(9).after(first.next_cursor)).unwrap();
     let rows = first.results.iter().chain(&second.results);
     assert_eq!(rows.map(|row| row.content_address).collect::<Vec<_>>(), whole);
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Erasing, Grain, ManualClock, MasterKey, Offer, OpenOptions, Session,
-    SessionOptions, Store,
+    ContentAddress, EpochMs, EraseOptions, Grain, ManualClock, MasterKey, Offer, OpenOptions,
+    Session, SessionOptions, Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -197,7 +197,7 @@ fn fill(store: &Store) -> (Vec<ContentAddress>, ContentAddress) {
     let gone = belief("gus", "gone", &json!({ "user_id": "u2" }));
     let gone = session.put(grain_of(&gone)).unwrap().address();
     let operator = store.session(SessionOptions::default());
-    operator.erase_user("u2", "u2 asked", &Erasing::new().now(true)).unwrap();
+    operator.erase_user("u2", "u2 asked", &EraseOptions::new().now(true)).unwrap();
     (kept.into_inner(), gone)
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::{BeliefBuilder, EpochMs, Grain};
-use grainstore::{OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 fn belief(subject: &str) -> Grain {
@@ -42,7 +42,7 @@ fn an_index_of_another_history_that_ends_alike_is_built_again() {
     assert!(session.put(belief("ours")).unwrap().is_duplicate());
     let asked = |subject: &str| {
         let query = Query::default().when(Predicate::text_is("subject", subject).unwrap());
-        session.query(&query, &Page::first(9)).unwrap().results.len()
+        session.query(&query, &PageOptions::first(9)).unwrap().results.len()
     };
     assert_eq!(["ours", "theirs", "last"].map(asked), [1, 0, 1]);
     assert!(store.verify(true).unwrap().ok);

@@ -1,9 +1,9 @@
 //! CAL over a store: writes that go back, through policies and quotas, and grains CAL has never heard of.
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
-use grainstore::cal::{Answer, Options, Predicate, Query, Tier, TypeSet, WriteLimits};
+use grainstore::cal::{Answer, ExecuteOptions, Predicate, Query, Tier, TypeSet, WriteLimits};
 use grainstore::format::{ContentAddress, Grain, GrainType};
-use grainstore::{Offer, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{Offer, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 fn opened(options: OpenOptions) -> (TempDir, Session) {
@@ -15,7 +15,7 @@ fn opened(options: OpenOptions) -> (TempDir, Session) {
 
 /// What a statement answers; the code of its error.
 fn ask(session: &Session, source: &str) -> Result<Answer, String> {
-    let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+    let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
     let response = session.ask_with(source.as_bytes(), &options);
     response.map(|response| response.answer).map_err(|error| error.code().to_owned())
 }
@@ -157,7 +157,7 @@ fn a_query_of_a_host_that_names_no_type_finds_other_types_by_their_common_fields
         let address = session.put(Offer::Blob(bytes)).unwrap().address();
         let text = |field: &'static str, wanted: &str| Predicate::text_is(field, wanted).unwrap();
         let found = |query: Query| {
-            let answer = session.query(&query, &Page::default()).unwrap();
+            let answer = session.query(&query, &PageOptions::default()).unwrap();
             answer.results.iter().any(|row| row.content_address == address)
         };
         for flush in [false, true] {

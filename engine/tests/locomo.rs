@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use conversations::{Conversation, NAMES, SAID, folder};
 use grainstore::cal::{self, Answer};
 use grainstore::format::ContentAddress;
-use grainstore::{OpenOptions, Put, Session, SessionOptions, Store};
+use grainstore::{OpenOptions, PutOutcome, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 /// Turns of all conversations.
@@ -37,7 +37,7 @@ fn ingested() -> Option<(TempDir, Store, Vec<Conversation>)> {
     let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
     for conversation in &conversations {
         let puts = conversation.ingest(&within(&store, "locomo")).unwrap();
-        let added = conversation.turns.iter().map(|turn| Put::Added(turn.address));
+        let added = conversation.turns.iter().map(|turn| PutOutcome::Added(turn.address));
         assert_eq!(puts, added.collect::<Vec<_>>());
     }
     Some((dir, store, conversations.into()))
@@ -81,7 +81,7 @@ fn conversations_come_back_turn_by_turn_after_reopening() {
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     holds(&store, &conversations);
     let puts = conversations[0].ingest(&within(&store, "locomo")).unwrap();
-    assert!(puts.iter().all(Put::is_duplicate));
+    assert!(puts.iter().all(PutOutcome::is_duplicate));
     assert_eq!(store.stats().unwrap().grains, TURNS as u64);
 }
 
@@ -158,7 +158,7 @@ fn context_of_real_talk_keeps_its_budget_and_says_it_again() {
                  RECENT 200), all: (RECALL events RECENT 50) BUDGET {budget} tokens",
                 turns[0].speaker
             );
-            let options = cal::Options::at(session.now());
+            let options = cal::ExecuteOptions::at(session.now());
             let text = || session.ask_with(query.as_bytes(), &options).unwrap();
             let answer = text();
             let Answer::Assembly { formatted_context: context, .. } = &answer.answer else {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-use grainstore::cal::{Cancel, Predicate, Query};
-use grainstore::format::container::{Carried, Compression, Container, Seeking};
+use grainstore::cal::{CancelHandle, Predicate, Query};
+use grainstore::format::container::{Compression, Container, ManifestEntry, SeekSource};
 use grainstore::format::{BeliefBuilder, DecodeOptions, EventBuilder};
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, Grain, GrainState, OpenOptions, Session, SessionOptions,
-    Store,
+    ContentAddress, EpochMs, ExportOptions, Grain, GrainState, OpenOptions, Session,
+    SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -33,18 +33,21 @@ fn belief(created_at: i64, namespace: &str, object: &str) -> Grain {
 struct Held {
     addresses: Vec<ContentAddress>,
     blobs: Vec<Vec<u8>>,
-    manifest: BTreeMap<ContentAddress, Carried>,
+    manifest: BTreeMap<ContentAddress, ManifestEntry>,
 }
 
 fn read(file: &Path) -> Held {
     let container =
-        Container::open(Seeking::new(File::open(file).unwrap()), &DecodeOptions::default());
+        Container::open(SeekSource::new(File::open(file).unwrap()), &DecodeOptions::default());
     let container = container.unwrap();
     assert!(container.is_sorted() && container.is_deduplicated());
     container.verify().unwrap();
     let entries: Vec<_> = container.entries().unwrap().map(Result::unwrap).collect();
     Held {
-        addresses: entries.iter().map(grainstore::format::container::Entry::address).collect(),
+        addresses: entries
+            .iter()
+            .map(grainstore::format::container::ContainerEntry::address)
+            .collect(),
         blobs: entries.iter().map(|entry| entry.blob().to_vec()).collect(),
         manifest: container.manifest().into_iter().flatten().map(Result::unwrap).collect(),
     }
@@ -81,7 +84,7 @@ fn a_container_carries_history_and_state_and_nothing_of_other_namespaces() {
     });
     for compression in Compression::ALL {
         let file = dir.path().join(format!("{}.mg", compression.name()));
-        let how = Exporting { compression, ..Exporting::default() };
+        let how = ExportOptions { compression, ..ExportOptions::default() };
         let exported = session.export(&file, &Query::default(), &how).unwrap();
         assert_eq!((exported.exported, exported.files), (3, vec![file.clone()]));
         assert_eq!(exported.bytes, fs::metadata(&file).unwrap().len());
@@ -98,7 +101,7 @@ fn a_container_carries_history_and_state_and_nothing_of_other_namespaces() {
         assert!(held.manifest[&new].access_count >= 1);
     }
     let elsewhere = Query::default().within(grainstore::cal::Reach::Exact("other".to_owned()));
-    let refused = session.export(dir.path().join("no.mg"), &elsewhere, &Exporting::default());
+    let refused = session.export(dir.path().join("no.mg"), &elsewhere, &ExportOptions::default());
     assert_eq!(refused.unwrap_err().code(), "ERR_ACCESS");
 }
 
@@ -113,7 +116,7 @@ fn conditions_choose_and_nothing_chosen_is_an_empty_container() {
     let file = dir.path().join("some.mg");
     for (object, count) in [("tea", 2), ("wine", 0)] {
         let query = Query::default().when(Predicate::text_is("object", object).unwrap());
-        let exported = session.export(&file, &query, &Exporting::default()).unwrap();
+        let exported = session.export(&file, &query, &ExportOptions::default()).unwrap();
         assert_eq!(exported.exported, count);
         let held = read(&file);
         assert_eq!(held.addresses.len() as u64, count, "the file is replaced");
@@ -136,17 +139,17 @@ fn what_does_not_fit_goes_into_files_beside_each_with_its_own_states() {
         addresses.push(session.supersede(&old, new, None).unwrap());
     }
     let whole = dir.path().join("whole.mg");
-    session.export(&whole, &Query::default(), &Exporting::default()).unwrap();
+    session.export(&whole, &Query::default(), &ExportOptions::default()).unwrap();
     let whole = read(&whole);
     assert_eq!(whole.addresses.len(), addresses.len());
 
     let seen = RefCell::new(Vec::new());
     let progress = |done, total| seen.borrow_mut().push((done, total));
-    let how = Exporting {
+    let how = ExportOptions {
         compression: Compression::None,
         file_bytes: 1500,
         progress: Some(&progress),
-        ..Exporting::default()
+        ..ExportOptions::default()
     };
     let exported = session.export(dir.path().join("part.mg"), &Query::default(), &how).unwrap();
     assert_eq!(exported.exported, addresses.len() as u64);
@@ -173,11 +176,11 @@ fn an_export_that_fails_leaves_what_was_there() {
     session.put(belief(1000, "acme", "tea")).unwrap();
     let file = dir.path().join("kept.mg");
     fs::write(&file, b"before").unwrap();
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
-    let stopped = Exporting { cancel, ..Exporting::default() };
-    let tiny = Exporting { file_bytes: 20, ..Exporting::default() };
-    let default = Exporting::default;
+    let stopped = ExportOptions { cancel, ..ExportOptions::default() };
+    let tiny = ExportOptions { file_bytes: 20, ..ExportOptions::default() };
+    let default = ExportOptions::default;
     let inside = dir.path().join("memory.grains/grains.redb");
     for (to, how, code) in [
         (file.clone(), stopped, "ERR_TIMEOUT"),
@@ -211,7 +214,7 @@ fn the_grains_are_those_of_one_moment() {
             *superseded = Some(new.unwrap());
         }
     };
-    let how = Exporting { progress: Some(&progress), ..Exporting::default() };
+    let how = ExportOptions { progress: Some(&progress), ..ExportOptions::default() };
     let file = dir.path().join("one.mg");
     let exported = session.export(&file, &Query::default(), &how).unwrap();
     assert_eq!(exported.exported, 301);
@@ -236,10 +239,10 @@ fn what_is_no_regular_file_is_not_replaced() {
     let targets = [at("node.mg"), at("link.mg"), at("dangling.mg"), at("directory.mg")];
     for target in targets.iter().map(AsRef::as_ref).chain([Path::new("/dev/null")]) {
         let query = Query::default();
-        let exported = session.export(target, &query, &Exporting::default());
+        let exported = session.export(target, &query, &ExportOptions::default());
         let code = exported.map_err(|error| error.code()).err();
         assert_eq!(code, Some("ERR_CONFLICT"), "{}", target.display());
-        let report = session.export_subject(target, "ann", &Exporting::default());
+        let report = session.export_subject(target, "ann", &ExportOptions::default());
         assert_eq!(report.map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
     }
     assert!(fs::symlink_metadata(at("node.mg")).unwrap().file_type().is_socket());
@@ -247,7 +250,7 @@ fn what_is_no_regular_file_is_not_replaced() {
     assert!(!at("nothing").exists());
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     // A regular file is replaced.
-    session.export(at("work"), &Query::default(), &Exporting::default()).unwrap();
+    session.export(at("work"), &Query::default(), &ExportOptions::default()).unwrap();
     assert_ne!(fs::read(at("work")).unwrap(), b"years of work");
     assert_eq!(names(to.path()).len(), 5);
 }
@@ -266,7 +269,7 @@ fn what_leaves_an_encrypted_store_is_its_owners_alone() {
         let mode = |name: String| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         looked.borrow_mut().extend(partial.map(mode));
     };
-    let how = Exporting { progress: Some(&progress), ..Exporting::default() };
+    let how = ExportOptions { progress: Some(&progress), ..ExportOptions::default() };
     let session = operator(&encrypted);
     session.put(belief(1000, "a", "tea")).unwrap();
     session.export(&file, &Query::default(), &how).unwrap();
@@ -292,7 +295,7 @@ fn what_a_killed_export_has_left_goes_with_the_next_to_its_target() {
     // Somebody is still at work on this one.
     let held = File::open(at(".memory.mg.BBBBBB.mg.partial")).unwrap();
     held.try_lock().unwrap();
-    session.export(at("memory.mg"), &Query::default(), &Exporting::default()).unwrap();
+    session.export(at("memory.mg"), &Query::default(), &ExportOptions::default()).unwrap();
     let mut expected = vec![".memory.mg.BBBBBB.mg.partial", "memory.grains", "memory.mg"];
     expected.extend(others);
     expected.sort_unstable();
@@ -300,7 +303,7 @@ fn what_a_killed_export_has_left_goes_with_the_next_to_its_target() {
     drop(held);
     // A name may be as long as names can be.
     let long = "é".repeat(125);
-    session.export(at(&long), &Query::default(), &Exporting::default()).unwrap();
-    session.export(at("memory.mg"), &Query::default(), &Exporting::default()).unwrap();
+    session.export(at(&long), &Query::default(), &ExportOptions::default()).unwrap();
+    session.export(at("memory.mg"), &Query::default(), &ExportOptions::default()).unwrap();
     assert!(!at(".memory.mg.BBBBBB.mg.partial").exists());
 }

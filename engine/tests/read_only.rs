@@ -11,8 +11,8 @@ use grainstore::cal::Query;
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::BeliefBuilder;
 use grainstore::{
-    CalSwitch, ContentAddress, EpochMs, Erasing, Exporting, Grain, Importing, MasterKey,
-    OpenOptions, Preset, ReadsRecorded, Session, SessionOptions, Store,
+    CalSwitch, ContentAddress, EpochMs, EraseOptions, ExportOptions, Grain, ImportOptions,
+    MasterKey, OpenOptions, Preset, ReadsDestination, Session, SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ fn it_answers_alike_and_leaves_every_byte_however_the_store_was_left() {
             assert!(store.pages().is_ok() && store.doctor().ok);
             let other = TempDir::new().unwrap();
             let file = other.path().join("out.mg");
-            operator(&store).export(&file, &Query::default(), &Exporting::default()).unwrap();
+            operator(&store).export(&file, &Query::default(), &ExportOptions::default()).unwrap();
             store.backup(other.path().join("backup")).unwrap();
             store.close().unwrap();
             assert_eq!(grainstore::verify(dir.path(), &read, true).unwrap().problems, []);
@@ -154,13 +154,13 @@ fn whatever_writes_is_refused() {
     let store = Store::open(dir.path(), &options(encrypted).create(true)).unwrap();
     let written = fill(&store);
     let file = dir.path().with_extension("mg");
-    operator(&store).export(&file, &Query::default(), &Exporting::default()).unwrap();
+    operator(&store).export(&file, &Query::default(), &ExportOptions::default()).unwrap();
     store.close().unwrap();
     let before = files(dir.path());
     let store = Store::open(dir.path(), &options(encrypted).read_only(true).create(true)).unwrap();
     let session = operator(&store);
     let vector = || Embedding::new("m", Metric::Cosine, vec![1.0, 2.0]).unwrap();
-    let (one, erasing) = (&written[0], Erasing::new());
+    let (one, erasing) = (&written[0], EraseOptions::new());
     let codes = [
         ("put", session.put(belief(77)).map(drop)),
         ("put of what is there", session.put(belief(1)).map(drop)),
@@ -168,7 +168,7 @@ fn whatever_writes_is_refused() {
         ("supersede", session.supersede(one, belief(79), None).map(drop)),
         ("hold", session.hold(one, "a case")),
         ("embed", session.embed(one, vec![vector()])),
-        ("import", session.import([&file], &Importing::default()).map(drop)),
+        ("import", session.import([&file], &ImportOptions::default()).map(drop)),
         ("erase", session.erase(one, "asked", &erasing).map(drop)),
         ("erase_user", session.erase_user("ann", "asked", &erasing).map(drop)),
         ("scrub", store.scrub()),
@@ -234,7 +234,7 @@ fn reads_that_must_be_noted_are_refused_and_others_are_not_noted() {
             assert!(error.to_string().contains("opened to be read"), "{error}");
         }
         assert_eq!(session.audit_head().unwrap().0, entries);
-        assert_eq!(store.reads_recorded(), ReadsRecorded::Nowhere);
+        assert_eq!(store.reads_recorded(), ReadsDestination::Nowhere);
         assert_eq!(store.cal_conformance(), "none", "core asks for the audit of reads");
         let told = store.cal_exceptions().pop().unwrap();
         assert!(told.contains("opened to be read"), "{told}");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain, Map, Value};
-use grainstore::{ManualClock, OpenOptions, Put, SameFact, Session, SessionOptions, Store};
+use grainstore::{ManualClock, OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 #[test]
@@ -121,7 +121,7 @@ fn a_retry_of_put_fact_supersede_changes_nothing() {
     session.put(fact(1000).unwrap()).unwrap();
     let replaced = session.put_fact(fact(2000).unwrap(), SameFact::Supersede).unwrap();
     let again = session.put_fact(fact(2000).unwrap(), SameFact::Supersede).unwrap();
-    assert_eq!(again, Put::Duplicate(replaced.address()));
+    assert_eq!(again, PutOutcome::Duplicate(replaced.address()));
     assert_eq!(store.stats().unwrap().grains, 2);
 }
 
@@ -266,7 +266,7 @@ fn a_consent_is_withdrawn_between_its_parties_whatever_its_policy() {
     assert!(session.get(&grant).unwrap().state.is_current());
     let withdrawal = withdraw("did:web:a", &grant).unwrap().address();
     assert_eq!(session.get(&grant).unwrap().state.superseded_by, Some(withdrawal));
-    assert_eq!(withdraw("did:web:a", &grant), Ok(Put::Duplicate(withdrawal)));
+    assert_eq!(withdraw("did:web:a", &grant), Ok(PutOutcome::Duplicate(withdrawal)));
     for version in [&grant, &withdrawal] {
         let chain = session.history(version).unwrap();
         assert_eq!(chain.iter().map(|v| v.address).collect::<Vec<_>>(), [withdrawal, grant]);

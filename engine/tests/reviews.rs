@@ -6,8 +6,8 @@
 use grainstore::cal::{Format, Query};
 use grainstore::format::VerificationStatus::{self, Contested, Unverified, Verified};
 use grainstore::format::{Encoding, Grain, SigningKey, sign};
-use grainstore::graph::{Lens, Walk};
-use grainstore::{ContentAddress, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::graph::{EdgeQuery, GraphOptions};
+use grainstore::{ContentAddress, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -228,13 +228,13 @@ fn what_the_engine_gives_has_the_flag_until_it_is_reviewed() {
     let world = world();
     let World { session, reasoning, other, .. } = &world;
     let told = || {
-        let walk = Walk::default();
-        let lens = Lens::default();
+        let walk = EdgeQuery::default();
+        let lens = GraphOptions::default();
         let edges = session.neighbours("zebra", &walk).unwrap();
         let paths = session.paths("zebra", "zebra end", 2, &walk).unwrap();
         let out = session.related(reasoning, None, 9, &lens).unwrap();
         let back = session.related(other, None, 9, &lens).unwrap();
-        let found = session.query(&Query::default(), &Page::default()).unwrap();
+        let found = session.query(&Query::default(), &PageOptions::default()).unwrap();
         let batch = session.get_batch(&[*reasoning]).unwrap();
         [
             ("neighbours", serde_json::to_value(&edges.items).unwrap()),
@@ -358,7 +358,7 @@ fn a_file_that_says_so_clears_no_review_for_who_could_not() {
     host.set_verification(&reasoning, Verified, "reviewed", None).unwrap();
     let files = TempDir::new().unwrap();
     let file = files.path().join("all.mg");
-    host.export(&file, &Query::default(), &grainstore::Exporting::default()).unwrap();
+    host.export(&file, &Query::default(), &grainstore::ExportOptions::default()).unwrap();
     for (actor, may) in
         [(None, true), (Some(REVIEWER), true), (Some(OTHER), false), (Some(AUTHOR), false)]
     {

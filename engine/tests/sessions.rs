@@ -3,7 +3,9 @@
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
 use grainstore::limits::{MAX_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES};
-use grainstore::{OpenOptions, Put, SameFact, Session, SessionOptions, Store, VerificationStatus};
+use grainstore::{
+    OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store, VerificationStatus,
+};
 use tempfile::TempDir;
 
 fn store() -> (TempDir, Store) {
@@ -37,7 +39,7 @@ fn what_was_put_is_got_back_byte_for_byte_after_reopening() {
     let grain = belief("alice", "tea", 1000).build().unwrap();
     let blob = grain.encode(Default::default()).unwrap();
     let put = operator(&store).put(grain).unwrap();
-    assert_eq!(put, Put::Added(blob.address()));
+    assert_eq!(put, PutOutcome::Added(blob.address()));
     store.close().unwrap();
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     let stored = operator(&store).get(&blob.address()).unwrap();
@@ -52,7 +54,7 @@ fn the_same_bytes_again_are_a_no_op_that_says_so() {
     let grain = belief("alice", "tea", 1000).build().unwrap();
     let first = session.put(grain.clone()).unwrap();
     let entries = session.audit(None, 10).unwrap().len();
-    assert_eq!(session.put(grain).unwrap(), Put::Duplicate(first.address()));
+    assert_eq!(session.put(grain).unwrap(), PutOutcome::Duplicate(first.address()));
     assert_eq!(session.audit(None, 10).unwrap().len(), entries);
     assert_eq!(store.stats().unwrap().grains, 1);
 }
@@ -66,7 +68,7 @@ fn a_batch_is_stored_whole_or_not_at_all() {
     assert_eq!(code(session.put_batch([good.clone(), bad])), "ERR_SUPERSEDE_REQUIRED");
     assert_eq!(store.stats().unwrap().grains, 0);
     let puts = session.put_batch([good.clone(), good]).unwrap();
-    assert!(matches!(puts.as_slice(), [Put::Added(a), Put::Duplicate(b)] if a == b));
+    assert!(matches!(puts.as_slice(), [PutOutcome::Added(a), PutOutcome::Duplicate(b)] if a == b));
 }
 
 #[test]
@@ -167,12 +169,12 @@ fn the_caller_chooses_what_the_same_fact_does() {
     let session = operator(&store);
     let first = session.put(belief("alice", "tea", 1000).build().unwrap()).unwrap().address();
     let again = |at| belief("alice", "tea", at).build().unwrap();
-    assert_eq!(session.put_fact(again(2000), SameFact::Keep).unwrap(), Put::Kept(first));
+    assert_eq!(session.put_fact(again(2000), SameFact::Keep).unwrap(), PutOutcome::Kept(first));
     let replaced = session.put_fact(again(3000), SameFact::Supersede).unwrap();
-    let Put::Replaced { old, new } = replaced else { panic!("{replaced:?}") };
+    let PutOutcome::Replaced { old, new } = replaced else { panic!("{replaced:?}") };
     assert_eq!(old, first);
     assert_eq!(session.get(&first).unwrap().state.superseded_by, Some(new));
-    assert!(matches!(session.put_fact(again(4000), SameFact::Add).unwrap(), Put::Added(_)));
+    assert!(matches!(session.put_fact(again(4000), SameFact::Add).unwrap(), PutOutcome::Added(_)));
 }
 
 #[test]

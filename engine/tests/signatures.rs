@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use ed25519_dalek::Signer;
 use grainstore::format::{
-    BeliefBuilder, Did, DidResolver, Encoding, Envelope, SigningKey, Verdict, VerifyingKey,
-    disclose, sign,
+    BeliefBuilder, Did, DidResolver, Encoding, Envelope, SignatureVerdict, SigningKey,
+    VerifyingKey, disclose, sign,
 };
 use grainstore::{
-    EpochMs, Fault, Grain, Offer, OpenOptions, Put, Session, SessionOptions, Store, Stored,
+    EpochMs, Grain, Offer, OpenOptions, ProblemKind, PutOutcome, Session, SessionOptions, Store,
+    StoredGrain,
 };
 use redb::{Database, ReadableDatabase, TableDefinition, TableHandle};
 use tempfile::TempDir;
@@ -67,7 +68,7 @@ fn code<T>(result: grainstore::Result<T>) -> &'static str {
     result.map_or_else(|error| error.code(), |_| "OK")
 }
 
-fn cose(stored: &Stored) -> &[u8] {
+fn cose(stored: &StoredGrain) -> &[u8] {
     stored.envelope.as_ref().unwrap().bytes()
 }
 
@@ -86,14 +87,18 @@ fn an_envelope_comes_back_byte_for_byte_with_its_verdict() {
     let bare = session.put(belief("water").build().unwrap()).unwrap().address();
     for (envelope, _) in &envelopes {
         let put = session.put(envelope.clone()).unwrap();
-        assert_eq!(put, Put::Added(envelope.address()), "the address is that of the blob inside");
+        assert_eq!(
+            put,
+            PutOutcome::Added(envelope.address()),
+            "the address is that of the blob inside"
+        );
     }
     let check = |session: &Session| {
         for (envelope, did) in &envelopes {
             let stored = session.get(&envelope.address()).unwrap();
             assert_eq!(cose(&stored), envelope.bytes());
             assert_eq!(stored.blob, envelope.blob().unwrap());
-            assert_eq!(session.signature(&stored), Some(Verdict::Valid(did.clone())));
+            assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(did.clone())));
             assert_eq!(stored.grain().unwrap().text("subject"), Some("alice"));
         }
         let stored = session.get(&bare).unwrap();
@@ -131,7 +136,7 @@ fn signed_grains_are_found_and_superseded_like_others() {
     // Its signature is what it was: its state is told beside it (OMS 5.6).
     let stored = session.get(&old).unwrap();
     assert_eq!(stored.state.superseded_by, Some(new));
-    assert_eq!(session.signature(&stored), Some(Verdict::Valid(key(1).did())));
+    assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(key(1).did())));
     let history = session.history(&new).unwrap();
     assert_eq!(history.iter().map(cose).collect::<Vec<_>>(), [next.bytes(), first.bytes()]);
     // From here on it goes on unsigned.
@@ -150,7 +155,7 @@ fn what_is_no_valid_signed_grain_is_refused_and_leaves_nothing() {
     let inner = good.blob().unwrap().to_vec();
     let clear = {
         let mut bytes = good.bytes().to_vec();
-        let (before, _) = good.around_blob().unwrap();
+        let (before, _) = good.wrapper_parts().unwrap();
         bytes[before.len() + 1] &= !1;
         bytes
     };
@@ -181,7 +186,7 @@ fn what_is_no_valid_signed_grain_is_refused_and_leaves_nothing() {
     assert_eq!(told, expected, "equal refusals are one entry");
     let batch = [Offer::Blob(blob("other")), good.clone().into(), good.into()];
     let puts = session.put_batch(batch).unwrap();
-    let duplicates: Vec<_> = puts.iter().map(Put::is_duplicate).collect();
+    let duplicates: Vec<_> = puts.iter().map(PutOutcome::is_duplicate).collect();
     assert_eq!(duplicates, [false, false, true]);
 }
 
@@ -208,7 +213,7 @@ fn the_first_envelope_stays_until_a_valid_one_takes_the_place_of_one_that_is_not
     };
     let again = |session: &Session, cose: &[u8]| {
         let put = session.put(Offer::Signed(cose.to_vec())).unwrap();
-        assert_eq!(put, Put::Duplicate(address));
+        assert_eq!(put, PutOutcome::Duplicate(address));
     };
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
     is_kept(&session, &elsewhere, "unverifiable");
@@ -256,7 +261,7 @@ fn a_host_that_knows_a_key_verifies_what_others_cannot() {
     let session = store.session(SessionOptions::default());
     let stored = session.get(&inner.address()).unwrap();
     let did = "did:web:example.com".parse().unwrap();
-    assert_eq!(session.signature(&stored), Some(Verdict::Valid(did)));
+    assert_eq!(session.signature(&stored), Some(SignatureVerdict::Valid(did)));
     // Now it counts as valid, and another valid one does not take its place.
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
     session.put(inner.clone()).unwrap();
@@ -335,7 +340,7 @@ fn a_signature_that_is_damaged_gone_or_anothers_is_found() {
         let store = open(dir.path());
         let found = store.verify(false).unwrap();
         assert_eq!(found.problem_count, 1, "{at}: {:?}", found.problems);
-        assert_eq!(found.problems[0].what, Fault::Signature);
+        assert_eq!(found.problems[0].what, ProblemKind::Signature);
         let session = store.session(SessionOptions::default());
         if at == 1 {
             assert_eq!(code(session.get(&envelopes[0].address())), "ERR_INTEGRITY");

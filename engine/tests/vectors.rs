@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use grainstore::cal::{Near, Predicate, Query};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Error, Offer, Page, Put, Session, SessionOptions};
+use grainstore::{ContentAddress, Error, Offer, PageOptions, PutOutcome, Session, SessionOptions};
 
 use kit::{addresses, belief, open, put, store, turn};
 use random::Random;
@@ -50,7 +50,7 @@ fn the_nearest_comes_first_right_after_the_write_and_after_reopening() {
     put(&session, belief("alice", "no vector"));
     let expected = [east, between, north];
     assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), expected);
-    let answer = session.query(&near(&[1.0, 0.0, 0.0]), &Page::first(1)).unwrap();
+    let answer = session.query(&near(&[1.0, 0.0, 0.0]), &PageOptions::first(1)).unwrap();
     assert!((answer.results[0].score - 1.0).abs() < 1e-6);
     session.contradict(&east, "not so", None).unwrap();
     assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [between, north]);
@@ -88,15 +88,15 @@ fn a_vector_that_is_refused_refuses_its_grain() {
     assert!(session.put(offer("other", other)).is_ok());
     let asked = |values: &[f32]| {
         let near = Near { model: Some("eyes".to_owned()), values: values.into() };
-        code(session.query(&Query::default().nearing(near), &Page::first(3)))
+        code(session.query(&Query::default().nearing(near), &PageOptions::first(3)))
     };
     assert_eq!(asked(&[1.0, 0.0]), Err("ERR_DIMENSION"));
     assert_eq!(asked(&[0.0, 0.0, 0.0]), Err("ERR_SCHEMA"));
     assert_eq!(asked(&[f32::INFINITY, 0.0, 0.0]), Err("ERR_SCHEMA"));
-    let whose = session.query(&near(&[1.0, 0.0, 0.0]), &Page::first(3));
+    let whose = session.query(&near(&[1.0, 0.0, 0.0]), &PageOptions::first(3));
     assert_eq!(code(whose), Err("ERR_SCHEMA"), "two models, and none is named");
     let nobody = Near { model: Some("nose".to_owned()), values: [1.0].as_slice().into() };
-    let asked = session.query(&Query::default().nearing(nobody), &Page::first(3));
+    let asked = session.query(&Query::default().nearing(nobody), &PageOptions::first(3));
     assert_eq!(code(asked), Err("ERR_NOT_FOUND"));
 }
 
@@ -107,7 +107,7 @@ fn a_grain_that_is_stored_again_takes_the_later_vectors() {
     let two = session.put(seen("two", [0.0, 1.0, 0.0])).unwrap().address();
     let x = || near(&[1.0, 0.0, 0.0]);
     assert_eq!(addresses(&session, &x()), [one, two]);
-    assert_eq!(session.put(seen("one", [0.0, 0.0, 1.0])).unwrap(), Put::Duplicate(one));
+    assert_eq!(session.put(seen("one", [0.0, 0.0, 1.0])).unwrap(), PutOutcome::Duplicate(one));
     session.put(seen("two", [0.9, 0.0, 0.1])).unwrap();
     assert_eq!(addresses(&session, &x()), [two, one]);
     assert_eq!(session.store().stats().unwrap().rows["vectors"], 2);
@@ -119,14 +119,14 @@ fn a_grain_that_is_stored_again_takes_the_later_vectors() {
             .of_chunk(u32::try_from(chunk).unwrap())
     });
     session.put(Offer::Grain(belief("alice", "one")).with_vectors(parts.collect())).unwrap();
-    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &Page::first(9)).unwrap();
+    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &PageOptions::first(9)).unwrap();
     assert_eq!(answer.results[0].content_address, one, "its nearest part counts");
     assert_eq!(answer.results.len(), 2, "and it comes once");
     session.store().close().unwrap();
     let session = open(&dir).session(SessionOptions::default());
     assert_eq!(addresses(&session, &near(&[0.0, 1.0, 0.0]))[0], one);
     session.supersede(&one, seen("newer", [0.0, 1.0, 0.0]), Some("grew")).unwrap();
-    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &Page::first(1)).unwrap();
+    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &PageOptions::first(1)).unwrap();
     assert_eq!(answer.results[0].grain.text("object"), Some("newer"));
 }
 
@@ -169,7 +169,7 @@ fn a_condition_beside_a_vector_is_met_exactly() {
         if let Some(subject) = subject {
             query = query.when(Predicate::text_is("subject", format!("s{subject}")).unwrap());
         }
-        let answer = session.query(&query, &Page::first(10)).unwrap();
+        let answer = session.query(&query, &PageOptions::first(10)).unwrap();
         let found: Vec<_> = answer.results.iter().map(|row| row.content_address).collect();
         let expected: Vec<_> = expected.iter().take(10).map(|row| row.0).collect();
         assert_eq!(found, expected, "{subject:?}");
@@ -184,7 +184,7 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         .map(|at| near(&(0..8).map(|i| ((at * 7 + i * 3) % 11) as f32 - 5.0).collect::<Vec<_>>()))
         .collect();
     let answers = |session: &Session| -> Vec<Vec<ContentAddress>> {
-        let one = |query| session.query(query, &Page::first(10)).unwrap();
+        let one = |query| session.query(query, &PageOptions::first(10)).unwrap();
         let ten = queries.iter().map(one);
         ten.map(|answer| answer.results.iter().map(|row| row.content_address).collect()).collect()
     };
@@ -247,7 +247,7 @@ fn words_and_vectors_answer_together() {
     let words = session.put(seen("tea from the hills", [-1.0, 0.1, 0.0])).unwrap().address();
     let meaning = session.put(seen("a hot drink", [0.9, 0.2, 0.0])).unwrap().address();
     let query = near(&[1.0, 0.0, 0.0]).searching("tea");
-    let answer = session.query(&query, &Page::first(10)).unwrap();
+    let answer = session.query(&query, &PageOptions::first(10)).unwrap();
     let found: Vec<_> = answer.results.iter().map(|row| row.content_address).collect();
     assert_eq!(found[0], both);
     assert!(found.contains(&words) && found.contains(&meaning));
@@ -257,7 +257,7 @@ fn words_and_vectors_answer_together() {
     let mut paged = Vec::new();
     let mut cursor = None;
     loop {
-        let page = session.query(&query, &Page::first(1).after(cursor)).unwrap();
+        let page = session.query(&query, &PageOptions::first(1).after(cursor)).unwrap();
         paged.extend(page.results.iter().map(|row| row.content_address));
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -287,7 +287,7 @@ fn a_nearest_answer_that_is_cut_has_no_total() {
     let (_dir, session) = store();
     many(&session, 1000);
     let total = |rows: usize| {
-        let page = Page { count_to: 5000, ..Page::first(rows) };
+        let page = PageOptions { count_to: 5000, ..PageOptions::first(rows) };
         session.query(&near(&[1.0; 8]), &page).unwrap().total
     };
     assert_eq!(total(1000), Some(1000));
@@ -301,7 +301,7 @@ fn beside_words_a_right_angle_is_worth_nothing() {
     let meaning = session.put(seen("a hot drink", [1.0, 0.0, 0.0])).unwrap().address();
     let between = session.put(seen("a warm cup", [1.0, 1.0, 0.0])).unwrap().address();
     let query = near(&[1.0, 0.0, 0.0]).searching("tea");
-    let answer = session.query(&query, &Page::first(10)).unwrap();
+    let answer = session.query(&query, &PageOptions::first(10)).unwrap();
     let expected = [(words, 0.6), (meaning, 0.4), (between, 0.4 * 0.5_f64.sqrt())];
     assert_eq!(answer.results.len(), expected.len());
     for (row, (address, score)) in answer.results.iter().zip(expected) {

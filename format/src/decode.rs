@@ -4,10 +4,10 @@
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::fields::{self, FieldKind, NestedFields};
 use crate::grain_type::GrainType;
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::text;
 use crate::value::{Map, Value};
-use crate::wire::{Encoding, Reader, Token};
+use crate::wire::{Encoding, Token, TokenReader};
 
 /// Decodes a whole payload.
 ///
@@ -20,11 +20,11 @@ pub(crate) fn payload(
     grain_type: GrainType,
     max_depth: usize,
 ) -> Result<Map> {
-    let mut reader = Reader::new(bytes, encoding);
+    let mut reader = TokenReader::new(bytes, encoding);
     if !reader.at_map() {
         return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
     }
-    let mut tree = Tree { reader: &mut reader, max_depth };
+    let mut tree = TreeDecoder { reader: &mut reader, max_depth };
     let Value::Map(compact) = tree.value(1)? else {
         return Err(corrupt("the payload must be a map"));
     };
@@ -39,20 +39,21 @@ pub(crate) fn payload(
 /// # Errors
 /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`.
 pub fn decode_value(bytes: &[u8], encoding: Encoding) -> Result<Value> {
-    let mut reader = Reader::new(bytes, encoding);
-    let value = Tree { reader: &mut reader, max_depth: Profile::EXTENDED.max_depth }.value(1)?;
+    let mut reader = TokenReader::new(bytes, encoding);
+    let value = TreeDecoder { reader: &mut reader, max_depth: DeviceProfile::EXTENDED.max_depth }
+        .value(1)?;
     if reader.rest().is_empty() {
         return Ok(value);
     }
     Err(corrupt("bytes after the value"))
 }
 
-struct Tree<'r, 'a> {
-    reader: &'r mut Reader<'a>,
+struct TreeDecoder<'r, 'a> {
+    reader: &'r mut TokenReader<'a>,
     max_depth: usize,
 }
 
-impl Tree<'_, '_> {
+impl TreeDecoder<'_, '_> {
     fn value(&mut self, depth: usize) -> Result<Value> {
         Ok(match self.reader.token()? {
             Token::Null => Value::Null,
@@ -110,7 +111,7 @@ fn expand(compact: Map, grain_type: GrainType) -> Result<Map> {
     for (key, mut value) in compact {
         let def = fields::by_key(&key, grain_type);
         if def.is_none() && fields::by_name(&key, grain_type).is_some() {
-            return Err(long_name(&key));
+            return Err(uncompacted_key(&key));
         }
         let Some(def) = def else {
             fields.insert(key, value);
@@ -136,7 +137,7 @@ fn expand_nested(compact: Map, nested: &'static NestedFields) -> Result<Map> {
     for (key, value) in compact {
         let def = nested.by_key(&key);
         if def.is_none() && nested.by_name(&key).is_some() {
-            return Err(long_name(&key));
+            return Err(uncompacted_key(&key));
         }
         if let Some(def) = def {
             check_float(def, &value)?;
@@ -154,6 +155,6 @@ fn check_float(def: &fields::FieldDef, value: &Value) -> Result<()> {
     Ok(())
 }
 
-fn long_name(key: &str) -> Error {
+fn uncompacted_key(key: &str) -> Error {
     corrupt(format!("{key:?} must be compacted to its short key")).at(key)
 }

@@ -13,13 +13,13 @@ use crate::error::{Error, ErrorKind, Result, schema};
 use crate::fields::ELIDABLE;
 use crate::grain::{Blob, DecodeOptions, Grain};
 use crate::header::{Flags, Header};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::validate;
 use crate::value::{Map, Value};
 
 const ELIDED: &str = "_elided";
-const ORIGIN: &str = "_disclosure_of";
-const PREFIX: &str = "sha256:";
+const DISCLOSURE_OF: &str = "_disclosure_of";
+const SHA256_PREFIX: &str = "sha256:";
 
 /// Makes a view of the grain in a blob, signed or not, without the given fields. Fields the grain does
 /// not have are ignored. A view of a view hides more of the same original.
@@ -36,7 +36,7 @@ pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
     let (header, original) = decode(blob)?;
     let mut elided = original.map(ELIDED).cloned().unwrap_or_default();
     for name in hide {
-        if let Some(hash) = hash(&original, name) {
+        if let Some(hash) = field_hash(&original, name) {
             elided.insert(name.to_owned(), Value::from(hash));
         }
     }
@@ -45,17 +45,17 @@ pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
     if !elided.is_empty() {
         fields.insert(ELIDED.to_owned(), Value::Map(elided));
     }
-    let origin = || Value::from(format!("{PREFIX}{}", ContentAddress::of(blob)));
-    fields.entry(ORIGIN.to_owned()).or_insert_with(origin);
-    validate::check(header.grain_type, &fields, &Profile::EXTENDED)?;
+    let origin = || Value::from(format!("{SHA256_PREFIX}{}", ContentAddress::of(blob)));
+    fields.entry(DISCLOSURE_OF.to_owned()).or_insert_with(origin);
+    validate::check(header.grain_type, &fields, &DeviceProfile::EXTENDED)?;
     let flags = header.flags.without(Flags::SIGNED);
-    Ok(Grain::trusted(Header { flags, ..header }, fields))
+    Ok(Grain::from_trusted(Header { flags, ..header }, fields))
 }
 
 /// Returns `true` if a grain is a disclosed view of another grain.
 #[must_use]
 pub fn is_disclosed_view(grain: &Grain) -> bool {
-    grain.get(ELIDED).is_some() || grain.get(ORIGIN).is_some()
+    grain.get(ELIDED).is_some() || grain.get(DISCLOSURE_OF).is_some()
 }
 
 /// Returns the address of the grain a view was made of.
@@ -63,8 +63,13 @@ pub fn is_disclosed_view(grain: &Grain) -> bool {
 /// # Errors
 /// `ERR_SCHEMA` for a grain that names no original; `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT`.
 pub fn disclosure_of(view: &Grain) -> Result<ContentAddress> {
-    let text = view.text(ORIGIN).ok_or_else(|| schema(ORIGIN, "this is no disclosed view"))?;
-    text.strip_prefix(PREFIX).unwrap_or(text).parse().map_err(|error: Error| error.at(ORIGIN))
+    let text = view
+        .text(DISCLOSURE_OF)
+        .ok_or_else(|| schema(DISCLOSURE_OF, "this is no disclosed view"))?;
+    text.strip_prefix(SHA256_PREFIX)
+        .unwrap_or(text)
+        .parse()
+        .map_err(|error: Error| error.at(DISCLOSURE_OF))
 }
 
 /// Checks a view against the blob of its original: the address, every field the view shows, and the
@@ -78,17 +83,19 @@ pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
     let elided = view.map(ELIDED).cloned().unwrap_or_default();
     for name in original.fields().keys().filter(|name| !elided.contains_key(*name)) {
         if view.get(name) != original.get(name) {
-            return Err(differs(name, "the original says otherwise"));
+            return Err(view_mismatch(name, "the original says otherwise"));
         }
     }
-    for name in view.fields().keys().filter(|name| ![ELIDED, ORIGIN].contains(&name.as_str())) {
+    for name in
+        view.fields().keys().filter(|name| ![ELIDED, DISCLOSURE_OF].contains(&name.as_str()))
+    {
         if elided.contains_key(name) || original.get(name).is_none() {
-            return Err(differs(name, "the original does not show it so"));
+            return Err(view_mismatch(name, "the original does not show it so"));
         }
     }
     for (name, value) in &elided {
-        if hash(&original, name).as_deref() != value.as_str() {
-            return Err(differs(name, "its hash is not that of the original's value"));
+        if field_hash(&original, name).as_deref() != value.as_str() {
+            return Err(view_mismatch(name, "its hash is not that of the original's value"));
         }
     }
     Ok(())
@@ -101,10 +108,10 @@ pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
 pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
     let hidden = view.map(ELIDED).and_then(|elided| elided.get(name)).and_then(Value::as_str);
     let hidden = hidden.ok_or_else(|| schema(name, "the view does not hide this field"))?;
-    if hidden == hash_of(&Grain::field_bytes(name, value)) {
+    if hidden == sha256_text(&Grain::encode_field(name, value)) {
         return Ok(());
     }
-    Err(differs(name, "this is not the value that was hidden"))
+    Err(view_mismatch(name, "this is not the value that was hidden"))
 }
 
 /// Rebuilds the original from a view and all the values it hides. The blob has the address the view
@@ -113,10 +120,10 @@ pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
 /// # Errors
 /// As [`check_revealed`]; `ERR_SCHEMA` for a hidden field that is not revealed; `ERR_INTEGRITY` if the
 /// result is not the original.
-pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
+pub fn restore_original(view: &Grain, revealed: &Map) -> Result<Blob> {
     let origin = disclosure_of(view)?;
     let mut fields = view.fields().clone();
-    fields.remove(ORIGIN);
+    fields.remove(DISCLOSURE_OF);
     let elided = match fields.remove(ELIDED) {
         Some(Value::Map(elided)) => elided,
         _ => Map::new(),
@@ -130,12 +137,12 @@ pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
     }
     let header = match view.decoded_header() {
         Some(header) => {
-            validate::check(header.grain_type, &fields, &Profile::EXTENDED)?;
+            validate::check(header.grain_type, &fields, &DeviceProfile::EXTENDED)?;
             *header
         }
         None => {
             let whole = Grain::from_fields(fields)?;
-            let header = whole.fresh_header();
+            let header = whole.initial_header();
             fields = whole.into_fields();
             header
         }
@@ -145,12 +152,12 @@ pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
     let unsaid = [Flags::default(), Flags::SIGNED, Flags::CBOR, Flags::SIGNED.with(Flags::CBOR)];
     for unsaid in unsaid {
         let header = Header { flags: header.flags.with(unsaid), ..header };
-        let blob = Grain::trusted(header, fields.clone()).encode(header.encoding())?;
+        let blob = Grain::from_trusted(header, fields.clone()).encode(header.encoding())?;
         if blob.address() == origin {
             return Ok(blob);
         }
     }
-    Err(differs(ORIGIN, "the values do not make the grain the view names"))
+    Err(view_mismatch(DISCLOSURE_OF, "the values do not make the grain the view names"))
 }
 
 /// Decodes the header and the grain of a blob, bare or taken from an envelope.
@@ -163,14 +170,14 @@ fn decode(blob: &[u8]) -> Result<(Header, Grain)> {
 
 /// Returns the hash that stands for a field in a view: that of its MessagePack, whatever the encoding
 /// of the blob.
-fn hash(grain: &Grain, name: &str) -> Option<String> {
-    Some(hash_of(&Grain::field_bytes(name, grain.get(name)?)))
+fn field_hash(grain: &Grain, name: &str) -> Option<String> {
+    Some(sha256_text(&Grain::encode_field(name, grain.get(name)?)))
 }
 
-fn hash_of(bytes: &[u8]) -> String {
-    format!("{PREFIX}{}", HEXLOWER.encode(&Sha256::digest(bytes)))
+fn sha256_text(bytes: &[u8]) -> String {
+    format!("{SHA256_PREFIX}{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
-fn differs(field: &str, why: &str) -> Error {
+fn view_mismatch(field: &str, why: &str) -> Error {
     Error::new(ErrorKind::Integrity, format!("the view and its original differ: {why}")).at(field)
 }

@@ -151,7 +151,7 @@ impl Error {
 
     /// Prefixes the place with an outer one, such as the grain or file the error was found in.
     #[must_use]
-    pub(crate) fn within(mut self, outer: &str) -> Self {
+    pub(crate) fn in_context(mut self, outer: &str) -> Self {
         self.place = match self.place.is_empty() {
             true => outer.to_owned(),
             false => format!("{outer}, {}", self.place),

@@ -163,7 +163,7 @@ const fn field(
     FieldDef { name, key, kind, section, index_layer: false }
 }
 
-const fn index(
+const fn index_field(
     name: &'static str,
     key: &'static str,
     kind: FieldKind,
@@ -186,10 +186,10 @@ pub static FIELDS: [FieldDef; 151] = [
     field("valid_from", "vf", Datetime, Common),
     field("valid_to", "vt", Datetime, Common),
     field("system_valid_from", "svf", Datetime, Common),
-    index("system_valid_to", "svt", Datetime, Common),
+    index_field("system_valid_to", "svt", Datetime, Common),
     field("context", "ctx", Map, Common),
-    index("superseded_by", "sb", Text, Common),
-    index("contradicted", "ct", Bool, Common),
+    index_field("superseded_by", "sb", Text, Common),
+    index_field("contradicted", "ct", Bool, Common),
     field("importance", "im", Float, Common),
     field("author_did", "adid", Text, Common),
     field("namespace", "ns", Text, Common),
@@ -214,15 +214,15 @@ pub static FIELDS: [FieldDef; 151] = [
     field("category", "cat", Byte, Common),
     field("run_id", "rid", Text, Common),
     field("role", "role", Text, Common),
-    index("access_count", "ac", Int, Common),
-    index("last_accessed_at", "laa", Datetime, Common),
+    index_field("access_count", "ac", Int, Common),
+    index_field("last_accessed_at", "laa", Datetime, Common),
     field("timestamp_ms", "tms", Datetime, Common),
     field("observer_did", "obsdid", Text, Common),
     field("subject_did", "sdid", Text, Common),
     field("session_id", "sid2", Text, Common),
     field("entity_id", "eid", Text, Common),
     field("epistemic_status", "epstat", Text, Common),
-    index("verification_status", "vstatus", Text, Common),
+    index_field("verification_status", "vstatus", Text, Common),
     field("requires_human_review", "rhr", Bool, Common),
     field("processing_basis", "pbasis", Text, Common),
     field("identity_state", "idst", Text, Common),
@@ -431,7 +431,7 @@ impl NestedFields {
 /// Returns the field with this full name on a grain of `grain_type`, of whichever section.
 #[must_use]
 pub fn by_name(name: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
-    BY_NAME.get(name).map(|both| both.on(grain_type))
+    BY_NAME.get(name).map(|both| both.for_type(grain_type))
 }
 
 /// Returns the field with this short key on a grain of `grain_type`.
@@ -440,21 +440,21 @@ pub fn by_name(name: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
 #[must_use]
 pub fn by_key(key: &str, grain_type: GrainType) -> Option<&'static FieldDef> {
     let def = *BY_KEY.get(key)?;
-    let fits = def.name != HOMONYM || by_name(def.name, grain_type) == Some(def);
+    let fits = def.name != TWO_KEY_NAME || by_name(def.name, grain_type) == Some(def);
     fits.then_some(def)
 }
 
 /// The one name with two short keys, defined in 6.2 and again in 6.5.
-const HOMONYM: &str = "content";
+const TWO_KEY_NAME: &str = "content";
 
 /// The definition of one field name, and a second one for actions if they differ.
-struct Homonyms {
+struct NamedFields {
     def: &'static FieldDef,
     on_actions: Option<&'static FieldDef>,
 }
 
-impl Homonyms {
-    fn on(&self, grain_type: GrainType) -> &'static FieldDef {
+impl NamedFields {
+    fn for_type(&self, grain_type: GrainType) -> &'static FieldDef {
         match self.on_actions {
             Some(def) if grain_type == GrainType::Action => def,
             _ => self.def,
@@ -462,12 +462,12 @@ impl Homonyms {
     }
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, Homonyms>> = LazyLock::new(|| {
-    let mut map: HashMap<&'static str, Homonyms> = HashMap::with_capacity(FIELDS.len());
+static BY_NAME: LazyLock<HashMap<&'static str, NamedFields>> = LazyLock::new(|| {
+    let mut map: HashMap<&'static str, NamedFields> = HashMap::with_capacity(FIELDS.len());
     for def in &FIELDS {
         map.entry(def.name)
             .and_modify(|both| both.on_actions = Some(def))
-            .or_insert(Homonyms { def, on_actions: None });
+            .or_insert(NamedFields { def, on_actions: None });
     }
     map
 });

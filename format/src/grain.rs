@@ -13,12 +13,12 @@ use crate::header::{Flags, Header, Sensitivity, namespace_hash};
 use crate::json::parse_json;
 use crate::normalise;
 use crate::payload::{self, PayloadKey};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::state::{REVIEW_FLAG, VerificationStatus};
 use crate::time::EpochMs;
 use crate::validate;
 use crate::value::{Map, Value};
-use crate::wire::{Encoding, Writer};
+use crate::wire::{Encoding, TokenWriter};
 
 /// A grain: an immutable, valid set of fields of one type.
 ///
@@ -73,7 +73,7 @@ pub struct EncodeOptions<'a> {
     /// The encoding: MessagePack or CBOR.
     pub encoding: Encoding,
     /// The size and depth limits to enforce.
-    pub profile: Profile,
+    pub profile: DeviceProfile,
     /// Compresses the payload inside the blob with zstd (flag bit 2).
     pub compress: bool,
     /// Encrypts the payload inside the blob with this AES-256-GCM key and this fresh 12-byte nonce
@@ -85,7 +85,7 @@ pub struct EncodeOptions<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecodeOptions<'a> {
     /// The size and depth limits to enforce.
-    pub profile: Profile,
+    pub profile: DeviceProfile,
     /// The key of payloads that are encrypted inside the blob.
     pub key: Option<&'a PayloadKey>,
     /// `true` if a COSE_Sign1 wraps the blob. The blob's signed flag must agree (OMS 9.2).
@@ -99,7 +99,7 @@ impl Grain {
     /// Any code of OMS section 19 that a grain can cause; see [`Grain::from_fields`] and
     /// [`crate::parse_json`].
     pub fn from_json(text: &str) -> Result<Self> {
-        match parse_json(text, &Profile::EXTENDED)? {
+        match parse_json(text, &DeviceProfile::EXTENDED)? {
             Value::Map(fields) => Self::from_fields(fields),
             other => {
                 let message = format!("a grain is a JSON object, not {}", other.type_name());
@@ -115,16 +115,16 @@ impl Grain {
     /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`, `ERR_NO_TYPE`, `ERR_UNKNOWN_TYPE`, `ERR_SCHEMA`,
     /// `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT` (OMS section 19).
     pub fn from_fields(fields: Map) -> Result<Self> {
-        Self::from_fields_for(fields, &Profile::EXTENDED)
+        Self::from_fields_for(fields, &DeviceProfile::EXTENDED)
     }
 
     /// Like [`Grain::from_fields`], within the limits of a device profile.
     ///
     /// # Errors
     /// As [`Grain::from_fields`].
-    pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
+    pub fn from_fields_for(fields: Map, profile: &DeviceProfile) -> Result<Self> {
         let (grain_type, mut fields) = normalise::fields(fields, profile.max_depth)?;
-        if grain_type == GrainType::Belief && validate::is_ownership(&fields) {
+        if grain_type == GrainType::Belief && validate::is_ownership_belief(&fields) {
             // Readers assume 1.0 where it is missing (OMS 12.5.3); a writer stores it.
             fields.entry("confidence".to_owned()).or_insert_with(|| Value::from(1.0));
         }
@@ -148,7 +148,7 @@ impl Grain {
     /// As [`Grain::decode`]; `ERR_KEY` for a missing or wrong key.
     pub fn decode_with(blob: &[u8], options: &DecodeOptions<'_>) -> Result<Self> {
         options.profile.check_size(blob.len())?;
-        let (header, stored) = Header::split_wrapped(blob, options.enveloped)?;
+        let (header, stored) = Header::split_enveloped(blob, options.enveloped)?;
         let payload = payload::open(&header, stored, options.key, &options.profile)?;
         let grain_type = header.grain_type;
         let encoding = header.encoding();
@@ -160,12 +160,12 @@ impl Grain {
 
     /// Builds a grain from fields that were checked when they were stored. They are not validated
     /// again.
-    pub(crate) fn trusted(header: Header, fields: Map) -> Self {
+    pub(crate) fn from_trusted(header: Header, fields: Map) -> Self {
         Self { grain_type: header.grain_type, fields: Arc::new(fields), origin: Some(header) }
     }
 
     /// Returns a copy without one field, which must be a field that no type requires.
-    pub(crate) fn without(&self, name: &str) -> Self {
+    pub(crate) fn without_field(&self, name: &str) -> Self {
         let mut other = self.clone();
         Arc::make_mut(&mut other.fields).remove(name);
         other
@@ -186,7 +186,7 @@ impl Grain {
     /// As [`Grain::encode`].
     pub fn encode_with(&self, options: &EncodeOptions<'_>) -> Result<Blob> {
         let header = self.header(options);
-        let mut writer = Writer::new(Vec::with_capacity(256), options.encoding);
+        let mut writer = TokenWriter::new(Vec::with_capacity(256), options.encoding);
         self.write_payload(&mut writer);
         let payload = payload::seal(&header, writer.into_bytes(), options.encrypt)?;
         let mut bytes = Vec::with_capacity(Header::LEN + payload.len());
@@ -239,7 +239,7 @@ impl Grain {
         let assumed = || {
             let is_ownership = name == "confidence"
                 && self.grain_type == GrainType::Belief
-                && validate::is_ownership(&self.fields);
+                && validate::is_ownership_belief(&self.fields);
             is_ownership.then_some(1.0)
         };
         self.get(name).map_or_else(assumed, Value::as_f64)
@@ -259,7 +259,7 @@ impl Grain {
 
     /// Returns `true` if the grain asks for human review (`requires_human_review`, OMS 6.1).
     #[must_use]
-    pub fn asks_review(&self) -> bool {
+    pub fn requires_review(&self) -> bool {
         self.flag(REVIEW_FLAG) == Some(true)
     }
 
@@ -267,7 +267,7 @@ impl Grain {
     /// status. Such a grain must not drive an automated decision (OMS 6.1).
     #[must_use]
     pub fn awaits_review(&self, status: VerificationStatus) -> bool {
-        status.leaves_open(self.grain_type(), self.asks_review())
+        status.awaits_review(self.grain_type(), self.requires_review())
     }
 
     /// Returns the items of a list field.
@@ -303,13 +303,13 @@ impl Grain {
     #[must_use]
     pub fn partition(&self) -> &str {
         match self.text("namespace") {
-            None | Some("") => SHARED,
+            None | Some("") => SHARED_PARTITION,
             Some(namespace) => namespace,
         }
     }
 
     fn header(&self, options: &EncodeOptions<'_>) -> Header {
-        let mut flags = self.origin.map_or_else(|| self.fresh_flags(), |header| header.flags);
+        let mut flags = self.origin.map_or_else(|| self.initial_flags(), |header| header.flags);
         flags = flags.without(Flags::CBOR);
         if options.encoding == Encoding::Cbor {
             flags = flags.with(Flags::CBOR);
@@ -331,8 +331,8 @@ impl Grain {
     }
 
     /// Returns the flags a writer sets: references (OMS 3.1.1) and sensitivity (13.4).
-    fn fresh_flags(&self) -> Flags {
-        let mut flags = Flags::default().with_sensitivity(sensitivity(&self.fields));
+    fn initial_flags(&self) -> Flags {
+        let mut flags = Flags::default().with_sensitivity(required_sensitivity(&self.fields));
         for (name, flag) in
             [("content_refs", Flags::CONTENT_REFS), ("embedding_refs", Flags::EMBEDDING_REFS)]
         {
@@ -343,7 +343,7 @@ impl Grain {
         flags
     }
 
-    fn write_payload(&self, writer: &mut Writer) {
+    fn write_payload(&self, writer: &mut TokenWriter) {
         let encoding = writer.encoding();
         let mut entries: Vec<(&str, &str, &Value)> = self
             .fields
@@ -362,20 +362,20 @@ impl Grain {
     }
 
     /// Encodes the value of one field in MessagePack, as it is in a payload.
-    pub(crate) fn field_bytes(name: &str, value: &Value) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new(), Encoding::MessagePack);
+    pub(crate) fn encode_field(name: &str, value: &Value) -> Vec<u8> {
+        let mut writer = TokenWriter::new(Vec::new(), Encoding::MessagePack);
         write_field(&mut writer, name, value);
         writer.into_bytes()
     }
 
     /// Returns the header this grain would have if it were encoded for the first time.
-    pub(crate) fn fresh_header(&self) -> Header {
+    pub(crate) fn initial_header(&self) -> Header {
         Self { origin: None, ..self.clone() }.header(&EncodeOptions::default())
     }
 }
 
 /// Writes one value. The maps of the three nested fields are compacted one level down (OMS 4.7).
-fn write_field(writer: &mut Writer, name: &str, value: &Value) {
+fn write_field(writer: &mut TokenWriter, name: &str, value: &Value) {
     match (NestedFields::under(name), value) {
         (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
         _ => writer.value(value),
@@ -383,7 +383,7 @@ fn write_field(writer: &mut Writer, name: &str, value: &Value) {
 }
 
 /// The partition of grains without a namespace (OMS 28.2).
-pub const SHARED: &str = "shared";
+pub const SHARED_PARTITION: &str = "shared";
 
 impl Serialize for Grain {
     /// Serializes to a JSON object with full field names. Bytes are base64.
@@ -392,7 +392,7 @@ impl Serialize for Grain {
     }
 }
 
-fn write_nested(writer: &mut Writer, nested: &'static NestedFields, items: &[Value]) {
+fn write_nested(writer: &mut TokenWriter, nested: &'static NestedFields, items: &[Value]) {
     writer.array(items.len());
     for item in items {
         let Value::Map(map) = item else {
@@ -408,7 +408,7 @@ fn write_nested(writer: &mut Writer, nested: &'static NestedFields, items: &[Val
 }
 
 /// Returns the highest sensitivity any tag requires (OMS 13.4).
-fn sensitivity(fields: &Map) -> Sensitivity {
+fn required_sensitivity(fields: &Map) -> Sensitivity {
     let tags = fields.get("structural_tags").and_then(Value::as_array).unwrap_or_default();
     let tags = tags.iter().filter_map(Value::as_str);
     tags.map(Sensitivity::of_tag).max().unwrap_or(Sensitivity::Public)
@@ -421,14 +421,14 @@ fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
     if namespace.is_none_or(|ns| ns.as_str().is_some())
         && namespace_hash(namespace.and_then(Value::as_str)) != header.ns_hash
     {
-        return Err(disagree("namespace hash", "namespace"));
+        return Err(header_mismatch("namespace hash", "namespace"));
     }
     if let Some(Value::Int(ms)) = fields.get("created_at")
         && ms.get().div_euclid(1000) != i128::from(header.created_at_sec)
     {
-        return Err(disagree("second", "created_at"));
+        return Err(header_mismatch("second", "created_at"));
     }
-    let needed = sensitivity(fields);
+    let needed = required_sensitivity(fields);
     if header.flags.sensitivity() < needed {
         let message = format!(
             "the header says {:?}, the tags ask for {needed:?}",
@@ -445,13 +445,13 @@ fn check_type(header: GrainType, fields: &Map) -> Result<()> {
     let named = fields.get("type").and_then(Value::as_str).and_then(GrainType::from_name);
     match (header, named) {
         (GrainType::Opaque(_), None) if fields.contains_key("type") => Ok(()),
-        (GrainType::Opaque(_), Some(_)) => Err(disagree("type byte", "type")),
-        (_, Some(named)) if named != header => Err(disagree("type byte", "type")),
+        (GrainType::Opaque(_), Some(_)) => Err(header_mismatch("type byte", "type")),
+        (_, Some(named)) if named != header => Err(header_mismatch("type byte", "type")),
         _ => normalise::grain_type(fields).map(|_| ()),
     }
 }
 
-fn disagree(header_part: &str, field: &str) -> Error {
+fn header_mismatch(header_part: &str, field: &str) -> Error {
     let message = format!("the header's {header_part} and the payload disagree");
     Error::new(ErrorKind::Corrupt, message).at(field)
 }

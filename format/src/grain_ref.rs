@@ -8,23 +8,23 @@ use std::borrow::Cow;
 
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::fields::{self, NestedFields};
-use crate::grain::{DecodeOptions, Grain, SHARED};
+use crate::grain::{DecodeOptions, Grain, SHARED_PARTITION};
 use crate::grain_type::GrainType;
 use crate::header::{Flags, Header};
 use crate::payload;
 use crate::state::{REVIEW_FLAG, VerificationStatus};
 use crate::time::EpochMs;
 use crate::value::{Int, Map, Value};
-use crate::wire::{Reader, Token};
+use crate::wire::{Token, TokenReader};
 
 /// A blob whose payload is plain: decrypted and inflated if it was stored otherwise.
 #[derive(Debug, Clone)]
-pub struct OpenBlob<'a> {
+pub struct PlainBlob<'a> {
     header: Header,
     payload: Cow<'a, [u8]>,
 }
 
-impl<'a> OpenBlob<'a> {
+impl<'a> PlainBlob<'a> {
     /// Opens the payload of a blob, bare or taken from an envelope.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl<'a> GrainRef<'a> {
         if header.flags.contains(Flags::COMPRESSED) {
             return Err(corrupt("the payload is compressed; open it first"));
         }
-        if !Reader::new(payload, header.encoding()).at_map() {
+        if !TokenReader::new(payload, header.encoding()).at_map() {
             return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
         }
         Ok(Self { header, payload })
@@ -124,7 +124,7 @@ impl<'a> GrainRef<'a> {
 
     /// Returns `true` if the grain asks for human review; see [`Grain::requires_review`].
     #[must_use]
-    pub fn asks_review(&self) -> bool {
+    pub fn requires_review(&self) -> bool {
         self.get(REVIEW_FLAG).and_then(|flag| flag.as_bool()) == Some(true)
     }
 
@@ -133,7 +133,7 @@ impl<'a> GrainRef<'a> {
     pub fn awaits_review(&self, status: VerificationStatus) -> bool {
         status != VerificationStatus::Verified
             && self.grain_type() == GrainType::Reasoning
-            && status.leaves_open(self.grain_type(), self.asks_review())
+            && status.awaits_review(self.grain_type(), self.requires_review())
     }
 
     /// Returns the grain's time: `timestamp_ms`, else `created_at`, else the second of the header.
@@ -147,7 +147,7 @@ impl<'a> GrainRef<'a> {
     #[must_use]
     pub fn partition(&self) -> &'a str {
         match self.text("namespace") {
-            None | Some("") => SHARED,
+            None | Some("") => SHARED_PARTITION,
             Some(namespace) => namespace,
         }
     }
@@ -164,14 +164,14 @@ impl<'a> GrainRef<'a> {
         if fields.len() != announced {
             return Err(corrupt("a field cannot be read"));
         }
-        Ok(Grain::trusted(self.header, fields))
+        Ok(Grain::from_trusted(self.header, fields))
     }
 
     /// Iterates over the fields in the order of their bytes, with their full names.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
         let (mut reader, len) = match self.fields() {
             Some(MapRef { reader, len, .. }) => (reader, len),
-            None => (Reader::new(&[], self.header.encoding()), 0),
+            None => (TokenReader::new(&[], self.header.encoding()), 0),
         };
         let grain_type = self.header.grain_type;
         (0..len).map_while(move |_| {
@@ -182,7 +182,7 @@ impl<'a> GrainRef<'a> {
     }
 
     fn fields(&self) -> Option<MapRef<'a>> {
-        let mut reader = Reader::new(self.payload, self.header.encoding());
+        let mut reader = TokenReader::new(self.payload, self.header.encoding());
         match reader.token() {
             Ok(Token::Map(len)) => Some(MapRef { reader, len, names: None }),
             _ => None,
@@ -285,7 +285,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Reads the next value and moves the reader past it.
-    fn read(reader: &mut Reader<'a>, names: Option<&'static NestedFields>) -> Result<Self> {
+    fn read(reader: &mut TokenReader<'a>, names: Option<&'static NestedFields>) -> Result<Self> {
         let start = *reader;
         let token = reader.token()?;
         Ok(match token {
@@ -312,7 +312,7 @@ impl<'a> ValueRef<'a> {
 /// A list inside a blob.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayRef<'a> {
-    reader: Reader<'a>,
+    reader: TokenReader<'a>,
     len: usize,
     /// The field table of the maps listed here, if their keys are compacted.
     names: Option<&'static NestedFields>,
@@ -341,7 +341,7 @@ impl<'a> ArrayRef<'a> {
 /// A map inside a blob.
 #[derive(Debug, Clone, Copy)]
 pub struct MapRef<'a> {
-    reader: Reader<'a>,
+    reader: TokenReader<'a>,
     len: usize,
     names: Option<&'static NestedFields>,
 }

@@ -129,13 +129,13 @@ impl Header {
     /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_SIGNED_MISMATCH` (bit 0 without a wrapper),
     /// `ERR_UNKNOWN_TYPE` (byte 0), in that order (OMS 19.1).
     pub fn split(blob: &[u8]) -> Result<(Self, &[u8])> {
-        Self::split_wrapped(blob, false)
+        Self::split_enveloped(blob, false)
     }
 
     /// Like [`Header::split`], for a blob that was taken from an envelope (`enveloped`) or was not.
-    pub(crate) fn split_wrapped(blob: &[u8], enveloped: bool) -> Result<(Self, &[u8])> {
-        let (flags, ..) = leading(blob)?;
-        check_wrapper(flags, enveloped)?;
+    pub(crate) fn split_enveloped(blob: &[u8], enveloped: bool) -> Result<(Self, &[u8])> {
+        let (flags, ..) = split_fields(blob)?;
+        check_signed_flag(flags, enveloped)?;
         Self::read(blob)
     }
 
@@ -144,7 +144,7 @@ impl Header {
     /// # Errors
     /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE` (byte 0).
     pub fn read(blob: &[u8]) -> Result<(Self, &[u8])> {
-        let (flags, [type_byte, n0, n1, s0, s1, s2, s3], payload) = leading(blob)?;
+        let (flags, [type_byte, n0, n1, s0, s1, s2, s3], payload) = split_fields(blob)?;
         let Some(grain_type) = GrainType::from_byte(*type_byte) else {
             return Err(Error::new(ErrorKind::UnknownType, "type byte 0 is no type").at("byte 2"));
         };
@@ -185,7 +185,7 @@ pub fn namespace_hash(namespace: Option<&str>) -> u16 {
 }
 
 /// Splits a blob of the known version into its flag byte, the other seven header bytes and the payload.
-fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
+fn split_fields(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
     let too_short = || too_short(blob.len());
     let ([version, flags], rest) = blob.split_first_chunk().ok_or_else(too_short)?;
     let (others, payload) = rest.split_first_chunk().ok_or_else(too_short)?;
@@ -195,7 +195,7 @@ fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
     if *version != VERSION {
         let message = format!("unsupported format version: {version}");
         let error = Error::new(ErrorKind::Version, message).at("byte 0");
-        return Err(match looks_like(*version) {
+        return Err(match first_byte_hint(*version) {
             Some(hint) => error.with_hint(hint),
             None => error,
         });
@@ -204,7 +204,7 @@ fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
 }
 
 /// Returns a hint for bytes that look like another format, judged by the first byte.
-fn looks_like(first: u8) -> Option<&'static str> {
+fn first_byte_hint(first: u8) -> Option<&'static str> {
     match first {
         b'{' | b'[' | b'"' | b' ' | b'\n' | b'\r' | b'\t' => {
             Some("this looks like JSON and not like a blob: give it as JSON (--format json)")
@@ -219,7 +219,7 @@ fn looks_like(first: u8) -> Option<&'static str> {
 }
 
 /// Checks that the signed flag is set exactly if a COSE_Sign1 wraps the blob (OMS 9.2).
-fn check_wrapper(flags: Flags, enveloped: bool) -> Result<()> {
+fn check_signed_flag(flags: Flags, enveloped: bool) -> Result<()> {
     let message = match (flags.contains(Flags::SIGNED), enveloped) {
         (true, false) => "the signed flag is set, but no COSE_Sign1 wraps the blob",
         (false, true) => "a COSE_Sign1 wraps the blob, but its signed flag is clear",

@@ -8,16 +8,16 @@ use std::collections::btree_map::Entry;
 use jiter::{Jiter, JiterError, Peek};
 
 use crate::error::{Error, ErrorKind, Result, corrupt};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::text::excerpt;
 use crate::value::{Int, Map, Value};
 
 /// Bytes of JSON allowed per byte of blob: JSON may spell one byte as `\u00XX`, and its names are
 /// longer.
-const TEXT_PER_BLOB_BYTE: usize = 8;
+const JSON_BYTES_PER_BLOB_BYTE: usize = 8;
 
-const NO_JSON: &str = "give a grain as one JSON object";
-const MENDED: &str = "mend the JSON at that line and column: names and texts stand in double quotes, and \
+const NO_JSON_HINT: &str = "give a grain as one JSON object";
+const SYNTAX_HINT: &str = "mend the JSON at that line and column: names and texts stand in double quotes, and \
                       no comma before a closing bracket";
 
 /// Parses one JSON document.
@@ -29,14 +29,14 @@ const MENDED: &str = "mend the JSON at that line and column: names and texts sta
 /// `ERR_TOO_LARGE` beyond eight times the blob size of the profile, `ERR_CORRUPT` for malformed JSON,
 /// duplicate keys and nesting beyond the profile, `ERR_RANGE` for integers beyond 64 bits,
 /// `ERR_FLOAT_INVALID` for floats beyond float64.
-pub fn parse_json(text: &str, profile: &Profile) -> Result<Value> {
-    let limit = profile.max_blob_bytes.saturating_mul(TEXT_PER_BLOB_BYTE);
+pub fn parse_json(text: &str, profile: &DeviceProfile) -> Result<Value> {
+    let limit = profile.max_blob_bytes.saturating_mul(JSON_BYTES_PER_BLOB_BYTE);
     if text.len() > limit {
         let message = format!("JSON of {} bytes is over the limit of {limit}", text.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
     if text.trim().is_empty() {
-        return Err(corrupt("there is no JSON: the text is empty").with_hint(NO_JSON));
+        return Err(corrupt("there is no JSON: the text is empty").with_hint(NO_JSON_HINT));
     }
     let mut parser = Parser { jiter: Jiter::new(text.as_bytes()), max_depth: profile.max_depth };
     let first = parser.jiter.peek().map_err(|e| parser.malformed(&e))?;
@@ -137,6 +137,6 @@ impl Parser<'_> {
     fn malformed(&self, error: &JiterError) -> Error {
         let position = self.jiter.error_position(error.index);
         let message = format!("malformed JSON: {}", error.error_type);
-        corrupt(message).at(position.to_string()).with_hint(MENDED)
+        corrupt(message).at(position.to_string()).with_hint(SYNTAX_HINT)
     }
 }

@@ -27,8 +27,8 @@
 //! ```
 
 mod address;
-mod cas;
 pub mod container;
+mod content_hash;
 pub mod cose;
 mod decode;
 mod disclose;
@@ -52,24 +52,24 @@ mod value;
 mod wire;
 
 pub use address::ContentAddress;
-pub use cas::ContentHash;
+pub use content_hash::ContentHash;
 pub use cose::{
-    Algorithm, Did, DidResolver, Envelope, OfflineResolver, SigningKey, Verdict, VerifyingKey,
-    sign, sign_detached, verify_detached,
+    Algorithm, Did, DidResolver, Envelope, OfflineResolver, SignatureVerdict, SigningKey,
+    VerifyingKey, sign, sign_detached, verify_detached,
 };
 pub use decode::decode_value;
 pub use disclose::{
-    check_revealed, check_view, disclose, disclosure_of, is_disclosed_view, restore,
+    check_revealed, check_view, disclose, disclosure_of, is_disclosed_view, restore_original,
 };
 pub use domain::{DOMAIN_PREFIXES, int_key, int_name, is_domain_field};
 pub use error::{Error, ErrorKind, Result};
-pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED};
-pub use grain_ref::{ArrayRef, GrainRef, MapRef, OpenBlob, ValueRef};
+pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED_PARTITION};
+pub use grain_ref::{ArrayRef, GrainRef, MapRef, PlainBlob, ValueRef};
 pub use grain_type::{GrainType, OpaqueType};
 pub use header::{Flags, Header, Sensitivity, namespace_hash};
 pub use json::parse_json;
 pub use payload::PayloadKey;
-pub use profile::Profile;
+pub use profile::DeviceProfile;
 pub use state::{GrainState, REVIEW_FLAG, VerificationStatus};
 pub use text::normalise as normalise_text;
 pub use time::{EpochMs, parse_datetime};

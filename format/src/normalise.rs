@@ -32,10 +32,10 @@ pub(crate) fn fields(given: Map, max_depth: usize) -> Result<(GrainType, Map)> {
             continue;
         };
         if def.section.covers(grain_type) {
-            type_field(def, value).map_err(|e| e.at(def.name))?;
+            coerce_field(def, value).map_err(|e| e.at(def.name))?;
         }
         if let Some(nested) = NestedFields::under(def.name) {
-            nested_maps(nested, value)?;
+            coerce_nested(nested, value)?;
         }
     }
     Ok((grain_type, fields))
@@ -76,7 +76,7 @@ fn canonical_map(map: Map, depth: usize, max_depth: usize) -> Result<Map> {
         let key = canonical_text(key)?;
         // Null entries are dropped at the end, so a duplicate key is rejected even if one of its values
         // is null.
-        let value = canonical(value, depth + 1, max_depth).map_err(|e| within(e, &key))?;
+        let value = canonical(value, depth + 1, max_depth).map_err(|e| add_place(e, &key))?;
         match out.entry(key) {
             Entry::Vacant(slot) => slot.insert(value),
             Entry::Occupied(slot) => {
@@ -103,7 +103,7 @@ fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
 }
 
 /// Adds the key as place, unless a more deeply nested place is set already.
-fn within(error: Error, key: &str) -> Error {
+fn add_place(error: Error, key: &str) -> Error {
     if error.place().is_empty() { error.at(key) } else { error }
 }
 
@@ -113,15 +113,15 @@ fn check_names(map: &Map, meant: impl Fn(&str) -> Option<&'static FieldDef>) -> 
         None => Ok(()),
         Some((key, FieldDef { name, .. })) => {
             let message = format!("{key:?} is a short key; write the full name, {name}");
-            Err(schema(key, message).with_hint(FULL_NAMES))
+            Err(schema(key, message).with_hint(FULL_NAMES_HINT))
         }
     }
 }
 
 /// The hint for a short key used as a name.
-const FULL_NAMES: &str = "write fields by their full names, such as structural_tags for tags (docs/fields.md lists them)";
+const FULL_NAMES_HINT: &str = "write fields by their full names, such as structural_tags for tags (docs/fields.md lists them)";
 
-fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
+fn coerce_nested(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
     let Value::Array(entries) = list else {
         return Ok(());
     };
@@ -132,18 +132,18 @@ fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
             None => nested.by_key(name),
         })
         .map_err(|e| e.at(nested.parent))?;
-        type_map(nested.fields, map).map_err(|e| e.at(nested.parent))?;
+        coerce_map(nested.fields, map).map_err(|e| e.at(nested.parent))?;
         if nested.parent == "content_refs" {
-            type_map(&CITATION, map).map_err(|e| e.at(nested.parent))?;
+            coerce_map(&CITATION, map).map_err(|e| e.at(nested.parent))?;
         }
     }
     Ok(())
 }
 
-fn type_map(defs: &[FieldDef], map: &mut Map) -> Result<()> {
+fn coerce_map(defs: &[FieldDef], map: &mut Map) -> Result<()> {
     for def in defs {
         if let Some(value) = map.get_mut(def.name) {
-            type_field(def, value)?;
+            coerce_field(def, value)?;
         }
     }
     Ok(())
@@ -151,11 +151,11 @@ fn type_map(defs: &[FieldDef], map: &mut Map) -> Result<()> {
 
 /// Converts a value to the type of its field where a conversion is defined. Validation rejects the
 /// rest.
-fn type_field(def: &FieldDef, value: &mut Value) -> Result<()> {
+fn coerce_field(def: &FieldDef, value: &mut Value) -> Result<()> {
     match (def.kind, &mut *value) {
         (FieldKind::Float, Value::Int(n)) => *value = Value::Float(n.to_f64()),
         (FieldKind::Int | FieldKind::Byte | FieldKind::Datetime, Value::Float(x)) => {
-            if let Some(n) = whole(*x) {
+            if let Some(n) = float_to_int(*x) {
                 *value = Value::Int(n);
             }
         }
@@ -165,7 +165,7 @@ fn type_field(def: &FieldDef, value: &mut Value) -> Result<()> {
         (FieldKind::ByteList, Value::Array(items)) => {
             for item in items {
                 if let Value::Float(x) = item
-                    && let Some(n) = whole(*x)
+                    && let Some(n) = float_to_int(*x)
                 {
                     *item = Value::Int(n);
                 }
@@ -179,7 +179,7 @@ fn type_field(def: &FieldDef, value: &mut Value) -> Result<()> {
         (FieldKind::Parents, Value::Array(items)) => {
             for item in items {
                 if let Value::Map(citation) = item {
-                    type_map(&CITATION, citation)?;
+                    coerce_map(&CITATION, citation)?;
                 }
             }
         }
@@ -205,6 +205,6 @@ fn base64(value: &mut Value) -> Result<()> {
 
 /// Returns a float without a fraction as an integer, if it is in the range of [`Int`].
 #[expect(clippy::cast_possible_truncation, reason = "a float to i128 saturates; Int checks")]
-fn whole(x: f64) -> Option<Int> {
+fn float_to_int(x: f64) -> Option<Int> {
     (x.fract() == 0.0).then(|| Int::new(x as i128)).flatten()
 }

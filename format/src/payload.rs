@@ -11,10 +11,10 @@ use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
 
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::header::{Flags, Header};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 
 /// Bytes of the nonce, which precedes the ciphertext.
-const NONCE: usize = 12;
+const NONCE_BYTES: usize = 12;
 
 /// The zstd level of compressed payloads.
 const ZSTD_LEVEL: i32 = 3;
@@ -50,7 +50,7 @@ pub(crate) fn open<'a>(
     header: &Header,
     stored: &'a [u8],
     key: Option<&PayloadKey>,
-    profile: &Profile,
+    profile: &DeviceProfile,
 ) -> Result<Cow<'a, [u8]>> {
     let mut payload = Cow::Borrowed(stored);
     if header.flags.contains(Flags::ENCRYPTED) {
@@ -70,7 +70,7 @@ pub(crate) fn open<'a>(
 pub(crate) fn seal(
     header: &Header,
     payload: Vec<u8>,
-    sealing: Option<(&PayloadKey, [u8; NONCE])>,
+    sealing: Option<(&PayloadKey, [u8; NONCE_BYTES])>,
 ) -> Result<Vec<u8>> {
     let mut payload = payload;
     if header.flags.contains(Flags::COMPRESSED) {
@@ -90,7 +90,7 @@ pub(crate) fn seal(
 
 fn decrypt(header: &Header, stored: &[u8], key: Option<&PayloadKey>) -> Result<Vec<u8>> {
     let key = key.ok_or_else(no_key)?;
-    let Some((nonce, sealed)) = stored.split_first_chunk::<NONCE>() else {
+    let Some((nonce, sealed)) = stored.split_first_chunk::<NONCE_BYTES>() else {
         return Err(corrupt("an encrypted payload is shorter than its nonce"));
     };
     let sealed = Payload { msg: sealed, aad: &header.to_bytes() };
@@ -99,7 +99,7 @@ fn decrypt(header: &Header, stored: &[u8], key: Option<&PayloadKey>) -> Result<V
         .map_err(|_| Error::new(ErrorKind::Key, "the key does not open this payload"))
 }
 
-fn inflate(frame: &[u8], profile: &Profile) -> Result<Vec<u8>> {
+fn inflate(frame: &[u8], profile: &DeviceProfile) -> Result<Vec<u8>> {
     let broken = |_| corrupt("the payload is no single zstd frame");
     let limit = profile.max_blob_bytes.saturating_sub(Header::LEN);
     let mut decoder = zstd::Decoder::with_buffer(frame).map_err(broken)?.single_frame();

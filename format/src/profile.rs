@@ -4,25 +4,25 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Limits of a class of devices, checked before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Profile {
+pub struct DeviceProfile {
     /// The size of the largest blob in bytes, header included.
     pub max_blob_bytes: usize,
     /// The deepest nesting allowed. The payload map is depth 1.
     pub max_depth: usize,
     /// `true` if only the fields of [`DeviceProfile::LIGHTWEIGHT_FIELDS`] may occur.
-    pub required_fields_only: bool,
+    pub lightweight_fields_only: bool,
 }
 
-impl Profile {
+impl DeviceProfile {
     /// Servers and desktops: 1 MiB, 32 levels (18.1). The default.
     pub const EXTENDED: Self =
-        Self { max_blob_bytes: 1 << 20, max_depth: 32, required_fields_only: false };
+        Self { max_blob_bytes: 1 << 20, max_depth: 32, lightweight_fields_only: false };
     /// Phones and single-board computers: 32 KiB, 16 levels (18.2).
     pub const STANDARD: Self =
-        Self { max_blob_bytes: 32 << 10, max_depth: 16, required_fields_only: false };
+        Self { max_blob_bytes: 32 << 10, max_depth: 16, lightweight_fields_only: false };
     /// Microcontrollers: 512 bytes, 8 levels, seven fields (18.3).
     pub const LIGHTWEIGHT: Self =
-        Self { max_blob_bytes: 512, max_depth: 8, required_fields_only: true };
+        Self { max_blob_bytes: 512, max_depth: 8, lightweight_fields_only: true };
 
     /// The fields a lightweight grain may carry.
     pub const LIGHTWEIGHT_FIELDS: [&'static str; 7] =
@@ -44,7 +44,7 @@ impl Profile {
     }
 }
 
-impl Default for Profile {
+impl Default for DeviceProfile {
     fn default() -> Self {
         Self::EXTENDED
     }

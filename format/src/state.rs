@@ -41,7 +41,7 @@ impl VerificationStatus {
 
     /// Returns `true` if a grain of this type and status still waits for the human review it asks for.
     /// The request is binding for reasonings only (OMS 6.1).
-    pub(crate) fn leaves_open(self, grain_type: GrainType, asks_review: bool) -> bool {
+    pub(crate) fn awaits_review(self, grain_type: GrainType, asks_review: bool) -> bool {
         asks_review && grain_type == GrainType::Reasoning && self != Self::Verified
     }
 

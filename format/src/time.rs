@@ -32,7 +32,7 @@ impl EpochMs {
     /// Returns the instant this many calendar years later, in UTC. February 29 becomes February 28 in a
     /// year without it. `None` outside the range of the calendar.
     #[must_use]
-    pub fn years_later(self, years: u64) -> Option<Self> {
+    pub fn plus_years(self, years: u64) -> Option<Self> {
         let from = Timestamp::from_millisecond(self.0).ok()?.to_zoned_datetime(TimeZone::UTC);
         let span = Span::new().try_years(i64::try_from(years).ok()?).ok()?;
         Some(Self(from.checked_add(span).ok()?.timestamp().as_millisecond()))
@@ -74,7 +74,7 @@ pub fn parse_datetime(text: &str) -> Result<EpochMs> {
     if !has_rfc3339_shape(text.as_bytes()) {
         return Err(refused());
     }
-    let at: Timestamp = without_excess(text).parse().map_err(|_| refused())?;
+    let at: Timestamp = truncate_fraction(text).parse().map_err(|_| refused())?;
     let ms = at.as_nanosecond().div_euclid(1_000_000);
     i64::try_from(ms).map(EpochMs).map_err(|_| refused())
 }
@@ -115,7 +115,7 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
 
 /// Cuts the fraction to nine digits, the most `jiff` parses. The digits cut are below a nanosecond, so
 /// they do not change the millisecond.
-fn without_excess(text: &str) -> Cow<'_, str> {
+fn truncate_fraction(text: &str) -> Cow<'_, str> {
     const DIGITS: usize = 9;
     let Some((seconds, rest)) = text.split_once('.') else { return Cow::Borrowed(text) };
     let offset = rest.trim_start_matches(|c: char| c.is_ascii_digit());

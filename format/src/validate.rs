@@ -8,12 +8,12 @@ mod required;
 mod types;
 mod vocabulary;
 
-pub(crate) use required::is_ownership;
+pub(crate) use required::is_ownership_belief;
 
 use crate::error::{Error, Result, corrupt, schema};
 use crate::fields;
 use crate::grain_type::GrainType;
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::value::{Map, Value};
 
 /// What a grain that is read may say of its own state, to no effect: the standard does not list it among
@@ -25,10 +25,10 @@ const STATED_IN_VAIN: &str = "contradicted";
 /// # Errors
 /// `ERR_CORRUPT` (bytes out of place), `ERR_SCHEMA`, `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`,
 /// `ERR_HASH_FORMAT`.
-pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> Result<()> {
-    bytes_in_place(fields)?;
-    index_fields(grain_type, fields, &[STATED_IN_VAIN])?;
-    profile_fields(fields, profile)?;
+pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &DeviceProfile) -> Result<()> {
+    check_byte_strings(fields)?;
+    check_index_fields(grain_type, fields, &[STATED_IN_VAIN])?;
+    check_profile_fields(fields, profile)?;
     types::check(grain_type, fields)?;
     if grain_type.is_standard() {
         required::check(grain_type, fields)?;
@@ -45,14 +45,18 @@ pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> R
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) fn check_written(grain_type: GrainType, fields: &Map, profile: &Profile) -> Result<()> {
-    bytes_in_place(fields)?;
-    index_fields(grain_type, fields, &[])?;
+pub(crate) fn check_written(
+    grain_type: GrainType,
+    fields: &Map,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    check_byte_strings(fields)?;
+    check_index_fields(grain_type, fields, &[])?;
     check(grain_type, fields, profile)
 }
 
 /// Checks that byte strings occur only in the two places that allow them.
-fn bytes_in_place(fields: &Map) -> Result<()> {
+fn check_byte_strings(fields: &Map) -> Result<()> {
     for (name, value) in fields {
         let misplaced = match (name.as_str(), value) {
             ("supersession_auth", Value::Array(entries)) => {
@@ -83,7 +87,7 @@ fn has_bytes(value: &Value) -> bool {
 }
 
 /// The store's own fields never lie in a blob (OMS 5.6, 28.3), but for those that are passed over.
-fn index_fields(grain_type: GrainType, fields: &Map, but: &[&str]) -> Result<()> {
+fn check_index_fields(grain_type: GrainType, fields: &Map, but: &[&str]) -> Result<()> {
     let kept_by_store = |name: &&String| {
         !but.contains(&name.as_str())
             && fields::by_name(name, grain_type).is_some_and(|def| def.index_layer)
@@ -94,9 +98,9 @@ fn index_fields(grain_type: GrainType, fields: &Map, but: &[&str]) -> Result<()>
     }
 }
 
-fn profile_fields(fields: &Map, profile: &Profile) -> Result<()> {
-    let allowed = |name: &str| Profile::LIGHTWEIGHT_FIELDS.contains(&name);
-    if !profile.required_fields_only {
+fn check_profile_fields(fields: &Map, profile: &DeviceProfile) -> Result<()> {
+    let allowed = |name: &str| DeviceProfile::LIGHTWEIGHT_FIELDS.contains(&name);
+    if !profile.lightweight_fields_only {
         return Ok(());
     }
     match fields.keys().find(|name| !allowed(name)) {

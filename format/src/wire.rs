@@ -59,12 +59,12 @@ pub(crate) enum Token<'a> {
 
 /// A cursor over encoded bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct TokenReader<'a> {
     rest: &'a [u8],
     encoding: Encoding,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TokenReader<'a> {
     pub(crate) fn new(bytes: &'a [u8], encoding: Encoding) -> Self {
         Self { rest: bytes, encoding }
     }
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
     /// `ERR_CORRUPT` for malformed, cut or non-canonical bytes, `ERR_FLOAT_INVALID` for NaN and
     /// infinities.
     pub(crate) fn token(&mut self) -> Result<Token<'a>> {
-        let token = self.unchecked()?;
+        let token = self.token_without_length_check()?;
         // Every item takes at least one byte, so a longer declared length is wrong.
         let declared = match token {
             Token::Array(items) => items,
@@ -117,13 +117,13 @@ impl<'a> Reader<'a> {
     /// Reads the head of a map whose entries may continue past this buffer. The declared length is not
     /// compared with the bytes present.
     pub(crate) fn map_head(&mut self) -> Result<usize> {
-        match self.unchecked()? {
+        match self.token_without_length_check()? {
             Token::Map(entries) => Ok(entries),
             _ => Err(corrupt("not a map")),
         }
     }
 
-    fn unchecked(&mut self) -> Result<Token<'a>> {
+    fn token_without_length_check(&mut self) -> Result<Token<'a>> {
         match self.encoding {
             Encoding::MessagePack => msgpack::token(self),
             Encoding::Cbor => cbor::token(self),
@@ -178,19 +178,19 @@ impl<'a> Reader<'a> {
 /// 10.1.1).
 #[must_use]
 pub fn encode_value(value: &Value, encoding: Encoding) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), encoding);
+    let mut writer = TokenWriter::new(Vec::new(), encoding);
     writer.value(value);
     writer.into_bytes()
 }
 
 /// Appends canonical primitives to a buffer.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct TokenWriter {
     out: Vec<u8>,
     encoding: Encoding,
 }
 
-impl Writer {
+impl TokenWriter {
     pub(crate) fn new(out: Vec<u8>, encoding: Encoding) -> Self {
         Self { out, encoding }
     }

@@ -4,7 +4,7 @@
 use grainstore_format::fields::{ELIDABLE, FIELDS};
 use grainstore_format::{
     Encoding, Grain, Map, SigningKey, Value, check_revealed, check_view, disclose, disclosure_of,
-    is_disclosed_view, restore, sign,
+    is_disclosed_view, restore_original, sign,
 };
 
 fn original() -> Vec<u8> {
@@ -82,12 +82,12 @@ fn a_grain_is_restored_only_from_what_was_hidden() {
     let signed = sign(&blob, &key, None).unwrap();
     for original in [&blob[..], signed.blob().unwrap()] {
         let view = disclose(original, &["user_id", "namespace"]).unwrap();
-        assert_eq!(restore(&view, &revealed).unwrap().bytes(), original);
+        assert_eq!(restore_original(&view, &revealed).unwrap().bytes(), original);
         // The view as JSON has no header to go by.
         let json = Grain::from_json(&serde_json::to_string(&view).unwrap()).unwrap();
-        assert_eq!(restore(&json, &revealed).unwrap().bytes(), original);
+        assert_eq!(restore_original(&json, &revealed).unwrap().bytes(), original);
         let lie = changed(&view, |fields| drop(fields.insert("object".into(), Value::from("x"))));
-        let refused = restore(&lie, &revealed).map_err(|error| error.code());
+        let refused = restore_original(&lie, &revealed).map_err(|error| error.code());
         assert_eq!(refused.err(), Some("ERR_INTEGRITY"));
         let shown = check_revealed(&view, "subject", &Value::from("alice"));
         assert_eq!(shown.map_err(|error| error.code()), Err("ERR_SCHEMA"), "it is not hidden");

@@ -4,8 +4,8 @@
 use data_encoding::HEXLOWER;
 use grainstore_format::cose::proof::{self, cosign};
 use grainstore_format::{
-    ContentAddress, Did, DidResolver, Encoding, Envelope, Grain, OfflineResolver, SigningKey,
-    Value, Verdict, VerifyingKey, sign, sign_detached, verify_detached,
+    ContentAddress, Did, DidResolver, Encoding, Envelope, Grain, OfflineResolver, SignatureVerdict,
+    SigningKey, Value, VerifyingKey, sign, sign_detached, verify_detached,
 };
 
 fn key() -> SigningKey {
@@ -28,12 +28,12 @@ fn a_proof_serves_for_its_own_message_alone() {
     let mut messages = Vec::new();
     for at in [&a, &b] {
         messages.extend([
-            proof::supersede(at, b"new"),
-            proof::supersede(at, b"other"),
-            proof::contradict(at),
-            proof::contest(at),
-            proof::retract(at),
-            proof::lift_hold(at),
+            proof::supersede_message(at, b"new"),
+            proof::supersede_message(at, b"other"),
+            proof::contradict_message(at),
+            proof::contest_message(at),
+            proof::retract_message(at),
+            proof::lift_hold_message(at),
         ]);
     }
     for signer in [key(), SigningKey::p256_from_bytes(&[5; 32]).unwrap()] {
@@ -42,7 +42,7 @@ fn a_proof_serves_for_its_own_message_alone() {
             for (other, offered) in messages.iter().enumerate() {
                 let verdict = verify_detached(&proof, offered, &OfflineResolver);
                 match at == other {
-                    true => assert_eq!(verdict, Verdict::Valid(signer.did())),
+                    true => assert_eq!(verdict, SignatureVerdict::Valid(signer.did())),
                     false => assert_eq!(verdict.name(), "invalid", "{at} for {other}"),
                 }
             }
@@ -56,11 +56,11 @@ fn messages_have_these_bytes() {
     let hex = "ab".repeat(32);
     let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     for (message, name, rest) in [
-        (proof::supersede(&address, b"abc"), "oms-supersede-v1", format!("{hex}{of_abc}")),
-        (proof::contradict(&address), "oms-contradict-v1", hex.clone()),
-        (proof::contest(&address), "oms-contest-v1", hex.clone()),
-        (proof::retract(&address), "oms-retract-v1", hex.clone()),
-        (proof::lift_hold(&address), "oms-lift-hold-v1", hex.clone()),
+        (proof::supersede_message(&address, b"abc"), "oms-supersede-v1", format!("{hex}{of_abc}")),
+        (proof::contradict_message(&address), "oms-contradict-v1", hex.clone()),
+        (proof::contest_message(&address), "oms-contest-v1", hex.clone()),
+        (proof::retract_message(&address), "oms-retract-v1", hex.clone()),
+        (proof::lift_hold_message(&address), "oms-lift-hold-v1", hex.clone()),
     ] {
         let (text, bytes) = message.split_at(name.len());
         assert_eq!((text, HEXLOWER.encode(bytes)), (name.as_bytes(), rest));
@@ -102,7 +102,10 @@ fn neither_a_signed_grain_nor_other_bytes_serve_as_a_proof() {
     let envelope = sign(blob.bytes(), &key(), None).unwrap();
     let inner = envelope.blob().unwrap();
     let good = sign_detached(inner, &key()).unwrap();
-    assert_eq!(verify_detached(&good, inner, &OfflineResolver), Verdict::Valid(key().did()));
+    assert_eq!(
+        verify_detached(&good, inner, &OfflineResolver),
+        SignatureVerdict::Valid(key().did())
+    );
     let twice = [&good[..], &good].concat();
     for bad in [envelope.bytes(), b"", b"proof", &good[..good.len() - 1], &twice] {
         assert_eq!(verify_detached(bad, inner, &OfflineResolver).name(), "invalid");
@@ -147,7 +150,10 @@ fn a_host_supplies_keys_that_lie_elsewhere_but_none_for_did_key() {
     }
     let own = sign_detached(b"m", &key()).unwrap();
     let other = SigningKey::ed25519_from_seed(&[6; 32]).verifying_key();
-    assert_eq!(verify_detached(&own, b"m", &Directory(other)), Verdict::Valid(key().did()));
+    assert_eq!(
+        verify_detached(&own, b"m", &Directory(other)),
+        SignatureVerdict::Valid(key().did())
+    );
 }
 
 /// A proof of `m` under a name that is not the key's own.
@@ -168,10 +174,16 @@ fn signed_as(kid: &str) -> Vec<u8> {
 #[test]
 fn verdicts_are_told_as_objects() {
     for (verdict, expected) in [
-        (Verdict::Valid(key().did()), serde_json::json!({"verdict": "valid", "did": key().did()})),
-        (Verdict::Invalid("r".into()), serde_json::json!({"verdict": "invalid", "reason": "r"})),
         (
-            Verdict::Unverifiable("r".into()),
+            SignatureVerdict::Valid(key().did()),
+            serde_json::json!({"verdict": "valid", "did": key().did()}),
+        ),
+        (
+            SignatureVerdict::Invalid("r".into()),
+            serde_json::json!({"verdict": "invalid", "reason": "r"}),
+        ),
+        (
+            SignatureVerdict::Unverifiable("r".into()),
             serde_json::json!({"verdict": "unverifiable", "reason": "r"}),
         ),
     ] {
@@ -200,13 +212,13 @@ fn cosigners_of_a_grain_sign_it_as_it_was_without_them() {
             true => sign(blob.bytes(), &key(), None).unwrap().grain().unwrap(),
             false => Grain::decode(blob.bytes()).unwrap(),
         };
-        let message = proof::supersede(&old, proof::without_auth(&read).unwrap().bytes());
+        let message = proof::supersede_message(&old, proof::without_auth(&read).unwrap().bytes());
         let entries = read.list("supersession_auth").unwrap();
         assert_eq!(entries.len(), keys.len());
         for (entry, key) in entries.iter().zip(&keys) {
             let Value::Bytes(cose) = entry else { panic!("{entry:?} is bytes") };
             let verdict = verify_detached(cose, &message, &OfflineResolver);
-            assert_eq!(verdict, Verdict::Valid(key.did()), "enveloped {enveloped}");
+            assert_eq!(verdict, SignatureVerdict::Valid(key.did()), "enveloped {enveloped}");
         }
     }
 }

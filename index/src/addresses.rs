@@ -1,36 +1,36 @@
 //! The addresses of the log in ascending order, tables and tail merged.
 
 use crate::error::Result;
-use crate::merge::{Merge, Source};
-use crate::part::Addressed;
+use crate::merge::{MergeIter, SortedInput};
+use crate::part::AddressEntry;
 use crate::posting::Sequence;
-use crate::reader::Reader;
+use crate::reader::IndexReader;
 
 /// Addresses with their sequences, ascending, without duplicates, read lazily.
-pub struct Addresses<'v> {
-    merged: Merge<'v, Addressed>,
+pub struct AddressIter<'v> {
+    merged: MergeIter<'v, AddressEntry>,
 }
 
-impl<'v> Reader<'v> {
+impl<'v> IndexReader<'v> {
     /// Iterates over the addresses from `start` on.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
-    pub fn addresses_from(&self, start: [u8; 32]) -> Result<Addresses<'v>> {
+    pub fn addresses_from(&self, start: [u8; 32]) -> Result<AddressIter<'v>> {
         let folded = self.names.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
             let (address, sequence) = entry?;
             Ok((*address.value(), sequence.value()))
         });
-        let mut sources = vec![Box::new(folded) as Source<'v, Addressed>];
+        let mut sources = vec![Box::new(folded) as SortedInput<'v, AddressEntry>];
         for run in self.names.tail.parts().flat_map(|part| part.addresses.iter()) {
             let (_, from) = run.split_at(run.partition_point(|(address, _)| *address < start));
             sources.push(Box::new(from.iter().map(|addressed| Ok(*addressed))));
         }
-        Ok(Addresses { merged: Merge::of(sources)? })
+        Ok(AddressIter { merged: MergeIter::of(sources)? })
     }
 }
 
-impl Iterator for Addresses<'_> {
+impl Iterator for AddressIter<'_> {
     type Item = Result<([u8; 32], Sequence)>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -39,7 +39,7 @@ impl Iterator for Addresses<'_> {
     }
 }
 
-impl std::fmt::Debug for Addresses<'_> {
+impl std::fmt::Debug for AddressIter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Addresses").finish_non_exhaustive()
     }

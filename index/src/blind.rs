@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::field::{BLIND_MAP, BLIND_OBJECT, BLIND_RELATION, BLIND_SUBJECT, Field};
-use crate::shape::{Object, Shape};
-use crate::term::Word;
+use crate::shape::{IndexLookup, Object};
+use crate::term::TermValue;
 
 /// Computes the blind tokens of one key holder. A token reveals nothing without the key, and differs between
 /// keys and between kinds.
-pub trait Blind: fmt::Debug + Send + Sync {
+pub trait Blinder: fmt::Debug + Send + Sync {
     /// The token of a text under this holder's own key.
     fn own(&self, kind: u8, text: &[u8]) -> [u8; 32];
     /// The token of a value that is found for any owner (addresses and user ids), under the shared key.
@@ -22,23 +22,23 @@ pub trait Blind: fmt::Debug + Send + Sync {
 
 /// The key holders whose tokens a reader looks up.
 #[derive(Debug, Clone, Copy, Default)]
-pub enum Eyes<'v> {
+pub enum TokenScope<'v> {
     /// No tokens: the index is plaintext.
     #[default]
     Plain,
     /// The tokens of these key holders, who are all there are.
-    Of(&'v [Arc<dyn Blind>]),
+    Of(&'v [Arc<dyn Blinder>]),
     /// The tokens of these key holders, while others exist whose users were not named. A lookup that needs
     /// the others' own tokens is refused.
-    Some(&'v [Arc<dyn Blind>]),
+    Some(&'v [Arc<dyn Blinder>]),
 }
 
-impl<'v> Eyes<'v> {
+impl<'v> TokenScope<'v> {
     /// Translates a lookup to one lookup for each key holder; returns it unchanged for a plaintext index.
     ///
     /// # Errors
     /// `ERR_KEY` if other key holders exist and the lookup needs their own tokens.
-    pub(crate) fn shapes<'a>(&self, shape: &Shape<'a>) -> Result<Vec<Shape<'a>>> {
+    pub(crate) fn shapes<'a>(&self, shape: &IndexLookup<'a>) -> Result<Vec<IndexLookup<'a>>> {
         let blinds = match self {
             Self::Plain => return Ok(vec![*shape]),
             Self::Of(blinds) => *blinds,
@@ -49,7 +49,7 @@ impl<'v> Eyes<'v> {
                 *blinds
             }
         };
-        let mut shapes: Vec<Shape<'a>> = Vec::with_capacity(blinds.len());
+        let mut shapes: Vec<IndexLookup<'a>> = Vec::with_capacity(blinds.len());
         for blind in blinds {
             let blinded = blind_shape(blind.as_ref(), shape);
             if !shapes.contains(&blinded) {
@@ -63,10 +63,10 @@ impl<'v> Eyes<'v> {
     ///
     /// # Errors
     /// Those of [`TokenScope::lookups`].
-    pub(crate) fn subjects<'a>(&self, subject: Word<'a>) -> Result<Vec<Word<'a>>> {
-        let shapes = self.shapes(&Shape::subject(subject))?;
+    pub(crate) fn subjects<'a>(&self, subject: TermValue<'a>) -> Result<Vec<TermValue<'a>>> {
+        let shapes = self.shapes(&IndexLookup::subject(subject))?;
         let subjects = shapes.into_iter().filter_map(|shape| match shape {
-            Shape::Triple { subject, .. } => subject,
+            IndexLookup::Triple { subject, .. } => subject,
             _ => None,
         });
         Ok(subjects.collect())
@@ -74,21 +74,21 @@ impl<'v> Eyes<'v> {
 }
 
 /// Returns `true` if a lookup uses tokens that differ between key holders.
-fn is_own(shape: &Shape<'_>) -> bool {
+fn is_own(shape: &IndexLookup<'_>) -> bool {
     match shape {
-        Shape::All | Shape::Type(_) => false,
-        Shape::Value(field, _) => !field.is_shared(),
-        Shape::Triple { subject, relation, object } => {
+        IndexLookup::All | IndexLookup::Type(_) => false,
+        IndexLookup::Value(field, _) => !field.is_shared(),
+        IndexLookup::Triple { subject, relation, object } => {
             subject.is_some() || relation.is_some() || object.is_some()
         }
     }
 }
 
-fn blind_shape<'a>(blind: &dyn Blind, shape: &Shape<'a>) -> Shape<'a> {
+fn blind_shape<'a>(blind: &dyn Blinder, shape: &IndexLookup<'a>) -> IndexLookup<'a> {
     match *shape {
-        Shape::All | Shape::Type(_) => *shape,
-        Shape::Value(field, word) => Shape::Value(field, value(blind, field, word)),
-        Shape::Triple { subject, relation, object } => Shape::Triple {
+        IndexLookup::All | IndexLookup::Type(_) => *shape,
+        IndexLookup::Value(field, word) => IndexLookup::Value(field, value(blind, field, word)),
+        IndexLookup::Triple { subject, relation, object } => IndexLookup::Triple {
             subject: subject.map(|word| token(blind, BLIND_SUBJECT, word)),
             relation: relation.map(|word| token(blind, BLIND_RELATION, word)),
             object: object.map(|object| object_token(blind, object)),
@@ -97,22 +97,26 @@ fn blind_shape<'a>(blind: &dyn Blind, shape: &Shape<'a>) -> Shape<'a> {
 }
 
 /// The token of a subject.
-pub(crate) fn subject<'a>(blind: &dyn Blind, word: Word<'_>) -> Word<'a> {
+pub(crate) fn subject<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
     token(blind, BLIND_SUBJECT, word)
 }
 
 /// The token of a relation.
-pub(crate) fn relation<'a>(blind: &dyn Blind, word: Word<'_>) -> Word<'a> {
+pub(crate) fn relation<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
     token(blind, BLIND_RELATION, word)
 }
 
 /// The token of a value of a field.
-pub(crate) fn value<'a>(blind: &dyn Blind, field: Field<'_>, word: Word<'_>) -> Word<'a> {
+pub(crate) fn value<'a>(
+    blind: &dyn Blinder,
+    field: Field<'_>,
+    word: TermValue<'_>,
+) -> TermValue<'a> {
     match word {
-        Word::Token(token) => Word::Token(token),
-        Word::Plain(text) => {
+        TermValue::Token(token) => TermValue::Token(token),
+        TermValue::Plain(text) => {
             let text = field.normal(text).as_bytes();
-            Word::Token(match field.is_shared() {
+            TermValue::Token(match field.is_shared() {
                 true => blind.shared(field.byte(), text),
                 false => blind.own(field.byte(), text),
             })
@@ -121,16 +125,16 @@ pub(crate) fn value<'a>(blind: &dyn Blind, field: Field<'_>, word: Word<'_>) -> 
 }
 
 /// The token of an object.
-pub(crate) fn object_token<'a>(blind: &dyn Blind, object: Object<'_>) -> Object<'a> {
+pub(crate) fn object_token<'a>(blind: &dyn Blinder, object: Object<'_>) -> Object<'a> {
     Object::Text(match object {
         Object::Text(word) => token(blind, BLIND_OBJECT, word),
-        Object::Map(hash) => Word::Token(blind.own(BLIND_MAP, &hash)),
+        Object::Map(hash) => TermValue::Token(blind.own(BLIND_MAP, &hash)),
     })
 }
 
-fn token<'a>(blind: &dyn Blind, kind: u8, word: Word<'_>) -> Word<'a> {
+fn token<'a>(blind: &dyn Blinder, kind: u8, word: TermValue<'_>) -> TermValue<'a> {
     match word {
-        Word::Token(token) => Word::Token(token),
-        Word::Plain(text) => Word::Token(blind.own(kind, text.as_bytes())),
+        TermValue::Token(token) => TermValue::Token(token),
+        TermValue::Plain(text) => TermValue::Token(blind.own(kind, text.as_bytes())),
     }
 }

@@ -1,27 +1,27 @@
 //! The fields of a grain that the indexes answer. This module knows fields, not bytes or ids.
 
 use grainstore_format::{
-    ArrayRef, Encoding, EpochMs, GrainRef, GrainType, MapRef, Profile, SHARED, Value, ValueRef,
-    encode_value, int_name, is_domain_field,
+    ArrayRef, DeviceProfile, Encoding, EpochMs, GrainRef, GrainType, MapRef, SHARED_PARTITION,
+    Value, ValueRef, encode_value, int_name, is_domain_field,
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::blind::{self, Blind};
+use crate::blind::{self, Blinder};
 use crate::field::{Digest, Field, FieldValue, number_word};
 use crate::shape::Object;
-use crate::term::Word;
+use crate::term::TermValue;
 
 /// The indexed fields of one grain. In an encrypted store they are blind tokens.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts<'a> {
+pub struct IndexedFields<'a> {
     /// The partition it belongs to; never empty.
-    pub namespace: Word<'a>,
+    pub namespace: TermValue<'a>,
     /// Its type, by header byte.
     pub grain_type: GrainType,
     /// The subject of its triple. Each part of a triple is indexed even if the others are absent.
-    pub subject: Option<Word<'a>>,
+    pub subject: Option<TermValue<'a>>,
     /// The relation of its triple.
-    pub relation: Option<Word<'a>>,
+    pub relation: Option<TermValue<'a>>,
     /// The object of its triple.
     pub object: Option<Digest>,
     /// Its `timestamp_ms`, else its `created_at`.
@@ -34,16 +34,16 @@ pub struct Facts<'a> {
 }
 
 /// Collects the indexed fields of a grain.
-struct Gathering<'a, 'b> {
-    facts: Facts<'a>,
+struct FieldCollector<'a, 'b> {
+    facts: IndexedFields<'a>,
     /// Computes the tokens; `None` in a plaintext store.
-    blind: Option<&'b dyn Blind>,
+    blind: Option<&'b dyn Blinder>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> IndexedFields<'a> {
     /// The fields of a grain with a namespace, a type and a time alone.
     #[must_use]
-    pub fn new(namespace: Word<'a>, grain_type: GrainType, time: EpochMs) -> Self {
+    pub fn new(namespace: TermValue<'a>, grain_type: GrainType, time: EpochMs) -> Self {
         let (subject, relation, object) = (None, None, None);
         let (values, blinded) = (Vec::new(), false);
         Self { namespace, grain_type, subject, relation, object, time, values, blinded }
@@ -57,19 +57,19 @@ impl<'a> Facts<'a> {
 
     /// Reads the fields of a grain as tokens of its key holder. Namespace, type and time stay plain.
     #[must_use]
-    pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blind>) -> Self {
+    pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blinder>) -> Self {
         let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
         let time = EpochMs::new(header_ms);
-        let mut facts = Self::new(Word::Plain(SHARED), grain.grain_type(), time);
+        let mut facts = Self::new(TermValue::Plain(SHARED_PARTITION), grain.grain_type(), time);
         facts.blinded = blind.is_some();
-        let mut gathering = Gathering { facts, blind };
+        let mut gathering = FieldCollector { facts, blind };
         let (mut created, mut stamped) = (None, None);
         let (mut user, mut is_retained) = ("", false);
         for (name, value) in grain.iter() {
             is_retained |= retains(name, &value);
             match (name, &value) {
                 ("namespace", ValueRef::Str(text)) if !text.is_empty() => {
-                    gathering.facts.namespace = Word::Plain(text);
+                    gathering.facts.namespace = TermValue::Plain(text);
                 }
                 ("subject", _) => gathering.set_subject(value.as_str()),
                 ("relation", _) => gathering.set_relation(value.as_str()),
@@ -92,7 +92,7 @@ impl<'a> Facts<'a> {
             }
         }
         if is_retained {
-            gathering.add(Field::Retained, Word::Plain(user));
+            gathering.add(Field::Retained, TermValue::Plain(user));
         }
         let mut facts = gathering.facts;
         facts.time = stamped.or(created).map_or(time, EpochMs::new);
@@ -100,7 +100,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Adds a value of an indexed field.
-    pub fn add(&mut self, field: Field<'_>, word: Word<'_>) {
+    pub fn add(&mut self, field: Field<'_>, word: TermValue<'_>) {
         self.values.push(FieldValue::of(field, word));
     }
 
@@ -110,9 +110,9 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl<'a> Gathering<'a, '_> {
+impl<'a> FieldCollector<'a, '_> {
     fn set_subject(&mut self, text: Option<&'a str>) {
-        let word = text.map(Word::Plain);
+        let word = text.map(TermValue::Plain);
         self.facts.subject = match self.blind {
             Some(blind) => word.map(|word| blind::subject(blind, word)),
             None => word,
@@ -120,7 +120,7 @@ impl<'a> Gathering<'a, '_> {
     }
 
     fn set_relation(&mut self, text: Option<&'a str>) {
-        let word = text.map(Word::Plain);
+        let word = text.map(TermValue::Plain);
         self.facts.relation = match self.blind {
             Some(blind) => word.map(|word| blind::relation(blind, word)),
             None => word,
@@ -134,7 +134,7 @@ impl<'a> Gathering<'a, '_> {
         }
     }
 
-    fn add(&mut self, field: Field<'_>, word: Word<'_>) {
+    fn add(&mut self, field: Field<'_>, word: TermValue<'_>) {
         match self.blind {
             Some(blind) => self.facts.add(field, blind::value(blind, field, word)),
             None => self.facts.add(field, word),
@@ -143,10 +143,10 @@ impl<'a> Gathering<'a, '_> {
 
     fn add_object(&mut self, object: &ValueRef<'a>) {
         match object {
-            ValueRef::Str(text) => self.set_object(Object::Text(Word::Plain(text))),
+            ValueRef::Str(text) => self.set_object(Object::Text(TermValue::Plain(text))),
             ValueRef::Map(_) => {
                 self.set_object(Object::Map(object_hash(&object.to_value())));
-                self.add_leaves(object, Profile::EXTENDED.max_depth);
+                self.add_leaves(object, DeviceProfile::EXTENDED.max_depth);
             }
             _ => {}
         }
@@ -156,7 +156,7 @@ impl<'a> Gathering<'a, '_> {
     fn add_leaves(&mut self, value: &ValueRef<'a>, depth: usize) {
         let Some(below) = depth.checked_sub(1) else { return };
         match value {
-            ValueRef::Str(text) => self.add(Field::ObjectLeaf, Word::Plain(text)),
+            ValueRef::Str(text) => self.add(Field::ObjectLeaf, TermValue::Plain(text)),
             ValueRef::Array(items) => items.iter().for_each(|item| self.add_leaves(&item, below)),
             ValueRef::Map(map) => map.iter().for_each(|(_, item)| self.add_leaves(&item, below)),
             _ => {}
@@ -165,10 +165,10 @@ impl<'a> Gathering<'a, '_> {
 
     fn add_texts(&mut self, field: Field<'_>, value: &ValueRef<'a>) {
         match value {
-            ValueRef::Str(text) => self.add(field, Word::Plain(text)),
+            ValueRef::Str(text) => self.add(field, TermValue::Plain(text)),
             ValueRef::Array(items) => {
                 for text in items.iter().filter_map(|item| item.as_str()) {
-                    self.add(field, Word::Plain(text));
+                    self.add(field, TermValue::Plain(text));
                 }
             }
             _ => {}
@@ -178,7 +178,7 @@ impl<'a> Gathering<'a, '_> {
     fn add_related(&mut self, links: ArrayRef<'a>) {
         for link in links.iter().filter_map(|link| link.as_map()) {
             if let Some(ValueRef::Str(hash)) = link.get("hash") {
-                self.add(Field::Related, Word::Plain(hash));
+                self.add(Field::Related, TermValue::Plain(hash));
             }
         }
     }
@@ -195,7 +195,7 @@ impl<'a> Gathering<'a, '_> {
             return;
         }
         match value {
-            ValueRef::Str(text) => self.add(Field::Domain(name), Word::Plain(text)),
+            ValueRef::Str(text) => self.add(Field::Domain(name), TermValue::Plain(text)),
             ValueRef::Bool(truth) => self.add_bool(name, *truth),
             ValueRef::Int(number) => self.add_number(name, number.to_f64()),
             ValueRef::Float(number) => self.add_number(name, *number),
@@ -204,11 +204,11 @@ impl<'a> Gathering<'a, '_> {
     }
 
     fn add_bool(&mut self, name: &str, truth: bool) {
-        self.add(Field::Domain(name), Word::Plain(if truth { "true" } else { "false" }));
+        self.add(Field::Domain(name), TermValue::Plain(if truth { "true" } else { "false" }));
     }
 
     fn add_number(&mut self, name: &str, number: f64) {
-        self.add(Field::Domain(name), Word::Plain(&number_word(number)));
+        self.add(Field::Domain(name), TermValue::Plain(&number_word(number)));
     }
 }
 

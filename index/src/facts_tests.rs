@@ -5,11 +5,11 @@ use grainstore_format::Grain;
 use super::*;
 
 /// Checks the fields of a grain in both encodings.
-fn check(json: &str, expected: &Facts<'_>) {
+fn check(json: &str, expected: &IndexedFields<'_>) {
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
         let blob = Grain::from_json(json).unwrap().encode(encoding).unwrap();
         let grain = GrainRef::new(blob.bytes()).unwrap();
-        let mut facts = Facts::of(&grain);
+        let mut facts = IndexedFields::of(&grain);
         facts.values.sort_unstable();
         let mut expected = expected.clone();
         expected.values.sort_unstable();
@@ -17,8 +17,8 @@ fn check(json: &str, expected: &Facts<'_>) {
     }
 }
 
-fn belief(time: i64) -> Facts<'static> {
-    Facts::new(Word::Plain("shared"), GrainType::Belief, EpochMs::new(time))
+fn belief(time: i64) -> IndexedFields<'static> {
+    IndexedFields::new(TermValue::Plain("shared"), GrainType::Belief, EpochMs::new(time))
 }
 
 /// A belief in JSON with these fields.
@@ -29,20 +29,20 @@ fn json(fields: &str) -> String {
 /// A triple, which every belief must have.
 const TRIPLE: &str = r#""subject": "s", "relation": "r", "object": "o""#;
 
-fn triple() -> Facts<'static> {
+fn triple() -> IndexedFields<'static> {
     let mut facts = belief(1);
-    facts.subject = Some(Word::Plain("s"));
-    facts.relation = Some(Word::Plain("r"));
-    facts.set_object(Object::Text(Word::Plain("o")));
+    facts.subject = Some(TermValue::Plain("s"));
+    facts.relation = Some(TermValue::Plain("r"));
+    facts.set_object(Object::Text(TermValue::Plain("o")));
     facts
 }
 
 #[test]
 fn place_type_time_and_triple_are_read() {
-    let mut full = Facts::new(Word::Plain("a:b"), GrainType::Belief, EpochMs::new(5));
-    full.subject = Some(Word::Plain("alice"));
-    full.relation = Some(Word::Plain("prefers"));
-    full.set_object(Object::Text(Word::Plain("dark mode")));
+    let mut full = IndexedFields::new(TermValue::Plain("a:b"), GrainType::Belief, EpochMs::new(5));
+    full.subject = Some(TermValue::Plain("alice"));
+    full.relation = Some(TermValue::Plain("prefers"));
+    full.set_object(Object::Text(TermValue::Plain("dark mode")));
     check(
         r#"{"type": "belief", "subject": "alice", "relation": "prefers", "object": "dark mode",
             "confidence": 0.9, "created_at": 1768471200000, "timestamp_ms": 5,
@@ -50,7 +50,7 @@ fn place_type_time_and_triple_are_read() {
         &full,
     );
     let time = EpochMs::new(1_768_471_200_000);
-    let bare = Facts::new(Word::Plain("shared"), GrainType::Event, time);
+    let bare = IndexedFields::new(TermValue::Plain("shared"), GrainType::Event, time);
     check(r#"{"type": "event", "content": "hello", "created_at": 1768471200000}"#, &bare);
 }
 
@@ -79,7 +79,7 @@ fn every_field_of_values_is_read() {
         (Field::Premise, "p1"),
         (Field::Premise, "p2"),
     ] {
-        expected.add(field, Word::Plain(text));
+        expected.add(field, TermValue::Plain(text));
     }
     check(&json(&fields), &expected);
 }
@@ -93,7 +93,7 @@ fn a_map_object_is_its_hash_and_its_strings() {
     let mut expected = triple();
     expected.set_object(Object::Map(hash));
     for leaf in ["x", "y", "x"] {
-        expected.add(Field::ObjectLeaf, Word::Plain(leaf));
+        expected.add(Field::ObjectLeaf, TermValue::Plain(leaf));
     }
     check(&json(&format!(r#""subject": "s", "relation": "r", "object": {object}"#)), &expected);
     assert_ne!(expected.object, triple().object);
@@ -110,7 +110,7 @@ fn domain_fields_are_read_in_context_and_at_the_top() {
         ("legal:top", "t"),
         ("rob:n", "-3"),
     ] {
-        expected.add(Field::Domain(name), Word::Plain(text));
+        expected.add(Field::Domain(name), TermValue::Plain(text));
     }
     let fields = format!(
         r#"{TRIPLE}, "context": {{"hc:patient_id": "p", "hc:n": 5.0, "fin:x": 2.5, "int:b": true,
@@ -138,15 +138,15 @@ fn a_grain_that_has_to_be_kept_is_found_by_its_user() {
     ] {
         let mut expected = triple();
         if !user.is_empty() {
-            expected.add(Field::User, Word::Plain(user));
+            expected.add(Field::User, TermValue::Plain(user));
         }
-        expected.add(Field::Retained, Word::Plain(user));
+        expected.add(Field::Retained, TermValue::Plain(user));
         check(&json(&format!("{TRIPLE}, {more}")), &expected);
     }
     for more in [r#""fin:retention_years": 5"#, r#""context": {"fin:retention_years": 5}"#] {
         let mut expected = triple();
-        expected.add(Field::Domain("fin:retention_years"), Word::Plain("5"));
-        expected.add(Field::Retained, Word::Plain(""));
+        expected.add(Field::Domain("fin:retention_years"), TermValue::Plain("5"));
+        expected.add(Field::Retained, TermValue::Plain(""));
         check(&json(&format!("{TRIPLE}, {more}")), &expected);
     }
 }

@@ -6,7 +6,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::term::Word;
+use crate::term::TermValue;
 
 /// An indexed field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -159,9 +159,9 @@ pub(crate) struct FieldValue {
 
 impl FieldValue {
     /// Computes the stored form of a value.
-    pub(crate) fn of(field: Field<'_>, word: Word<'_>) -> Self {
+    pub(crate) fn of(field: Field<'_>, word: TermValue<'_>) -> Self {
         let word = match word {
-            Word::Plain(text) => Word::Plain(field.normal(text)),
+            TermValue::Plain(text) => TermValue::Plain(field.normal(text)),
             token => token,
         };
         let name = if let Field::Domain(name) = field { Some(name) } else { None };
@@ -183,7 +183,7 @@ impl Digest {
 
     /// The digest of an object that is text.
     #[must_use]
-    pub fn of_text(object: Word<'_>) -> Self {
+    pub fn of_text(object: TermValue<'_>) -> Self {
         Self::under(OBJECT, None, object)
     }
 
@@ -194,10 +194,10 @@ impl Digest {
     }
 
     /// Hashes `lead:1 (length:8 name)? value`. A token has another leading byte than a text.
-    fn under(lead: u8, name: Option<&str>, word: Word<'_>) -> Self {
+    fn under(lead: u8, name: Option<&str>, word: TermValue<'_>) -> Self {
         let (lead, value) = match &word {
-            Word::Plain(text) => (lead, text.as_bytes()),
-            Word::Token(token) => (lead | BLIND, token.as_slice()),
+            TermValue::Plain(text) => (lead, text.as_bytes()),
+            TermValue::Token(token) => (lead | BLIND, token.as_slice()),
         };
         let mut hash = Sha256::new().chain_update([lead]);
         if let Some(name) = name {
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::test_kit::hex;
 
-    fn of(field: Field<'_>, word: Word<'_>) -> Digest {
+    fn of(field: Field<'_>, word: TermValue<'_>) -> Digest {
         FieldValue::of(field, word).digest
     }
 
@@ -234,7 +234,7 @@ mod tests {
         for (digest, expected) in [
             (of(Field::Tag, "t".into()), "a06347069e3b92f3"),
             (of(Field::Domain("hc:x"), "t".into()), "b7554180eace6987"),
-            (of(Field::Tag, Word::Token([7; 32])), "baa6b52db31b520f"),
+            (of(Field::Tag, TermValue::Token([7; 32])), "baa6b52db31b520f"),
             (Digest::of_text("dark mode".into()), "71c76866cfd79037"),
             (Digest::of_map(&[7; 32]), "446dfab47e2537d7"),
         ] {

@@ -5,24 +5,24 @@ use redb::WriteTransaction;
 use crate::error::{Error, Result};
 use crate::keys;
 use crate::lists::LISTS;
-use crate::part::Part;
+use crate::part::TailPart;
 use crate::sample;
 use crate::stamp::{self, Watermark};
 use crate::tables::{ADDRESS, META, TERMS};
-use crate::tail::Frozen;
+use crate::tail::FrozenTail;
 use crate::words;
 
 /// Writes a frozen part into the tables and advances the watermark. Folding it again changes nothing.
 ///
 /// Returns the watermark of the tables afterwards. After the commit, readers switch to new
-/// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::drop_frozen); if it
+/// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::thaw); if it
 /// fails, they keep what they had.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that does not
 /// continue them (grains in between would be lost, or a term would have two ids). `ERR_IO`. The transaction
 /// must then be aborted.
-pub fn fold(txn: &WriteTransaction, frozen: &Frozen) -> Result<Option<Watermark>> {
+pub fn fold(txn: &WriteTransaction, frozen: &FrozenTail) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
     let mut meta = txn.open_table(META)?;
     if stamp::stamp(&meta)? != Some(keys::LAYOUT) {
@@ -45,7 +45,7 @@ pub fn fold(txn: &WriteTransaction, frozen: &Frozen) -> Result<Option<Watermark>
 }
 
 /// Writes new terms, and the rows from relation ids to term keys.
-fn fold_terms(txn: &WriteTransaction, part: &Part) -> Result<()> {
+fn fold_terms(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
     let mut terms = txn.open_table(TERMS)?;
     for (key, term) in &part.terms {
         let Some(row) = &term.row else { continue };
@@ -62,7 +62,7 @@ fn fold_terms(txn: &WriteTransaction, part: &Part) -> Result<()> {
 }
 
 /// Writes the postings. Keys sort by list first, so each table gets its rows in one ascending batch.
-fn fold_postings(txn: &WriteTransaction, part: &Part) -> Result<()> {
+fn fold_postings(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
     let keys = part.postings.sorted();
     for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {
         let Some(number) = stretch.first().and_then(|key| key.first()) else { continue };
@@ -74,7 +74,7 @@ fn fold_postings(txn: &WriteTransaction, part: &Part) -> Result<()> {
     sample::fold(txn, &keys)
 }
 
-fn fold_addresses(txn: &WriteTransaction, part: &Part) -> Result<()> {
+fn fold_addresses(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
     let mut table = txn.open_table(ADDRESS)?;
     for (address, sequence) in part.addresses.sorted() {
         table.insert(&address, sequence)?;

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use crate::error::Result;
-use crate::posting::{Order, Posting};
+use crate::posting::{Posting, TimeOrder};
 use crate::scan::Scan;
 
 /// The postings common to several scans, in their order, read lazily.
 ///
 /// Each list in turn skips to the position of the others, so the work is proportional to the shortest list.
 pub struct Intersection<'v> {
-    legs: Vec<Leg<'v>>,
-    order: Order,
+    legs: Vec<ScanCursor<'v>>,
+    order: TimeOrder,
     scanned: u64,
     /// The candidate at which the search for the next common posting was paused.
     paused_at: Option<Posting>,
@@ -19,7 +19,7 @@ pub struct Intersection<'v> {
 
 /// The result of one search for the next posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum IntersectionStep {
     /// The next posting.
     Found(Posting),
     /// There are no more postings.
@@ -29,15 +29,15 @@ pub enum Step {
 }
 
 /// A scan and the posting it stands at.
-struct Leg<'v> {
+struct ScanCursor<'v> {
     scan: Scan<'v>,
     at: Option<Posting>,
 }
 
 impl<'v> Intersection<'v> {
     /// The intersection of scans, all in this order; of no scans, the empty set.
-    pub(crate) fn of(scans: Vec<Scan<'v>>, order: Order) -> Self {
-        let legs = scans.into_iter().map(|scan| Leg { scan, at: None }).collect();
+    pub(crate) fn of(scans: Vec<Scan<'v>>, order: TimeOrder) -> Self {
+        let legs = scans.into_iter().map(|scan| ScanCursor { scan, at: None }).collect();
         Self { legs, order, scanned: 0, paused_at: None }
     }
 
@@ -61,45 +61,47 @@ impl<'v> Intersection<'v> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the intersection is then at its end.
-    pub fn step(&mut self, postings: u64) -> Result<Step> {
+    pub fn step(&mut self, postings: u64) -> Result<IntersectionStep> {
         let step = self.advance(self.scanned.saturating_add(postings));
-        if matches!(step, Err(_) | Ok(Step::End)) {
+        if matches!(step, Err(_) | Ok(IntersectionStep::End)) {
             self.legs.clear();
         }
         step
     }
 
     /// Advances all lists to a common posting, until `most` postings were read in all.
-    fn advance(&mut self, most: u64) -> Result<Step> {
+    fn advance(&mut self, most: u64) -> Result<IntersectionStep> {
         let order = self.order;
-        let Some((first, others)) = self.legs.split_first_mut() else { return Ok(Step::End) };
+        let Some((first, others)) = self.legs.split_first_mut() else {
+            return Ok(IntersectionStep::End);
+        };
         let start = match self.paused_at.take() {
             Some(paused) => Some(paused),
             None => first.step(&mut self.scanned)?,
         };
-        let Some(mut target) = start else { return Ok(Step::End) };
+        let Some(mut target) = start else { return Ok(IntersectionStep::End) };
         loop {
             let mut reached = target;
             for leg in &mut *others {
                 match leg.reach(reached, order, &mut self.scanned)? {
                     Some(at) => reached = at,
-                    None => return Ok(Step::End),
+                    None => return Ok(IntersectionStep::End),
                 }
             }
             match first.reach(reached, order, &mut self.scanned)? {
-                Some(at) if at == target => return Ok(Step::Found(at)),
+                Some(at) if at == target => return Ok(IntersectionStep::Found(at)),
                 Some(at) => target = at,
-                None => return Ok(Step::End),
+                None => return Ok(IntersectionStep::End),
             }
             if self.scanned >= most {
                 self.paused_at = Some(target);
-                return Ok(Step::Paused);
+                return Ok(IntersectionStep::Paused);
             }
         }
     }
 }
 
-impl Leg<'_> {
+impl ScanCursor<'_> {
     fn step(&mut self, scanned: &mut u64) -> Result<Option<Posting>> {
         self.at = self.scan.next().transpose()?;
         *scanned = scanned.saturating_add(self.at.iter().len() as u64);
@@ -110,12 +112,12 @@ impl Leg<'_> {
     fn reach(
         &mut self,
         target: Posting,
-        order: Order,
+        order: TimeOrder,
         scanned: &mut u64,
     ) -> Result<Option<Posting>> {
         let is_there = self.at.is_some_and(|at| match order {
-            Order::Newest => at <= target,
-            Order::Oldest => at >= target,
+            TimeOrder::Newest => at <= target,
+            TimeOrder::Oldest => at >= target,
         });
         if is_there {
             return Ok(self.at);
@@ -130,8 +132,8 @@ impl Iterator for Intersection<'_> {
 
     fn next(&mut self) -> Option<Result<Posting>> {
         match self.step(u64::MAX) {
-            Ok(Step::Found(posting)) => Some(Ok(posting)),
-            Ok(Step::End | Step::Paused) => None,
+            Ok(IntersectionStep::Found(posting)) => Some(Ok(posting)),
+            Ok(IntersectionStep::End | IntersectionStep::Paused) => None,
             Err(error) => Some(Err(error)),
         }
     }

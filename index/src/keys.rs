@@ -6,8 +6,8 @@ use grainstore_format::{EpochMs, GrainType};
 
 use crate::error::{Error, Result};
 use crate::field::{Digest, FieldValue};
-use crate::lists::{LISTS, List, NAMESPACE_BYTES, RANK_BYTES, TERM_BYTES};
-use crate::posting::{Posting, Sequence, Tie, TimeRange};
+use crate::lists::{LISTS, NAMESPACE_BYTES, PostingList, RANK_BYTES, TERM_BYTES};
+use crate::posting::{Posting, Sequence, TieBreaker, TimeRange};
 use crate::term::TermId;
 
 /// The version of all layouts, stored in the stamp.
@@ -18,7 +18,7 @@ pub(crate) const KEY_BYTES: usize = 33;
 
 /// A posting key in memory: the number of its list, its row, and zeros to the end. Keys sort list by list,
 /// and within a list like its rows.
-pub(crate) type Key = [u8; KEY_BYTES];
+pub(crate) type PostingKey = [u8; KEY_BYTES];
 
 /// XORed into a time so that unsigned order is time order.
 const SIGN: u64 = 1 << 63;
@@ -28,9 +28,9 @@ const TIE_BITS: u32 = 16;
 /// The order key of a posting: inverted time (64 bits), first bytes of the address (16), inverted sequence
 /// (32). The newest posting has the smallest key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank(u128);
+pub(crate) struct OrderKey(u128);
 
-impl Rank {
+impl OrderKey {
     /// The order key of a posting.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Rank {
     /// The order key of a position a scan may start from: sequences beyond the last are clamped to it.
     pub(crate) fn at(Posting { time, tie, sequence }: Posting) -> Self {
         let time = !(time.get().cast_unsigned() ^ SIGN);
-        let Tie(tie) = tie;
+        let TieBreaker(tie) = tie;
         let tie = u16::from_be_bytes(tie);
         let sequence = Sequence::MAX.get() - sequence.min(Sequence::MAX).get();
         let placed = u128::from(time) << TIE_BITS | u128::from(tie);
@@ -59,8 +59,8 @@ impl Rank {
         if times.from.zip(times.to).is_some_and(|(from, to)| from > to) {
             return None;
         }
-        let first = Posting { time: to, tie: Tie::FIRST, sequence: Sequence::MAX };
-        let last = Posting { time: from, tie: Tie::LAST, sequence: Sequence::new(0) };
+        let first = Posting { time: to, tie: TieBreaker::FIRST, sequence: Sequence::MAX };
+        let last = Posting { time: from, tie: TieBreaker::LAST, sequence: Sequence::new(0) };
         Some((Self::at(first), Self::at(last)))
     }
 
@@ -81,7 +81,7 @@ impl Rank {
         let sequence = u64::from(u32::from_be_bytes([s0, s1, s2, s3]));
         Posting {
             time: EpochMs::new(time.cast_signed()),
-            tie: Tie([a, b]),
+            tie: TieBreaker([a, b]),
             sequence: Sequence::new(Sequence::MAX.get() - sequence),
         }
     }
@@ -104,25 +104,25 @@ impl Rank {
 
 /// The part of a posting key that a lookup binds: all postings with one prefix form one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Prefix {
-    list: List,
-    key: Key,
+pub(crate) struct KeyPrefix {
+    list: PostingList,
+    key: PostingKey,
     len: usize,
 }
 
-impl Prefix {
+impl KeyPrefix {
     /// The prefix of a whole list: its number alone.
-    fn of(list: List) -> Self {
+    fn of(list: PostingList) -> Self {
         Self { list, key: [0; KEY_BYTES], len: 0 }.and(&[list as u8])
     }
 
     /// The list of the prefix.
-    pub(crate) fn list(&self) -> List {
+    pub(crate) fn list(&self) -> PostingList {
         self.list
     }
 
     /// The prefix of a namespace in a list.
-    fn within(list: List, namespace: TermId) -> Self {
+    fn within(list: PostingList, namespace: TermId) -> Self {
         let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
         let bytes: [u8; NAMESPACE_BYTES] = bytes;
         Self::of(list).and(&bytes)
@@ -130,42 +130,42 @@ impl Prefix {
 
     /// `namespace:4`
     pub(crate) fn all(namespace: TermId) -> Self {
-        Self::within(List::All, namespace)
+        Self::within(PostingList::All, namespace)
     }
 
     /// `namespace:4 type:1`
     pub(crate) fn grain_type(namespace: TermId, grain_type: GrainType) -> Self {
-        Self::within(List::Type, namespace).and(&[grain_type.byte()])
+        Self::within(PostingList::Type, namespace).and(&[grain_type.byte()])
     }
 
     /// `namespace:4 subject:5`
     pub(crate) fn subject(namespace: TermId, subject: TermId) -> Self {
-        Self::within(List::Subject, namespace).term(subject)
+        Self::within(PostingList::Subject, namespace).term(subject)
     }
 
     /// `namespace:4 relation:5`
     pub(crate) fn relation(namespace: TermId, relation: TermId) -> Self {
-        Self::within(List::Relation, namespace).term(relation)
+        Self::within(PostingList::Relation, namespace).term(relation)
     }
 
     /// `namespace:4 object:8`
     pub(crate) fn object(namespace: TermId, object: Digest) -> Self {
-        Self::within(List::Object, namespace).and(&object.0)
+        Self::within(PostingList::Object, namespace).and(&object.0)
     }
 
     /// `namespace:4 subject:5 relation:5`
     pub(crate) fn subject_relation(namespace: TermId, subject: TermId, relation: TermId) -> Self {
-        Self::within(List::SubjectRelation, namespace).term(subject).term(relation)
+        Self::within(PostingList::SubjectRelation, namespace).term(subject).term(relation)
     }
 
     /// `namespace:4 subject:5 object:4`
     pub(crate) fn subject_object(namespace: TermId, subject: TermId, object: Digest) -> Self {
-        Self::within(List::SubjectObject, namespace).term(subject).and(&object.start())
+        Self::within(PostingList::SubjectObject, namespace).term(subject).and(&object.start())
     }
 
     /// `namespace:4 relation:5 object:4`
     pub(crate) fn relation_object(namespace: TermId, relation: TermId, object: Digest) -> Self {
-        Self::within(List::RelationObject, namespace).term(relation).and(&object.start())
+        Self::within(PostingList::RelationObject, namespace).term(relation).and(&object.start())
     }
 
     /// `namespace:4 subject:5 relation:5 object:4`
@@ -175,26 +175,29 @@ impl Prefix {
         relation: TermId,
         object: Digest,
     ) -> Self {
-        Self::within(List::Triple, namespace).term(subject).term(relation).and(&object.start())
+        Self::within(PostingList::Triple, namespace)
+            .term(subject)
+            .term(relation)
+            .and(&object.start())
     }
 
     /// `namespace:4 field:1 value:8`
     pub(crate) fn value(namespace: TermId, value: &FieldValue) -> Self {
-        Self::within(List::Value, namespace).and(&[value.field]).and(&value.digest.0)
+        Self::within(PostingList::Value, namespace).and(&[value.field]).and(&value.digest.0)
     }
 
     /// The key of a posting with this prefix: `prefix !time:8 tie:2 !sequence:4`.
-    pub(crate) fn key(&self, rank: Rank) -> Key {
+    pub(crate) fn key(&self, rank: OrderKey) -> PostingKey {
         self.and(&rank.bytes()).key
     }
 
     /// The order key in a key with this prefix; `None` if the key is too short.
-    pub(crate) fn rank(&self, key: &Key) -> Option<Rank> {
-        Rank::of_row(key.get(..self.len.checked_add(RANK_BYTES)?)?)
+    pub(crate) fn rank(&self, key: &PostingKey) -> Option<OrderKey> {
+        OrderKey::of_row(key.get(..self.len.checked_add(RANK_BYTES)?)?)
     }
 
     /// The namespace in a key of this prefix's list; `None` for a key of another list.
-    pub(crate) fn namespace_of(&self, key: &Key) -> Option<TermId> {
+    pub(crate) fn namespace_of(&self, key: &PostingKey) -> Option<TermId> {
         let (list, row) = key.split_first()?;
         let [a, b, c, d]: [u8; NAMESPACE_BYTES] = *row.first_chunk()?;
         let id = TermId::new(u64::from_be_bytes([0, 0, 0, 0, a, b, c, d]));
@@ -229,24 +232,24 @@ impl Prefix {
 }
 
 /// The row of a key, as stored in the table of its list.
-pub(crate) fn row<const N: usize>(key: &Key) -> Result<&[u8; N]> {
+pub(crate) fn row<const N: usize>(key: &PostingKey) -> Result<&[u8; N]> {
     let row = key.split_first().and_then(|(_, row)| row.first_chunk());
     row.ok_or_else(|| Error::integrity("a posting row is wider than its key"))
 }
 
 /// The key of a row of this list.
-pub(crate) fn key_of<const N: usize>(list: List, row: &[u8; N]) -> Key {
-    Prefix::of(list).and(row).key
+pub(crate) fn key_of<const N: usize>(list: PostingList, row: &[u8; N]) -> PostingKey {
+    KeyPrefix::of(list).and(row).key
 }
 
 /// The order key in a key of any list; `None` for bytes that are not a key.
-pub(crate) fn rank_of(key: &Key) -> Option<Rank> {
+pub(crate) fn rank_of(key: &PostingKey) -> Option<OrderKey> {
     let (list, row) = key.split_first()?;
-    Rank::of_row(row.get(..LISTS.get(usize::from(*list))?.access.width)?)
+    OrderKey::of_row(row.get(..LISTS.get(usize::from(*list))?.access.width)?)
 }
 
 /// The relation in a key of the list `sp`.
-pub(crate) fn relation_of(key: &Key) -> Option<TermId> {
+pub(crate) fn relation_of(key: &PostingKey) -> Option<TermId> {
     const AT: usize = 1 + NAMESPACE_BYTES + TERM_BYTES;
     let bytes: &[u8; TERM_BYTES] = key.get(AT..)?.first_chunk()?;
     let [a, b, c, d, e] = *bytes;

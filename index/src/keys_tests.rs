@@ -2,17 +2,21 @@
 
 use super::*;
 use crate::field::Field;
-use crate::term::Word;
+use crate::term::TermValue;
 use crate::test_kit::{code, hex};
 
 const NAMESPACE: TermId = TermId::new(1);
 
 fn posting(ms: i64, sequence: u64) -> Posting {
-    Posting { time: EpochMs::new(ms), tie: Tie([0xA1, 0xB2]), sequence: Sequence::new(sequence) }
+    Posting {
+        time: EpochMs::new(ms),
+        tie: TieBreaker([0xA1, 0xB2]),
+        sequence: Sequence::new(sequence),
+    }
 }
 
-fn rank(ms: i64, sequence: u64) -> Rank {
-    Rank::of(posting(ms, sequence)).unwrap()
+fn rank(ms: i64, sequence: u64) -> OrderKey {
+    OrderKey::of(posting(ms, sequence)).unwrap()
 }
 
 /// 2026-01-15T10:00:00Z inverted, the start of the address, and sequence 7 inverted.
@@ -23,34 +27,34 @@ fn posting_keys_have_these_bytes() {
     let rank = rank(1_768_471_200_000, 7);
     let (two, three) = (TermId::new(2), TermId::new(0x01_0203_0405));
     let object = Digest([0xD0; 8]);
-    let tag = FieldValue::of(Field::Tag, Word::Plain("t"));
+    let tag = FieldValue::of(Field::Tag, TermValue::Plain("t"));
     for (prefix, list, expected) in [
-        (Prefix::all(NAMESPACE), "00", "00000001".to_owned()),
-        (Prefix::grain_type(NAMESPACE, GrainType::Consent), "01", "000000010a".to_owned()),
-        (Prefix::subject(NAMESPACE, three), "02", "000000010102030405".to_owned()),
-        (Prefix::relation(NAMESPACE, three), "03", "000000010102030405".to_owned()),
-        (Prefix::object(NAMESPACE, object), "04", "00000001d0d0d0d0d0d0d0d0".to_owned()),
+        (KeyPrefix::all(NAMESPACE), "00", "00000001".to_owned()),
+        (KeyPrefix::grain_type(NAMESPACE, GrainType::Consent), "01", "000000010a".to_owned()),
+        (KeyPrefix::subject(NAMESPACE, three), "02", "000000010102030405".to_owned()),
+        (KeyPrefix::relation(NAMESPACE, three), "03", "000000010102030405".to_owned()),
+        (KeyPrefix::object(NAMESPACE, object), "04", "00000001d0d0d0d0d0d0d0d0".to_owned()),
         (
-            Prefix::subject_relation(NAMESPACE, two, three),
+            KeyPrefix::subject_relation(NAMESPACE, two, three),
             "05",
             "0000000100000000020102030405".to_owned(),
         ),
         (
-            Prefix::subject_object(NAMESPACE, three, object),
+            KeyPrefix::subject_object(NAMESPACE, three, object),
             "06",
             "000000010102030405d0d0d0d0".to_owned(),
         ),
         (
-            Prefix::relation_object(NAMESPACE, three, object),
+            KeyPrefix::relation_object(NAMESPACE, three, object),
             "07",
             "000000010102030405d0d0d0d0".to_owned(),
         ),
         (
-            Prefix::triple(NAMESPACE, two, three, object),
+            KeyPrefix::triple(NAMESPACE, two, three, object),
             "08",
             "0000000100000000020102030405d0d0d0d0".to_owned(),
         ),
-        (Prefix::value(NAMESPACE, &tag), "09", format!("0000000101{}", hex(&tag.digest.0))),
+        (KeyPrefix::value(NAMESPACE, &tag), "09", format!("0000000101{}", hex(&tag.digest.0))),
     ] {
         let key = prefix.key(rank);
         let width = prefix.list().def().access.width;
@@ -63,17 +67,17 @@ fn posting_keys_have_these_bytes() {
         assert_eq!(hex(&moved[1..5]), "ffffffff");
         assert_eq!(moved[5..], key[5..]);
     }
-    assert_eq!(Rank::of_row(&[0; 10]), None);
+    assert_eq!(OrderKey::of_row(&[0; 10]), None);
 }
 
 #[test]
 fn rows_are_keys_without_their_list() {
-    let key = Prefix::all(NAMESPACE).key(rank(0, 0));
+    let key = KeyPrefix::all(NAMESPACE).key(rank(0, 0));
     let bytes: &[u8; 18] = row(&key).unwrap();
     assert_eq!(bytes, &key[1..19]);
-    assert_eq!(key_of(List::All, bytes), key);
+    assert_eq!(key_of(PostingList::All, bytes), key);
     assert_eq!(code(row::<33>(&key)), "ERR_INTEGRITY");
-    assert_eq!(Prefix::all(NAMESPACE).namespace_of(&key_of(List::Type, &[0; 19])), None);
+    assert_eq!(KeyPrefix::all(NAMESPACE).namespace_of(&key_of(PostingList::Type, &[0; 19])), None);
 }
 
 #[test]
@@ -90,11 +94,11 @@ fn ranks_order_newest_first_and_give_their_posting_back() {
         (FIRST, 1),
         (FIRST, 0),
     ];
-    let ranks: Vec<Rank> = newest_first.iter().map(|(ms, seq)| rank(*ms, *seq)).collect();
+    let ranks: Vec<OrderKey> = newest_first.iter().map(|(ms, seq)| rank(*ms, *seq)).collect();
     assert!(ranks.is_sorted(), "{ranks:?}");
     for (rank, (ms, sequence)) in ranks.iter().zip(newest_first) {
         assert_eq!(rank.posting(), posting(ms, sequence));
-        assert_eq!(Rank::of_number(rank.number()), *rank);
+        assert_eq!(OrderKey::of_number(rank.number()), *rank);
     }
 }
 
@@ -103,31 +107,31 @@ fn ranks_of_one_time_order_by_address() {
     let at = |first: u8, sequence| {
         let mut address = [0; 32];
         address[0] = first;
-        let tie = Tie::of(&address);
-        Rank::at(Posting { time: EpochMs::new(5), tie, sequence: Sequence::new(sequence) })
+        let tie = TieBreaker::of(&address);
+        OrderKey::at(Posting { time: EpochMs::new(5), tie, sequence: Sequence::new(sequence) })
     };
     let ranks = [at(0, 1), at(1, 9), at(1, 8), at(255, 40)];
     assert!(ranks.is_sorted(), "{ranks:?}");
-    let postings = ranks.map(Rank::posting);
+    let postings = ranks.map(OrderKey::posting);
     assert!(postings.is_sorted_by(|a, b| a > b), "{postings:?}");
 }
 
 #[test]
 fn a_sequence_beyond_the_keys_is_refused() {
-    assert!(Rank::of(posting(0, (1 << 32) - 1)).is_ok());
-    assert_eq!(code(Rank::of(posting(0, 1 << 32))), "ERR_INTEGRITY");
-    assert_eq!(Rank::at(posting(0, u64::MAX)), rank(0, (1 << 32) - 1));
+    assert!(OrderKey::of(posting(0, (1 << 32) - 1)).is_ok());
+    assert_eq!(code(OrderKey::of(posting(0, 1 << 32))), "ERR_INTEGRITY");
+    assert_eq!(OrderKey::at(posting(0, u64::MAX)), rank(0, (1 << 32) - 1));
 }
 
 #[test]
 fn time_ranges_become_ranks_with_both_ends_inside() {
     let at = |from: Option<i64>, to: Option<i64>| {
-        Rank::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
+        OrderKey::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
     };
-    let end = |ms, tie, sequence| Rank::at(Posting { time: EpochMs::new(ms), tie, sequence });
+    let end = |ms, tie, sequence| OrderKey::at(Posting { time: EpochMs::new(ms), tie, sequence });
     let between = |newest, oldest| {
-        let first = end(newest, Tie::FIRST, Sequence::MAX);
-        Some((first, end(oldest, Tie::LAST, Sequence::new(0))))
+        let first = end(newest, TieBreaker::FIRST, Sequence::MAX);
+        Some((first, end(oldest, TieBreaker::LAST, Sequence::new(0))))
     };
     let everything = between(i64::MAX, i64::MIN);
     assert_eq!(at(None, None), everything);
@@ -141,6 +145,6 @@ fn time_ranges_become_ranks_with_both_ends_inside() {
 #[test]
 fn the_relation_is_read_from_its_key() {
     let relation = TermId::new(0x01_0203_0405);
-    let key = Prefix::subject_relation(NAMESPACE, TermId::new(2), relation).key(rank(0, 0));
+    let key = KeyPrefix::subject_relation(NAMESPACE, TermId::new(2), relation).key(rank(0, 0));
     assert_eq!(relation_of(&key), Some(relation));
 }

@@ -9,9 +9,9 @@
 //! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
 //!   their digests
 //! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
-//! - `indexed_fields`: the fields of a grain that are indexed
+//! - `facts`: the fields of a grain that are indexed
 //! - `keys`, `layout`: every byte layout
-//! - `posting_tables`, `posting_lists`, `sample`, `tables`: the redb tables
+//! - `rows`, `lists`, `sample`, `tables`: the redb tables
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
 //! - `fold`: writes the tail into the tables
 //! - `stamp`: whether the tables fit this code and this log
@@ -66,21 +66,21 @@ mod model_tests;
 #[cfg(test)]
 mod test_kit;
 
-pub use addresses::Addresses;
-pub use blind::{Blind, Eyes};
+pub use addresses::AddressIter;
+pub use blind::{Blinder, TokenScope};
 pub use error::{Error, ErrorKind, Result};
-pub use facts::{Facts, object_hash};
+pub use facts::{IndexedFields, object_hash};
 pub use field::{Digest, Field, number_word};
 pub use fold::fold;
-pub use intersect::{Intersection, Step};
-pub use posting::{Order, Posting, Sequence, Tie, TimeRange};
-pub use reader::{Reader, Relation};
+pub use intersect::{Intersection, IntersectionStep};
+pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange};
+pub use reader::{IndexReader, RelationSummary};
 pub use scan::Scan;
-pub use shape::{Object, Scope, Shape};
-pub use size::Size;
-pub use spaces::Spaces;
+pub use shape::{IndexLookup, Object, Scope};
+pub use size::PostingEstimate;
+pub use spaces::ScopeNamespaces;
 pub use stamp::{IndexState, StaleReason, Watermark, drop_all, reset, state};
-pub use stats::{Stats, TableStats};
+pub use stats::{IndexStats, TableStats};
 pub use tables::Tables;
-pub use tail::{Frozen, Tail};
-pub use term::{Name, Word};
+pub use tail::{FrozenTail, Tail};
+pub use term::{OwnedTermValue, TermValue};

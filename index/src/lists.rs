@@ -4,11 +4,11 @@
 //! the postings are one range of one list, newest first. Rows are ordered by time after the bound parts, so
 //! each combination needs a list of its own (ADR 0004).
 
-use crate::rows::Access;
+use crate::rows::TableOps;
 
 /// A posting list. The discriminant is its index in [`LISTS`] and the first byte of its keys in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum List {
+pub(crate) enum PostingList {
     All,
     Type,
     Subject,
@@ -23,8 +23,8 @@ pub(crate) enum List {
 
 /// The fixed properties of a posting list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ListDef {
-    pub(crate) list: List,
+pub(crate) struct PostingListDef {
+    pub(crate) list: PostingList,
     /// The name of its redb table.
     pub(crate) table: &'static str,
     /// The name of the index in explanations.
@@ -33,7 +33,7 @@ pub(crate) struct ListDef {
     /// has one range instead of one for each namespace.
     pub(crate) everywhere: bool,
     /// The table operations for its row width.
-    pub(crate) access: Access,
+    pub(crate) access: TableOps,
 }
 
 /// Bytes of a namespace id, a term id and a order key in every row.
@@ -42,37 +42,37 @@ pub(crate) const TERM_BYTES: usize = 5;
 pub(crate) const RANK_BYTES: usize = 14;
 
 const fn list<const WIDTH: usize>(
-    list: List,
+    list: PostingList,
     table: &'static str,
     name: &'static str,
     everywhere: bool,
-) -> ListDef {
-    ListDef { list, table, name, everywhere, access: Access::of::<WIDTH>() }
+) -> PostingListDef {
+    PostingListDef { list, table, name, everywhere, access: TableOps::of::<WIDTH>() }
 }
 
 /// All lists, in the order of [`PostingList`]. Each list has a table of its own, so that all its rows have
 /// one width and redb adds no overhead. Measured on 50,000 grains with seven postings each: a durable sorted
 /// batch of 1,000 grains takes 20 ms, against 23 ms for one table with a leading byte.
 #[rustfmt::skip]
-pub(crate) static LISTS: [ListDef; List::COUNT] = [
-    list::<18>(List::All, "index.all", "time", true),
-    list::<19>(List::Type, "index.type", "type", false),
-    list::<23>(List::Subject, "index.s", "SPO", true),
-    list::<23>(List::Relation, "index.p", "PSO", false),
-    list::<26>(List::Object, "index.o", "OPS", false),
-    list::<28>(List::SubjectRelation, "index.sp", "SPO", true),
-    list::<27>(List::SubjectObject, "index.so", "SOP", false),
-    list::<27>(List::RelationObject, "index.po", "POS", false),
-    list::<32>(List::Triple, "index.spo", "SPO", false),
-    list::<27>(List::Value, "index.value", "value", false),
+pub(crate) static LISTS: [PostingListDef; PostingList::COUNT] = [
+    list::<18>(PostingList::All, "index.all", "time", true),
+    list::<19>(PostingList::Type, "index.type", "type", false),
+    list::<23>(PostingList::Subject, "index.s", "SPO", true),
+    list::<23>(PostingList::Relation, "index.p", "PSO", false),
+    list::<26>(PostingList::Object, "index.o", "OPS", false),
+    list::<28>(PostingList::SubjectRelation, "index.sp", "SPO", true),
+    list::<27>(PostingList::SubjectObject, "index.so", "SOP", false),
+    list::<27>(PostingList::RelationObject, "index.po", "POS", false),
+    list::<32>(PostingList::Triple, "index.spo", "SPO", false),
+    list::<27>(PostingList::Value, "index.value", "value", false),
 ];
 
-impl List {
+impl PostingList {
     /// The number of lists.
     pub(crate) const COUNT: usize = 10;
 
     /// The properties of the list.
-    pub(crate) fn def(self) -> &'static ListDef {
+    pub(crate) fn def(self) -> &'static PostingListDef {
         match self {
             Self::All => &LISTS[0],
             Self::Type => &LISTS[1],

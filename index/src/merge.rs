@@ -10,26 +10,26 @@ use std::mem;
 use crate::error::Result;
 
 /// Items in ascending order, read lazily.
-pub(crate) type Source<'v, T> = Box<dyn Iterator<Item = Result<T>> + 'v>;
+pub(crate) type SortedInput<'v, T> = Box<dyn Iterator<Item = Result<T>> + 'v>;
 
 /// The ascending union of ascending inputs. The first error ends it.
-pub(crate) struct Merge<'v, T> {
-    heads: BinaryHeap<Head<'v, T>>,
+pub(crate) struct MergeIter<'v, T> {
+    heads: BinaryHeap<MergeHead<'v, T>>,
 }
 
 /// The next item of an input, and the input behind it.
-struct Head<'v, T> {
+struct MergeHead<'v, T> {
     item: T,
-    rest: Source<'v, T>,
+    rest: SortedInput<'v, T>,
 }
 
-impl<'v, T: Ord> Merge<'v, T> {
+impl<'v, T: Ord> MergeIter<'v, T> {
     /// Reads the first item of every input.
-    pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, T>>) -> Result<Self> {
+    pub(crate) fn of(sources: impl IntoIterator<Item = SortedInput<'v, T>>) -> Result<Self> {
         let mut heads = BinaryHeap::new();
         for mut rest in sources {
             if let Some(item) = rest.next().transpose()? {
-                heads.push(Head { item, rest });
+                heads.push(MergeHead { item, rest });
             }
         }
         Ok(Self { heads })
@@ -50,7 +50,7 @@ impl<'v, T: Ord> Merge<'v, T> {
     }
 }
 
-impl<T: Ord> Iterator for Merge<'_, T> {
+impl<T: Ord> Iterator for MergeIter<'_, T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
@@ -68,25 +68,25 @@ impl<T: Ord> Iterator for Merge<'_, T> {
 }
 
 /// Heads compare in reverse, so that the max-heap has the least item on top.
-impl<T: Ord> Ord for Head<'_, T> {
+impl<T: Ord> Ord for MergeHead<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.cmp(&self.item)
     }
 }
 
-impl<T: Ord> PartialOrd for Head<'_, T> {
+impl<T: Ord> PartialOrd for MergeHead<'_, T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: Ord> PartialEq for Head<'_, T> {
+impl<T: Ord> PartialEq for MergeHead<'_, T> {
     fn eq(&self, other: &Self) -> bool {
         self.item == other.item
     }
 }
 
-impl<T: Ord> Eq for Head<'_, T> {}
+impl<T: Ord> Eq for MergeHead<'_, T> {}
 
 #[cfg(test)]
 mod tests {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    fn source<'v>(items: &'v [u32], pulled: &'v Cell<usize>) -> Source<'v, u32> {
+    fn source<'v>(items: &'v [u32], pulled: &'v Cell<usize>) -> SortedInput<'v, u32> {
         Box::new(items.iter().map(|item| {
             pulled.set(pulled.get() + 1);
             Ok(*item)
@@ -113,7 +113,7 @@ mod tests {
             (vec![vec![1, 2], vec![1, 2], vec![2, 3]], vec![1, 2, 3]),
         ] {
             let boxed = sources.iter().map(|items| source(items, &pulled));
-            let merged: Result<Vec<u32>> = Merge::of(boxed).unwrap().collect();
+            let merged: Result<Vec<u32>> = MergeIter::of(boxed).unwrap().collect();
             assert_eq!(merged.unwrap(), expected, "{sources:?}");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     fn a_few_items_touch_a_few_entries() {
         let pulled = Cell::new(0);
         let (even, odd): (Vec<u32>, Vec<u32>) = (0..50_000).partition(|n| n % 2 == 0);
-        let merge = Merge::of([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
+        let merge = MergeIter::of([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
         assert_eq!(merge.take(20).count(), 20);
         assert_eq!(pulled.get(), 22, "twenty items and the two heads behind them");
     }
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn an_error_is_given_and_ends_the_sequence() {
         let broken = || Err(Error::integrity("broken"));
-        let first: Source<'_, u32> = Box::new([broken()].into_iter());
-        assert!(Merge::of([first]).is_err());
-        let later: Source<'_, u32> = Box::new([Ok(1), Ok(2), broken()].into_iter());
+        let first: SortedInput<'_, u32> = Box::new([broken()].into_iter());
+        assert!(MergeIter::of([first]).is_err());
+        let later: SortedInput<'_, u32> = Box::new([Ok(1), Ok(2), broken()].into_iter());
         let pulled = Cell::new(0);
-        let mut merge = Merge::of([later, source(&[3, 4], &pulled)]).unwrap();
+        let mut merge = MergeIter::of([later, source(&[3, 4], &pulled)]).unwrap();
         assert_eq!(merge.next().unwrap().unwrap(), 1);
         assert!(merge.next().unwrap().is_err());
         assert!(merge.next().is_none());

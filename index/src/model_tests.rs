@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::test_kit::{Note, NoteObject, Store, tie};
-use crate::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange, Word};
+use crate::{
+    Field, IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TermValue, TimeOrder, TimeRange,
+};
 
 /// An operation on the index after a grain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,8 +121,8 @@ fn in_scope(scope: &Scope<'_>, namespace: &str) -> bool {
     let name_or_shared = |name: &str| if name.is_empty() { "shared" } else { name }.to_owned();
     match scope {
         Scope::All => true,
-        Scope::Exact(Word::Plain(name)) => namespace == name_or_shared(name),
-        Scope::Exact(Word::Token(_)) => false,
+        Scope::Exact(TermValue::Plain(name)) => namespace == name_or_shared(name),
+        Scope::Exact(TermValue::Token(_)) => false,
         Scope::Subtree(root) => {
             let root = name_or_shared(root);
             namespace == root || namespace.starts_with(&format!("{root}:"))
@@ -128,22 +130,24 @@ fn in_scope(scope: &Scope<'_>, namespace: &str) -> bool {
     }
 }
 
-fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
-    let is = |field: &Option<String>, word: &Option<Word<'_>>| {
-        word.is_none_or(|word| field.as_deref().is_some_and(|text| Word::Plain(text) == word))
+fn has_shape(shape: &IndexLookup<'_>, note: &Note) -> bool {
+    let is = |field: &Option<String>, word: &Option<TermValue<'_>>| {
+        word.is_none_or(|word| field.as_deref().is_some_and(|text| TermValue::Plain(text) == word))
     };
     match shape {
-        Shape::All => true,
-        Shape::Type(grain_type) => note.grain_type == *grain_type,
-        Shape::Triple { subject, relation, object } => {
+        IndexLookup::All => true,
+        IndexLookup::Type(grain_type) => note.grain_type == *grain_type,
+        IndexLookup::Triple { subject, relation, object } => {
             let bound = note.object.as_ref().map(NoteObject::object);
             is(&note.subject, subject)
                 && is(&note.relation, relation)
                 && (object.is_none() || *object == bound)
         }
-        Shape::Value(Field::Session, word) => is(&note.session, &Some(*word)),
-        Shape::Value(Field::Tag, word) => note.tags.iter().any(|tag| Word::Plain(tag) == *word),
-        Shape::Value(..) => false,
+        IndexLookup::Value(Field::Session, word) => is(&note.session, &Some(*word)),
+        IndexLookup::Value(Field::Tag, word) => {
+            note.tags.iter().any(|tag| TermValue::Plain(tag) == *word)
+        }
+        IndexLookup::Value(..) => false,
     }
 }
 
@@ -151,7 +155,7 @@ fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
 fn expected(
     log: &[(Note, Step)],
     scope: &Scope<'_>,
-    shape: &Shape<'_>,
+    shape: &IndexLookup<'_>,
     times: TimeRange,
 ) -> Vec<Posting> {
     let empty = times.from.zip(times.to).is_some_and(|(from, to)| from > to);
@@ -176,20 +180,25 @@ fn triple<'a>(
     subject: Option<&'a String>,
     relation: Option<&'a String>,
     object: Option<&'a NoteObject>,
-) -> Shape<'a> {
-    Shape::Triple {
-        subject: subject.map(|text| Word::Plain(text)),
-        relation: relation.map(|text| Word::Plain(text)),
+) -> IndexLookup<'a> {
+    IndexLookup::Triple {
+        subject: subject.map(|text| TermValue::Plain(text)),
+        relation: relation.map(|text| TermValue::Plain(text)),
         object: object.map(NoteObject::object),
     }
 }
 
 /// Every kind of lookup; all eight of triples with every word.
-fn shapes<'a>(words: &'a [String], objects: &'a [NoteObject]) -> Vec<Shape<'a>> {
-    let mut shapes = vec![Shape::All, Shape::Type(GrainType::Event), Shape::Type(GrainType::Goal)];
+fn shapes<'a>(words: &'a [String], objects: &'a [NoteObject]) -> Vec<IndexLookup<'a>> {
+    let mut shapes = vec![
+        IndexLookup::All,
+        IndexLookup::Type(GrainType::Event),
+        IndexLookup::Type(GrainType::Goal),
+    ];
     for word in words {
-        let word = Word::Plain(word);
-        shapes.extend([Field::Session, Field::Tag, Field::Run].map(|f| Shape::Value(f, word)));
+        let word = TermValue::Plain(word);
+        shapes
+            .extend([Field::Session, Field::Tag, Field::Run].map(|f| IndexLookup::Value(f, word)));
     }
     let or_free = |words: &'a [String]| words.iter().map(Some).chain([None]);
     for (at, subject) in or_free(words).enumerate() {
@@ -200,15 +209,15 @@ fn shapes<'a>(words: &'a [String], objects: &'a [NoteObject]) -> Vec<Shape<'a>> 
         shapes.extend(objects.iter().map(|object| triple(subject, None, Some(object))));
         shapes.extend(objects.iter().map(|object| triple(None, subject, Some(object))));
     }
-    shapes.push(Shape::subject(Word::Plain("nobody")));
-    shapes.push(Shape::subject(Word::Token([7; 32])));
+    shapes.push(IndexLookup::subject(TermValue::Plain("nobody")));
+    shapes.push(IndexLookup::subject(TermValue::Token([7; 32])));
     shapes
 }
 
 fn scopes(namespaces: &[String]) -> Vec<Scope<'_>> {
     let mut scopes = vec![Scope::All];
     for name in namespaces.iter().map(String::as_str).chain(["", "nowhere"]) {
-        scopes.extend([Scope::Exact(Word::Plain(name)), Scope::Subtree(name)]);
+        scopes.extend([Scope::Exact(TermValue::Plain(name)), Scope::Subtree(name)]);
     }
     scopes
 }
@@ -217,7 +226,7 @@ fn scopes(namespaces: &[String]) -> Vec<Scope<'_>> {
 fn check(
     store: &Store,
     log: &[(Note, Step)],
-    (scope, shape, times): (&Scope<'_>, &Shape<'_>, TimeRange),
+    (scope, shape, times): (&Scope<'_>, &IndexLookup<'_>, TimeRange),
     place: Posting,
 ) -> Result<(), TestCaseError> {
     let reader = store.reader();
@@ -226,7 +235,7 @@ fn check(
         let counted = reader.estimate(scope, shape, times, cap).unwrap();
         prop_assert_eq!(counted, wanted.len().min(cap), "{:?} {:?} {:?}", scope, shape, times);
     }
-    for order in [Order::Newest, Order::Oldest] {
+    for order in [TimeOrder::Newest, TimeOrder::Oldest] {
         let scan = reader.scan(scope, shape, times, order).unwrap();
         let found: Vec<Posting> = scan.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?} {:?}", scope, shape, times, order);
@@ -234,8 +243,8 @@ fn check(
         scan.seek(place).unwrap();
         let found: Vec<Posting> = scan.map(Result::unwrap).collect();
         let is_before = |posting: &&Posting| match order {
-            Order::Newest => **posting > place,
-            Order::Oldest => **posting < place,
+            TimeOrder::Newest => **posting > place,
+            TimeOrder::Oldest => **posting < place,
         };
         let behind: Vec<Posting> = wanted.iter().skip_while(is_before).copied().collect();
         prop_assert_eq!(found, behind, "{:?} {:?} from {:?} {:?}", scope, shape, place, order);
@@ -249,17 +258,17 @@ fn check_found(
     store: &Store,
     log: &[(Note, Step)],
     scope: &Scope<'_>,
-    lists: &[&[Shape<'_>]],
+    lists: &[&[IndexLookup<'_>]],
 ) -> Result<(), TestCaseError> {
     let all = TimeRange::default();
-    let mut wanted = expected(log, scope, &Shape::All, all);
+    let mut wanted = expected(log, scope, &IndexLookup::All, all);
     wanted.retain(|posting| {
         let index = usize::try_from(posting.sequence.get() / 3).unwrap();
-        let has = |shape: &Shape<'_>| has_shape(shape, &log[index].0);
+        let has = |shape: &IndexLookup<'_>| has_shape(shape, &log[index].0);
         lists.iter().all(|shapes| shapes.iter().any(has))
     });
-    for order in [Order::Newest, Order::Oldest] {
-        let found = store.reader().find(&Spaces::of(*scope), lists, all, order).unwrap();
+    for order in [TimeOrder::Newest, TimeOrder::Oldest] {
+        let found = store.reader().find(&ScopeNamespaces::of(*scope), lists, all, order).unwrap();
         let found: Vec<Posting> = found.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?}", scope, lists, order);
         wanted.reverse();
@@ -313,8 +322,8 @@ proptest! {
             let scope = pick[4].get(&scopes);
             check_found(&store, &log, scope, &[&[a]])?;
             check_found(&store, &log, scope, &[&[a], &[b, c]])?;
-            check_found(&store, &log, scope, &[&[a, b], &[Shape::All], &[c, d]])?;
-            check_found(&store, &log, scope, &[&[Shape::All], &[]])?;
+            check_found(&store, &log, scope, &[&[a, b], &[IndexLookup::All], &[c, d]])?;
+            check_found(&store, &log, scope, &[&[IndexLookup::All], &[]])?;
         }
     }
 

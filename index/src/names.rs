@@ -5,28 +5,28 @@
 use std::ops::Bound;
 
 use crate::error::{Error, Result};
-use crate::merge::{Merge, Source};
+use crate::merge::{MergeIter, SortedInput};
 use crate::shape::Scope;
 use crate::tables::Tables;
 use crate::tail::Tail;
-use crate::term::{Name, Term, TermId, TermKind, Word, partition};
-use crate::words::{self, Form};
+use crate::term::{OwnedTermValue, Term, TermId, TermKind, TermValue, partition};
+use crate::words::{self, TermForm};
 
 /// The term dictionary of one view.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names<'v> {
+pub(crate) struct TermDictionary<'v> {
     pub(crate) tables: &'v Tables,
     pub(crate) tail: &'v Tail,
 }
 
 /// A term key with its row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Named {
+pub(crate) struct DictionaryEntry {
     key: Vec<u8>,
     row: Vec<u8>,
 }
 
-impl Named {
+impl DictionaryEntry {
     /// The id of the term.
     pub(crate) fn id(&self) -> Result<TermId> {
         let id = words::id_and_text(&self.row).map(|(id, _)| id);
@@ -34,31 +34,31 @@ impl Named {
     }
 
     /// The text or token of the term.
-    pub(crate) fn name(&self) -> Result<Name> {
+    pub(crate) fn name(&self) -> Result<OwnedTermValue> {
         let name = match words::form_and_bytes(&self.key) {
-            Some((Form::Plain, text)) => plain(text),
-            Some((Form::Token, token)) => token.try_into().ok().map(Name::Token),
-            Some((Form::Digest, _)) => {
+            Some((TermForm::Plain, text)) => plain(text),
+            Some((TermForm::Token, token)) => token.try_into().ok().map(OwnedTermValue::Token),
+            Some((TermForm::Digest, _)) => {
                 words::id_and_text(&self.row).and_then(|(_, text)| plain(text))
             }
-            Some((Form::Id, _)) | None => None,
+            Some((TermForm::Id, _)) | None => None,
         };
         name.ok_or_else(|| Error::integrity("a term cannot be read"))
     }
 }
 
-fn plain(text: &[u8]) -> Option<Name> {
-    std::str::from_utf8(text).ok().map(|text| Name::Plain(text.to_owned()))
+fn plain(text: &[u8]) -> Option<OwnedTermValue> {
+    std::str::from_utf8(text).ok().map(|text| OwnedTermValue::Plain(text.to_owned()))
 }
 
-impl<'v> Names<'v> {
+impl<'v> TermDictionary<'v> {
     /// The tables and the tail.
     pub(crate) fn view(&self) -> (&'v Tables, &'v Tail) {
         (self.tables, self.tail)
     }
 
     /// The id of a term; `None` if the view does not have it.
-    pub(crate) fn id(&self, kind: TermKind, word: Word<'_>) -> Result<Option<TermId>> {
+    pub(crate) fn id(&self, kind: TermKind, word: TermValue<'_>) -> Result<Option<TermId>> {
         let key = words::term_key(&Term { kind, word });
         match self.tail.parts().find_map(|part| part.terms.get(key.as_slice())) {
             Some(known) => Ok(Some(known.id)),
@@ -67,7 +67,7 @@ impl<'v> Names<'v> {
     }
 
     /// The text or token of a relation.
-    pub(crate) fn relation(&self, id: TermId) -> Result<Name> {
+    pub(crate) fn relation(&self, id: TermId) -> Result<OwnedTermValue> {
         let missing = || Error::integrity("a relation has no term");
         let new = self.tail.parts().find_map(|part| part.relations.get(&id));
         let key = match new {
@@ -85,7 +85,7 @@ impl<'v> Names<'v> {
                 row.ok_or_else(missing)?.value().to_vec()
             }
         };
-        Named { key, row }.name()
+        DictionaryEntry { key, row }.name()
     }
 
     /// The ids of all namespaces in a scope, ascending, without duplicates.
@@ -104,65 +104,74 @@ impl<'v> Names<'v> {
     pub(crate) fn named_namespaces(
         &self,
         scope: &Scope<'_>,
-    ) -> Result<Box<dyn Iterator<Item = Result<Named>> + 'v>> {
+    ) -> Result<Box<dyn Iterator<Item = Result<DictionaryEntry>> + 'v>> {
         let root = match *scope {
             Scope::Exact(word) => return self.exactly(word),
             Scope::Subtree(root) => partition(root),
             Scope::All => {
-                let all = words::form_key(TermKind::Namespace, Form::Plain, &[]);
-                let after = words::form_key(TermKind::Namespace, Form::Id, &[]);
+                let all = words::form_key(TermKind::Namespace, TermForm::Plain, &[]);
+                let after = words::form_key(TermKind::Namespace, TermForm::Id, &[]);
                 return Ok(Box::new(self.between(&all, &after)?));
             }
         };
         let below = format!("{root}:");
         let short = self.starting_with(TermKind::Namespace, &below)?;
         // Names too long for a plain key are compared in full.
-        let long = words::form_key(TermKind::Namespace, Form::Digest, &[]);
+        let long = words::form_key(TermKind::Namespace, TermForm::Digest, &[]);
         let long = self.between(&long, &words::key_after(&long))?.filter_map(move |named| {
             let below = named.and_then(|named| {
                 let is_below =
-                    matches!(named.name()?, Name::Plain(text) if text.starts_with(&below));
+                    matches!(named.name()?, OwnedTermValue::Plain(text) if text.starts_with(&below));
                 Ok(is_below.then_some(named))
             });
             below.transpose()
         });
-        Ok(Box::new(self.exactly(Word::Plain(root))?.chain(short).chain(long)))
+        Ok(Box::new(self.exactly(TermValue::Plain(root))?.chain(short).chain(long)))
     }
 
     /// The plaintext terms of a kind with a prefix, in byte order. Terms keyed by a digest are not included.
-    pub(crate) fn starting_with(&self, kind: TermKind, start: &str) -> Result<Merge<'v, Named>> {
-        let lower = words::form_key(kind, Form::Plain, start.as_bytes());
+    pub(crate) fn starting_with(
+        &self,
+        kind: TermKind,
+        start: &str,
+    ) -> Result<MergeIter<'v, DictionaryEntry>> {
+        let lower = words::form_key(kind, TermForm::Plain, start.as_bytes());
         self.between(&lower, &words::key_after(&lower))
     }
 
     /// The namespace of this name, if there is one.
-    fn exactly(&self, word: Word<'_>) -> Result<Box<dyn Iterator<Item = Result<Named>> + 'v>> {
+    fn exactly(
+        &self,
+        word: TermValue<'_>,
+    ) -> Result<Box<dyn Iterator<Item = Result<DictionaryEntry>> + 'v>> {
         let word = match word {
-            Word::Plain(name) => Word::Plain(partition(name)),
-            token @ Word::Token(_) => token,
+            TermValue::Plain(name) => TermValue::Plain(partition(name)),
+            token @ TermValue::Token(_) => token,
         };
         let term = Term { kind: TermKind::Namespace, word };
         let id = self.id(term.kind, term.word)?;
-        let named =
-            id.map(|id| Named { key: words::term_key(&term), row: words::term_row(id, &term) });
+        let named = id.map(|id| DictionaryEntry {
+            key: words::term_key(&term),
+            row: words::term_row(id, &term),
+        });
         Ok(Box::new(named.map(Ok).into_iter()))
     }
 
     /// The terms with keys from `lower` (included) to `upper` (excluded), tables and tail merged.
-    fn between(&self, lower: &[u8], upper: &[u8]) -> Result<Merge<'v, Named>> {
+    fn between(&self, lower: &[u8], upper: &[u8]) -> Result<MergeIter<'v, DictionaryEntry>> {
         let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
             let (key, row) = entry?;
-            Ok(Named { key: key.value().to_vec(), row: row.value().to_vec() })
+            Ok(DictionaryEntry { key: key.value().to_vec(), row: row.value().to_vec() })
         });
-        let mut sources = vec![Box::new(folded) as Source<'v, Named>];
+        let mut sources = vec![Box::new(folded) as SortedInput<'v, DictionaryEntry>];
         for part in self.tail.parts() {
             let within = (Bound::Included(lower), Bound::Excluded(upper));
             let new = part.terms.range::<_, [u8]>(within).filter_map(|(key, term)| {
                 let row = term.row.as_ref()?.to_vec();
-                Some(Ok(Named { key: key.to_vec(), row }))
+                Some(Ok(DictionaryEntry { key: key.to_vec(), row }))
             });
             sources.push(Box::new(new));
         }
-        Merge::of(sources)
+        MergeIter::of(sources)
     }
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::keys::{Key, Prefix, Rank};
-use crate::posting::{Posting, Sequence, Tie};
+use crate::facts::IndexedFields;
+use crate::keys::{KeyPrefix, OrderKey, PostingKey};
+use crate::posting::{Posting, Sequence, TieBreaker};
 use crate::runs::Runs;
 use crate::stamp::Watermark;
 use crate::term::{NextIds, Term, TermId, TermKind};
 use crate::words;
 
 /// An address of the log and its sequence.
-pub(crate) type Addressed = ([u8; 32], u64);
+pub(crate) type AddressEntry = ([u8; 32], u64);
 
 /// A term in a part: its id, and for a new term the row that folding will write.
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ pub(crate) type PartTerms = OrdMap<Arc<[u8]>, PartTerm>;
 
 /// The grains between two watermarks. Immutable once it is shared.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) postings: Runs<Key>,
-    pub(crate) addresses: Runs<Addressed>,
+pub(crate) struct TailPart {
+    pub(crate) postings: Runs<PostingKey>,
+    pub(crate) addresses: Runs<AddressEntry>,
     pub(crate) terms: PartTerms,
     /// The term keys of new relations, by id.
     pub(crate) relations: OrdMap<TermId, Arc<[u8]>>,
@@ -47,13 +47,13 @@ pub(crate) struct Part {
 
 /// The term ids of one grain.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GrainTerms {
+pub(crate) struct GrainTermIds {
     pub(crate) namespace: TermId,
     pub(crate) subject: Option<TermId>,
     pub(crate) relation: Option<TermId>,
 }
 
-impl Part {
+impl TailPart {
     /// Memory a new term takes beside its bytes: two counted pointers and its share of the tree.
     const TERM_BYTES: usize = 128;
 
@@ -97,11 +97,11 @@ impl Part {
     pub(crate) fn add_grain(
         &mut self,
         mark: Watermark,
-        terms: GrainTerms,
-        facts: &Facts<'_>,
+        terms: GrainTermIds,
+        facts: &IndexedFields<'_>,
     ) -> Result<()> {
-        let tie = if facts.blinded { Tie::FIRST } else { Tie::of(&mark.address) };
-        let rank = Rank::of(Posting { time: facts.time, tie, sequence: mark.sequence })?;
+        let tie = if facts.blinded { TieBreaker::FIRST } else { TieBreaker::of(&mark.address) };
+        let rank = OrderKey::of(Posting { time: facts.time, tie, sequence: mark.sequence })?;
         let keys = keys_of(terms, facts, rank);
         self.bytes = self.bytes.saturating_add(size_of_val(keys.as_slice()));
         self.postings.add(keys);
@@ -111,7 +111,7 @@ impl Part {
 
     /// Adds a position of the log with its address alone.
     pub(crate) fn add_place(&mut self, mark: Watermark) {
-        self.bytes = self.bytes.saturating_add(size_of::<Addressed>());
+        self.bytes = self.bytes.saturating_add(size_of::<AddressEntry>());
         self.addresses.add(vec![(mark.address, mark.sequence.get())]);
         self.grains = self.grains.saturating_add(1);
         self.watermark = Some(mark);
@@ -134,38 +134,38 @@ impl Part {
 }
 
 /// All posting keys of a grain. Lists that serve the whole store get two.
-fn keys_of(terms: GrainTerms, facts: &Facts<'_>, rank: Rank) -> Vec<Key> {
-    let GrainTerms { namespace: ns, subject, relation } = terms;
+fn keys_of(terms: GrainTermIds, facts: &IndexedFields<'_>, rank: OrderKey) -> Vec<PostingKey> {
+    let GrainTermIds { namespace: ns, subject, relation } = terms;
     let object = facts.object;
     let mut keys = Vec::with_capacity(facts.values.len().saturating_add(12));
-    let mut add = |prefix: Prefix| keys.push(prefix.key(rank));
+    let mut add = |prefix: KeyPrefix| keys.push(prefix.key(rank));
     for ns in [TermId::NONE, ns] {
-        add(Prefix::all(ns));
+        add(KeyPrefix::all(ns));
         if let Some(s) = subject {
-            add(Prefix::subject(ns, s));
+            add(KeyPrefix::subject(ns, s));
         }
         if let (Some(s), Some(p)) = (subject, relation) {
-            add(Prefix::subject_relation(ns, s, p));
+            add(KeyPrefix::subject_relation(ns, s, p));
         }
     }
-    add(Prefix::grain_type(ns, facts.grain_type));
+    add(KeyPrefix::grain_type(ns, facts.grain_type));
     if let Some(p) = relation {
-        add(Prefix::relation(ns, p));
+        add(KeyPrefix::relation(ns, p));
     }
     if let Some(o) = object {
-        add(Prefix::object(ns, o));
+        add(KeyPrefix::object(ns, o));
         if let Some(s) = subject {
-            add(Prefix::subject_object(ns, s, o));
+            add(KeyPrefix::subject_object(ns, s, o));
         }
         if let Some(p) = relation {
-            add(Prefix::relation_object(ns, p, o));
+            add(KeyPrefix::relation_object(ns, p, o));
         }
         if let (Some(s), Some(p)) = (subject, relation) {
-            add(Prefix::triple(ns, s, p, o));
+            add(KeyPrefix::triple(ns, s, p, o));
         }
     }
     for value in &facts.values {
-        add(Prefix::value(ns, value));
+        add(KeyPrefix::value(ns, value));
     }
     keys
 }
@@ -173,7 +173,7 @@ fn keys_of(terms: GrainTerms, facts: &Facts<'_>, rank: Rank) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::term::Word;
+    use crate::term::TermValue;
     use crate::test_kit::code;
 
     #[test]
@@ -185,9 +185,9 @@ mod tests {
         ] {
             let mut next_ids = NextIds::FIRST;
             *next_ids.of(kind) = TermId::new(last);
-            let mut part = Part::after(next_ids, None);
+            let mut part = TailPart::after(next_ids, None);
             let mut add = |text| {
-                let term = Term { kind, word: Word::Plain(text) };
+                let term = Term { kind, word: TermValue::Plain(text) };
                 part.add_term(words::term_key(&term), &term)
             };
             assert_eq!(add("last").unwrap(), TermId::new(last), "{kind:?}");

@@ -27,9 +27,9 @@ impl Sequence {
 
 /// The first bytes of an address, which order grains of equal time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tie(pub(crate) [u8; Tie::BYTES]);
+pub struct TieBreaker(pub(crate) [u8; TieBreaker::BYTES]);
 
-impl Tie {
+impl TieBreaker {
     /// The number of leading address bytes kept. Where grains of equal time also share these bytes, the
     /// reader orders them by their full addresses.
     pub(crate) const BYTES: usize = 2;
@@ -52,7 +52,7 @@ pub struct Posting {
     /// The time of the grain.
     pub time: EpochMs,
     /// The first bytes of its address.
-    pub tie: Tie,
+    pub tie: TieBreaker,
     /// Its position in the log.
     pub sequence: Sequence,
 }
@@ -82,7 +82,7 @@ pub struct TimeRange {
 
 /// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum TimeOrder {
     /// Descending time; at equal time, ascending address.
     Newest,
     /// The exact reverse of [`TimeOrder::Newest`].

@@ -6,46 +6,46 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::blind::Eyes;
+use crate::blind::TokenScope;
 use crate::error::{Error, Result};
 use crate::field::FieldValue;
 use crate::intersect::Intersection;
-use crate::keys::{self, Key, Prefix, Rank};
-use crate::names::Names;
-use crate::posting::{Order, Posting, Sequence, TimeRange};
-use crate::scan::{Range, Scan, between};
-use crate::shape::{Scope, Shape};
-use crate::spaces::Spaces;
+use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
+use crate::names::TermDictionary;
+use crate::posting::{Posting, Sequence, TimeOrder, TimeRange};
+use crate::scan::{PostingRange, Scan, between};
+use crate::shape::{IndexLookup, Scope};
+use crate::spaces::ScopeNamespaces;
 use crate::tables::Tables;
 use crate::tail::Tail;
-use crate::term::{Name, TermId, TermKind, Word};
+use crate::term::{OwnedTermValue, TermId, TermKind, TermValue};
 
 /// A view of the index: the tables of a read snapshot and the tail that continues them.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'v> {
-    pub(crate) names: Names<'v>,
-    pub(crate) eyes: Eyes<'v>,
+pub struct IndexReader<'v> {
+    pub(crate) names: TermDictionary<'v>,
+    pub(crate) eyes: TokenScope<'v>,
 }
 
 /// A relation a subject has, with its newest posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Relation {
+pub struct RelationSummary {
     /// The relation.
-    pub name: Name,
+    pub name: OwnedTermValue,
     /// The newest grain with this subject and relation.
     pub newest: Posting,
 }
 
-impl<'v> Reader<'v> {
+impl<'v> IndexReader<'v> {
     /// A reader of a plaintext index.
     #[must_use]
     pub fn new(tables: &'v Tables, tail: &'v Tail) -> Self {
-        Self { names: Names { tables, tail }, eyes: Eyes::Plain }
+        Self { names: TermDictionary { tables, tail }, eyes: TokenScope::Plain }
     }
 
     /// Makes the reader look up the blind tokens of these key holders.
     #[must_use]
-    pub fn with_eyes(self, eyes: Eyes<'v>) -> Self {
+    pub fn with_eyes(self, eyes: TokenScope<'v>) -> Self {
         Self { eyes, ..self }
     }
 
@@ -58,11 +58,11 @@ impl<'v> Reader<'v> {
     pub fn scan(
         &self,
         scope: &Scope<'_>,
-        shape: &Shape<'_>,
+        shape: &IndexLookup<'_>,
         times: TimeRange,
-        order: Order,
+        order: TimeOrder,
     ) -> Result<Scan<'v>> {
-        self.scan_any(&Spaces::of(*scope), std::slice::from_ref(shape), times, order)
+        self.scan_any(&ScopeNamespaces::of(*scope), std::slice::from_ref(shape), times, order)
     }
 
     /// The postings that all of these lookups have; without lookups, all of the scope. The lookup with the
@@ -73,13 +73,13 @@ impl<'v> Reader<'v> {
     pub fn intersect(
         &self,
         scope: &Scope<'_>,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
         times: TimeRange,
-        order: Order,
+        order: TimeOrder,
     ) -> Result<Intersection<'v>> {
-        let shapes = if shapes.is_empty() { &[Shape::All] } else { shapes };
-        let lists: Vec<&[Shape<'_>]> = shapes.iter().map(std::slice::from_ref).collect();
-        self.find(&Spaces::of(*scope), &lists, times, order)
+        let shapes = if shapes.is_empty() { &[IndexLookup::All] } else { shapes };
+        let lists: Vec<&[IndexLookup<'_>]> = shapes.iter().map(std::slice::from_ref).collect();
+        self.find(&ScopeNamespaces::of(*scope), &lists, times, order)
     }
 
     /// The intersection of lists, each of which is the union of its lookups. The shortest list should come
@@ -89,10 +89,10 @@ impl<'v> Reader<'v> {
     /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn find(
         &self,
-        spaces: &Spaces<'_>,
-        lists: &[&[Shape<'_>]],
+        spaces: &ScopeNamespaces<'_>,
+        lists: &[&[IndexLookup<'_>]],
         times: TimeRange,
-        order: Order,
+        order: TimeOrder,
     ) -> Result<Intersection<'v>> {
         let scans = lists.iter().map(|shapes| self.scan_any(spaces, shapes, times, order));
         Ok(Intersection::of(scans.collect::<Result<_>>()?, order))
@@ -101,10 +101,10 @@ impl<'v> Reader<'v> {
     /// The union of the postings of these lookups.
     fn scan_any(
         &self,
-        spaces: &Spaces<'_>,
-        shapes: &[Shape<'_>],
+        spaces: &ScopeNamespaces<'_>,
+        shapes: &[IndexLookup<'_>],
         times: TimeRange,
-        order: Order,
+        order: TimeOrder,
     ) -> Result<Scan<'v>> {
         let mut ranges = Vec::with_capacity(shapes.len());
         for shape in shapes {
@@ -120,20 +120,22 @@ impl<'v> Reader<'v> {
     pub fn estimate(
         &self,
         scope: &Scope<'_>,
-        shape: &Shape<'_>,
+        shape: &IndexLookup<'_>,
         times: TimeRange,
         cap: usize,
     ) -> Result<usize> {
         let mut count = 0_usize;
-        for Range { prefix, namespaces } in self.ranges_of(&Spaces::of(*scope), shape)? {
+        for PostingRange { prefix, namespaces } in
+            self.ranges_of(&ScopeNamespaces::of(*scope), shape)?
+        {
             for namespace in namespaces.iter().copied() {
                 let left = cap.saturating_sub(count);
                 if left == 0 {
                     break;
                 }
-                let one = Range { prefix, namespaces: Arc::new([namespace]) };
+                let one = PostingRange { prefix, namespaces: Arc::new([namespace]) };
                 let mut scan =
-                    Scan::over(self.names.view(), [one], times, Order::Newest)?.take(left);
+                    Scan::over(self.names.view(), [one], times, TimeOrder::Newest)?.take(left);
                 count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
             }
         }
@@ -153,11 +155,11 @@ impl<'v> Reader<'v> {
         }
         for named in self.names.starting_with(TermKind::Subject, start)? {
             let named = named?;
-            let prefix = Prefix::subject(TermId::NONE, named.id()?);
-            let range = Range { prefix, namespaces: Arc::clone(&namespaces) };
+            let prefix = KeyPrefix::subject(TermId::NONE, named.id()?);
+            let range = PostingRange { prefix, namespaces: Arc::clone(&namespaces) };
             let (view, times) = (self.names.view(), TimeRange::default());
-            let mut scan = Scan::over(view, [range], times, Order::Newest)?;
-            if let Name::Plain(text) = named.name()?
+            let mut scan = Scan::over(view, [range], times, TimeOrder::Newest)?;
+            if let OwnedTermValue::Plain(text) = named.name()?
                 && scan.next().transpose()?.is_some()
             {
                 found.push(text);
@@ -173,7 +175,7 @@ impl<'v> Reader<'v> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn namespaces(&self, scope: &Scope<'_>, limit: usize) -> Result<Vec<Name>> {
+    pub fn namespaces(&self, scope: &Scope<'_>, limit: usize) -> Result<Vec<OwnedTermValue>> {
         self.names.named_namespaces(scope)?.take(limit).map(|named| named?.name()).collect()
     }
 
@@ -185,9 +187,9 @@ impl<'v> Reader<'v> {
     pub fn relations_of(
         &self,
         scope: &Scope<'_>,
-        subject: Word<'_>,
+        subject: TermValue<'_>,
         limit: usize,
-    ) -> Result<Vec<Relation>> {
+    ) -> Result<Vec<RelationSummary>> {
         let mut newest = BTreeMap::new();
         for subject in self.eyes.subjects(subject)? {
             let Some(subject) = self.names.id(TermKind::Subject, subject)? else { continue };
@@ -198,8 +200,8 @@ impl<'v> Reader<'v> {
                 }
             }
         }
-        let relations = newest.into_iter().map(|(id, rank): (TermId, Rank)| {
-            Ok(Relation { name: self.names.relation(id)?, newest: rank.posting() })
+        let relations = newest.into_iter().map(|(id, rank): (TermId, OrderKey)| {
+            Ok(RelationSummary { name: self.names.relation(id)?, newest: rank.posting() })
         });
         relations.collect()
     }
@@ -209,14 +211,14 @@ impl<'v> Reader<'v> {
         &self,
         (namespace, subject): (TermId, TermId),
         limit: usize,
-        newest: &mut BTreeMap<TermId, Rank>,
+        newest: &mut BTreeMap<TermId, OrderKey>,
     ) -> Result<()> {
-        let Some((first, last)) = Rank::bounds(TimeRange::default()) else { return Ok(()) };
-        let end = Prefix::subject_relation(namespace, subject, TermKind::Relation.last());
+        let Some((first, last)) = OrderKey::bounds(TimeRange::default()) else { return Ok(()) };
+        let end = KeyPrefix::subject_relation(namespace, subject, TermKind::Relation.last());
         let end = end.key(last);
         let mut next = TermId::FIRST;
         for _ in 0..limit {
-            let from = Prefix::subject_relation(namespace, subject, next).key(first);
+            let from = KeyPrefix::subject_relation(namespace, subject, next).key(first);
             let Some(key) = self.first(&from, &end)? else { break };
             let (relation, rank) = keys::relation_of(&key)
                 .zip(keys::rank_of(&key))
@@ -228,9 +230,9 @@ impl<'v> Reader<'v> {
     }
 
     /// The first key of the view from `from` to `end` in the list of subjects and relations.
-    fn first(&self, from: &Key, end: &Key) -> Result<Option<Key>> {
-        let Names { tables, tail } = self.names;
-        let folded = tables.list(crate::lists::List::SubjectRelation)?.first(from, end)?;
+    fn first(&self, from: &PostingKey, end: &PostingKey) -> Result<Option<PostingKey>> {
+        let TermDictionary { tables, tail } = self.names;
+        let folded = tables.list(crate::lists::PostingList::SubjectRelation)?.first(from, end)?;
         let runs = tail.parts().flat_map(|part| part.postings.iter());
         let new = runs.filter_map(|run| between(run, from, end).first().copied());
         Ok(new.chain(folded).min())
@@ -241,7 +243,11 @@ impl<'v> Reader<'v> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn ranges(&self, spaces: &Spaces<'_>, shapes: &[Shape<'_>]) -> Result<usize> {
+    pub fn ranges(
+        &self,
+        spaces: &ScopeNamespaces<'_>,
+        shapes: &[IndexLookup<'_>],
+    ) -> Result<usize> {
         shapes.iter().try_fold(0_usize, |count, shape| {
             let namespaces = spaces.ids(&self.names, shape.list().def().everywhere)?;
             let eyes = self.eyes.shapes(shape)?.len();
@@ -251,33 +257,39 @@ impl<'v> Reader<'v> {
 
     /// The ranges of a lookup in a scope, one for each key holder; none if the lookup has a term the store
     /// never saw.
-    pub(crate) fn ranges_of(&self, spaces: &Spaces<'_>, shape: &Shape<'_>) -> Result<Vec<Range>> {
+    pub(crate) fn ranges_of(
+        &self,
+        spaces: &ScopeNamespaces<'_>,
+        shape: &IndexLookup<'_>,
+    ) -> Result<Vec<PostingRange>> {
         let mut ranges = Vec::new();
         for shape in self.eyes.shapes(shape)? {
             let Some(prefix) = self.bound(&shape)? else { continue };
             let namespaces = spaces.ids(&self.names, prefix.list().def().everywhere)?;
-            ranges.push(Range { prefix, namespaces });
+            ranges.push(PostingRange { prefix, namespaces });
         }
         Ok(ranges)
     }
 
     /// The namespaces to read of a list that has rows for the whole store.
     fn everywhere(&self, scope: &Scope<'_>) -> Result<Arc<[TermId]>> {
-        Spaces::of(*scope).ids(&self.names, true)
+        ScopeNamespaces::of(*scope).ids(&self.names, true)
     }
 
     /// The prefix of a lookup, under the namespace 0; `None` if it has a term the store never saw.
-    fn bound(&self, shape: &Shape<'_>) -> Result<Option<Prefix>> {
+    fn bound(&self, shape: &IndexLookup<'_>) -> Result<Option<KeyPrefix>> {
         let none = TermId::NONE;
         let (subject, relation, object) = match *shape {
-            Shape::All => (None, None, None),
-            Shape::Type(grain_type) => return Ok(Some(Prefix::grain_type(none, grain_type))),
-            Shape::Value(field, word) => {
-                return Ok(Some(Prefix::value(none, &FieldValue::of(field, word))));
+            IndexLookup::All => (None, None, None),
+            IndexLookup::Type(grain_type) => {
+                return Ok(Some(KeyPrefix::grain_type(none, grain_type)));
             }
-            Shape::Triple { subject, relation, object } => (subject, relation, object),
+            IndexLookup::Value(field, word) => {
+                return Ok(Some(KeyPrefix::value(none, &FieldValue::of(field, word))));
+            }
+            IndexLookup::Triple { subject, relation, object } => (subject, relation, object),
         };
-        let id = |kind, word: Option<Word<'_>>| match word {
+        let id = |kind, word: Option<TermValue<'_>>| match word {
             None => Ok(Some(None)),
             Some(word) => Ok::<_, Error>(self.names.id(kind, word)?.map(Some)),
         };
@@ -285,14 +297,14 @@ impl<'v> Reader<'v> {
         let Some(relation) = id(TermKind::Relation, relation)? else { return Ok(None) };
         let object = object.map(|object| object.digest());
         Ok(Some(match (subject, relation, object) {
-            (None, None, None) => Prefix::all(none),
-            (Some(s), None, None) => Prefix::subject(none, s),
-            (None, Some(p), None) => Prefix::relation(none, p),
-            (None, None, Some(o)) => Prefix::object(none, o),
-            (Some(s), Some(p), None) => Prefix::subject_relation(none, s, p),
-            (Some(s), None, Some(o)) => Prefix::subject_object(none, s, o),
-            (None, Some(p), Some(o)) => Prefix::relation_object(none, p, o),
-            (Some(s), Some(p), Some(o)) => Prefix::triple(none, s, p, o),
+            (None, None, None) => KeyPrefix::all(none),
+            (Some(s), None, None) => KeyPrefix::subject(none, s),
+            (None, Some(p), None) => KeyPrefix::relation(none, p),
+            (None, None, Some(o)) => KeyPrefix::object(none, o),
+            (Some(s), Some(p), None) => KeyPrefix::subject_relation(none, s, p),
+            (Some(s), None, Some(o)) => KeyPrefix::subject_object(none, s, o),
+            (None, Some(p), Some(o)) => KeyPrefix::relation_object(none, p, o),
+            (Some(s), Some(p), Some(o)) => KeyPrefix::triple(none, s, p, o),
         }))
     }
 

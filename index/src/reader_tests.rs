@@ -4,10 +4,10 @@ use grainstore_format::{EpochMs, GrainType};
 
 use super::*;
 use crate::test_kit::{Note, NoteObject, Store, tie};
-use crate::{Facts, Field, Object};
+use crate::{Field, IndexedFields, Object};
 
-fn sequences(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Vec<u64> {
-    let scan = store.reader().scan(scope, shape, TimeRange::default(), Order::Newest).unwrap();
+fn sequences(store: &Store, scope: &Scope<'_>, shape: &IndexLookup<'_>) -> Vec<u64> {
+    let scan = store.reader().scan(scope, shape, TimeRange::default(), TimeOrder::Newest).unwrap();
     scan.map(|posting| posting.unwrap().sequence.get()).collect()
 }
 
@@ -20,7 +20,7 @@ fn the_latest_comes_first_by_time_then_by_address() {
             store.fold().unwrap();
         }
     }
-    let subject = Shape::subject("alice".into());
+    let subject = IndexLookup::subject("alice".into());
     assert_eq!(sequences(&store, &Scope::All, &subject), [3, 1, 4, 2]);
 }
 
@@ -28,22 +28,22 @@ fn the_latest_comes_first_by_time_then_by_address() {
 fn tokens_are_found_by_tokens_only() {
     let mut store = Store::new();
     let time = EpochMs::new(1);
-    let mut facts = Facts::new(Word::Token([1; 32]), GrainType::Belief, time);
-    facts.subject = Some(Word::Token([2; 32]));
-    facts.relation = Some(Word::Token([3; 32]));
-    facts.set_object(Object::Text(Word::Token([4; 32])));
-    facts.add(Field::Session, Word::Token([5; 32]));
+    let mut facts = IndexedFields::new(TermValue::Token([1; 32]), GrainType::Belief, time);
+    facts.subject = Some(TermValue::Token([2; 32]));
+    facts.relation = Some(TermValue::Token([3; 32]));
+    facts.set_object(Object::Text(TermValue::Token([4; 32])));
+    facts.add(Field::Session, TermValue::Token([5; 32]));
     store.push(1, &facts).unwrap();
     let check = |store: &Store| {
-        let scope = Scope::Exact(Word::Token([1; 32]));
-        let (subject, relation) = (Word::Token([2; 32]), Word::Token([3; 32]));
-        let object = Some(Object::Text(Word::Token([4; 32])));
+        let scope = Scope::Exact(TermValue::Token([1; 32]));
+        let (subject, relation) = (TermValue::Token([2; 32]), TermValue::Token([3; 32]));
+        let object = Some(Object::Text(TermValue::Token([4; 32])));
         for shape in [
-            Shape::All,
-            Shape::subject(subject),
-            Shape::subject_relation(subject, relation),
-            Shape::Triple { subject: None, relation: None, object },
-            Shape::Value(Field::Session, Word::Token([5; 32])),
+            IndexLookup::All,
+            IndexLookup::subject(subject),
+            IndexLookup::subject_relation(subject, relation),
+            IndexLookup::Triple { subject: None, relation: None, object },
+            IndexLookup::Value(Field::Session, TermValue::Token([5; 32])),
         ] {
             assert_eq!(sequences(store, &scope, &shape), [1], "{shape:?}");
             assert_eq!(sequences(store, &Scope::All, &shape), [1], "{shape:?}");
@@ -51,12 +51,15 @@ fn tokens_are_found_by_tokens_only() {
             assert_eq!(sequences(store, &plain, &shape), [0; 0], "{shape:?}");
         }
         let names = store.reader().namespaces(&Scope::All, 9).unwrap();
-        assert_eq!(names, [Name::Token([1; 32])]);
+        assert_eq!(names, [OwnedTermValue::Token([1; 32])]);
         let relations = store.reader().relations_of(&scope, subject, 9).unwrap();
-        assert_eq!(relations[0].name, Name::Token([3; 32]));
+        assert_eq!(relations[0].name, OwnedTermValue::Token([3; 32]));
         // the bytes of a token are not the bytes of a text
         let text = "\u{2}".repeat(32);
-        assert_eq!(sequences(store, &scope, &Shape::subject(Word::Plain(&text))), [0; 0]);
+        assert_eq!(
+            sequences(store, &scope, &IndexLookup::subject(TermValue::Plain(&text))),
+            [0; 0]
+        );
         assert_eq!(store.reader().subjects(&scope, "", 9).unwrap(), [""; 0]);
     };
     check(&store);
@@ -109,8 +112,8 @@ fn namespaces_are_listed_by_scope() {
             (Scope::Exact("nowhere".into()), 9, vec![]),
         ] {
             let names = store.reader().namespaces(&scope, limit).unwrap();
-            let expected: Vec<Name> =
-                expected.into_iter().map(|name| Name::Plain(name.to_owned())).collect();
+            let expected: Vec<OwnedTermValue> =
+                expected.into_iter().map(|name| OwnedTermValue::Plain(name.to_owned())).collect();
             assert_eq!(names, expected, "{scope:?} {limit}");
         }
         store.fold().unwrap();
@@ -146,7 +149,7 @@ fn relations_of_a_subject_come_each_once_with_their_newest() {
             tie: tie(sequence),
             sequence: Sequence::new(sequence),
         };
-        Relation { name: Name::Plain(name.to_owned()), newest }
+        RelationSummary { name: OwnedTermValue::Plain(name.to_owned()), newest }
     };
     let (likes, first, knows) =
         (relation("likes", 8, 6), relation(&long, 1, 2), relation("knows", 3, 7));
@@ -175,9 +178,9 @@ fn a_map_object_equals_no_text() {
     store.push(1, &map.facts()).unwrap();
     let text = String::from_utf8(hash.to_vec()).unwrap();
     for (object, expected) in
-        [(Object::Map(hash), vec![1]), (Object::Text(Word::Plain(&text)), vec![])]
+        [(Object::Map(hash), vec![1]), (Object::Text(TermValue::Plain(&text)), vec![])]
     {
-        let shape = Shape::Triple { subject: None, relation: None, object: Some(object) };
+        let shape = IndexLookup::Triple { subject: None, relation: None, object: Some(object) };
         assert_eq!(sequences(&store, &Scope::All, &shape), expected, "{object:?}");
     }
 }
@@ -193,8 +196,9 @@ fn an_intersection_reads_little_more_than_its_shortest_list() {
         store.push(sequence, &note.facts()).unwrap();
     }
     store.fold().unwrap();
-    let shapes = [Shape::Value(Field::Tag, "rare".into()), Shape::subject("alice".into())];
-    let (all, order) = (TimeRange::default(), Order::Newest);
+    let shapes =
+        [IndexLookup::Value(Field::Tag, "rare".into()), IndexLookup::subject("alice".into())];
+    let (all, order) = (TimeRange::default(), TimeOrder::Newest);
     let mut common = store.reader().intersect(&Scope::All, &shapes, all, order).unwrap();
     let found: Vec<u64> = (&mut common).map(|posting| posting.unwrap().sequence.get()).collect();
     assert_eq!(found, [3_000, 2_000, 1_000]);
@@ -226,9 +230,9 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     store.fold().unwrap();
     let (tables, tail) = (&store.tables, store.tail.clone());
     let mut scan = {
-        let reader = Reader::new(tables, &tail);
+        let reader = IndexReader::new(tables, &tail);
         let all = TimeRange::default();
-        reader.scan(&Scope::All, &Shape::All, all, Order::Oldest).unwrap()
+        reader.scan(&Scope::All, &IndexLookup::All, all, TimeOrder::Oldest).unwrap()
     };
     let txn = store.db.begin_write().unwrap();
     crate::reset(&txn).unwrap();
@@ -237,5 +241,5 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     assert_eq!(scan.next().unwrap().unwrap(), posting);
     assert!(scan.next().is_none());
     // a table that was not opened yet is still that of the snapshot
-    assert_eq!(tables.list(crate::lists::List::Subject).unwrap().count().unwrap(), 2);
+    assert_eq!(tables.list(crate::lists::PostingList::Subject).unwrap().count().unwrap(), 2);
 }

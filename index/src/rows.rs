@@ -10,38 +10,39 @@ use redb::{
 };
 
 use crate::error::{Error, Result};
-use crate::keys::{self, Key, Rank};
-use crate::lists::List;
-use crate::posting::Order;
+use crate::keys::{self, OrderKey, PostingKey};
+use crate::lists::PostingList;
+use crate::posting::TimeOrder;
 
 /// A table of rows of `N` bytes; the values are empty.
 type RowTable<const N: usize> = TableDefinition<'static, &'static [u8; N], ()>;
 
 /// Sort keys in the requested order, read lazily.
-pub(crate) type Ranks = Box<dyn Iterator<Item = Result<Rank>>>;
+pub(crate) type OrderKeys = Box<dyn Iterator<Item = Result<OrderKey>>>;
 
 /// The rows of one posting list in a read snapshot.
-pub(crate) trait Rows: Debug + Send + Sync {
+pub(crate) trait PostingTable: Debug + Send + Sync {
     /// The number of rows.
     fn count(&self) -> Result<u64>;
 
     /// The order keys of the rows from `first` to `last`, both included.
-    fn ranks(&self, first: &Key, last: &Key, order: Order) -> Result<Ranks>;
+    fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys>;
 
     /// The first row from `first` to `last`, both included, as a key.
-    fn first(&self, first: &Key, last: &Key) -> Result<Option<Key>>;
+    fn first(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>>;
 }
 
 /// The table operations for one row width.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Access {
+pub(crate) struct TableOps {
     pub(crate) width: usize,
-    pub(crate) open: fn(&ReadTransaction, List, &'static str) -> Result<Box<dyn Rows>>,
+    pub(crate) open:
+        fn(&ReadTransaction, PostingList, &'static str) -> Result<Box<dyn PostingTable>>,
     pub(crate) create: fn(&WriteTransaction, &'static str) -> Result<()>,
-    pub(crate) insert: fn(&WriteTransaction, &'static str, &[Key]) -> Result<()>,
+    pub(crate) insert: fn(&WriteTransaction, &'static str, &[PostingKey]) -> Result<()>,
 }
 
-impl Access {
+impl TableOps {
     /// The operations for rows of `N` bytes.
     pub(crate) const fn of<const N: usize>() -> Self {
         Self { width: N, open: open::<N>, create: create::<N>, insert: insert::<N> }
@@ -49,30 +50,30 @@ impl Access {
 }
 
 #[derive(Debug)]
-struct ListRows<const N: usize> {
-    list: List,
+struct FixedWidthTable<const N: usize> {
+    list: PostingList,
     rows: ReadOnlyTable<&'static [u8; N], ()>,
 }
 
-impl<const N: usize> Rows for ListRows<N> {
+impl<const N: usize> PostingTable for FixedWidthTable<N> {
     fn count(&self) -> Result<u64> {
         Ok(self.rows.len()?)
     }
 
-    fn ranks(&self, first: &Key, last: &Key, order: Order) -> Result<Ranks> {
+    fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys> {
         let rows = self.rows.range::<&[u8; N]>(keys::row(first)?..=keys::row(last)?)?;
         let ranks = rows.map(|entry| {
             let (row, _) = entry?;
-            let rank = Rank::of_row(row.value());
+            let rank = OrderKey::of_row(row.value());
             rank.ok_or_else(|| Error::integrity("a posting row is too short"))
         });
         Ok(match order {
-            Order::Newest => Box::new(ranks),
-            Order::Oldest => Box::new(ranks.rev()),
+            TimeOrder::Newest => Box::new(ranks),
+            TimeOrder::Oldest => Box::new(ranks.rev()),
         })
     }
 
-    fn first(&self, first: &Key, last: &Key) -> Result<Option<Key>> {
+    fn first(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>> {
         let mut rows = self.rows.range::<&[u8; N]>(keys::row(first)?..=keys::row(last)?)?;
         let Some((row, _)) = rows.next().transpose()? else { return Ok(None) };
         Ok(Some(keys::key_of(self.list, row.value())))
@@ -81,11 +82,11 @@ impl<const N: usize> Rows for ListRows<N> {
 
 fn open<const N: usize>(
     txn: &ReadTransaction,
-    list: List,
+    list: PostingList,
     name: &'static str,
-) -> Result<Box<dyn Rows>> {
+) -> Result<Box<dyn PostingTable>> {
     let rows = txn.open_table(RowTable::<N>::new(name))?;
-    Ok(Box::new(ListRows { list, rows }))
+    Ok(Box::new(FixedWidthTable { list, rows }))
 }
 
 fn create<const N: usize>(txn: &WriteTransaction, name: &'static str) -> Result<()> {
@@ -96,7 +97,7 @@ fn create<const N: usize>(txn: &WriteTransaction, name: &'static str) -> Result<
 fn insert<const N: usize>(
     txn: &WriteTransaction,
     name: &'static str,
-    sorted: &[Key],
+    sorted: &[PostingKey],
 ) -> Result<()> {
     let mut table = txn.open_table(RowTable::<N>::new(name))?;
     for key in sorted {

@@ -8,7 +8,7 @@
 use redb::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 use crate::error::Result;
-use crate::keys::{self, KEY_BYTES, Key};
+use crate::keys::{self, KEY_BYTES, PostingKey};
 
 const SAMPLE_BYTES: usize = KEY_BYTES + 1;
 
@@ -20,22 +20,22 @@ pub(crate) type SampleRows = ReadOnlyTable<&'static [u8; SAMPLE_BYTES], ()>;
 
 /// A level of the sample.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Level {
+pub(crate) struct SampleLevel {
     byte: u8,
     /// One grain in 2^bits is selected.
     bits: u32,
 }
 
 /// All levels, the largest first.
-pub(crate) const LEVELS: [Level; 5] = [
-    Level { byte: 1, bits: 6 },
-    Level { byte: 2, bits: 9 },
-    Level { byte: 3, bits: 12 },
-    Level { byte: 4, bits: 15 },
-    Level { byte: 5, bits: 18 },
+pub(crate) const LEVELS: [SampleLevel; 5] = [
+    SampleLevel { byte: 1, bits: 6 },
+    SampleLevel { byte: 2, bits: 9 },
+    SampleLevel { byte: 3, bits: 12 },
+    SampleLevel { byte: 4, bits: 15 },
+    SampleLevel { byte: 5, bits: 18 },
 ];
 
-impl Level {
+impl SampleLevel {
     /// The number of grains of the log for each one selected.
     pub(crate) const fn rate(self) -> u64 {
         1 << self.bits
@@ -55,9 +55,9 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// Adds the keys of the selected grains to the sample.
-pub(crate) fn fold(txn: &WriteTransaction, sorted: &[Key]) -> Result<()> {
+pub(crate) fn fold(txn: &WriteTransaction, sorted: &[PostingKey]) -> Result<()> {
     let with_number = |key| Some((key, mixed(keys::rank_of(key)?.posting().sequence.get())));
-    let mut drawn: Vec<(&Key, u64)> = sorted.iter().filter_map(with_number).collect();
+    let mut drawn: Vec<(&PostingKey, u64)> = sorted.iter().filter_map(with_number).collect();
     let mut table = txn.open_table(SAMPLE)?;
     for level in LEVELS {
         drawn.retain(|(_, mixed)| level.draws(*mixed));
@@ -69,13 +69,17 @@ pub(crate) fn fold(txn: &WriteTransaction, sorted: &[Key]) -> Result<()> {
 }
 
 /// Counts the rows of a level from one key to another, both included.
-pub(crate) fn count(rows: &SampleRows, level: Level, (first, last): (&Key, &Key)) -> Result<u64> {
+pub(crate) fn count(
+    rows: &SampleRows,
+    level: SampleLevel,
+    (first, last): (&PostingKey, &PostingKey),
+) -> Result<u64> {
     let (first, last) = (sample_key(level, first), sample_key(level, last));
     let mut rows = rows.range::<&[u8; SAMPLE_BYTES]>(&first..=&last)?;
     Ok(rows.try_fold(0_u64, |count, row| row.map(|_| count.saturating_add(1)))?)
 }
 
-fn sample_key(level: Level, key: &Key) -> [u8; SAMPLE_BYTES] {
+fn sample_key(level: SampleLevel, key: &PostingKey) -> [u8; SAMPLE_BYTES] {
     let mut sampled = [level.byte; SAMPLE_BYTES];
     if let Some((_, slot)) = sampled.split_first_mut() {
         slot.copy_from_slice(key);

@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::keys::{Key, Prefix, Rank};
-use crate::posting::{Order, Posting, TimeRange};
-use crate::rows::{Ranks, Rows};
+use crate::keys::{KeyPrefix, OrderKey, PostingKey};
+use crate::posting::{Posting, TimeOrder, TimeRange};
+use crate::rows::{OrderKeys, PostingTable};
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::TermId;
@@ -20,31 +20,31 @@ use crate::term::TermId;
 ///
 /// Borrows the view it reads. After an error it is at its end.
 pub struct Scan<'v> {
-    sources: Vec<Source<'v>>,
+    sources: Vec<ScanSource<'v>>,
     /// The next position of each source that has one, and the index of the source; the first on top.
     heads: BinaryHeap<Reverse<(u128, usize)>>,
     taken: Option<u128>,
-    order: Order,
+    order: TimeOrder,
 }
 
 /// A range of postings with one prefix, in a table or in a run.
-struct Source<'v> {
-    prefix: Prefix,
-    from: Held<'v>,
+struct ScanSource<'v> {
+    prefix: KeyPrefix,
+    from: SourceCursor<'v>,
 }
 
-enum Held<'v> {
+enum SourceCursor<'v> {
     /// The rest of a run.
-    Run(&'v [Key]),
+    Run(&'v [PostingKey]),
     /// The rest of a range of rows, and its last order key in scan order.
-    Rows { rows: &'v dyn Rows, ranks: Ranks, last: Rank },
+    Rows { rows: &'v dyn PostingTable, ranks: OrderKeys, last: OrderKey },
 }
 
 /// The postings with one prefix, in several namespaces.
 #[derive(Debug, Clone)]
-pub(crate) struct Range {
+pub(crate) struct PostingRange {
     /// The prefix, in any namespace.
-    pub(crate) prefix: Prefix,
+    pub(crate) prefix: KeyPrefix,
     /// The namespaces, ascending.
     pub(crate) namespaces: Arc<[TermId]>,
 }
@@ -56,13 +56,13 @@ impl<'v> Scan<'v> {
     /// The postings of any of these ranges within a time range.
     pub(crate) fn over(
         view: (&'v Tables, &'v Tail),
-        ranges: impl IntoIterator<Item = Range>,
+        ranges: impl IntoIterator<Item = PostingRange>,
         times: TimeRange,
-        order: Order,
+        order: TimeOrder,
     ) -> Result<Self> {
         let (sources, heads) = (Vec::new(), BinaryHeap::new());
         let mut scan = Self { sources, heads, taken: None, order };
-        if let Some(ranks) = Rank::bounds(times) {
+        if let Some(ranks) = OrderKey::bounds(times) {
             for range in ranges {
                 scan.add_range(view, &range, ranks)?;
             }
@@ -76,7 +76,7 @@ impl<'v> Scan<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the scan is then at its end.
     pub fn seek(&mut self, posting: Posting) -> Result<()> {
-        let rank = Rank::at(posting);
+        let rank = OrderKey::at(posting);
         let turn = self.turn(rank);
         while let Some(Reverse((head, at))) = self.heads.peek().copied() {
             if head >= turn {
@@ -92,28 +92,28 @@ impl<'v> Scan<'v> {
     fn add_range(
         &mut self,
         (tables, tail): (&'v Tables, &'v Tail),
-        range: &Range,
-        ranks: (Rank, Rank),
+        range: &PostingRange,
+        ranks: (OrderKey, OrderKey),
     ) -> Result<()> {
         let rows = tables.list(range.prefix.list())?;
         let last = match self.order {
-            Order::Newest => ranks.1,
-            Order::Oldest => ranks.0,
+            TimeOrder::Newest => ranks.1,
+            TimeOrder::Oldest => ranks.0,
         };
         for prefix in range.prefixes() {
             let ranks = rows.ranks(&prefix.key(ranks.0), &prefix.key(ranks.1), self.order)?;
-            self.add(Source { prefix, from: Held::Rows { rows, ranks, last } })?;
+            self.add(ScanSource { prefix, from: SourceCursor::Rows { rows, ranks, last } })?;
         }
         for run in tail.parts().flat_map(|part| part.postings.iter()) {
             for (prefix, run) in range.stretches(run, ranks) {
-                self.add(Source { prefix, from: Held::Run(run) })?;
+                self.add(ScanSource { prefix, from: SourceCursor::Run(run) })?;
             }
         }
         Ok(())
     }
 
     /// Adds a source, unless it is empty.
-    fn add(&mut self, mut source: Source<'v>) -> Result<()> {
+    fn add(&mut self, mut source: ScanSource<'v>) -> Result<()> {
         if let Some(rank) = source.next(self.order)? {
             self.heads.push(Reverse((self.turn(rank), self.sources.len())));
             self.sources.push(source);
@@ -136,7 +136,7 @@ impl<'v> Scan<'v> {
     }
 
     /// Replaces the first head by the next position of its source. An error ends the scan.
-    fn replace_first(&mut self, at: usize, next: Result<Option<Rank>>) -> Result<()> {
+    fn replace_first(&mut self, at: usize, next: Result<Option<OrderKey>>) -> Result<()> {
         match next {
             Ok(Some(rank)) => {
                 let head = Reverse((self.turn(rank), at));
@@ -154,17 +154,17 @@ impl<'v> Scan<'v> {
     }
 
     /// The position of a order key in the scan; positions ascend in scan order.
-    fn turn(&self, rank: Rank) -> u128 {
+    fn turn(&self, rank: OrderKey) -> u128 {
         match self.order {
-            Order::Newest => rank.number(),
-            Order::Oldest => !rank.number(),
+            TimeOrder::Newest => rank.number(),
+            TimeOrder::Oldest => !rank.number(),
         }
     }
 
     fn posting(&self, turn: u128) -> Posting {
         match self.order {
-            Order::Newest => Rank::of_number(turn).posting(),
-            Order::Oldest => Rank::of_number(!turn).posting(),
+            TimeOrder::Newest => OrderKey::of_number(turn).posting(),
+            TimeOrder::Oldest => OrderKey::of_number(!turn).posting(),
         }
     }
 }
@@ -184,14 +184,14 @@ impl fmt::Debug for Scan<'_> {
     }
 }
 
-impl Source<'_> {
-    fn next(&mut self, order: Order) -> Result<Option<Rank>> {
+impl ScanSource<'_> {
+    fn next(&mut self, order: TimeOrder) -> Result<Option<OrderKey>> {
         match &mut self.from {
-            Held::Rows { ranks, .. } => ranks.next().transpose(),
-            Held::Run(run) => {
+            SourceCursor::Rows { ranks, .. } => ranks.next().transpose(),
+            SourceCursor::Run(run) => {
                 let split = match order {
-                    Order::Newest => run.split_first(),
-                    Order::Oldest => run.split_last(),
+                    TimeOrder::Newest => run.split_first(),
+                    TimeOrder::Oldest => run.split_last(),
                 };
                 let Some((key, rest)) = split else { return Ok(None) };
                 *run = rest;
@@ -201,21 +201,21 @@ impl Source<'_> {
     }
 
     /// Skips to the first order key at or after this one, and returns it.
-    fn seek(&mut self, rank: Rank, order: Order) -> Result<Option<Rank>> {
+    fn seek(&mut self, rank: OrderKey, order: TimeOrder) -> Result<Option<OrderKey>> {
         let key = self.prefix.key(rank);
         match &mut self.from {
-            Held::Run(run) => {
+            SourceCursor::Run(run) => {
                 *run = match order {
-                    Order::Newest => run.split_at(run.partition_point(|at| *at < key)).1,
-                    Order::Oldest => run.split_at(run.partition_point(|at| *at <= key)).0,
+                    TimeOrder::Newest => run.split_at(run.partition_point(|at| *at < key)).1,
+                    TimeOrder::Oldest => run.split_at(run.partition_point(|at| *at <= key)).0,
                 };
             }
-            Held::Rows { rows, ranks, last } => {
+            SourceCursor::Rows { rows, ranks, last } => {
                 for _ in 0..Scan::STEPS {
                     let Some(next) = ranks.next().transpose()? else { return Ok(None) };
                     let reached = match order {
-                        Order::Newest => next >= rank,
-                        Order::Oldest => next <= rank,
+                        TimeOrder::Newest => next >= rank,
+                        TimeOrder::Oldest => next <= rank,
                     };
                     if reached {
                         return Ok(Some(next));
@@ -223,9 +223,9 @@ impl Source<'_> {
                 }
                 let last = self.prefix.key(*last);
                 *ranks = match order {
-                    Order::Newest if key <= last => rows.ranks(&key, &last, order)?,
-                    Order::Oldest if last <= key => rows.ranks(&last, &key, order)?,
-                    Order::Newest | Order::Oldest => Box::new(std::iter::empty()),
+                    TimeOrder::Newest if key <= last => rows.ranks(&key, &last, order)?,
+                    TimeOrder::Oldest if last <= key => rows.ranks(&last, &key, order)?,
+                    TimeOrder::Newest | TimeOrder::Oldest => Box::new(std::iter::empty()),
                 };
             }
         }
@@ -233,9 +233,9 @@ impl Source<'_> {
     }
 }
 
-impl Range {
+impl PostingRange {
     /// One prefix for each namespace.
-    pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = Prefix> {
+    pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = KeyPrefix> {
         self.namespaces.iter().map(|namespace| self.prefix.in_namespace(*namespace))
     }
 
@@ -243,9 +243,9 @@ impl Range {
     /// in this list.
     fn stretches<'r>(
         &self,
-        mut run: &'r [Key],
-        (first, last): (Rank, Rank),
-    ) -> Vec<(Prefix, &'r [Key])> {
+        mut run: &'r [PostingKey],
+        (first, last): (OrderKey, OrderKey),
+    ) -> Vec<(KeyPrefix, &'r [PostingKey])> {
         let mut found = Vec::new();
         let mut namespaces = &*self.namespaces;
         while let Some((namespace, others)) = namespaces.split_first() {
@@ -268,7 +268,11 @@ impl Range {
 }
 
 /// The keys of a run from `first` to `last`, both included.
-pub(crate) fn between<'v>(run: &'v [Key], first: &Key, last: &Key) -> &'v [Key] {
+pub(crate) fn between<'v>(
+    run: &'v [PostingKey],
+    first: &PostingKey,
+    last: &PostingKey,
+) -> &'v [PostingKey] {
     let (_, from) = run.split_at(run.partition_point(|key| key < first));
     from.split_at(from.partition_point(|key| key <= last)).0
 }

@@ -3,8 +3,8 @@
 use grainstore_format::EpochMs;
 
 use super::*;
-use crate::posting::{Sequence, Tie};
-use crate::shape::{Scope, Shape};
+use crate::posting::{Sequence, TieBreaker};
+use crate::shape::{IndexLookup, Scope};
 use crate::test_kit::{Note, Store, tie};
 
 /// A store with 300 grains about alice in two namespaces, a third each folded, frozen and active.
@@ -29,9 +29,9 @@ fn posting(sequence: u64) -> Posting {
     Posting { time, tie: tie(sequence), sequence: Sequence::new(sequence) }
 }
 
-fn scan(store: &Store, order: Order) -> Scan<'_> {
+fn scan(store: &Store, order: TimeOrder) -> Scan<'_> {
     // the list of types has no rows for the whole store: it is merged from the namespaces
-    let shape = Shape::Type(grainstore_format::GrainType::Belief);
+    let shape = IndexLookup::Type(grainstore_format::GrainType::Belief);
     store.reader().scan(&Scope::All, &shape, TimeRange::default(), order).unwrap()
 }
 
@@ -42,8 +42,8 @@ fn a_seek_lands_at_or_after_its_place_and_never_goes_back() {
     from_oldest.sort_unstable();
     let at_place = |place: usize| from_oldest[place - 1];
     for steps in [1, 2, 5, 7, 40, 150, 301] {
-        let mut newest = scan(&store, Order::Newest);
-        let mut oldest = scan(&store, Order::Oldest);
+        let mut newest = scan(&store, TimeOrder::Newest);
+        let mut oldest = scan(&store, TimeOrder::Oldest);
         for at in (1..=300).step_by(steps) {
             let down = 301 - at;
             newest.seek(at_place(down)).unwrap();
@@ -59,11 +59,12 @@ fn a_seek_lands_at_or_after_its_place_and_never_goes_back() {
 #[test]
 fn a_place_nothing_stands_at_leads_to_the_next() {
     let store = store_of_300();
-    let place = Posting { time: EpochMs::new(50), tie: Tie::FIRST, sequence: Sequence::new(1_000) };
-    let mut newest = scan(&store, Order::Newest);
+    let place =
+        Posting { time: EpochMs::new(50), tie: TieBreaker::FIRST, sequence: Sequence::new(1_000) };
+    let mut newest = scan(&store, TimeOrder::Newest);
     newest.seek(place).unwrap();
     assert_eq!(newest.next().unwrap().unwrap(), posting(152));
-    let mut oldest = scan(&store, Order::Oldest);
+    let mut oldest = scan(&store, TimeOrder::Oldest);
     oldest.seek(place).unwrap();
     assert_eq!(oldest.next().unwrap().unwrap(), posting(153));
 }
@@ -71,10 +72,14 @@ fn a_place_nothing_stands_at_leads_to_the_next() {
 #[test]
 fn a_place_beyond_the_end_is_the_end() {
     let store = store_of_300();
-    for (order, time) in [(Order::Newest, i64::MIN), (Order::Oldest, i64::MAX)] {
+    for (order, time) in [(TimeOrder::Newest, i64::MIN), (TimeOrder::Oldest, i64::MAX)] {
         let mut scan = scan(&store, order);
-        scan.seek(Posting { time: EpochMs::new(time), tie: Tie::LAST, sequence: Sequence::new(0) })
-            .unwrap();
+        scan.seek(Posting {
+            time: EpochMs::new(time),
+            tie: TieBreaker::LAST,
+            sequence: Sequence::new(0),
+        })
+        .unwrap();
         assert!(scan.next().is_none());
         assert!(scan.next().is_none());
     }
@@ -82,12 +87,12 @@ fn a_place_beyond_the_end_is_the_end() {
 
 #[test]
 fn a_run_is_cut_at_both_ends() {
-    let prefix = Prefix::all(TermId::FIRST);
+    let prefix = KeyPrefix::all(TermId::FIRST);
     let key = |sequence| {
         let (time, sequence) = (EpochMs::new(0), Sequence::new(sequence));
-        prefix.key(Rank::at(Posting { time, tie: Tie::FIRST, sequence }))
+        prefix.key(OrderKey::at(Posting { time, tie: TieBreaker::FIRST, sequence }))
     };
-    let run: Vec<Key> = (1..=5).rev().map(key).collect();
+    let run: Vec<PostingKey> = (1..=5).rev().map(key).collect();
     assert_eq!(between(&run, &key(4), &key(2)), &run[1..4]);
     assert_eq!(between(&run, &key(9), &key(6)), &run[..0]);
     assert_eq!(between(&run, &key(9), &key(0)), run.as_slice());

@@ -3,8 +3,8 @@
 use grainstore_format::GrainType;
 
 use crate::field::{Digest, Field};
-use crate::lists::List;
-use crate::term::Word;
+use crate::lists::PostingList;
+use crate::term::TermValue;
 
 /// The namespaces a lookup covers. The empty name is the partition of grains without a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum Scope<'a> {
     /// All namespaces.
     All,
     /// This namespace only.
-    Exact(Word<'a>),
+    Exact(TermValue<'a>),
     /// This namespace and those below it: `a` covers `a`, `a:b` and `a:b:c`, but not `ab`. Blinded namespaces
     /// are not found this way.
     Subtree(&'a str),
@@ -22,7 +22,7 @@ pub enum Scope<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object<'a> {
     /// Text.
-    Text(Word<'a>),
+    Text(TermValue<'a>),
     /// A map, by the SHA-256 of its canonical MessagePack, independent of the grain's own encoding.
     Map([u8; 32]),
 }
@@ -40,7 +40,7 @@ impl Object<'_> {
 
 /// The condition of an index lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape<'a> {
+pub enum IndexLookup<'a> {
     /// No condition: every grain.
     All,
     /// A grain type, by header byte.
@@ -48,26 +48,26 @@ pub enum Shape<'a> {
     /// The bound parts of a triple. With no part bound, every grain.
     Triple {
         /// The subject, if it is bound.
-        subject: Option<Word<'a>>,
+        subject: Option<TermValue<'a>>,
         /// The relation, if it is bound.
-        relation: Option<Word<'a>>,
+        relation: Option<TermValue<'a>>,
         /// The object, if it is bound.
         object: Option<Object<'a>>,
     },
     /// A value of a field.
-    Value(Field<'a>, Word<'a>),
+    Value(Field<'a>, TermValue<'a>),
 }
 
-impl<'a> Shape<'a> {
+impl<'a> IndexLookup<'a> {
     /// The grains about a subject.
     #[must_use]
-    pub const fn subject(subject: Word<'a>) -> Self {
+    pub const fn subject(subject: TermValue<'a>) -> Self {
         Self::Triple { subject: Some(subject), relation: None, object: None }
     }
 
     /// The grains about a subject in a relation.
     #[must_use]
-    pub const fn subject_relation(subject: Word<'a>, relation: Word<'a>) -> Self {
+    pub const fn subject_relation(subject: TermValue<'a>, relation: TermValue<'a>) -> Self {
         Self::Triple { subject: Some(subject), relation: Some(relation), object: None }
     }
 
@@ -97,21 +97,21 @@ impl<'a> Shape<'a> {
     }
 
     /// The posting list that answers it.
-    pub(crate) fn list(&self) -> List {
+    pub(crate) fn list(&self) -> PostingList {
         match self {
-            Self::All => List::All,
-            Self::Type(_) => List::Type,
-            Self::Value(..) => List::Value,
+            Self::All => PostingList::All,
+            Self::Type(_) => PostingList::Type,
+            Self::Value(..) => PostingList::Value,
             Self::Triple { subject, relation, object } => {
                 match (subject.is_some(), relation.is_some(), object.is_some()) {
-                    (false, false, false) => List::All,
-                    (true, false, false) => List::Subject,
-                    (false, true, false) => List::Relation,
-                    (false, false, true) => List::Object,
-                    (true, true, false) => List::SubjectRelation,
-                    (true, false, true) => List::SubjectObject,
-                    (false, true, true) => List::RelationObject,
-                    (true, true, true) => List::Triple,
+                    (false, false, false) => PostingList::All,
+                    (true, false, false) => PostingList::Subject,
+                    (false, true, false) => PostingList::Relation,
+                    (false, false, true) => PostingList::Object,
+                    (true, true, false) => PostingList::SubjectRelation,
+                    (true, false, true) => PostingList::SubjectObject,
+                    (false, true, true) => PostingList::RelationObject,
+                    (true, true, true) => PostingList::Triple,
                 }
             }
         }
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn every_shape_names_its_index_and_what_it_binds() {
-        let (subject, relation) = (Some(Word::Plain("s")), Some(Word::Plain("r")));
+        let (subject, relation) = (Some(TermValue::Plain("s")), Some(TermValue::Plain("r")));
         let object = Some(Object::Map([0; 32]));
-        let triple = |subject, relation, object| Shape::Triple { subject, relation, object };
+        let triple = |subject, relation, object| IndexLookup::Triple { subject, relation, object };
         for (shape, name, fields) in [
-            (Shape::All, "time", vec![]),
-            (Shape::Type(GrainType::Goal), "type", vec!["type"]),
+            (IndexLookup::All, "time", vec![]),
+            (IndexLookup::Type(GrainType::Goal), "type", vec!["type"]),
             (triple(None, None, None), "time", vec![]),
             (triple(subject, None, None), "SPO", vec!["subject"]),
             (triple(None, relation, None), "PSO", vec!["relation"]),
@@ -138,8 +138,12 @@ mod tests {
             (triple(subject, None, object), "SOP", vec!["subject", "object"]),
             (triple(None, relation, object), "POS", vec!["relation", "object"]),
             (triple(subject, relation, object), "SPO", vec!["subject", "relation", "object"]),
-            (Shape::Value(Field::Tag, "t".into()), "structural_tags", vec!["structural_tags"]),
-            (Shape::Value(Field::Domain("hc:x"), "t".into()), "hc:x", vec!["hc:x"]),
+            (
+                IndexLookup::Value(Field::Tag, "t".into()),
+                "structural_tags",
+                vec!["structural_tags"],
+            ),
+            (IndexLookup::Value(Field::Domain("hc:x"), "t".into()), "hc:x", vec!["hc:x"]),
         ] {
             assert_eq!((shape.index_name(), shape.bound_fields()), (name, fields), "{shape:?}");
         }

@@ -3,17 +3,17 @@
 //! For the choice between indexes: short ranges are counted, long ones are estimated from the sample.
 
 use crate::error::Result;
-use crate::keys::{Prefix, Rank};
-use crate::posting::{Order, TimeRange};
-use crate::reader::Reader;
+use crate::keys::{KeyPrefix, OrderKey};
+use crate::posting::{TimeOrder, TimeRange};
+use crate::reader::IndexReader;
 use crate::sample::{self, LEVELS};
-use crate::scan::{Range, between};
-use crate::shape::Shape;
-use crate::spaces::Spaces;
+use crate::scan::{PostingRange, between};
+use crate::shape::IndexLookup;
+use crate::spaces::ScopeNamespaces;
 
 /// The number of postings of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct PostingEstimate {
     /// The number, counted or estimated.
     pub postings: u64,
     /// True if they were counted; else they were estimated from the sample.
@@ -27,15 +27,20 @@ const ENOUGH: u64 = 16;
 /// Namespaces that are probed; the others are assumed to be like them.
 const NAMESPACES: usize = 32;
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     /// Estimates the number of postings [`scan`](Self::scan) would return, for a planner: exact below some
     /// dozens, else within about a quarter, for the cost of about a look-up.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn size(&self, spaces: &Spaces<'_>, shape: &Shape<'_>, times: TimeRange) -> Result<Size> {
-        let mut size = Size { postings: 0, exact: true };
-        let Some(ranks) = Rank::bounds(times) else { return Ok(size) };
+    pub fn size(
+        &self,
+        spaces: &ScopeNamespaces<'_>,
+        shape: &IndexLookup<'_>,
+        times: TimeRange,
+    ) -> Result<PostingEstimate> {
+        let mut size = PostingEstimate { postings: 0, exact: true };
+        let Some(ranks) = OrderKey::bounds(times) else { return Ok(size) };
         for range in self.ranges_of(spaces, shape)? {
             let one = self.size_of(&range, ranks)?;
             size.postings = size.postings.saturating_add(one.postings);
@@ -44,8 +49,12 @@ impl Reader<'_> {
         Ok(size)
     }
 
-    fn size_of(&self, range: &Range, ranks: (Rank, Rank)) -> Result<Size> {
-        let mut size = Size { postings: 0, exact: true };
+    fn size_of(
+        &self,
+        range: &PostingRange,
+        ranks: (OrderKey, OrderKey),
+    ) -> Result<PostingEstimate> {
+        let mut size = PostingEstimate { postings: 0, exact: true };
         let prefixes = range.prefixes();
         let all = u64::try_from(prefixes.len()).unwrap_or(u64::MAX);
         let stride = prefixes.len().div_ceil(NAMESPACES).max(1);
@@ -58,12 +67,19 @@ impl Reader<'_> {
         }
         if stride > 1 {
             let scaled = u128::from(size.postings) * u128::from(all) / u128::from(looked_at.max(1));
-            size = Size { postings: u64::try_from(scaled).unwrap_or(u64::MAX), exact: false };
+            size = PostingEstimate {
+                postings: u64::try_from(scaled).unwrap_or(u64::MAX),
+                exact: false,
+            };
         }
         Ok(size)
     }
 
-    fn size_below(&self, prefix: &Prefix, (first, last): (Rank, Rank)) -> Result<Size> {
+    fn size_below(
+        &self,
+        prefix: &KeyPrefix,
+        (first, last): (OrderKey, OrderKey),
+    ) -> Result<PostingEstimate> {
         let (first, last) = (prefix.key(first), prefix.key(last));
         let tables = self.names.tables;
         let new = self.names.tail.parts().flat_map(|part| part.postings.iter());
@@ -71,10 +87,10 @@ impl Reader<'_> {
             count.saturating_add(between(run, &first, &last).len() as u64)
         });
         let mut rows =
-            tables.list(prefix.list())?.ranks(&first, &last, Order::Newest)?.take(COUNTED);
+            tables.list(prefix.list())?.ranks(&first, &last, TimeOrder::Newest)?.take(COUNTED);
         let counted = rows.try_fold(0_u64, |n, rank| rank.map(|_| n.saturating_add(1)))?;
         if counted < COUNTED as u64 {
-            return Ok(Size { postings: counted.saturating_add(new), exact: true });
+            return Ok(PostingEstimate { postings: counted.saturating_add(new), exact: true });
         }
         let mut folded = counted;
         // The sparsest level with enough rows: denser ones would take much longer to read.
@@ -85,7 +101,7 @@ impl Reader<'_> {
                 break;
             }
         }
-        Ok(Size { postings: folded.saturating_add(new), exact: false })
+        Ok(PostingEstimate { postings: folded.saturating_add(new), exact: false })
     }
 }
 

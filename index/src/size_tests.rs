@@ -4,8 +4,8 @@ use super::*;
 use crate::shape::Scope;
 use crate::test_kit::{Note, Store};
 
-fn size(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Size {
-    store.reader().size(&Spaces::of(*scope), shape, TimeRange::default()).unwrap()
+fn size(store: &Store, scope: &Scope<'_>, shape: &IndexLookup<'_>) -> PostingEstimate {
+    store.reader().size(&ScopeNamespaces::of(*scope), shape, TimeRange::default()).unwrap()
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn few_postings_are_counted() {
         (a, "nobody", 0),
         (Scope::Subtree("b"), "odd", 0),
     ] {
-        let found = size(&store, &scope, &Shape::subject(subject.into()));
-        assert_eq!(found, Size { postings, exact: true }, "{scope:?} {subject}");
+        let found = size(&store, &scope, &IndexLookup::subject(subject.into()));
+        assert_eq!(found, PostingEstimate { postings, exact: true }, "{scope:?} {subject}");
     }
 }
 
@@ -45,15 +45,18 @@ fn many_postings_are_judged_by_the_sample() {
         }
     }
     store.fold().unwrap();
-    let near = |found: Size, expected: u64| {
+    let near = |found: PostingEstimate, expected: u64| {
         let within = expected * 2 / 5;
         assert!(!found.exact && found.postings.abs_diff(expected) < within, "{found:?} {expected}");
     };
-    near(size(&store, &Scope::All, &Shape::All), many);
-    near(size(&store, &Scope::Exact("a".into()), &Shape::subject("fifth".into())), many / 5);
-    near(size(&store, &Scope::All, &Shape::subject("other".into())), many * 4 / 5);
+    near(size(&store, &Scope::All, &IndexLookup::All), many);
+    near(size(&store, &Scope::Exact("a".into()), &IndexLookup::subject("fifth".into())), many / 5);
+    near(size(&store, &Scope::All, &IndexLookup::subject("other".into())), many * 4 / 5);
     let half = TimeRange { from: None, to: Some(grainstore_format::EpochMs::new(10_000)) };
-    near(store.reader().size(&Spaces::of(Scope::All), &Shape::All, half).unwrap(), many / 2);
+    near(
+        store.reader().size(&ScopeNamespaces::of(Scope::All), &IndexLookup::All, half).unwrap(),
+        many / 2,
+    );
 }
 
 #[test]
@@ -65,6 +68,9 @@ fn many_namespaces_are_judged_by_some() {
         store.push(sequence, &note.facts()).unwrap();
     }
     store.fold().unwrap();
-    let relation = Shape::Triple { subject: None, relation: Some("r".into()), object: None };
-    assert_eq!(size(&store, &Scope::All, &relation), Size { postings: 1_000, exact: false });
+    let relation = IndexLookup::Triple { subject: None, relation: Some("r".into()), object: None };
+    assert_eq!(
+        size(&store, &Scope::All, &relation),
+        PostingEstimate { postings: 1_000, exact: false }
+    );
 }

@@ -4,18 +4,18 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::names::Names;
+use crate::names::TermDictionary;
 use crate::shape::Scope;
 use crate::term::TermId;
 
 /// The namespaces of a scope in one view.
 #[derive(Debug, Clone)]
-pub struct Spaces<'s> {
+pub struct ScopeNamespaces<'s> {
     scope: Scope<'s>,
     ids: OnceCell<Arc<[TermId]>>,
 }
 
-impl<'s> Spaces<'s> {
+impl<'s> ScopeNamespaces<'s> {
     /// Wraps a scope; its namespaces are looked up when they are first needed.
     #[must_use]
     pub fn of(scope: Scope<'s>) -> Self {
@@ -24,7 +24,11 @@ impl<'s> Spaces<'s> {
 
     /// The ids of the namespaces, ascending. For a list with rows for the whole store, and the scope of all
     /// namespaces, it is the id 0 alone.
-    pub(crate) fn ids(&self, names: &Names<'_>, everywhere: bool) -> Result<Arc<[TermId]>> {
+    pub(crate) fn ids(
+        &self,
+        names: &TermDictionary<'_>,
+        everywhere: bool,
+    ) -> Result<Arc<[TermId]>> {
         if everywhere && matches!(self.scope, Scope::All) {
             return Ok(Arc::new([TermId::NONE]));
         }

@@ -3,7 +3,7 @@
 use redb::{ReadableDatabase, TableDefinition};
 
 use super::*;
-use crate::lists::List;
+use crate::lists::PostingList;
 use crate::tables::{ADDRESS, TERMS};
 use crate::test_kit::{Note, Store, address, code};
 
@@ -82,7 +82,7 @@ fn what_is_missing_foreign_or_damaged_is_stale() {
         (StaleReason::Damaged, |txn| {
             txn.delete_table(ADDRESS).unwrap();
         }),
-        (StaleReason::Damaged, |txn| delete(txn, List::Triple.def().table)),
+        (StaleReason::Damaged, |txn| delete(txn, PostingList::Triple.def().table)),
         (StaleReason::Damaged, |txn| delete(txn, "index.sample")),
     ];
     for (reason, damage) in changes {

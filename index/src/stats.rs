@@ -4,7 +4,7 @@ use redb::ReadableTableMetadata;
 
 use crate::error::Result;
 use crate::lists::LISTS;
-use crate::reader::Reader;
+use crate::reader::IndexReader;
 
 /// The size of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct TableStats {
 
 /// The size of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stats {
+pub struct IndexStats {
     /// The tables: every posting list, then sample, addresses and terms.
     pub tables: Vec<TableStats>,
     /// Grains in the tail.
@@ -28,12 +28,12 @@ pub struct Stats {
     pub tail_bytes: usize,
 }
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     /// The figures of this view.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn stats(&self) -> Result<Stats> {
+    pub fn stats(&self) -> Result<IndexStats> {
         let (view, tail) = (self.names.tables, self.names.tail);
         let of = |table, rows: u64, width: Option<u64>| {
             let row_bytes = width.map(|width| rows.saturating_mul(width));
@@ -47,6 +47,6 @@ impl Reader<'_> {
         tables.push(of("index.sample", view.sample()?.len()?, Some(35)));
         tables.push(of("index.address", view.addresses()?.len()?, Some(40)));
         tables.push(of("index.terms", view.terms()?.len()?, None));
-        Ok(Stats { tables, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
+        Ok(IndexStats { tables, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
     }
 }

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::lists::{LISTS, List};
+use crate::lists::{LISTS, PostingList};
 use crate::posting::Sequence;
-use crate::rows::Rows;
+use crate::rows::PostingTable;
 use crate::sample::{SAMPLE, SampleRows};
 use crate::stamp::{self, Watermark};
 use crate::term::{NextIds, TermId};
@@ -38,7 +38,7 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 /// lists. The handles keep the snapshot alive and can be used from several threads.
 pub struct Tables {
     txn: ReadTransaction,
-    lists: [OnceLock<Box<dyn Rows>>; List::COUNT],
+    lists: [OnceLock<Box<dyn PostingTable>>; PostingList::COUNT],
     sample: OnceLock<SampleRows>,
     terms: OnceLock<TermRows>,
     addresses: OnceLock<AddressRows>,
@@ -58,7 +58,7 @@ impl Tables {
     pub fn open(txn: ReadTransaction) -> Self {
         Self {
             txn,
-            lists: [const { OnceLock::new() }; List::COUNT],
+            lists: [const { OnceLock::new() }; PostingList::COUNT],
             sample: OnceLock::new(),
             terms: OnceLock::new(),
             addresses: OnceLock::new(),
@@ -75,7 +75,7 @@ impl Tables {
     }
 
     /// The rows of a posting list.
-    pub(crate) fn list(&self, list: List) -> Result<&dyn Rows> {
+    pub(crate) fn list(&self, list: PostingList) -> Result<&dyn PostingTable> {
         let def = list.def();
         let open = || (def.access.open)(&self.txn, list, def.table);
         match self.lists.get(list as usize) {

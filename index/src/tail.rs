@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::part::{GrainTerms, Part};
+use crate::facts::IndexedFields;
+use crate::part::{GrainTermIds, TailPart};
 use crate::posting::Sequence;
 use crate::stamp::Watermark;
 use crate::tables::Tables;
@@ -22,15 +22,15 @@ use crate::words;
 /// entries count once.
 #[derive(Debug, Clone)]
 pub struct Tail {
-    frozen: Option<Frozen>,
-    active: Arc<Part>,
+    frozen: Option<FrozenTail>,
+    active: Arc<TailPart>,
 }
 
 /// The part of a tail that is being folded. Cheap to clone, shared between threads.
 #[derive(Debug, Clone)]
-pub struct Frozen(pub(crate) Arc<Part>);
+pub struct FrozenTail(pub(crate) Arc<TailPart>);
 
-impl Frozen {
+impl FrozenTail {
     /// The number of grains in it.
     #[must_use]
     pub fn grains(&self) -> usize {
@@ -55,7 +55,7 @@ impl Tail {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn after(tables: &Tables) -> Result<Self> {
-        let active = Part::after(tables.next_ids()?, tables.watermark()?);
+        let active = TailPart::after(tables.next_ids()?, tables.watermark()?);
         Ok(Self { frozen: None, active: Arc::new(active) })
     }
 
@@ -72,11 +72,11 @@ impl Tail {
         tables: &Tables,
         sequence: Sequence,
         address: [u8; 32],
-        facts: &Facts<'_>,
+        facts: &IndexedFields<'_>,
     ) -> Result<()> {
         self.check_next(sequence)?;
         let mut id = |kind, word| self.id_of(tables, Term { kind, word });
-        let terms = GrainTerms {
+        let terms = GrainTermIds {
             namespace: id(TermKind::Namespace, facts.namespace)?,
             subject: facts.subject.map(|word| id(TermKind::Subject, word)).transpose()?,
             relation: facts.relation.map(|word| id(TermKind::Relation, word)).transpose()?,
@@ -116,14 +116,14 @@ impl Tail {
         if self.frozen.is_some() {
             return Err(Error::integrity("a part of the tail is being folded already"));
         }
-        let after = Part::after(self.active.next_ids, self.active.watermark);
-        self.frozen = Some(Frozen(std::mem::replace(&mut self.active, Arc::new(after))));
+        let after = TailPart::after(self.active.next_ids, self.active.watermark);
+        self.frozen = Some(FrozenTail(std::mem::replace(&mut self.active, Arc::new(after))));
         Ok(())
     }
 
     /// The frozen part, if there is one.
     #[must_use]
-    pub fn frozen(&self) -> Option<Frozen> {
+    pub fn frozen(&self) -> Option<FrozenTail> {
         self.frozen.clone()
     }
 
@@ -157,7 +157,7 @@ impl Tail {
     }
 
     /// Both parts, the newer first.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &TailPart> + Clone {
         let frozen = self.frozen.iter().map(|frozen| &*frozen.0);
         std::iter::once(&*self.active).chain(frozen)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::field::Field;
-use crate::term::Word;
+use crate::term::TermValue;
 use crate::test_kit::{Note, Store, address, code};
 
 /// The number of postings in the active part.
@@ -91,7 +91,7 @@ fn ten_thousand_tags_are_ten_thousand_postings() {
     assert_eq!(postings(&store.tail), 10_005);
     store.fold().unwrap();
     let reader = store.reader();
-    let shape = crate::Shape::Value(Field::Tag, "tag9999".into());
+    let shape = crate::IndexLookup::Value(Field::Tag, "tag9999".into());
     let times = crate::TimeRange::default();
     assert_eq!(reader.estimate(&crate::Scope::All, &shape, times, 9).unwrap(), 1);
 }
@@ -125,7 +125,8 @@ fn ids_go_on_over_parts() {
         }
     }
     let id = |subject| {
-        let key = words::term_key(&Term { kind: TermKind::Subject, word: Word::Plain(subject) });
+        let key =
+            words::term_key(&Term { kind: TermKind::Subject, word: TermValue::Plain(subject) });
         store.tail.parts().find_map(|part| part.terms.get(key.as_slice())).map(|term| term.id)
     };
     assert_eq!(["a", "b", "c"].map(id), [1, 2, 3].map(|number| Some(TermId::new(number))));
@@ -146,7 +147,7 @@ fn a_clone_does_not_see_what_comes_later() {
 fn tails_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Tail>();
-    shared::<Frozen>();
+    shared::<FrozenTail>();
     shared::<Tables>();
 }
 
@@ -165,10 +166,10 @@ fn a_place_without_a_grain_is_found_by_its_address_alone() {
         let place = store.reader().sequence_of(&address(2)).unwrap();
         assert_eq!(place, Some(Sequence::new(2)), "folded: {folded}");
         assert_eq!(store.tail.watermark().map(|mark| mark.sequence), Some(Sequence::new(3)));
-        let all = crate::Shape::All;
+        let all = crate::IndexLookup::All;
         let (scope, times) = (crate::Scope::All, crate::TimeRange::default());
         let reader = store.reader();
-        let found = reader.scan(&scope, &all, times, crate::Order::Oldest).unwrap();
+        let found = reader.scan(&scope, &all, times, crate::TimeOrder::Oldest).unwrap();
         let found: Vec<u64> = found.map(|posting| posting.unwrap().sequence.get()).collect();
         assert_eq!(found.len(), 2);
         assert!(!found.contains(&2));

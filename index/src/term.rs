@@ -2,11 +2,11 @@
 //!
 //! It knows no byte layouts; `layout` does.
 
-use grainstore_format::SHARED;
+use grainstore_format::SHARED_PARTITION;
 
 /// Returns the partition of a namespace: the namespace itself, or the shared one if it is empty (OMS 28.2).
 pub(crate) fn partition(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
+    if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }
 
 /// The kind of a term. The same text is a different term in each kind.
@@ -25,14 +25,14 @@ pub(crate) enum TermKind {
 
 /// The value of a term or field: plaintext, or a blind token in an encrypted store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Word<'a> {
+pub enum TermValue<'a> {
     /// The text, in NFC.
     Plain(&'a str),
     /// A keyed hash of the text. Equal texts have equal tokens; prefixes are not preserved.
     Token([u8; 32]),
 }
 
-impl<'a> From<&'a str> for Word<'a> {
+impl<'a> From<&'a str> for TermValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::Plain(text)
     }
@@ -40,20 +40,20 @@ impl<'a> From<&'a str> for Word<'a> {
 
 /// An owned value that was read from an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Name {
+pub enum OwnedTermValue {
     /// The text.
     Plain(String),
     /// A blind token.
     Token([u8; 32]),
 }
 
-impl Name {
+impl OwnedTermValue {
     /// Borrows the value for a lookup.
     #[must_use]
-    pub fn word(&self) -> Word<'_> {
+    pub fn word(&self) -> TermValue<'_> {
         match self {
-            Self::Plain(text) => Word::Plain(text),
-            Self::Token(token) => Word::Token(*token),
+            Self::Plain(text) => TermValue::Plain(text),
+            Self::Token(token) => TermValue::Token(*token),
         }
     }
 }
@@ -62,7 +62,7 @@ impl Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Term<'a> {
     pub(crate) kind: TermKind,
-    pub(crate) word: Word<'a>,
+    pub(crate) word: TermValue<'a>,
 }
 
 /// The id of a term: dense from 1 within its kind, in order of first appearance in the log. 0 is no term.

@@ -10,7 +10,10 @@ use crate::lists::LISTS;
 use crate::sample::SAMPLE;
 use crate::stamp;
 use crate::tables::{ADDRESS, META, TERMS};
-use crate::{Error, Facts, Field, Object, Reader, Result, Sequence, Tables, Tail, Tie, Word, fold};
+use crate::{
+    Error, Field, IndexReader, IndexedFields, Object, Result, Sequence, Tables, Tail, TermValue,
+    TieBreaker, fold,
+};
 
 /// The indexed fields of a grain, as plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +38,7 @@ pub(crate) enum NoteObject {
 impl NoteObject {
     pub(crate) fn object(&self) -> Object<'_> {
         match self {
-            Self::Text(text) => Object::Text(Word::Plain(text)),
+            Self::Text(text) => Object::Text(TermValue::Plain(text)),
             Self::Map(hash) => Object::Map(*hash),
         }
     }
@@ -56,19 +59,20 @@ impl Note {
         }
     }
 
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self) -> IndexedFields<'_> {
         let time = EpochMs::new(self.time);
-        let mut facts = Facts::new(Word::Plain(&self.namespace), self.grain_type, time);
-        facts.subject = self.subject.as_deref().map(Word::Plain);
-        facts.relation = self.relation.as_deref().map(Word::Plain);
+        let mut facts =
+            IndexedFields::new(TermValue::Plain(&self.namespace), self.grain_type, time);
+        facts.subject = self.subject.as_deref().map(TermValue::Plain);
+        facts.relation = self.relation.as_deref().map(TermValue::Plain);
         if let Some(object) = &self.object {
             facts.set_object(object.object());
         }
         if let Some(session) = &self.session {
-            facts.add(Field::Session, Word::Plain(session));
+            facts.add(Field::Session, TermValue::Plain(session));
         }
         for tag in &self.tags {
-            facts.add(Field::Tag, Word::Plain(tag));
+            facts.add(Field::Tag, TermValue::Plain(tag));
         }
         facts
     }
@@ -83,8 +87,8 @@ pub(crate) fn address(sequence: u64) -> [u8; 32] {
 }
 
 /// The tie-breaker of that address.
-pub(crate) fn tie(sequence: u64) -> Tie {
-    Tie::of(&address(sequence))
+pub(crate) fn tie(sequence: u64) -> TieBreaker {
+    TieBreaker::of(&address(sequence))
 }
 
 /// A database in memory with its current view.
@@ -110,7 +114,7 @@ impl Store {
         Self { db, tables, tail }
     }
 
-    pub(crate) fn push(&mut self, sequence: u64, facts: &Facts<'_>) -> Result<()> {
+    pub(crate) fn push(&mut self, sequence: u64, facts: &IndexedFields<'_>) -> Result<()> {
         let at = Sequence::new(sequence);
         self.tail.push(&self.tables, at, address(sequence), facts)
     }
@@ -148,8 +152,8 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.tables, &self.tail)
+    pub(crate) fn reader(&self) -> IndexReader<'_> {
+        IndexReader::new(&self.tables, &self.tail)
     }
 
     /// Every row of every derived table as `table key = value`, in hex.

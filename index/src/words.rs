@@ -7,14 +7,14 @@ use sha2::{Digest, Sha256};
 
 use crate::posting::Sequence;
 use crate::stamp::Watermark;
-use crate::term::{NextIds, Term, TermId, TermKind, Word};
+use crate::term::{NextIds, Term, TermId, TermKind, TermValue};
 
 /// Longer plaintext is keyed by its digest, which keeps keys short.
 pub(crate) const MAX_KEY_TEXT_BYTES: usize = 256;
 
 /// The encoding of a term's text in its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TermForm {
     /// The text itself, at most [`MAX_KEY_TEXT_BYTES`].
     Plain = 0,
     /// A blind token of 32 bytes.
@@ -37,19 +37,19 @@ const fn kind_byte(kind: TermKind) -> u8 {
 /// The key of a term: `kind:1 form:1 bytes`.
 pub(crate) fn term_key(term: &Term<'_>) -> Vec<u8> {
     let text = match term.word {
-        Word::Token(token) => return form_key(term.kind, Form::Token, &token),
-        Word::Plain(text) => text.as_bytes(),
+        TermValue::Token(token) => return form_key(term.kind, TermForm::Token, &token),
+        TermValue::Plain(text) => text.as_bytes(),
     };
     if text.len() > MAX_KEY_TEXT_BYTES {
-        return form_key(term.kind, Form::Digest, &Sha256::digest(text));
+        return form_key(term.kind, TermForm::Digest, &Sha256::digest(text));
     }
-    form_key(term.kind, Form::Plain, text)
+    form_key(term.kind, TermForm::Plain, text)
 }
 
 /// The value of a term row: `id:5`, and the full text if the key is a digest.
 pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
     let text = match term.word {
-        Word::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => text,
+        TermValue::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => text,
         _ => "",
     };
     [&id_bytes(id), text.as_bytes()].concat()
@@ -63,11 +63,11 @@ pub(crate) fn id_and_text(row: &[u8]) -> Option<(TermId, &[u8])> {
 
 /// The key of the row that leads from a relation's id to its term key.
 pub(crate) fn relation_key(id: TermId) -> Vec<u8> {
-    form_key(TermKind::Relation, Form::Id, &id_bytes(id))
+    form_key(TermKind::Relation, TermForm::Id, &id_bytes(id))
 }
 
 /// Builds `kind:1 form:1 bytes`, which is also the common prefix of all keys whose bytes start so.
-pub(crate) fn form_key(kind: TermKind, form: Form, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn form_key(kind: TermKind, form: TermForm, bytes: &[u8]) -> Vec<u8> {
     [&[kind_byte(kind), form as u8], bytes].concat()
 }
 
@@ -85,9 +85,9 @@ pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
 }
 
 /// Splits a term key into its form and its bytes.
-pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(Form, &[u8])> {
+pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(TermForm, &[u8])> {
     let (form, bytes) = key.split_first()?.1.split_first()?;
-    let forms = [Form::Plain, Form::Token, Form::Digest, Form::Id];
+    let forms = [TermForm::Plain, TermForm::Token, TermForm::Digest, TermForm::Id];
     let form = forms.into_iter().find(|known| *known as u8 == *form)?;
     Some((form, bytes))
 }

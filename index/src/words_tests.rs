@@ -4,7 +4,7 @@ use super::*;
 use crate::test_kit::hex;
 
 fn plain(kind: TermKind, text: &str) -> Term<'_> {
-    Term { kind, word: Word::Plain(text) }
+    Term { kind, word: TermValue::Plain(text) }
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn terms_have_these_bytes() {
     let long = "x".repeat(257);
     let digest = "15eb95a462ee20bd91a415ae2d4aed341288186ddaa2b37908f7d592f0c3f85f";
     let fits = "x".repeat(256);
-    let token = Term { kind: TermKind::Subject, word: Word::Token([7; 32]) };
+    let token = Term { kind: TermKind::Subject, word: TermValue::Token([7; 32]) };
     let id = TermId::new(0x01_0203_0405);
     for (term, key, text) in [
         (plain(TermKind::Namespace, "a:b"), "0100613a62".to_owned(), ""),
@@ -34,11 +34,11 @@ fn terms_have_these_bytes() {
 #[test]
 fn only_the_forms_there_are_are_read() {
     for (key, expected) in [
-        (&b"\x01\x00a:b"[..], Some((Form::Plain, &b"a:b"[..]))),
-        (b"\x01\x01a", Some((Form::Token, b"a"))),
-        (b"\x01\x02a", Some((Form::Digest, b"a"))),
-        (b"\x03\x03a", Some((Form::Id, b"a"))),
-        (b"\x01\x00", Some((Form::Plain, b""))),
+        (&b"\x01\x00a:b"[..], Some((TermForm::Plain, &b"a:b"[..]))),
+        (b"\x01\x01a", Some((TermForm::Token, b"a"))),
+        (b"\x01\x02a", Some((TermForm::Digest, b"a"))),
+        (b"\x03\x03a", Some((TermForm::Id, b"a"))),
+        (b"\x01\x00", Some((TermForm::Plain, b""))),
         (b"\x01\x04a", None),
         (b"\x01", None),
         (b"", None),

@@ -7,27 +7,30 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use crate::best_fit::best_fit;
 use crate::budget::Budget;
+use crate::cancel::CancelCheck;
 use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
-use crate::format::{Element, Format, Frame, Layout};
+use crate::format::{ContextInfo, Element, Format, Layout};
 use crate::item::{Item, Level};
-use crate::most::most;
-use crate::select::{Draft, Meter, Placed, choose_levels, disclose, meant, place};
-use crate::template::{Template, Templated};
+use crate::select::{
+    CostMeter, PlacedGrain, SourceSelection, allocations_without_failures, choose_and_allocate,
+    choose_levels, place_grains,
+};
+use crate::template::{Template, TemplateLayout};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
-use crate::watch::Watch;
 
 /// One resolved source of an assembly.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct AssemblySource<'a> {
     /// The label, for the report. Labels never appear in the text.
     pub label: &'a str,
     /// The grains it found, best first.
     pub items: &'a [Item],
     /// The limit of the source: the number of grains it asked for, not the number it found.
-    pub asked: usize,
+    pub limit: usize,
     /// `true` if it failed: its items are ignored, and its share goes to the other sources.
     pub failed: bool,
 }
@@ -63,12 +66,12 @@ pub struct AssemblyOptions<'a> {
     /// The reference for relative times.
     pub clock: Clock,
     /// The check that may cancel the assembly.
-    pub watch: Watch<'a>,
+    pub cancel: CancelCheck<'a>,
 }
 
 impl<'a> AssemblyOptions<'a> {
-    pub(crate) fn frame(&self) -> Frame<'a> {
-        Frame { name: self.name, intent: self.intent, budget: Some(self.budget) }
+    pub(crate) fn frame(&self) -> ContextInfo<'a> {
+        ContextInfo { name: self.name, intent: self.intent, budget: Some(self.budget) }
     }
 }
 
@@ -118,11 +121,11 @@ pub struct SourceReport {
 
 /// The division of a budget, in its unit and in the order of the sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shares {
+pub struct BudgetShares {
     /// The amount each source is allocated.
-    pub given: Vec<usize>,
+    pub allocated: Vec<usize>,
     /// The amount each would have been allocated if no source had failed, or `None` if none failed.
-    pub meant: Option<Vec<usize>>,
+    pub without_failures: Option<Vec<usize>>,
 }
 
 /// Assembles the sources into one text within the budget.
@@ -130,39 +133,39 @@ pub struct Shares {
 /// # Errors
 /// `CAL-E030` if the empty envelope does not fit the budget; `CAL-E082` if cancelled.
 pub fn assemble(
-    sources: &[Source<'_>],
+    sources: &[AssemblySource<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<Assembly, Error> {
-    assemble_telling(sources, options, counter, &mut |_| ControlFlow::Continue(()))
+    assemble_with_progress(sources, options, counter, &mut |_| ControlFlow::Continue(()))
 }
 
 /// Like [`assemble`], and passes the division of the budget to a callback before anything is written.
 ///
 /// # Errors
 /// As [`assemble`]; `CAL-E082` also if the callback breaks.
-pub fn assemble_telling(
-    sources: &[Source<'_>],
+pub fn assemble_with_progress(
+    sources: &[AssemblySource<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
-    told: &mut dyn FnMut(Shares) -> ControlFlow<()>,
+    told: &mut dyn FnMut(BudgetShares) -> ControlFlow<()>,
 ) -> Result<Assembly, Error> {
     let order = priority_order(options.priority, sources.len());
-    let templated = templated((sources, &order), options, counter);
-    let composer = Composer { layout: layout(templated.as_ref(), options), options, counter };
+    let templated = template_layout((sources, &order), options, counter);
+    let composer = BudgetedWriter { layout: layout(templated.as_ref(), options), options, counter };
     let empty = composer.text(&[], &[])?;
     if !composer.fits(&empty) {
         return Err(composer.too_small(&empty));
     }
-    let mut meter = Meter::new(options, composer.layout, counter);
+    let mut meter = CostMeter::new(options, composer.layout, counter);
     let mut drafts = drafts(sources, &order);
-    disclose(&mut drafts, options, &mut meter)?;
+    choose_and_allocate(&mut drafts, options, &mut meter)?;
     if told(shares(&drafts, &meter)).is_break() {
         return Err(Error::stopped());
     }
-    let placed = place(&mut drafts, options.disclosure, &mut meter)?;
+    let placed = place_grains(&mut drafts, options.disclosure, &mut meter)?;
     let (placed, mut text) = composer.fit(&placed, empty)?;
-    if composer.layout.shows_omitted() {
+    if composer.layout.has_omission_notes() {
         text = composer.fit_omitted(&placed, &omitted(&drafts, &placed), text)?;
     }
 
@@ -175,7 +178,7 @@ pub fn assemble_telling(
     Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports, cuts: text.cuts })
 }
 
-fn shares(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Shares {
+fn shares(drafts: &[SourceSelection<'_>], meter: &CostMeter<'_>) -> BudgetShares {
     let by_source = |ranked: Vec<usize>| {
         let mut amounts = vec![0; drafts.len()];
         for (draft, amount) in drafts.iter().zip(ranked) {
@@ -186,48 +189,51 @@ fn shares(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Shares {
         amounts
     };
     let given = by_source(drafts.iter().map(|draft| draft.allocated).collect());
-    Shares { given, meant: meant(drafts, meter).map(by_source) }
+    BudgetShares {
+        allocated: given,
+        without_failures: allocations_without_failures(drafts, meter).map(by_source),
+    }
 }
 
 /// Returns the budget the text would need, in the unit of the budget, for no grain to be omitted.
 ///
 /// # Errors
 /// `CAL-E082` if cancelled.
-pub fn demand(
-    sources: &[Source<'_>],
+pub fn required_budget(
+    sources: &[AssemblySource<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<usize, Error> {
     let order = priority_order(options.priority, sources.len());
-    let templated = templated((sources, &order), options, counter);
-    let mut meter = Meter::new(options, layout(templated.as_ref(), options), counter);
+    let templated = template_layout((sources, &order), options, counter);
+    let mut meter = CostMeter::new(options, layout(templated.as_ref(), options), counter);
     let mut drafts = drafts(sources, &order);
     choose_levels(&mut drafts, options, &mut meter)?;
     Ok(drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand())))
 }
 
 /// Returns the template as a layout for these sources, if there is a template.
-fn templated<'t>(
-    sources: (&'t [Source<'t>], &[usize]),
+fn template_layout<'t>(
+    sources: (&'t [AssemblySource<'t>], &[usize]),
     options: &'t AssemblyOptions<'t>,
     counter: &'t dyn TokenCounter,
-) -> Option<Templated<'t>> {
-    options.template.map(|template| Templated::new(template, options, counter, sources))
+) -> Option<TemplateLayout<'t>> {
+    options.template.map(|template| TemplateLayout::new(template, options, counter, sources))
 }
 
 /// Returns the layout of the template, or of the format.
 fn layout<'l>(
-    templated: Option<&'l Templated<'_>>,
+    templated: Option<&'l TemplateLayout<'_>>,
     options: &AssemblyOptions<'_>,
 ) -> &'l dyn Layout {
     templated.map_or_else(|| options.format.layout(), |templated| templated as &dyn Layout)
 }
 
 /// Returns the sources in order of priority.
-fn drafts<'a>(sources: &[Source<'a>], order: &[usize]) -> Vec<Draft<'a>> {
+fn drafts<'a>(sources: &[AssemblySource<'a>], order: &[usize]) -> Vec<SourceSelection<'a>> {
     let ranked = order.iter().enumerate();
     ranked
-        .filter_map(|(rank, index)| Some(Draft::new(*index, rank, sources.get(*index)?)))
+        .filter_map(|(rank, index)| Some(SourceSelection::new(*index, rank, sources.get(*index)?)))
         .collect()
 }
 
@@ -243,13 +249,13 @@ fn priority_order(listed: &[usize], sources: usize) -> Vec<usize> {
 }
 
 /// Returns the grains left out, in source order.
-fn omitted<'a>(drafts: &[Draft<'a>], placed: &[Placed<'_>]) -> Vec<Placed<'a>> {
+fn omitted<'a>(drafts: &[SourceSelection<'a>], placed: &[PlacedGrain<'_>]) -> Vec<PlacedGrain<'a>> {
     let shown: BTreeSet<_> = placed.iter().map(|of| (of.source, of.position)).collect();
-    let all = drafts.iter().flat_map(Draft::all);
+    let all = drafts.iter().flat_map(SourceSelection::all);
     all.filter(|of| !shown.contains(&(of.source, of.position))).collect()
 }
 
-fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
+fn report(draft: &SourceSelection<'_>, placed: &[PlacedGrain<'_>]) -> SourceReport {
     let label = draft.label.to_owned();
     let mut report = SourceReport { label, allocated: draft.allocated, ..SourceReport::default() };
     let mut opened = BTreeSet::new();
@@ -268,50 +274,54 @@ fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
 
 /// Maximum number of times a text that states its own token count is rewritten. Rewriting stops once the
 /// count is right, which may never happen with some counters.
-const ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 5;
 
 /// A finished text and its token count.
-struct Text {
+struct CountedText {
     text: String,
     tokens: usize,
     cuts: Vec<usize>,
 }
 
 /// Writes the text of grains and holds it to the budget.
-struct Composer<'c> {
+struct BudgetedWriter<'c> {
     layout: &'c dyn Layout,
     options: &'c AssemblyOptions<'c>,
     counter: &'c dyn TokenCounter,
 }
 
-impl Composer<'_> {
+impl BudgetedWriter<'_> {
     /// Returns the text of the placed grains, and the grains in it: all, or as many as fit, earlier
     /// placed ones first.
     fn fit<'p>(
         &self,
-        placed: &[Placed<'p>],
-        empty: Text,
-    ) -> Result<(Vec<Placed<'p>>, Text), Error> {
-        most(placed, empty, |some| Ok(self.fitting(self.text(some, &[])?)))
+        placed: &[PlacedGrain<'p>],
+        empty: CountedText,
+    ) -> Result<(Vec<PlacedGrain<'p>>, CountedText), Error> {
+        best_fit(placed, empty, |some| Ok(self.if_fits(self.text(some, &[])?)))
     }
 
     /// Returns the text with as many of the notes for omitted grains added as fit.
     fn fit_omitted(
         &self,
-        placed: &[Placed<'_>],
-        omitted: &[Placed<'_>],
-        text: Text,
-    ) -> Result<Text, Error> {
-        let (_, text) = most(omitted, text, |some| Ok(self.fitting(self.text(placed, some)?)))?;
+        placed: &[PlacedGrain<'_>],
+        omitted: &[PlacedGrain<'_>],
+        text: CountedText,
+    ) -> Result<CountedText, Error> {
+        let (_, text) = best_fit(omitted, text, |some| Ok(self.if_fits(self.text(placed, some)?)))?;
         Ok(text)
     }
 
-    fn fitting(&self, text: Text) -> Option<Text> {
+    fn if_fits(&self, text: CountedText) -> Option<CountedText> {
         self.fits(&text).then_some(text)
     }
 
     /// Writes the grains in the order of the sources and, within a source, in its own order.
-    fn text(&self, placed: &[Placed<'_>], omitted: &[Placed<'_>]) -> Result<Text, Error> {
+    fn text(
+        &self,
+        placed: &[PlacedGrain<'_>],
+        omitted: &[PlacedGrain<'_>],
+    ) -> Result<CountedText, Error> {
         let Self { layout, options, counter } = *self;
         let shown = placed.iter().map(|placed| (placed, false));
         let mut order: Vec<_> = shown.chain(omitted.iter().map(|of| (of, true))).collect();
@@ -330,20 +340,20 @@ impl Composer<'_> {
         };
         let mut rounds = 0;
         loop {
-            let page = layout.document(&frame, &elements, used, options.watch)?;
+            let page = layout.document(&frame, &elements, used, options.cancel)?;
             let tokens = counter.count(&page.text);
-            let told = !layout.tells_use()
+            let told = !layout.states_usage()
                 || used == tokens
                 || matches!(options.budget, Budget::Grains(_));
             rounds += 1;
-            if told || rounds == ROUNDS {
-                return Ok(Text { text: page.text, tokens, cuts: page.cuts });
+            if told || rounds == MAX_ROUNDS {
+                return Ok(CountedText { text: page.text, tokens, cuts: page.cuts });
             }
             used = tokens;
         }
     }
 
-    fn fits(&self, text: &Text) -> bool {
+    fn fits(&self, text: &CountedText) -> bool {
         let in_budget = match self.options.budget {
             Budget::Tokens(tokens) => text.tokens <= tokens,
             Budget::Grains(_) => true,
@@ -351,14 +361,14 @@ impl Composer<'_> {
         in_budget
             && self
                 .layout
-                .longest()
+                .max_chars()
                 .is_none_or(|most| text.text.chars().take(most + 1).count() <= most)
     }
 
     /// Returns the error for a text without grains that exceeds the budget.
-    fn too_small(&self, empty: &Text) -> Error {
+    fn too_small(&self, empty: &CountedText) -> Error {
         let (Budget::Tokens(budget) | Budget::Grains(budget)) = self.options.budget;
-        match self.layout.longest() {
+        match self.layout.max_chars() {
             Some(most)
                 if empty.tokens <= budget || matches!(self.options.budget, Budget::Grains(_)) =>
             {

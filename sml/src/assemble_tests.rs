@@ -60,8 +60,8 @@ fn beliefs(objects: &[&str]) -> Vec<Item> {
     objects.iter().map(|object| belief(object)).collect()
 }
 
-fn source<'a>(label: &'a str, items: &'a [Item]) -> Source<'a> {
-    Source { label, items, asked: 20, failed: false }
+fn source<'a>(label: &'a str, items: &'a [Item]) -> AssemblySource<'a> {
+    AssemblySource { label, items, limit: 20, failed: false }
 }
 
 fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
@@ -75,11 +75,11 @@ fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
         priority: &[],
         disclosure,
         clock: CLOCK,
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
     }
 }
 
-fn run(sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Assembly {
+fn run(sources: &[AssemblySource<'_>], options: &AssemblyOptions<'_>) -> Assembly {
     assemble(sources, options, &Lines).expect("a budget above the envelope")
 }
 
@@ -175,7 +175,7 @@ fn a_group_pays_for_the_empty_line_after_it() {
 fn a_share_nobody_needs_flows_on_and_so_does_that_of_a_failed_source() {
     let (few, many) = (beliefs(&["1"; 5]), beliefs(&["2"; 100]));
     for failed in [false, true] {
-        let first = Source { failed, ..source("first", &few) };
+        let first = AssemblySource { failed, ..source("first", &few) };
         let assembly = run(&[first, source("second", &many)], &options(Budget::Grains(40)));
         let shown: Vec<_> = assembly.sources.iter().map(|s| s.standard).collect();
         assert_eq!(shown, if failed { [0, 40] } else { [5, 35] });
@@ -228,7 +228,7 @@ fn auto_follows_the_budget_and_what_a_source_asks_for() {
         (Budget::Grains(50), 20, (0, 2, 0)),
     ] {
         let auto = AssemblyOptions { disclosure: Disclosure::Auto, ..options(budget) };
-        let source = Source { asked, ..source("b", &items) };
+        let source = AssemblySource { limit: asked, ..source("b", &items) };
         let report = &run(&[source], &auto).sources[0];
         let levels = (report.full, report.standard, report.summary);
         assert_eq!(levels, expected, "{budget:?} asking {asked}");
@@ -239,8 +239,8 @@ fn auto_follows_the_budget_and_what_a_source_asks_for() {
 fn a_full_source_that_does_not_fit_leaves_the_others_in_full() {
     let (short, long) = (beliefs(&["1"]), beliefs(&[&"x".repeat(1500), "2"]));
     let sources = [
-        Source { asked: 5, ..source("long", &long) },
-        Source { asked: 5, ..source("short", &short) },
+        AssemblySource { limit: 5, ..source("long", &long) },
+        AssemblySource { limit: 5, ..source("short", &short) },
     ];
     let auto = AssemblyOptions { disclosure: Disclosure::Auto, ..options(Budget::Tokens(1600)) };
     let assembly = assemble(&sources, &auto, &Bytes).unwrap();

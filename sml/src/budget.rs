@@ -22,7 +22,7 @@ const WEIGHTS: [&[u64]; 4] = [&[1000], &[650, 350], &[500, 300, 200], &[400, 280
 /// share, the whole share of a failed source included, goes to the other sources, highest priority
 /// first.
 pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
-    let shares = shares(total, demands.len());
+    let shares = weighted_shares(total, demands.len());
     let mut given: Vec<usize> = shares.zip(demands).map(|(share, want)| share.min(*want)).collect();
     let mut spare = total.saturating_sub(given.iter().sum());
     for (given, want) in given.iter_mut().zip(demands) {
@@ -34,7 +34,7 @@ pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
 }
 
 /// Returns the share of each source by weight, rounded down.
-pub(crate) fn shares(total: usize, sources: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn weighted_shares(total: usize, sources: usize) -> impl Iterator<Item = usize> {
     let weights = weights(sources);
     let sum: u128 = weights.iter().copied().map(u128::from).sum();
     weights.into_iter().map(move |weight| {
@@ -74,7 +74,11 @@ mod tests {
             (0, 3, vec![0, 0, 0]),
             (7, 0, vec![]),
         ] {
-            assert_eq!(shares(total, sources).collect::<Vec<_>>(), expected, "{total}/{sources}");
+            assert_eq!(
+                weighted_shares(total, sources).collect::<Vec<_>>(),
+                expected,
+                "{total}/{sources}"
+            );
         }
     }
 

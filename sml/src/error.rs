@@ -93,14 +93,14 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    advice: Option<String>,
-    place: Option<Place>,
+    hint: Option<String>,
+    place: Option<TemplateLocation>,
     name: Option<String>,
 }
 
 /// The location of an error in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TemplateLocation {
     /// The index of the section, in the order given.
     pub section: usize,
     /// The range of bytes in the text of that section, or `None` for the section as a whole.
@@ -122,36 +122,36 @@ impl Error {
         let message = format!(
             "the template has {chars} characters without any grain, and its budget allows {most}"
         );
-        Self::new(ErrorKind::Budget, message).advising("raise the budget, or shorten the template")
+        Self::new(ErrorKind::Budget, message).with_hint("raise the budget, or shorten the template")
     }
 
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), advice: None, place: None, name: None }
+        Self { kind, message: message.into(), hint: None, place: None, name: None }
     }
 
     /// Creates an error at a range of a section's text.
-    pub(crate) fn template(
+    pub(crate) fn in_template(
         kind: ErrorKind,
         message: impl Into<String>,
         range: Range<usize>,
     ) -> Self {
-        let place = Some(Place { section: 0, range: Some(range) });
+        let place = Some(TemplateLocation { section: 0, range: Some(range) });
         Self { place, ..Self::new(kind, message) }
     }
 
     /// Sets the index of the section.
     pub(crate) fn in_section(self, section: usize) -> Self {
         let range = self.place.and_then(|place| place.range);
-        Self { place: Some(Place { section, range }), ..self }
+        Self { place: Some(TemplateLocation { section, range }), ..self }
     }
 
     /// Replaces the hint of the kind with a more specific one.
-    pub(crate) fn advising(self, advice: impl Into<String>) -> Self {
-        Self { advice: Some(advice.into()), ..self }
+    pub(crate) fn with_hint(self, advice: impl Into<String>) -> Self {
+        Self { hint: Some(advice.into()), ..self }
     }
 
     /// Sets the unknown name.
-    pub(crate) fn naming(self, name: &str) -> Self {
+    pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 
@@ -175,12 +175,12 @@ impl Error {
     /// Returns one sentence on what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> &str {
-        self.advice.as_deref().unwrap_or(self.kind.hint())
+        self.hint.as_deref().unwrap_or(self.kind.hint())
     }
 
     /// Returns the location in a template, or `None` for an error that is not about a template.
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&TemplateLocation> {
         self.place.as_ref()
     }
 

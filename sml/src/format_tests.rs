@@ -3,9 +3,9 @@
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, assemble};
-use crate::cell::Cell;
-use crate::item::Chosen;
+use crate::assemble::{Assembly, AssemblyOptions, AssemblySource, Disclosure, assemble};
+use crate::display_value::DisplayValue;
+use crate::item::ChosenFields;
 use crate::tokens::{Estimator, TokenCounter};
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
@@ -39,7 +39,7 @@ fn known() -> Vec<Item> {
 }
 
 fn assembled(format: Format, intent: Option<&str>, budget: Budget, items: &[&[Item]]) -> Assembly {
-    let source = |items| Source { label: "s", items, asked: 20, failed: false };
+    let source = |items| AssemblySource { label: "s", items, limit: 20, failed: false };
     let sources: Vec<_> = items.iter().map(|items| source(*items)).collect();
     let disclosure = Disclosure::Fixed(Level::Standard);
     let options = AssemblyOptions {
@@ -51,7 +51,7 @@ fn assembled(format: Format, intent: Option<&str>, budget: Budget, items: &[&[It
         priority: &[1, 0],
         disclosure,
         clock: CLOCK,
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
     };
     assemble(&sources, &options, &Estimator).expect("a budget above the envelope")
 }
@@ -246,20 +246,20 @@ fn what_opens_a_block_is_text_behind_a_lead_and_in_the_list() {
 #[test]
 fn every_format_is_found_by_its_name_in_any_case() {
     for format in Format::ALL {
-        assert_eq!(Format::named(&format.name().to_uppercase()), Some(format));
+        assert_eq!(Format::from_name(&format.name().to_uppercase()), Some(format));
     }
-    assert_eq!(Format::named("xml"), None);
+    assert_eq!(Format::from_name("xml"), None);
 }
 
 #[test]
 fn what_a_query_chose_is_shown_at_every_level_and_nothing_else() {
     let mut belief = known().remove(0);
-    belief.chosen = Some(Chosen {
+    belief.chosen = Some(ChosenFields {
         text: Some("prefers dark mode".to_owned()),
         attributes: vec![
-            ("hc:id".to_owned(), Cell::from("P,1")),
-            ("confidence".to_owned(), Cell::Number("0.92".to_owned())),
-            ("gone".to_owned(), Cell::from("")),
+            ("hc:id".to_owned(), DisplayValue::from("P,1")),
+            ("confidence".to_owned(), DisplayValue::Number("0.92".to_owned())),
+            ("gone".to_owned(), DisplayValue::from("")),
         ],
     });
     for (format, written) in [

@@ -4,8 +4,8 @@
 
 use grainstore_format::{ContentAddress, Grain, GrainType, Value, VerificationStatus};
 
-use crate::cell::Cell;
-use crate::project::text_of;
+use crate::display_value::DisplayValue;
+use crate::project::projected_text;
 
 /// The level of detail of a grain (CAL 10.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,18 +48,18 @@ pub struct Item {
     /// The `verification_status` in the index layer; `None` means `unverified`.
     pub verification: Option<String>,
     /// The fields to show instead of those of the type.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<ChosenFields>,
     /// The relevance to the query, from 0 to 1, if known. Shown by templates only.
     pub score: Option<f64>,
 }
 
 /// The fields of a grain that a query selected, shown at every level (PROJECT, CAL 10.3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chosen {
+pub struct ChosenFields {
     /// The text; `None` keeps the text of the type.
     pub text: Option<String>,
     /// The attributes. No others are shown.
-    pub attributes: Vec<(String, Cell<'static>)>,
+    pub attributes: Vec<(String, DisplayValue<'static>)>,
 }
 
 impl Item {
@@ -71,7 +71,7 @@ impl Item {
     /// Returns `true` if formatted text may show the grain: it is of a standard type, and not a
     /// reasoning that still waits for human review (ruling 46).
     #[must_use]
-    pub fn may_be_shown(&self) -> bool {
+    pub fn is_displayable(&self) -> bool {
         match self.grain.grain_type() {
             GrainType::Opaque(_) => false,
             _ => {
@@ -90,7 +90,7 @@ impl Item {
     pub fn agreed_address(&self) -> Option<ContentAddress> {
         let names_no_claim = self.grain.get("object").is_none();
         let agreed = self.grain.text("agreed_content").filter(|_| names_no_claim)?;
-        (self.grain.grain_type() == GrainType::Consensus).then(|| address(agreed)).flatten()
+        (self.grain.grain_type() == GrainType::Consensus).then(|| parse_address(agreed)).flatten()
     }
 
     /// Replaces the address by the text of the `agreed` grain, for display only: the grain held
@@ -99,8 +99,8 @@ impl Item {
     /// # Errors
     /// The errors of [`Grain::from_fields`], if the grain is not valid with the text.
     pub fn resolve_agreed(&mut self, agreed: &Self) -> grainstore_format::Result<()> {
-        let shown = self.agreed_address().is_some() && agreed.may_be_shown();
-        let Some(text) = text_of(&agreed.grain).filter(|_| shown) else {
+        let shown = self.agreed_address().is_some() && agreed.is_displayable();
+        let Some(text) = projected_text(&agreed.grain).filter(|_| shown) else {
             return Ok(());
         };
         let mut fields = self.grain.fields().clone();
@@ -113,6 +113,6 @@ impl Item {
 }
 
 /// Parses a content address, with or without the prefix `sha256:`.
-pub(crate) fn address(text: &str) -> Option<ContentAddress> {
+pub(crate) fn parse_address(text: &str) -> Option<ContentAddress> {
     text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
 }

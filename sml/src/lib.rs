@@ -43,44 +43,44 @@
 //! ```
 
 mod assemble;
+mod best_fit;
 mod budget;
-mod cell;
+mod cancel;
 mod chunks;
+mod display_value;
 mod error;
 mod format;
 mod item;
-mod most;
-mod page;
 mod project;
 mod select;
 mod summarize;
 mod table;
 mod template;
+mod text_builder;
 mod time;
 mod tokens;
-mod watch;
 mod words;
 
 pub use assemble::{
-    Assembly, AssemblyOptions, Disclosure, Shares, Source, SourceReport, assemble,
-    assemble_telling, demand,
+    Assembly, AssemblyOptions, AssemblySource, BudgetShares, Disclosure, SourceReport, assemble,
+    assemble_with_progress, required_budget,
 };
 pub use budget::Budget;
-pub use cell::Cell;
+pub use cancel::CancelCheck;
 pub use chunks::Chunk;
-pub use error::{Error, ErrorKind, Place};
-pub use format::{Format, RowFormat, Rows, Shape, render, render_watched};
-pub use item::{Chosen, Item, Level};
+pub use display_value::DisplayValue;
+pub use error::{Error, ErrorKind, TemplateLocation};
+pub use format::{Format, RowFormat, Rows, Shape, render, render_cancellable};
+pub use item::{ChosenFields, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
 pub use template::{
-    CHARS_A_TOKEN as TEMPLATE_CHARS_A_TOKEN, MAX_DEPTH as MAX_TEMPLATE_DEPTH,
-    MAX_EACH as MAX_TEMPLATE_EACH, MAX_TEMPLATE_BYTES, Preset, Section, Template, body_end,
-    body_of, template_variables,
+    MAX_CHARS_PER_TOKEN as TEMPLATE_CHARS_A_TOKEN, MAX_DEPTH as MAX_TEMPLATE_DEPTH,
+    MAX_EACH_GRAINS as MAX_TEMPLATE_EACH, MAX_TEMPLATE_BYTES, Preset, Section, Template, body_end,
+    body_text, template_variables,
 };
 pub use time::{Clock, date_or_iso, relative_time};
 #[cfg(feature = "cl100k")]
 pub use tokens::Cl100k;
 pub use tokens::{Estimator, TokenCounter};
-pub use watch::Watch;
 pub use words::humanize;

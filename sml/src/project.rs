@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use grainstore_format::{EpochMs, Grain, GrainType, Value};
 
-use crate::cell::Cell;
-use crate::item::{Chosen, Item, Level, address};
-use crate::table::{self, Attribute, Source, Text};
+use crate::display_value::DisplayValue;
+use crate::item::{ChosenFields, Item, Level, parse_address};
+use crate::table::{self, Attribute, AttributeSource, TextRule};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
 
@@ -18,7 +18,7 @@ pub struct Projection<'a> {
     /// The type, one of the ten standard ones. Its canonical name is the SML element.
     pub grain_type: GrainType,
     /// Names and values in output order. Absent and empty ones are left out.
-    pub attributes: Vec<(Cow<'a, str>, Cell<'a>)>,
+    pub attributes: Vec<(Cow<'a, str>, DisplayValue<'a>)>,
     /// The text; empty if the grain has none.
     pub text: Cow<'a, str>,
     /// `true` if a query chose the attributes, so that they are not those of the type.
@@ -30,72 +30,77 @@ pub struct Projection<'a> {
 #[must_use]
 pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
     let grain_type = item.grain.grain_type();
-    let row = table::row(grain_type).filter(|_| item.may_be_shown())?;
+    let row = table::rule_for(grain_type).filter(|_| item.is_displayable())?;
     if let Some(chosen) = &item.chosen {
-        return Some(of_chosen(chosen, &item.grain));
+        return Some(project_chosen(chosen, &item.grain));
     }
     let attributes = row
         .attributes
         .iter()
-        .chain(&table::EXTRAS)
-        .filter(|attribute| attribute.from <= level)
+        .chain(&table::FULL_LEVEL_ATTRIBUTES)
+        .filter(|attribute| attribute.min_level <= level)
         .filter_map(|Attribute { name, value, .. }| {
-            let value = value_of(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
+            let value =
+                attribute_value(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
             Some((Cow::Borrowed(*name), value))
         })
         .collect();
-    let text = text_of(&item.grain).unwrap_or_default();
+    let text = projected_text(&item.grain).unwrap_or_default();
     Some(Projection { grain_type, attributes, text, chosen: false })
 }
 
 /// Projects exactly the fields a query chose.
-fn of_chosen<'a>(chosen: &'a Chosen, grain: &'a Grain) -> Projection<'a> {
+fn project_chosen<'a>(chosen: &'a ChosenFields, grain: &'a Grain) -> Projection<'a> {
     let there = chosen.attributes.iter().filter(|(_, cell)| !cell.as_str().is_empty());
     let text = chosen.text.as_deref().map(Cow::Borrowed);
     Projection {
         grain_type: grain.grain_type(),
-        attributes: there.map(|(name, cell)| (Cow::from(name.as_str()), cell.borrowed())).collect(),
-        text: text.or_else(|| text_of(grain)).unwrap_or_default(),
+        attributes: there
+            .map(|(name, cell)| (Cow::from(name.as_str()), cell.as_borrowed()))
+            .collect(),
+        text: text.or_else(|| projected_text(grain)).unwrap_or_default(),
         chosen: true,
     }
 }
 
 /// Iterates over the names of all attributes of all types, each once.
 pub fn attribute_names() -> impl Iterator<Item = &'static str> {
-    table::names()
+    table::attribute_names()
 }
 
 /// Returns the attribute of this name, if the type of the grain shows it at any level.
 #[must_use]
-pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Cell<'a>> {
-    let row = table::row(item.grain.grain_type())?;
-    let mut all = row.attributes.iter().chain(&table::EXTRAS);
+pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<DisplayValue<'a>> {
+    let row = table::rule_for(item.grain.grain_type())?;
+    let mut all = row.attributes.iter().chain(&table::FULL_LEVEL_ATTRIBUTES);
     let found = all.find(|attribute| attribute.name == name)?;
-    value_of(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
+    attribute_value(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
 }
 
 /// Returns the text of a grain, which is the same at every level.
-pub(crate) fn text_of(grain: &Grain) -> Option<Cow<'_, str>> {
-    let row = table::row(grain.grain_type())?;
-    row.text.iter().find_map(|rule| text(*rule, grain).filter(|text| !text.is_empty()))
+pub(crate) fn projected_text(grain: &Grain) -> Option<Cow<'_, str>> {
+    let row = table::rule_for(grain.grain_type())?;
+    row.text.iter().find_map(|rule| apply_text_rule(*rule, grain).filter(|text| !text.is_empty()))
 }
 
-fn text(rule: Text, grain: &Grain) -> Option<Cow<'_, str>> {
+fn apply_text_rule(rule: TextRule, grain: &Grain) -> Option<Cow<'_, str>> {
     match rule {
-        Text::Claim => claim(grain),
-        Text::Triple => triple(grain),
-        Text::Field(name) => grain.get(name).map(words::value),
-        Text::InPhase(phase, name) => {
+        TextRule::Claim => claim(grain),
+        TextRule::Triple => triple(grain),
+        TextRule::Field(name) => grain.get(name).map(words::value),
+        TextRule::InPhase(phase, name) => {
             let value = grain.get(name).filter(|_| grain.text("action_phase") == Some(phase));
             value.map(words::value)
         }
-        Text::Spelled(name) => {
-            let points = grain.text(name).and_then(address).is_some();
+        TextRule::UnlessAddress(name) => {
+            let points = grain.text(name).and_then(parse_address).is_some();
             grain.get(name).filter(|_| !points).map(words::value)
         }
-        Text::Blocks(name) => blocks(grain.list(name)?),
-        Text::Joined(name, separator) => words::join(grain.list(name)?, separator).map(Cow::Owned),
-        Text::Numbered(name) => Some(numbered(grain.list(name)?)),
+        TextRule::Blocks(name) => blocks(grain.list(name)?),
+        TextRule::Joined(name, separator) => {
+            words::join(grain.list(name)?, separator).map(Cow::Owned)
+        }
+        TextRule::Numbered(name) => Some(numbered(grain.list(name)?)),
     }
 }
 
@@ -138,28 +143,34 @@ fn numbered(steps: &[Value]) -> Cow<'_, str> {
     Cow::Owned(lines.join("  "))
 }
 
-fn value_of<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cell<'a>> {
+fn attribute_value<'a>(
+    source: AttributeSource,
+    item: &'a Item,
+    clock: &Clock,
+) -> Option<DisplayValue<'a>> {
     let grain = &item.grain;
     let text = match source {
-        Source::Field(name) => return grain.get(name).map(Cell::of),
-        Source::FieldOr(name, default) => {
-            return Some(grain.get(name).map_or(Cell::from(default), Cell::of));
+        AttributeSource::Field(name) => return grain.get(name).map(DisplayValue::of),
+        AttributeSource::FieldOr(name, default) => {
+            return Some(grain.get(name).map_or(DisplayValue::from(default), DisplayValue::of));
         }
-        Source::Inside(name, keys) => {
+        AttributeSource::MapEntry(name, keys) => {
             let map = grain.map(name)?;
-            return keys.iter().find_map(|key| map.get(*key)).map(Cell::of);
+            return keys.iter().find_map(|key| map.get(*key)).map(DisplayValue::of);
         }
-        Source::Reworded(name, word, replacement) => {
+        AttributeSource::Replaced(name, word, replacement) => {
             let text = grain.text(name)?;
             Cow::Borrowed(if text == word { replacement } else { text })
         }
-        Source::Flag(name, no, yes) => Cow::Borrowed(if grain.flag(name)? { yes } else { no }),
-        Source::List(name) => Cow::Owned(words::join(grain.list(name)?, ",")?),
-        Source::Date(name) => Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?))),
-        Source::Time => Cow::Owned(relative_time(grain.time(), clock)),
-        Source::Verification => Cow::Borrowed(item.verification()?),
+        AttributeSource::Flag(name, no, yes) => {
+            Cow::Borrowed(if grain.flag(name)? { yes } else { no })
+        }
+        AttributeSource::List(name) => Cow::Owned(words::join(grain.list(name)?, ",")?),
+        AttributeSource::Date(name) => Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?))),
+        AttributeSource::Time => Cow::Owned(relative_time(grain.time(), clock)),
+        AttributeSource::Verification => Cow::Borrowed(item.verification()?),
     };
-    Some(Cell::Text(text))
+    Some(DisplayValue::Text(text))
 }
 
 #[cfg(test)]

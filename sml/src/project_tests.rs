@@ -337,7 +337,7 @@ fn a_reasoning_waiting_for_review_is_never_shown() {
 #[test]
 fn every_standard_type_has_a_row_and_opaque_types_have_none() {
     for grain_type in GrainType::STANDARD {
-        assert!(table::row(grain_type).is_some(), "{grain_type}");
+        assert!(table::rule_for(grain_type).is_some(), "{grain_type}");
     }
-    assert!(GrainType::from_byte(0x0B).is_some_and(|opaque| table::row(opaque).is_none()));
+    assert!(GrainType::from_byte(0x0B).is_some_and(|opaque| table::rule_for(opaque).is_none()));
 }

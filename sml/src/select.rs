@@ -7,23 +7,23 @@ use std::iter;
 
 use grainstore_format::GrainType;
 
-use crate::assemble::{AssemblyOptions, Disclosure, Source};
-use crate::budget::{Budget, allocate, shares};
+use crate::assemble::{AssemblyOptions, AssemblySource, Disclosure};
+use crate::budget::{Budget, allocate, weighted_shares};
+use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::format::{Element, Layout};
 use crate::item::{Item, Level};
-use crate::template::CHARS_A_TOKEN;
+use crate::template::MAX_CHARS_PER_TOKEN;
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
-use crate::watch::Watch;
 
 /// Below this budget in tokens, [`Disclosure::Auto`] shows summaries.
-const SMALL_BUDGET: usize = 1000;
+const SMALL_BUDGET_TOKENS: usize = 1000;
 /// A source that asks for at most this many grains is shown in full if it fits.
-const FEW_GRAINS: usize = 5;
+const FULL_LEVEL_MAX_GRAINS: usize = 5;
 
 /// Computes costs in the unit of the budget.
-pub(crate) struct Meter<'a> {
+pub(crate) struct CostMeter<'a> {
     counter: &'a dyn TokenCounter,
     layout: &'a dyn Layout,
     clock: Clock,
@@ -33,7 +33,7 @@ pub(crate) struct Meter<'a> {
     /// The part of the budget left for elements and groups.
     available: usize,
     /// Checked before each element.
-    watch: Watch<'a>,
+    cancel: CancelCheck<'a>,
     /// A buffer reused for each element.
     scratch: String,
 }
@@ -43,7 +43,7 @@ enum Unit {
     Grains,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> CostMeter<'a> {
     pub(crate) fn new(
         options: &AssemblyOptions<'a>,
         layout: &'a dyn Layout,
@@ -58,15 +58,15 @@ impl<'a> Meter<'a> {
             Unit::Tokens => layout
                 .frame(&options.frame())
                 .iter()
-                .fold(0_usize, |sum, part| sum.saturating_add(cost(part, layout, counter))),
+                .fold(0_usize, |sum, part| sum.saturating_add(text_cost(part, layout, counter))),
         };
         let available = total.saturating_sub(envelope);
-        let (clock, watch, scratch) = (options.clock, options.watch, String::new());
-        Self { counter, layout, clock, unit, envelope, available, watch, scratch }
+        let (clock, watch, scratch) = (options.clock, options.cancel, String::new());
+        Self { counter, layout, clock, unit, envelope, available, cancel: watch, scratch }
     }
 
     /// Returns the cost of the item at this level.
-    fn price(&mut self, item: &Item, level: Level) -> usize {
+    fn cost(&mut self, item: &Item, level: Level) -> usize {
         match self.unit {
             Unit::Grains => 1,
             Unit::Tokens => {
@@ -74,16 +74,16 @@ impl<'a> Meter<'a> {
                 if let Some(element) = Element::of(item, level, self.layout, &self.clock) {
                     self.layout.element(&mut self.scratch, &element);
                 }
-                cost(&self.scratch, self.layout, self.counter)
+                text_cost(&self.scratch, self.layout, self.counter)
             }
         }
     }
 
     /// Returns the cost of opening the group whose first item this is.
-    fn group_price(&self, item: &Item, level: Level) -> usize {
+    fn group_cost(&self, item: &Item, level: Level) -> usize {
         match (&self.unit, Element::of(item, level, self.layout, &self.clock)) {
             (Unit::Tokens, Some(first)) => {
-                cost(&self.layout.group(&first), self.layout, self.counter)
+                text_cost(&self.layout.group(&first), self.layout, self.counter)
             }
             _ => 0,
         }
@@ -92,16 +92,16 @@ impl<'a> Meter<'a> {
 
 /// Returns the cost of a piece of text in tokens. If the characters are limited too, the greater of
 /// tokens and characters / 2 counts, so that text within the cost is within both limits.
-fn cost(piece: &str, layout: &dyn Layout, counter: &dyn TokenCounter) -> usize {
+fn text_cost(piece: &str, layout: &dyn Layout, counter: &dyn TokenCounter) -> usize {
     let tokens = counter.count(piece);
-    match layout.longest() {
-        Some(_) => tokens.max(piece.chars().count().div_ceil(CHARS_A_TOKEN)),
+    match layout.max_chars() {
+        Some(_) => tokens.max(piece.chars().count().div_ceil(MAX_CHARS_PER_TOKEN)),
         None => tokens,
     }
 }
 
 /// One source during selection.
-pub(crate) struct Draft<'a> {
+pub(crate) struct SourceSelection<'a> {
     /// The index among the sources.
     pub(crate) source: usize,
     /// The rank by priority.
@@ -109,21 +109,21 @@ pub(crate) struct Draft<'a> {
     pub(crate) label: &'a str,
     /// The share of the budget allocated to it.
     pub(crate) allocated: usize,
-    asked: usize,
+    limit: usize,
     failed: bool,
     level: Level,
-    entries: Vec<Entry<'a>>,
-    groups: Vec<Opening>,
+    entries: Vec<SelectionEntry<'a>>,
+    groups: Vec<GroupOpening>,
 }
 
 /// The text before the first element of a group.
 #[derive(Default)]
-struct Opening {
+struct GroupOpening {
     price: usize,
     paid: bool,
 }
 
-struct Entry<'a> {
+struct SelectionEntry<'a> {
     item: &'a Item,
     /// The index of its group within the source.
     group: usize,
@@ -134,7 +134,7 @@ struct Entry<'a> {
 
 /// A grain that will be shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Placed<'a> {
+pub(crate) struct PlacedGrain<'a> {
     pub(crate) source: usize,
     /// The rank of its source by priority.
     pub(crate) rank: usize,
@@ -148,17 +148,17 @@ pub(crate) struct Placed<'a> {
     pub(crate) price: usize,
 }
 
-impl<'a> Draft<'a> {
-    pub(crate) fn new(index: usize, rank: usize, source: &Source<'a>) -> Self {
+impl<'a> SourceSelection<'a> {
+    pub(crate) fn new(index: usize, rank: usize, source: &AssemblySource<'a>) -> Self {
         let items = if source.failed { &[] } else { source.items };
         let mut groups = Vec::new();
         let mut last: Option<GrainType> = None;
-        let shown = items.iter().filter(|item| item.may_be_shown()).map(|item| {
+        let shown = items.iter().filter(|item| item.is_displayable()).map(|item| {
             let grain_type = item.grain.grain_type();
             if last.replace(grain_type) != Some(grain_type) {
-                groups.push(Opening::default());
+                groups.push(GroupOpening::default());
             }
-            Entry { item, group: groups.len().saturating_sub(1), price: 0, placed: false }
+            SelectionEntry { item, group: groups.len().saturating_sub(1), price: 0, placed: false }
         });
         let entries = shown.collect();
         Self {
@@ -166,7 +166,7 @@ impl<'a> Draft<'a> {
             rank,
             label: source.label,
             allocated: 0,
-            asked: source.asked,
+            limit: source.limit,
             failed: source.failed,
             level: Level::Standard,
             entries,
@@ -180,8 +180,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Iterates over all its grains, placed or not, at the level of the source.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Placed<'a>> {
-        self.entries.iter().enumerate().map(|(position, entry)| Placed {
+    pub(crate) fn all(&self) -> impl Iterator<Item = PlacedGrain<'a>> {
+        self.entries.iter().enumerate().map(|(position, entry)| PlacedGrain {
             source: self.source,
             rank: self.rank,
             position,
@@ -197,16 +197,16 @@ impl<'a> Draft<'a> {
         self.groups.get(group).map_or(0, |opening| opening.price)
     }
 
-    fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) -> Result<(), Error> {
+    fn set_level(&mut self, level: Level, meter: &mut CostMeter<'_>) -> Result<(), Error> {
         self.level = level;
         let mut opened = None;
         for entry in &mut self.entries {
-            meter.watch.check()?;
-            entry.price = meter.price(entry.item, level);
+            meter.cancel.check()?;
+            entry.price = meter.cost(entry.item, level);
             if opened.replace(entry.group) != Some(entry.group)
                 && let Some(opening) = self.groups.get_mut(entry.group)
             {
-                opening.price = meter.group_price(entry.item, level);
+                opening.price = meter.group_cost(entry.item, level);
             }
         }
         Ok(())
@@ -226,13 +226,13 @@ impl<'a> Draft<'a> {
         &mut self,
         allowance: usize,
         step_down: bool,
-        meter: &mut Meter<'_>,
-        placed: &mut Vec<Placed<'a>>,
+        meter: &mut CostMeter<'_>,
+        placed: &mut Vec<PlacedGrain<'a>>,
     ) -> Result<usize, Error> {
         let mut left = allowance;
         let waiting = self.entries.iter_mut().enumerate().filter(|(_, entry)| !entry.placed);
         for (position, entry) in waiting {
-            meter.watch.check()?;
+            meter.cancel.check()?;
             let Some(opening) = self.groups.get_mut(entry.group) else {
                 continue;
             };
@@ -240,13 +240,13 @@ impl<'a> Draft<'a> {
             let lower = |level: &Level| level.lower().filter(|_| step_down);
             let fitting = iter::successors(Some(self.level), lower).find_map(|level| {
                 let own =
-                    if level == self.level { entry.price } else { meter.price(entry.item, level) };
+                    if level == self.level { entry.price } else { meter.cost(entry.item, level) };
                 (own.saturating_add(gap) <= left).then_some((level, own))
             });
             if let Some((level, price)) = fitting {
                 (entry.placed, opening.paid) = (true, true);
                 left -= price + gap;
-                placed.push(Placed {
+                placed.push(PlacedGrain {
                     source: self.source,
                     rank: self.rank,
                     position,
@@ -262,37 +262,37 @@ impl<'a> Draft<'a> {
 }
 
 /// Chooses the level of each source and allocates its share of the budget.
-pub(crate) fn disclose(
-    drafts: &mut [Draft<'_>],
+pub(crate) fn choose_and_allocate(
+    drafts: &mut [SourceSelection<'_>],
     options: &AssemblyOptions<'_>,
-    meter: &mut Meter<'_>,
+    meter: &mut CostMeter<'_>,
 ) -> Result<(), Error> {
     choose_levels(drafts, options, meter)?;
-    share_out(drafts, meter);
+    allocate_shares(drafts, meter);
     if options.disclosure == Disclosure::Auto {
-        let demands: Vec<_> = drafts.iter().map(Draft::demand).collect();
+        let demands: Vec<_> = drafts.iter().map(SourceSelection::demand).collect();
         for (draft, demand) in drafts.iter_mut().zip(demands) {
             if draft.level == Level::Full && demand > draft.allocated {
                 draft.set_level(Level::Standard, meter)?;
             }
         }
         // A lower demand takes nothing from other sources, so those that fit at full level still do.
-        share_out(drafts, meter);
+        allocate_shares(drafts, meter);
     }
     Ok(())
 }
 
 /// Sets the initial level of each source, before it is known to fit.
 pub(crate) fn choose_levels(
-    drafts: &mut [Draft<'_>],
+    drafts: &mut [SourceSelection<'_>],
     options: &AssemblyOptions<'_>,
-    meter: &mut Meter<'_>,
+    meter: &mut CostMeter<'_>,
 ) -> Result<(), Error> {
     for draft in drafts {
         let level = match (options.disclosure, options.budget) {
             (Disclosure::Fixed(level), _) => level,
-            (Disclosure::Auto, Budget::Tokens(..SMALL_BUDGET)) => Level::Summary,
-            (Disclosure::Auto, _) if draft.asked <= FEW_GRAINS => Level::Full,
+            (Disclosure::Auto, Budget::Tokens(..SMALL_BUDGET_TOKENS)) => Level::Summary,
+            (Disclosure::Auto, _) if draft.limit <= FULL_LEVEL_MAX_GRAINS => Level::Full,
             (Disclosure::Auto, _) => Level::Standard,
         };
         draft.set_level(level, meter)?;
@@ -301,19 +301,23 @@ pub(crate) fn choose_levels(
 }
 
 /// Returns what each source would have been allocated if none had failed, or `None` if none failed.
-pub(crate) fn meant(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Option<Vec<usize>> {
+pub(crate) fn allocations_without_failures(
+    drafts: &[SourceSelection<'_>],
+    meter: &CostMeter<'_>,
+) -> Option<Vec<usize>> {
     if !drafts.iter().any(|draft| draft.failed) {
         return None;
     }
-    let shares = shares(meter.available, drafts.len());
-    let demand =
-        |(draft, share): (&Draft<'_>, _)| if draft.failed { share } else { draft.demand() };
+    let shares = weighted_shares(meter.available, drafts.len());
+    let demand = |(draft, share): (&SourceSelection<'_>, _)| {
+        if draft.failed { share } else { draft.demand() }
+    };
     let demands: Vec<_> = drafts.iter().zip(shares).map(demand).collect();
     Some(allocate(meter.available, &demands))
 }
 
-fn share_out(drafts: &mut [Draft<'_>], meter: &Meter<'_>) {
-    let demands: Vec<_> = drafts.iter().map(Draft::demand).collect();
+fn allocate_shares(drafts: &mut [SourceSelection<'_>], meter: &CostMeter<'_>) {
+    let demands: Vec<_> = drafts.iter().map(SourceSelection::demand).collect();
     let given = allocate(meter.available, &demands);
     for (draft, given) in drafts.iter_mut().zip(given) {
         draft.allocated = given;
@@ -322,11 +326,11 @@ fn share_out(drafts: &mut [Draft<'_>], meter: &Meter<'_>) {
 
 /// Places the grains of all sources; `drafts` is in priority order. The rest of an allowance is passed
 /// on to the next source, and what is left at the end is offered to all sources once more.
-pub(crate) fn place<'a>(
-    drafts: &mut [Draft<'a>],
+pub(crate) fn place_grains<'a>(
+    drafts: &mut [SourceSelection<'a>],
     disclosure: Disclosure,
-    meter: &mut Meter<'_>,
-) -> Result<Vec<Placed<'a>>, Error> {
+    meter: &mut CostMeter<'_>,
+) -> Result<Vec<PlacedGrain<'a>>, Error> {
     let step_down = disclosure == Disclosure::Auto;
     let mut placed = Vec::new();
     let mut left = 0;

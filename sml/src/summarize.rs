@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::GrainType;
 
+use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::item::{Item, Level};
 use crate::project::project;
 use crate::time::Clock;
-use crate::watch::Watch;
 
 /// Maximum number of sentences in a summary.
-const SENTENCES: usize = 3;
+const MAX_SENTENCES: usize = 3;
 /// The length in characters above which a sentence is not used.
-const LONGEST: usize = 300;
+const MAX_SENTENCE_CHARS: usize = 300;
 /// Words shorter than this, in characters, are ignored because they say little about the topic.
-const SHORTEST_WORD: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 
 /// A sentence, and the words it is scored by.
 struct Sentence {
@@ -34,7 +34,11 @@ struct Sentence {
 ///
 /// # Errors
 /// `CAL-E082` if cancelled.
-pub fn summarize(items: &[Item], clock: &Clock, watch: Watch<'_>) -> Result<Vec<String>, Error> {
+pub fn summarize(
+    items: &[Item],
+    clock: &Clock,
+    watch: CancelCheck<'_>,
+) -> Result<Vec<String>, Error> {
     let mut spread: BTreeMap<String, u64> = BTreeMap::new();
     let mut sentences = Vec::new();
     for item in items {
@@ -48,7 +52,7 @@ pub fn summarize(items: &[Item], clock: &Clock, watch: Watch<'_>) -> Result<Vec<
     }
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
     let mut said: BTreeSet<&String> = BTreeSet::new();
-    while chosen.len() < SENTENCES {
+    while chosen.len() < MAX_SENTENCES {
         watch.check()?;
         let gains = sentences.iter().enumerate();
         let gains = gains.map(|(at, sentence)| (gain(sentence, &spread, &said), Reverse(at)));
@@ -85,15 +89,15 @@ fn sentences_of(item: &Item, clock: &Clock) -> Vec<Sentence> {
         Some(subject) => format!("{subject} {}", shown.text),
         None => shown.text.into_owned(),
     };
-    cut(&text)
+    split_sentences(&text)
         .into_iter()
-        .filter(|text| text.chars().take(LONGEST + 1).count() <= LONGEST)
-        .map(|text| Sentence { text: text.to_owned(), words: words(text) })
+        .filter(|text| text.chars().take(MAX_SENTENCE_CHARS + 1).count() <= MAX_SENTENCE_CHARS)
+        .map(|text| Sentence { text: text.to_owned(), words: topic_words(text) })
         .collect()
 }
 
 /// Splits a text into sentences, trimmed and not empty.
-fn cut(text: &str) -> Vec<&str> {
+fn split_sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
     let mut chars = text.char_indices().peekable();
@@ -115,10 +119,10 @@ fn cut(text: &str) -> Vec<&str> {
 }
 
 /// Returns the lower-case words long enough to say something about the topic, or all words if none is.
-fn words(text: &str) -> BTreeSet<String> {
+fn topic_words(text: &str) -> BTreeSet<String> {
     let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let all: BTreeSet<String> = all.map(str::to_lowercase).collect();
-    let long = all.iter().filter(|word| word.chars().count() >= SHORTEST_WORD);
+    let long = all.iter().filter(|word| word.chars().count() >= MIN_WORD_CHARS);
     let long: BTreeSet<String> = long.cloned().collect();
     if long.is_empty() { all } else { long }
 }
@@ -146,7 +150,7 @@ mod tests {
 
     fn of(contents: &[&str]) -> Vec<String> {
         let items: Vec<_> = contents.iter().map(|content| event(content)).collect();
-        summarize(&items, &CLOCK, Watch::NEVER).unwrap()
+        summarize(&items, &CLOCK, CancelCheck::NEVER).unwrap()
     }
 
     #[test]
@@ -178,7 +182,7 @@ mod tests {
             ("", &[]),
             (" . ", &["."]),
         ] {
-            assert_eq!(cut(text), sentences, "{text:?}");
+            assert_eq!(split_sentences(text), sentences, "{text:?}");
         }
     }
 
@@ -207,7 +211,7 @@ mod tests {
             r#"{"type": "reasoning", "conclusion": "nobody may see this", "inference_method": "deductive",
                 "requires_human_review": true, "created_at": 1768471200000}"#,
         );
-        let said = summarize(&[belief, waiting], &CLOCK, Watch::NEVER).unwrap();
+        let said = summarize(&[belief, waiting], &CLOCK, CancelCheck::NEVER).unwrap();
         assert_eq!(said, ["alice prefers dark mode"]);
     }
 
@@ -219,7 +223,7 @@ mod tests {
             looks.set(looks.get() + 1);
             looks.get() > 4
         };
-        let stopped = summarize(&items, &CLOCK, Watch::until(&stops));
+        let stopped = summarize(&items, &CLOCK, CancelCheck::from_fn(&stops));
         assert_eq!((stopped.map_err(|error| error.code()), looks.get()), (Err("CAL-E082"), 5));
     }
 }

@@ -33,8 +33,8 @@ pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
         age if age < 2 * DAY_MS => "yesterday".to_owned(),
         age if age < 7 * DAY_MS => format!("{}d ago", age / DAY_MS),
         age if age < 30 * DAY_MS => format!("{}w ago", age / (7 * DAY_MS)),
-        age if age < 365 * DAY_MS => formatted("%b %-d", at),
-        _ => formatted("%b %Y", at),
+        age if age < 365 * DAY_MS => format_date("%b %-d", at),
+        _ => format_date("%b %Y", at),
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn iso(at: EpochMs) -> String {
 }
 
 /// Formats a date, or returns the bare milliseconds outside the range of the calendar.
-fn formatted(pattern: &str, at: EpochMs) -> String {
+fn format_date(pattern: &str, at: EpochMs) -> String {
     civil(at).map_or_else(|| at.to_string(), |civil| civil.strftime(pattern).to_string())
 }
 

@@ -34,13 +34,13 @@ pub struct Estimator;
 
 impl TokenCounter for Estimator {
     fn count(&self, text: &str) -> usize {
-        let mut line = Line::default();
+        let mut line = LineEstimate::default();
         let mut tokens = 0;
         for c in text.chars() {
             line.push(c);
             if c == '\n' {
                 tokens += line.tokens();
-                line = Line::default();
+                line = LineEstimate::default();
             }
         }
         tokens + line.tokens()
@@ -52,20 +52,20 @@ impl TokenCounter for Estimator {
 }
 
 /// The weight of one token. All weights below are in hundredths of a token.
-const TOKEN: usize = 100;
+const TOKEN_WEIGHT: usize = 100;
 
 /// One line while it is read: the weight of the completed runs, and the current run.
 #[derive(Default)]
-struct Line {
+struct LineEstimate {
     weight: usize,
-    before: Class,
-    run: Run,
+    before: CharClass,
+    run: CharRun,
 }
 
 /// A run of characters of one class.
 #[derive(Default, Clone, Copy)]
-struct Run {
-    class: Class,
+struct CharRun {
+    class: CharClass,
     chars: usize,
     capitals: usize,
     first: char,
@@ -73,10 +73,10 @@ struct Run {
 
 /// Classes of characters that a tokenizer tends to keep together.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     /// Before the first character of a line.
     #[default]
-    Edge,
+    LineStart,
     Space,
     Newline,
     Letter,
@@ -86,7 +86,7 @@ enum Class {
     Other(usize),
 }
 
-impl Class {
+impl CharClass {
     fn of(c: char) -> Self {
         match c {
             '\n' => Self::Newline,
@@ -101,7 +101,7 @@ impl Class {
 
 /// Weights of non-ASCII characters, by the last code point of a range of blocks. They reflect how well
 /// the vocabulary covers the script.
-const SCRIPTS: [(u32, usize); 12] = [
+const SCRIPT_WEIGHTS: [(u32, usize); 12] = [
     (0x024F, 60),     // Latin with marks
     (0x036F, 100),    // combining marks
     (0x03FF, 100),    // Greek
@@ -117,22 +117,22 @@ const SCRIPTS: [(u32, usize); 12] = [
 ];
 
 fn weight_of_char(c: char) -> usize {
-    let known = SCRIPTS.iter().find(|(last, _)| u32::from(c) <= *last);
-    known.map_or(TOKEN, |(_, weight)| *weight)
+    let known = SCRIPT_WEIGHTS.iter().find(|(last, _)| u32::from(c) <= *last);
+    known.map_or(TOKEN_WEIGHT, |(_, weight)| *weight)
 }
 
-impl Line {
+impl LineEstimate {
     fn push(&mut self, c: char) {
-        let class = Class::of(c);
+        let class = CharClass::of(c);
         if class != self.run.class {
             self.close(class);
-            self.run = Run { class, first: c, ..Run::default() };
+            self.run = CharRun { class, first: c, ..CharRun::default() };
         }
         self.run.chars += 1;
         self.run.capitals += usize::from(c.is_ascii_uppercase());
     }
 
-    fn close(&mut self, after: Class) {
+    fn close(&mut self, after: CharClass) {
         self.weight += self.run.weight(self.before, after);
         self.before = self.run.class;
     }
@@ -140,44 +140,44 @@ impl Line {
     /// Returns the weight of the line in whole tokens, rounded to nearest. A line that is not empty is
     /// at least one.
     fn tokens(mut self) -> usize {
-        self.close(Class::Edge);
-        let floor = usize::from(self.before != Class::Edge);
-        ((self.weight + TOKEN / 2) / TOKEN).max(floor)
+        self.close(CharClass::LineStart);
+        let floor = usize::from(self.before != CharClass::LineStart);
+        ((self.weight + TOKEN_WEIGHT / 2) / TOKEN_WEIGHT).max(floor)
     }
 }
 
-impl Run {
+impl CharRun {
     /// Returns the weight of the run, given the classes before and after it.
-    fn weight(&self, before: Class, after: Class) -> usize {
+    fn weight(&self, before: CharClass, after: CharClass) -> usize {
         match self.class {
-            Class::Edge => 0,
-            Class::Space => self.spaces(after),
-            Class::Newline => {
-                if before == Class::Mark {
+            CharClass::LineStart => 0,
+            CharClass::Space => self.spaces(after),
+            CharClass::Newline => {
+                if before == CharClass::Mark {
                     0
                 } else {
-                    TOKEN
+                    TOKEN_WEIGHT
                 }
             }
-            Class::Letter => self.word(before),
-            Class::Digit => self.chars.div_ceil(3) * TOKEN,
-            Class::Mark => self.marks(before, after),
-            Class::Other(weight) => self.chars * weight,
+            CharClass::Letter => self.word(before),
+            CharClass::Digit => self.chars.div_ceil(3) * TOKEN_WEIGHT,
+            CharClass::Mark => self.marks(before, after),
+            CharClass::Other(weight) => self.chars * weight,
         }
     }
 
     /// One space belongs to the word after it, but not to a number. Several are a token of their own.
-    fn spaces(&self, after: Class) -> usize {
-        let own = if after == Class::Digit { TOKEN } else { 0 };
-        if self.chars > 1 { own + TOKEN } else { own }
+    fn spaces(&self, after: CharClass) -> usize {
+        let own = if after == CharClass::Digit { TOKEN_WEIGHT } else { 0 };
+        if self.chars > 1 { own + TOKEN_WEIGHT } else { own }
     }
 
     /// Short words are one token, long ones are split. Capitals and a missing space before the word
     /// split earlier.
-    fn word(&self, before: Class) -> usize {
+    fn word(&self, before: CharClass) -> usize {
         let n = self.chars;
         if self.capitals > 1 {
-            return TOKEN + n.saturating_sub(2) * 45;
+            return TOKEN_WEIGHT + n.saturating_sub(2) * 45;
         }
         let long = match n {
             0..=6 => 0,
@@ -186,20 +186,20 @@ impl Run {
             12..=13 => 27,
             _ => 50 + (n - 14) * 25,
         };
-        let strange = match (before == Class::Space, self.capitals) {
+        let strange = match (before == CharClass::Space, self.capitals) {
             (true, 0) => 0,
             (true, _) => n.saturating_sub(4) * 8,
             (false, _) => n.saturating_sub(3) * 10,
         };
-        TOKEN + long + strange
+        TOKEN_WEIGHT + long + strange
     }
 
     /// Up to three marks in a row are one token. A single mark may join the word after it.
-    fn marks(&self, before: Class, after: Class) -> usize {
+    fn marks(&self, before: CharClass, after: CharClass) -> usize {
         match (self.chars, after) {
-            (1, Class::Letter) if self.first == '\'' && before == Class::Letter => 0,
-            (1, Class::Letter) => 60,
-            (n, _) => n.div_ceil(3) * TOKEN,
+            (1, CharClass::Letter) if self.first == '\'' && before == CharClass::Letter => 0,
+            (1, CharClass::Letter) => 60,
+            (n, _) => n.div_ceil(3) * TOKEN_WEIGHT,
         }
     }
 }

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, SourceReport, assemble};
+use crate::assemble::{
+    Assembly, AssemblyOptions, AssemblySource, Disclosure, SourceReport, assemble,
+};
 use crate::budget::Budget;
-use crate::format::{Format, render_watched};
+use crate::format::{Format, render_cancellable};
 use crate::item::{Item, Level};
 use crate::template::{Preset, Section, Template};
 use crate::time::Clock;
@@ -75,7 +77,7 @@ fn looked_by(
         looks.get() > most
     };
     let counter = Busy { since: &since, most: AtomicUsize::new(0) };
-    let source = |label| Source { label, items, asked: 3, failed: false };
+    let source = |label| AssemblySource { label, items, limit: 3, failed: false };
     let options = AssemblyOptions {
         format,
         template,
@@ -85,7 +87,7 @@ fn looked_by(
         priority: &[],
         disclosure: Disclosure::Auto,
         clock: CLOCK,
-        watch: Watch::until(&stops),
+        cancel: CancelCheck::from_fn(&stops),
     };
     let done = assemble(&[source("a"), source("b")], &options, &counter);
     (done, looks.get(), counter.most.into_inner())
@@ -152,12 +154,13 @@ fn a_text_of_grains_stops_between_two_of_them() {
                 looks.set(looks.get() + 1);
                 looks.get() > most
             };
-            let watch = Watch::until(&stops);
-            let stopped = render_watched(&items, format, Level::Full, &CLOCK, watch);
+            let watch = CancelCheck::from_fn(&stops);
+            let stopped = render_cancellable(&items, format, Level::Full, &CLOCK, watch);
             assert_eq!(stopped.unwrap_err().code(), "CAL-E082", "{format:?} at {most}");
             assert_eq!(looks.get(), most + 1);
         }
-        let written = render_watched(&items, format, Level::Full, &CLOCK, Watch::NEVER).unwrap();
+        let written =
+            render_cancellable(&items, format, Level::Full, &CLOCK, CancelCheck::NEVER).unwrap();
         assert_eq!(written, crate::render(&items, format, Level::Full, &CLOCK));
     }
 }

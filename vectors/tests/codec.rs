@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use grainstore_format::{Blob, DecodeOptions, Encoding, Error, Grain, GrainRef, OpenBlob};
+use grainstore_format::{Blob, DecodeOptions, Encoding, Error, Grain, GrainRef, PlainBlob};
 use grainstore_vectors::{
     AcceptDecodeRow, EncodeRow, LargeRow, RowEncoding, accept_decode_rows, dev_rows, encode_rows,
     large_rows, refuse_decode_rows, refuse_encode_rows,
@@ -81,7 +81,7 @@ fn views_of_bad_blobs_read_fields_without_panic() {
     let options = DecodeOptions::default();
     let mut viewed = 0;
     for row in refuse_decode_rows().unwrap() {
-        let Ok(open) = OpenBlob::new(&row.blob, &options) else {
+        let Ok(open) = PlainBlob::new(&row.blob, &options) else {
             continue;
         };
         viewed += 1;
@@ -127,7 +127,7 @@ fn check_reading(blob: &[u8], expected: &str) -> Outcome {
     let grain = Grain::decode(blob)?;
     let text = serde_json::to_string(&grain)?;
     same("decoded grain", &json(&text)?, &json(expected)?)?;
-    let open = OpenBlob::new(blob, &DecodeOptions::default())?;
+    let open = PlainBlob::new(blob, &DecodeOptions::default())?;
     for (name, value) in grain.fields() {
         let seen = open.view().get(name).map(|value| value.to_value());
         same(&format!("view of {name}"), &seen.as_ref(), &Some(value))?;

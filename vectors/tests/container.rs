@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use grainstore_format::container::{Carried, Compression, Container, Plan, Planned, Writer};
+use grainstore_format::container::{
+    Compression, Container, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry,
+};
 use grainstore_format::{
     ContentAddress, DecodeOptions, EpochMs, Error, GrainState, VerificationStatus,
 };
@@ -50,7 +52,7 @@ fn check_held(bytes: &[u8], held: &HeldRow) -> Result<(), String> {
     }
 }
 
-type Read = (Compression, Vec<Vec<u8>>, Vec<(ContentAddress, Carried)>);
+type Read = (Compression, Vec<Vec<u8>>, Vec<(ContentAddress, ManifestEntry)>);
 
 fn read(bytes: &[u8]) -> Result<Read, Error> {
     let container = Container::open(bytes, &DecodeOptions::default())?;
@@ -63,20 +65,22 @@ fn read(bytes: &[u8]) -> Result<Read, Error> {
 fn write(held: &HeldRow, compression: Compression) -> Result<Vec<u8>, Error> {
     let manifest = manifest_of(held);
     let count = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
-    let mut plan = Plan::new(compression).with_manifest(count);
+    let mut plan = ContainerPlan::new(compression).with_manifest(count);
     for entry in &held.entries {
-        let read =
-            grainstore_format::container::Entry::read(entry.clone(), &DecodeOptions::default())?;
-        plan.add(&Planned::of(entry, read.created_at())?)?;
+        let read = grainstore_format::container::ContainerEntry::read(
+            entry.clone(),
+            &DecodeOptions::default(),
+        )?;
+        plan.add(&PlannedEntry::of(entry, read.created_at())?)?;
     }
-    let mut writer = Writer::new(Vec::new(), plan)?;
+    let mut writer = ContainerWriter::new(Vec::new(), plan)?;
     held.entries.iter().try_for_each(|entry| writer.push(entry))?;
     Ok(writer.finish(manifest.into_iter().map(Ok::<_, Error>))?.0)
 }
 
-fn manifest_of(held: &HeldRow) -> Vec<(ContentAddress, Carried)> {
+fn manifest_of(held: &HeldRow) -> Vec<(ContentAddress, ManifestEntry)> {
     let address = |text: &String| text.parse::<ContentAddress>().ok();
-    let carried = |row: &StateRow| Carried {
+    let carried = |row: &StateRow| ManifestEntry {
         hold_lifted: false,
         embedded: Vec::new(),
         state: GrainState {

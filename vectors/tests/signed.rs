@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use grainstore_format::{
-    ContentAddress, Did, Encoding, Envelope, Grain, Map, OfflineResolver, SigningKey, Value,
-    Verdict, check_revealed, check_view, disclose, disclosure_of, restore, sign,
+    ContentAddress, Did, Encoding, Envelope, Grain, Map, OfflineResolver, SignatureVerdict,
+    SigningKey, Value, check_revealed, check_view, disclose, disclosure_of, restore_original, sign,
 };
 use grainstore_vectors::{CoseRow, DiscloseRow, Signed, cose_rows, disclose_rows};
 
@@ -41,9 +41,9 @@ fn verdict(row: &CoseRow) -> Result<(), String> {
     if row.address.as_ref().is_some_and(|address| *address != envelope.address().to_string()) {
         return failed(format!("address {}", envelope.address()));
     }
-    if let Verdict::Valid(_) = verdict {
-        let (before, after) = envelope.around_blob().unwrap();
-        let again = Envelope::around(before, envelope.blob().unwrap(), after);
+    if let SignatureVerdict::Valid(_) = verdict {
+        let (before, after) = envelope.wrapper_parts().unwrap();
+        let again = Envelope::from_parts(before, envelope.blob().unwrap(), after);
         assert_eq!(again.as_ref(), Ok(&envelope), "{}", row.name);
         envelope.grain().map_err(|error| format!("{}: {error}", row.name))?;
     }
@@ -78,7 +78,7 @@ fn signing_gives_the_exact_envelope() {
 fn an_envelope_is_bounded_inside_and_around() {
     let row = cose_rows().unwrap().remove(0);
     let envelope = Envelope::parse(row.cose).unwrap();
-    let (before, after) = envelope.around_blob().unwrap();
+    let (before, after) = envelope.wrapper_parts().unwrap();
     let iat = before.windows(5).position(|bytes| bytes == b"\xa1\x63iat").unwrap();
     let around = |padding: usize| {
         let length = u32::try_from(padding).unwrap().to_be_bytes();
@@ -86,7 +86,7 @@ fn an_envelope_is_bounded_inside_and_around() {
         let blob = &before[iat + 10..];
         [&before[..iat], &unprotected, blob, envelope.blob().unwrap(), after].concat()
     };
-    let room = Envelope::MAX_WRAPPER - (around(0).len() - envelope.blob().unwrap().len());
+    let room = Envelope::MAX_WRAPPER_BYTES - (around(0).len() - envelope.blob().unwrap().len());
     let fits = Envelope::parse(around(room)).unwrap();
     assert_eq!(fits.verify(&OfflineResolver).name(), "valid");
     for over in [room + 1, Envelope::MAX_BYTES] {
@@ -106,7 +106,7 @@ fn any_bit_of_an_envelope_that_is_flipped_shows() {
         let verdict = Envelope::parse(bytes).map(|envelope| envelope.verify(&OfflineResolver));
         // What is not signed: the time, its name, and the form of what stands around the rest.
         let unsigned = (iat - 2..iat + 8).contains(&(bit / 8)) || bit / 8 == 0;
-        if matches!(verdict, Ok(Verdict::Valid(_))) {
+        if matches!(verdict, Ok(SignatureVerdict::Valid(_))) {
             assert!(unsigned, "bit {bit} of {}", row.cose.len() * 8);
         } else {
             shown += 1;
@@ -145,10 +145,10 @@ fn leads_back(row: &DiscloseRow) {
         assert_eq!(other.map_err(|error| error.code()), Err("ERR_INTEGRITY"), "{name}");
         let mut without = revealed.clone();
         without.remove(field);
-        let refused = restore(&received, &without).map_err(|error| error.code());
+        let refused = restore_original(&received, &without).map_err(|error| error.code());
         assert_eq!(refused.err(), Some("ERR_SCHEMA"), "{name}");
     }
-    assert_eq!(restore(&received, &revealed).unwrap().bytes(), row.blob, "{name}");
+    assert_eq!(restore_original(&received, &revealed).unwrap().bytes(), row.blob, "{name}");
     // Hiding the rest of it later gives the same as hiding all at once.
     let (first, rest) = row.hide.split_at(row.hide.len() / 2);
     let once = disclose(&row.blob, first).unwrap().encode(Encoding::MessagePack).unwrap();

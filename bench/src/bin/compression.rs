@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use grainstore::{Grain, OpenOptions, Put, SessionOptions, Store};
+use grainstore::{Grain, OpenOptions, PutOutcome, SessionOptions, Store};
 use grainstore_bench::locomo::{Conversation, NAMES, folder};
 use grainstore_bench::{Error, fact};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -73,7 +73,7 @@ fn measured(grains: &[Grain], compress: bool) -> Result<Figures, Error> {
     let mut addresses = Vec::new();
     let began = Instant::now();
     for batch in grains.chunks(BATCH) {
-        addresses.extend(session.put_batch(batch.iter().cloned())?.iter().map(Put::address));
+        addresses.extend(session.put_batch(batch.iter().cloned())?.iter().map(PutOutcome::address));
     }
     let put = began.elapsed() / u32::try_from(grains.len())?;
     store.flush()?;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::{
-    ContentAddress, Erasing, Grain, MasterKey, OpenOptions, Page, Put, Session, SessionOptions,
-    Store,
+    ContentAddress, EraseOptions, Grain, MasterKey, OpenOptions, PageOptions, PutOutcome, Session,
+    SessionOptions, Store,
 };
 use grainstore_bench::Error;
 use tempfile::TempDir;
@@ -57,7 +57,7 @@ fn main() -> Result<(), Error> {
     for (name, world) in [("plain", &plain), ("encrypted", &keyed)] {
         let operator = world.store.session(SessionOptions::default());
         let began = Instant::now();
-        let done = operator.erase_user(PERSON, "measured", &Erasing::new())?;
+        let done = operator.erase_user(PERSON, "measured", &EraseOptions::new())?;
         let committed = began.elapsed();
         let began = Instant::now();
         world.store.scrub()?;
@@ -129,7 +129,7 @@ impl World {
         for first in (0..grains).step_by(usize::try_from(BATCH)?) {
             let batch = (first..grains.min(first + BATCH)).map(belief);
             let batch = batch.collect::<Result<Vec<Grain>, Error>>()?;
-            addresses.extend(session.put_batch(batch)?.iter().map(Put::address));
+            addresses.extend(session.put_batch(batch)?.iter().map(PutOutcome::address));
         }
         store.flush()?;
         let filled = began.elapsed() / u32::try_from(grains)?;
@@ -176,7 +176,7 @@ fn belief(number: u64) -> Result<Grain, Error> {
 }
 
 fn asked(session: &Session, query: &Query) -> Result<(), Error> {
-    let answer = session.query(query, &Page::first(16))?;
+    let answer = session.query(query, &PageOptions::first(16))?;
     if answer.results.is_empty() {
         return Err("an empty answer".into());
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use grainstore::cal::{Near, Query};
-use grainstore::{ContentAddress, Offer, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, Offer, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -93,7 +93,7 @@ impl Library {
                 offers.push(Offer::Grain(grain).with_vectors(vec![turn.embedding()?]));
             }
             let puts = within(&store, namespace).put_batch(offers)?;
-            let addresses = puts.iter().map(grainstore::Put::address).collect();
+            let addresses = puts.iter().map(grainstore::PutOutcome::address).collect();
             kept.push(Kept { conversation, addresses });
         }
         Ok(Self { store, kept, _dir: dir })
@@ -119,7 +119,7 @@ impl Kept {
     fn ask(&self, session: &Session, question: &Question, mode: Mode) -> Result<Outcome, Error> {
         let query = mode.query(question);
         let start = Instant::now();
-        let answer = session.query(&query, &Page::first(ROWS))?;
+        let answer = session.query(&query, &PageOptions::first(ROWS))?;
         let took = start.elapsed();
         let is_answer = |address: &ContentAddress| {
             question.answers.iter().any(|at| self.addresses.get(*at) == Some(address))

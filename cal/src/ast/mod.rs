@@ -16,35 +16,36 @@ use crate::types::TypeName;
 
 pub use grainstore_sml::Format;
 pub(crate) use recall::{
-    AsFormat, Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor,
-    InSet, LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
+    AsFormat, BetweenClause, Condition, ConditionField, ConditionTest, ConsistencyLevel,
+    DiversityOption, Extractor, InSet, LevelName, NamespaceClause, PipelineStage, ProjectClause,
+    ProjectField, Recall, SortDirection, ThreadClause, WithOption,
 };
 pub(crate) use stream::{StreamClause, StreamOption};
 
-pub(crate) use template::{Definition, SectionText};
+pub(crate) use template::{SectionText, TemplateDefinition};
 
 /// A parsed query. Printing it with `Display` and parsing that again gives an equal query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statement<'a>(pub(crate) Asked<'a>);
+pub struct Statement<'a>(pub(crate) ParsedQuery<'a>);
 
 /// The root of a query: one of the twelve statements, or DEFINE TEMPLATE.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Asked<'a> {
-    Statement(Request<'a>),
+pub(crate) enum ParsedQuery<'a> {
+    Statement(StatementWithLets<'a>),
     /// The span is that of its first keyword.
-    Define(Spanned<Definition<'a>>),
+    Define(Spanned<TemplateDefinition<'a>>),
 }
 
 /// A statement and its LETs; the span of `body` is that of its first keyword.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Request<'a> {
-    pub(crate) lets: Vec<Let<'a>>,
-    pub(crate) body: Spanned<Body<'a>>,
+pub(crate) struct StatementWithLets<'a> {
+    pub(crate) lets: Vec<LetBinding<'a>>,
+    pub(crate) body: Spanned<StatementBody<'a>>,
 }
 
 /// `LET $name = recall (| extractor)?;`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Let<'a> {
+pub(crate) struct LetBinding<'a> {
     /// The name without its dollar.
     pub(crate) name: Spanned<&'a str>,
     pub(crate) recall: Recall<'a>,
@@ -53,15 +54,15 @@ pub(crate) struct Let<'a> {
 
 /// The twelve statements (CAL 2.1).
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Body<'a> {
+pub(crate) enum StatementBody<'a> {
     Recall(Box<Recall<'a>>),
     Assemble(Assemble<'a>),
     Set(Box<SetOp<'a>>),
     Exists(Spanned<HashArg<'a>>),
     History(History<'a>),
-    Explain(Box<Spanned<Body<'a>>>),
+    Explain(Box<Spanned<StatementBody<'a>>>),
     Describe(Describe),
-    Batch(Vec<Entry<'a>>),
+    Batch(Vec<BatchEntry<'a>>),
     Coalesce(Vec<Spanned<Recall<'a>>>),
     Add(Add<'a>),
     Supersede(Supersede<'a>),
@@ -71,9 +72,9 @@ pub(crate) enum Body<'a> {
 /// `(left) operator (right)`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SetOp<'a> {
-    pub(crate) left: Request<'a>,
+    pub(crate) left: StatementWithLets<'a>,
     pub(crate) operator: SetOperator,
-    pub(crate) right: Request<'a>,
+    pub(crate) right: StatementWithLets<'a>,
 }
 
 /// Operators that combine two sets of grains by address (CAL 8.11).
@@ -86,9 +87,9 @@ pub(crate) enum SetOperator {
 
 /// One entry of a BATCH: a label and a Tier 0 statement.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct BatchEntry<'a> {
     pub(crate) label: Spanned<&'a str>,
-    pub(crate) body: Spanned<Body<'a>>,
+    pub(crate) body: Spanned<StatementBody<'a>>,
 }
 
 /// Targets of DESCRIBE.
@@ -113,9 +114,9 @@ pub(crate) enum Arg<'a, T> {
 /// A text argument.
 pub(crate) type TextArg<'a> = Arg<'a, Cow<'a, str>>;
 /// A whole-number argument, zero included.
-pub(crate) type CountArg<'a> = Arg<'a, Count<'a>>;
+pub(crate) type CountArg<'a> = Arg<'a, WholeNumber<'a>>;
 /// A number argument.
-pub(crate) type NumberArg<'a> = Arg<'a, Number<'a>>;
+pub(crate) type NumberArg<'a> = Arg<'a, NumberLiteral<'a>>;
 /// A hash argument: its 8 to 64 digits, without `sha256:`.
 pub(crate) type HashArg<'a> = Arg<'a, &'a str>;
 
@@ -123,7 +124,7 @@ pub(crate) type HashArg<'a> = Arg<'a, &'a str>;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal<'a> {
     Text(Cow<'a, str>),
-    Number(Number<'a>),
+    Number(NumberLiteral<'a>),
     Flag(bool),
     /// The digits of a hash, without `sha256:`.
     Hash(Cow<'a, str>),
@@ -134,20 +135,20 @@ pub(crate) enum Literal<'a> {
 
 /// A whole number from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count<'a> {
+pub(crate) struct WholeNumber<'a> {
     /// `u64::MAX` for a number that does not fit; the limits refuse it anyway.
     pub(crate) value: u64,
     /// The digits of a number that does not fit.
     pub(crate) beyond: Option<&'a str>,
 }
 
-impl From<u64> for Count<'_> {
+impl From<u64> for WholeNumber<'_> {
     fn from(value: u64) -> Self {
         Self { value, beyond: None }
     }
 }
 
-impl fmt::Display for Count<'_> {
+impl fmt::Display for WholeNumber<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.beyond {
             Some(digits) => f.write_str(digits),
@@ -168,7 +169,7 @@ impl CountArg<'_> {
 
 /// A finite number, with its spelling.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Number<'a> {
+pub(crate) struct NumberLiteral<'a> {
     pub(crate) text: Cow<'a, str>,
     pub(crate) value: f64,
 }
@@ -178,7 +179,7 @@ pub(crate) struct Number<'a> {
 pub(crate) struct Assemble<'a> {
     pub(crate) name: Option<Spanned<&'a str>>,
     pub(crate) intent: Option<Spanned<TextArg<'a>>>,
-    pub(crate) sources: Vec<Spanned<Source<'a>>>,
+    pub(crate) sources: Vec<Spanned<AssembleSource<'a>>>,
     pub(crate) budget: Option<Spanned<BudgetClause<'a>>>,
     pub(crate) priority: Option<Spanned<Vec<Spanned<&'a str>>>>,
     pub(crate) format: Option<Spanned<FormatClause<'a>>>,
@@ -188,14 +189,14 @@ pub(crate) struct Assemble<'a> {
 
 /// One source of FROM.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Source<'a> {
+pub(crate) struct AssembleSource<'a> {
     pub(crate) label: Option<Spanned<&'a str>>,
-    pub(crate) body: SourceBody<'a>,
+    pub(crate) body: SourceOrigin<'a>,
 }
 
 /// The origin of a source's grains.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SourceBody<'a> {
+pub(crate) enum SourceOrigin<'a> {
     Recall(Box<Recall<'a>>),
     /// The name of a LET, without its dollar.
     Let(Spanned<&'a str>),
@@ -205,12 +206,12 @@ pub(crate) enum SourceBody<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BudgetClause<'a> {
     pub(crate) amount: Spanned<CountArg<'a>>,
-    pub(crate) unit: Unit,
+    pub(crate) unit: BudgetUnit,
 }
 
 /// The unit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum BudgetUnit {
     Tokens,
     Grains,
 }
@@ -281,7 +282,7 @@ pub(crate) enum History<'a> {
         diff: Option<Spanned<HashArg<'a>>>,
     },
     Triple {
-        within: Option<Spanned<Within<'a>>>,
+        within: Option<Spanned<NamespaceClause<'a>>>,
         subject: Spanned<Literal<'a>>,
         relation: Spanned<Literal<'a>>,
         as_of: Option<Spanned<TextArg<'a>>>,
@@ -356,8 +357,8 @@ impl Statement<'_> {
     #[must_use]
     pub fn statement_type(&self) -> StatementType {
         match &self.0 {
-            Asked::Statement(request) => request.body.node.statement_type(),
-            Asked::Define(_) => StatementType::DefineTemplate,
+            ParsedQuery::Statement(request) => request.body.node.statement_type(),
+            ParsedQuery::Define(_) => StatementType::DefineTemplate,
         }
     }
 
@@ -366,8 +367,8 @@ impl Statement<'_> {
     #[must_use]
     pub fn tier(&self) -> u8 {
         match &self.0 {
-            Asked::Statement(request) => request.body.node.tier(),
-            Asked::Define(_) => 0,
+            ParsedQuery::Statement(request) => request.body.node.tier(),
+            ParsedQuery::Define(_) => 0,
         }
     }
 
@@ -376,21 +377,21 @@ impl Statement<'_> {
     #[must_use]
     pub fn gives_text(&self) -> bool {
         match &self.0 {
-            Asked::Statement(request) => request.body.node.gives_text(),
-            Asked::Define(_) => false,
+            ParsedQuery::Statement(request) => request.body.node.gives_text(),
+            ParsedQuery::Define(_) => false,
         }
     }
 
     /// Returns the span of its first keyword.
     pub(crate) fn place(&self) -> Span {
         match &self.0 {
-            Asked::Statement(request) => request.body.span,
-            Asked::Define(definition) => definition.span,
+            ParsedQuery::Statement(request) => request.body.span,
+            ParsedQuery::Define(definition) => definition.span,
         }
     }
 }
 
-impl Body<'_> {
+impl StatementBody<'_> {
     pub(crate) fn statement_type(&self) -> StatementType {
         match self {
             Self::Recall(_) => StatementType::Recall,

@@ -5,7 +5,7 @@ use grainstore_sml::{Format, RowFormat};
 use super::{CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::fields::FieldRef;
 use crate::predicate::Comparator;
-use crate::relations::Category;
+use crate::relations::RelationCategory;
 use crate::span::Spanned;
 use crate::types::TypeName;
 
@@ -14,15 +14,15 @@ use crate::types::TypeName;
 pub(crate) struct Recall<'a> {
     pub(crate) my: Option<Spanned<()>>,
     pub(crate) grain_type: Option<Spanned<&'static TypeName>>,
-    pub(crate) within: Option<Spanned<Within<'a>>>,
+    pub(crate) within: Option<Spanned<NamespaceClause<'a>>>,
     pub(crate) about: Option<Spanned<TextArg<'a>>>,
     pub(crate) like: Option<Spanned<TextArg<'a>>>,
     pub(crate) since: Option<Spanned<TextArg<'a>>>,
-    pub(crate) between: Option<Spanned<Between<'a>>>,
-    pub(crate) thread: Option<Spanned<Thread<'a>>>,
+    pub(crate) between: Option<Spanned<BetweenClause<'a>>>,
+    pub(crate) thread: Option<Spanned<ThreadClause<'a>>>,
     pub(crate) conditions: Option<Spanned<Vec<Condition<'a>>>>,
     pub(crate) options: Option<Spanned<Vec<Spanned<WithOption<'a>>>>>,
-    pub(crate) stages: Vec<Spanned<Stage<'a>>>,
+    pub(crate) stages: Vec<Spanned<PipelineStage<'a>>>,
     pub(crate) recent: Option<Spanned<CountArg<'a>>>,
     pub(crate) contradictions: Option<Spanned<()>>,
     pub(crate) format: Option<Spanned<AsFormat>>,
@@ -75,10 +75,13 @@ impl AsFormat {
 impl Recall<'_> {
     /// Returns `true` if it answers whole grains, which a format can render as text.
     pub(crate) fn gives_text(&self) -> bool {
-        let cuts = |stage: &Spanned<Stage<'_>>| {
+        let cuts = |stage: &Spanned<PipelineStage<'_>>| {
             matches!(
                 stage.node,
-                Stage::Select(_) | Stage::Count | Stage::Extract(_) | Stage::GroupBy(_)
+                PipelineStage::Select(_)
+                    | PipelineStage::Count
+                    | PipelineStage::Extract(_)
+                    | PipelineStage::GroupBy(_)
             )
         };
         !self.stages.iter().any(cuts)
@@ -87,7 +90,7 @@ impl Recall<'_> {
 
 /// `IN "ns"` or `IN SCOPE "ns"`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Within<'a> {
+pub(crate) struct NamespaceClause<'a> {
     /// True for SCOPE: the namespaces below it are included.
     pub(crate) scope: bool,
     pub(crate) namespace: TextArg<'a>,
@@ -95,14 +98,14 @@ pub(crate) struct Within<'a> {
 
 /// THREAD: a session by its id, or the thread that contains a message (CAL 8.1.1).
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Thread<'a> {
+pub(crate) enum ThreadClause<'a> {
     Session(TextArg<'a>),
     From(HashArg<'a>),
 }
 
 /// `BETWEEN from AND to`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Between<'a> {
+pub(crate) struct BetweenClause<'a> {
     pub(crate) from: Spanned<Literal<'a>>,
     pub(crate) to: Spanned<Literal<'a>>,
 }
@@ -111,7 +114,7 @@ pub(crate) struct Between<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'a> {
     pub(crate) field: Spanned<ConditionField<'a>>,
-    pub(crate) test: Spanned<Test<'a>>,
+    pub(crate) test: Spanned<ConditionTest<'a>>,
 }
 
 /// A CAL field, or a field of a domain profile.
@@ -123,13 +126,13 @@ pub(crate) enum ConditionField<'a> {
 
 /// The test of a condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Test<'a> {
+pub(crate) enum ConditionTest<'a> {
     Compare(Comparator, Spanned<Literal<'a>>),
     In(InSet<'a>),
-    Between(Between<'a>),
+    Between(BetweenClause<'a>),
     Include(Spanned<Literal<'a>>),
     Exclude(Spanned<Literal<'a>>),
-    Is(&'static Category),
+    Is(&'static RelationCategory),
 }
 
 /// The set of an IN.
@@ -143,21 +146,21 @@ pub(crate) enum InSet<'a> {
 
 /// One stage of the pipeline.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stage<'a> {
+pub(crate) enum PipelineStage<'a> {
     Select(Vec<Spanned<FieldRef>>),
-    OrderBy { field: Spanned<FieldRef>, direction: Option<Direction> },
+    OrderBy { field: Spanned<FieldRef>, direction: Option<SortDirection> },
     Limit(CountArg<'a>),
     Offset(CountArg<'a>),
     Count,
     First,
     Extract(Extractor),
     GroupBy(Spanned<FieldRef>),
-    Project(Project<'a>),
+    Project(ProjectClause<'a>),
 }
 
 /// PROJECT: the fields shown of a grain (CAL 10.3.5); at least one of the two lists is present.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Project<'a> {
+pub(crate) struct ProjectClause<'a> {
     pub(crate) content: Option<Vec<Spanned<ProjectField<'a>>>>,
     pub(crate) attr: Option<Vec<Spanned<ProjectField<'a>>>>,
 }
@@ -175,7 +178,7 @@ pub(crate) enum ProjectField<'a> {
 
 /// ASC or DESC, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum SortDirection {
     Ascending,
     Descending,
 }
@@ -190,8 +193,8 @@ pub(crate) enum WithOption<'a> {
     ContradictionDetection,
     ProgressiveDisclosure(Option<LevelName>),
     Dedup(Spanned<FieldRef>),
-    Diversity(DiversityOf<'a>),
-    Consistency(Consistency<'a>),
+    Diversity(DiversityOption<'a>),
+    Consistency(ConsistencyLevel<'a>),
     /// `cache(ttl = seconds)`.
     Cache(CountArg<'a>),
     IsoTimestamps,
@@ -203,14 +206,14 @@ pub(crate) enum WithOption<'a> {
 
 /// Diversity of answers: `mmr`, `mmr, lambda = n`, or `threshold, n`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DiversityOf<'a> {
+pub(crate) enum DiversityOption<'a> {
     Mmr(Option<Spanned<NumberArg<'a>>>),
     Threshold(Spanned<NumberArg<'a>>),
 }
 
 /// The consistency requested. One machine is always linearizable, so every level is met.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Consistency<'a> {
+pub(crate) enum ConsistencyLevel<'a> {
     Eventual,
     /// At most this many seconds behind.
     Bounded(Spanned<NumberArg<'a>>),

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use grainstore_sml::Section;
 
-use super::Let;
+use super::LetBinding;
 use crate::span::Spanned;
 
 /// DEFINE TEMPLATE, with the LETs before it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Definition<'a> {
-    pub(crate) lets: Vec<Let<'a>>,
+pub(crate) struct TemplateDefinition<'a> {
+    pub(crate) lets: Vec<LetBinding<'a>>,
     pub(crate) name: Spanned<&'a str>,
     /// EXTENDS: the name of a preset, unchecked.
     pub(crate) extends: Option<Spanned<&'a str>>,

@@ -2,16 +2,21 @@
 
 use grainstore_sml::Budget;
 
-use super::plan::{AssemblePlan, SourceFrom, SourcePlan};
-use super::{Context, options, recall, stream, template};
-use crate::ast::{Assemble, BudgetClause, Format, FormatClause, Source, SourceBody, Unit};
+use super::plan::{AssemblePlan, SourceInput, SourcePlan};
+use super::{CheckContext, options, recall, stream, template};
+use crate::ast::{
+    Assemble, AssembleSource, BudgetClause, BudgetUnit, Format, FormatClause, SourceOrigin,
+};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::span::Spanned;
 
 /// Checks an ASSEMBLE and each of its sources.
-pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Result<AssemblePlan> {
+pub(super) fn assemble(
+    assemble: &Assemble<'_>,
+    context: &mut CheckContext<'_>,
+) -> Result<AssemblePlan> {
     let mut intent = None;
     if let Some(clause) = &assemble.intent {
         let text = context.text(&clause.node, clause.span)?;
@@ -44,7 +49,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         context,
     )?;
     for source in &mut sources {
-        if let SourceFrom::Recall(plan) = &mut source.from {
+        if let SourceInput::Recall(plan) = &mut source.from {
             options::hand_over(&show, plan);
         }
     }
@@ -74,20 +79,23 @@ fn format_of(clause: &FormatClause<'_>) -> Option<Format> {
 }
 
 /// Returns the label as written, or `source1`, `source2` ... by position.
-fn label(source: &Source<'_>, at: usize) -> String {
+fn label(source: &AssembleSource<'_>, at: usize) -> String {
     source.label.as_ref().map_or_else(|| format!("source{}", at + 1), |label| label.node.to_owned())
 }
 
 /// Checks the origin of a source's grains.
-fn from(source: &Spanned<Source<'_>>, context: &mut Context<'_>) -> Result<SourceFrom> {
+fn from(
+    source: &Spanned<AssembleSource<'_>>,
+    context: &mut CheckContext<'_>,
+) -> Result<SourceInput> {
     match &source.node.body {
-        SourceBody::Recall(recall) => {
+        SourceOrigin::Recall(recall) => {
             let plan = recall::recall(recall, context)?;
             plan.yields_grains("a source", source.span)?;
-            Ok(SourceFrom::Recall(Box::new(plan)))
+            Ok(SourceInput::Recall(Box::new(plan)))
         }
-        SourceBody::Let(name) => match context.bindings.find(name, false)? {
-            Some(at) => Ok(SourceFrom::Let(at, context.bindings.asked(at))),
+        SourceOrigin::Let(name) => match context.bindings.find(name, false)? {
+            Some(at) => Ok(SourceInput::Let(at, context.bindings.asked(at))),
             None => {
                 let message = format!("${} is not bound by a LET", name.node);
                 let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
@@ -125,11 +133,14 @@ fn priority(
     Ok(order)
 }
 
-fn budget(clause: Option<&Spanned<BudgetClause<'_>>>, context: &Context<'_>) -> Result<Budget> {
-    let unit = clause.map_or(Unit::Tokens, |clause| clause.node.unit);
+fn budget(
+    clause: Option<&Spanned<BudgetClause<'_>>>,
+    context: &CheckContext<'_>,
+) -> Result<Budget> {
+    let unit = clause.map_or(BudgetUnit::Tokens, |clause| clause.node.unit);
     let (default, most) = match unit {
-        Unit::Tokens => limits::TOKENS,
-        Unit::Grains => limits::GRAINS,
+        BudgetUnit::Tokens => limits::TOKENS,
+        BudgetUnit::Grains => limits::GRAINS,
     };
     let mut amount = default;
     if let Some(clause) = clause {
@@ -147,7 +158,7 @@ fn budget(clause: Option<&Spanned<BudgetClause<'_>>>, context: &Context<'_>) -> 
     }
     let amount = usize::try_from(amount).unwrap_or(usize::MAX);
     Ok(match unit {
-        Unit::Tokens => Budget::Tokens(amount),
-        Unit::Grains => Budget::Grains(amount),
+        BudgetUnit::Tokens => Budget::Tokens(amount),
+        BudgetUnit::Grains => Budget::Grains(amount),
     })
 }

@@ -1,15 +1,15 @@
 //! LET: names for the result of a RECALL, visible to the statements after it (CAL 8.12).
 
 use super::plan::{LetPlan, RecallPlan};
-use super::{Context, recall};
-use crate::ast::{Extractor, Let};
+use super::{CheckContext, recall};
+use crate::ast::{Extractor, LetBinding};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::span::{Span, Spanned};
 
 /// A LET in scope.
-pub(crate) struct Known {
+pub(crate) struct LetInScope {
     name: String,
     /// True if it holds values, false if it holds grains.
     gives_values: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Known {
 /// The LETs in scope.
 #[derive(Default)]
 pub(crate) struct Bindings {
-    known: Vec<Known>,
+    known: Vec<LetInScope>,
     /// True while LETs cannot be used: only those of an ASSEMBLE may use earlier ones.
     closed: bool,
     deepest_used: usize,
@@ -30,9 +30,9 @@ pub(crate) struct Bindings {
 
 /// Checks the LETs of a query in order and adds them to the scope; with `builds` they may use earlier ones.
 pub(super) fn lets(
-    lets: &[Let<'_>],
+    lets: &[LetBinding<'_>],
     builds: bool,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<Vec<LetPlan>> {
     let mut plans = Vec::with_capacity(lets.len());
     for binding in lets {
@@ -53,13 +53,18 @@ pub(super) fn lets(
         }
         let gives_values = binding.extract.is_some();
         let asked = plan.recall.asked();
-        context.bindings.known.push(Known { name: name.to_owned(), gives_values, asked, depth });
+        context.bindings.known.push(LetInScope {
+            name: name.to_owned(),
+            gives_values,
+            asked,
+            depth,
+        });
         plans.push(plan);
     }
     Ok(plans)
 }
 
-fn one(binding: &Let<'_>, context: &mut Context<'_>) -> Result<LetPlan> {
+fn one(binding: &LetBinding<'_>, context: &mut CheckContext<'_>) -> Result<LetPlan> {
     let place = binding.name.span;
     let plan = recall::recall_for(&binding.recall, binding.extract, context)?;
     let recall = feeding(plan, binding.extract, place)?;

@@ -1,13 +1,13 @@
 //! Conditions on fields of the table, by the kind of the field (CAL 5.2, 6).
 
-use super::plan::{Feed, FeedFrom};
+use super::plan::{DeferredIn, DeferredValues};
 use super::resolve::{hash_of, mismatch, text_of};
-use super::{Context, bindings, recall};
-use crate::ast::{InSet, Literal, Test};
+use super::{CheckContext, bindings, recall};
+use crate::ast::{ConditionTest, InSet, Literal};
 use crate::bounds::{Reach, TimeRange, TypeSet, Visibility};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
-use crate::fields::{FieldRef, Shape, Vocabulary};
+use crate::fields::{FieldRef, ValueKind, ValueList};
 use crate::limits;
 use crate::predicate::{Comparator, Predicate};
 use crate::query::Query;
@@ -21,26 +21,26 @@ use crate::types;
 /// from a LET or subquery.
 pub(super) fn add(
     field: FieldRef,
-    test: &Spanned<Test<'_>>,
-    context: &mut Context<'_>,
+    test: &Spanned<ConditionTest<'_>>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
-) -> Result<Option<Feed>> {
+) -> Result<Option<DeferredIn>> {
     let predicate = match &test.node {
-        Test::Between(between) => {
+        ConditionTest::Between(between) => {
             period(field, context.between(between)?, query);
             return Ok(None);
         }
-        Test::Is(category) => {
+        ConditionTest::Is(category) => {
             let relations = category.relations.iter().map(|name| (*name).to_owned()).collect();
             Predicate::among(field, relations)
         }
-        Test::Include(value) => Predicate::include(field, texts(value, context)?),
-        Test::Exclude(value) => Predicate::exclude(field, texts(value, context)?),
-        Test::In(set) => match feed(set, test.span, context)? {
-            Some(from) => return Ok(Some(Feed { field, place: test.span, from })),
+        ConditionTest::Include(value) => Predicate::include(field, texts(value, context)?),
+        ConditionTest::Exclude(value) => Predicate::exclude(field, texts(value, context)?),
+        ConditionTest::In(set) => match feed(set, test.span, context)? {
+            Some(from) => return Ok(Some(DeferredIn { field, place: test.span, from })),
             None => list(field, set, context)?,
         },
-        Test::Compare(comparator, literal) => {
+        ConditionTest::Compare(comparator, literal) => {
             let value = Spanned::new(context.value(literal)?, literal.span);
             compare(field, *comparator, &value, context, query)?;
             return Ok(None);
@@ -51,19 +51,23 @@ pub(super) fn add(
 }
 
 /// Returns the LET or subquery that supplies the values of an IN; `None` if they are listed.
-fn feed(set: &InSet<'_>, place: Span, context: &mut Context<'_>) -> Result<Option<FeedFrom>> {
+fn feed(
+    set: &InSet<'_>,
+    place: Span,
+    context: &mut CheckContext<'_>,
+) -> Result<Option<DeferredValues>> {
     match set {
         InSet::Recall(inner, extractor) => {
             let plan = recall::recall_for(inner, Some(*extractor), context)?;
             let plan = bindings::feeding(plan, Some(*extractor), place)?;
-            Ok(Some(FeedFrom::Recall(Box::new(plan), *extractor)))
+            Ok(Some(DeferredValues::Recall(Box::new(plan), *extractor)))
         }
         InSet::Values(values) => {
             let [Spanned { node: Literal::Param(name), span }] = values.as_slice() else {
                 return Ok(None);
             };
             let found = context.bindings.find(&Spanned::new(*name, *span), true)?;
-            Ok(found.map(FeedFrom::Let))
+            Ok(found.map(DeferredValues::Let))
         }
     }
 }
@@ -76,7 +80,7 @@ pub(crate) fn too_many_values(place: Span) -> Error {
 }
 
 /// Returns the predicate of `field IN (...)` with listed values.
-fn list(field: FieldRef, set: &InSet<'_>, context: &mut Context<'_>) -> Result<Predicate> {
+fn list(field: FieldRef, set: &InSet<'_>, context: &mut CheckContext<'_>) -> Result<Predicate> {
     let InSet::Values(literals) = set else { return Ok(Predicate::among(field, Vec::new())) };
     let values = context.spread(literals)?;
     if let Some(extra) = values.get(limits::IN_VALUES) {
@@ -85,7 +89,7 @@ fn list(field: FieldRef, set: &InSet<'_>, context: &mut Context<'_>) -> Result<P
     let mut wanted = Vec::with_capacity(values.len());
     for value in &values {
         wanted.push(match field.shape {
-            Shape::Address => address_digits(value, context)?,
+            ValueKind::Address => address_digits(value, context)?,
             _ => text_of(value.node, value.span)?.into_owned(),
         });
     }
@@ -100,42 +104,44 @@ fn compare(
     field: FieldRef,
     comparator: Comparator,
     value: &Spanned<&Literal<'_>>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
 ) -> Result<()> {
     let predicate = match field.shape {
-        Shape::Text if field.name == "namespace" => return namespace(field, value, context, query),
-        Shape::Text => {
+        ValueKind::Text if field.name == "namespace" => {
+            return namespace(field, value, context, query);
+        }
+        ValueKind::Text => {
             let text = text_of(value.node, value.span)?.into_owned();
             note_unknown_relation(field, &text, context);
             Predicate::text(field, comparator, text)
         }
-        Shape::Word(vocabulary) => {
+        ValueKind::Word(vocabulary) => {
             let word = closed(vocabulary, field.name, value.node, value.span)?;
             Predicate::text(field, comparator, word.to_owned())
         }
-        Shape::Search if !is_membership(field, value.node) => {
+        ValueKind::Search if !is_membership(field, value.node) => {
             return search(field, value, query);
         }
-        Shape::Address | Shape::Search => {
+        ValueKind::Address | ValueKind::Search => {
             Predicate::address(field, vec![address_digits(value, context)?])
         }
-        Shape::Score => return floor(field, comparator, value, query),
-        Shape::Number { unit } => {
+        ValueKind::Score => return floor(field, comparator, value, query),
+        ValueKind::Number { unit } => {
             let number = number(unit, value.node, value.span, field.name)?;
             Predicate::number(field, comparator, number)
         }
-        Shape::Flag => match value.node {
+        ValueKind::Flag => match value.node {
             Literal::Flag(flag) => Predicate::flag(field, *flag),
             other => return Err(mismatch("true or false", other, value.span)),
         },
-        Shape::Time => {
+        ValueKind::Time => {
             period(field, context.time(value.node, value.span)?, query);
             return Ok(());
         }
-        Shape::Type => return grain_type(value, context, query),
-        Shape::Hash => return address(value, context, query),
-        Shape::List => return Err(mismatch("an array", value.node, value.span)),
+        ValueKind::Type => return grain_type(value, context, query),
+        ValueKind::Hash => return address(value, context, query),
+        ValueKind::List => return Err(mismatch("an array", value.node, value.span)),
     };
     query.require(predicate);
     Ok(())
@@ -177,7 +183,7 @@ fn floor(
 
 /// Returns a word of a closed list.
 pub(super) fn closed<'l>(
-    vocabulary: Vocabulary,
+    vocabulary: ValueList,
     name: &str,
     value: &'l Literal<'_>,
     span: Span,
@@ -214,7 +220,7 @@ fn period(field: FieldRef, range: TimeRange, query: &mut Query) {
 /// Narrows the query by `type = name`; it does not make fields of the type available.
 fn grain_type(
     value: &Spanned<&Literal<'_>>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
 ) -> Result<()> {
     let Literal::Text(text) = value.node else {
@@ -232,7 +238,11 @@ fn grain_type(
 }
 
 /// Restricts the query to the grain of `hash = h`, in any state.
-fn address(value: &Spanned<&Literal<'_>>, context: &Context<'_>, query: &mut Query) -> Result<()> {
+fn address(
+    value: &Spanned<&Literal<'_>>,
+    context: &CheckContext<'_>,
+    query: &mut Query,
+) -> Result<()> {
     let found = context.address(&hash_of(value.node, value.span)?)?;
     query.visibility = Visibility::EVERYTHING;
     match found {
@@ -246,7 +256,7 @@ fn address(value: &Spanned<&Literal<'_>>, context: &Context<'_>, query: &mut Que
 fn namespace(
     field: FieldRef,
     value: &Spanned<&Literal<'_>>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
 ) -> Result<()> {
     let namespace = text_of(value.node, value.span)?.into_owned();
@@ -260,7 +270,7 @@ fn namespace(
 }
 
 /// Returns the digits that an address field is compared with; a prefix is resolved to its grain's address.
-fn address_digits(value: &Spanned<&Literal<'_>>, context: &Context<'_>) -> Result<String> {
+fn address_digits(value: &Spanned<&Literal<'_>>, context: &CheckContext<'_>) -> Result<String> {
     match value.node {
         Literal::Hash(digits) if digits.len() < 64 => {
             let found = context.address(&hash_of(value.node, value.span)?)?;
@@ -275,13 +285,16 @@ fn address_digits(value: &Spanned<&Literal<'_>>, context: &Context<'_>) -> Resul
 }
 
 /// Returns the texts of an array.
-pub(super) fn texts(literal: &Spanned<Literal<'_>>, context: &Context<'_>) -> Result<Vec<String>> {
+pub(super) fn texts(
+    literal: &Spanned<Literal<'_>>,
+    context: &CheckContext<'_>,
+) -> Result<Vec<String>> {
     let items = context.array(literal)?;
     items.iter().map(|item| text_of(item.node, item.span).map(Into::into)).collect()
 }
 
 /// Warns with W001 of a relation in the reserved `mg:` space that OMS does not define.
-pub(super) fn note_unknown_relation(field: FieldRef, text: &str, context: &mut Context<'_>) {
+pub(super) fn note_unknown_relation(field: FieldRef, text: &str, context: &mut CheckContext<'_>) {
     if field.name == "relation" && relations::is_unknown_mg(text) {
         let message = format!("\"{text}\" is not in the mg: vocabulary of OMS");
         context.warn(codes::UNKNOWN_RELATION, message);

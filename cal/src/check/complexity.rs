@@ -4,8 +4,11 @@
 use grainstore_format::GrainType;
 use grainstore_sml::Budget;
 
-use super::plan::{End, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom};
-use crate::gate::Operation;
+use super::plan::{
+    DeferredValues, HistoryPlan, LetPlan, PipelineOutput, PlanWithLets, RecallPlan, SourceInput,
+    StatementPlan,
+};
+use crate::gate::CalOperation;
 use crate::limits;
 
 /// Points of a RECALL.
@@ -33,8 +36,8 @@ const WRITE: u64 = 20;
 
 /// Cost and properties of a plan.
 #[derive(Debug, Default)]
-pub(crate) struct Weighed {
-    pub(crate) operations: Vec<Operation>,
+pub(crate) struct StatementCost {
+    pub(crate) operations: Vec<CalOperation>,
     pub(crate) reads: Vec<GrainType>,
     pub(crate) writes: Option<GrainType>,
     pub(crate) points: u64,
@@ -43,14 +46,14 @@ pub(crate) struct Weighed {
     pub(crate) desugared: Vec<String>,
 }
 
-impl Weighed {
-    pub(crate) fn of(plan: &RequestPlan) -> Self {
+impl StatementCost {
+    pub(crate) fn of(plan: &PlanWithLets) -> Self {
         let mut weighed = Self { asked: Some(0), ..Self::default() };
         weighed.request(plan);
         weighed
     }
 
-    fn request(&mut self, plan: &RequestPlan) {
+    fn request(&mut self, plan: &PlanWithLets) {
         self.lets(&plan.lets);
         self.statement(&plan.plan);
     }
@@ -61,64 +64,66 @@ impl Weighed {
         }
     }
 
-    fn statement(&mut self, plan: &Plan) {
+    fn statement(&mut self, plan: &StatementPlan) {
         match plan {
-            Plan::Recall(recall) => {
-                let counts = recall.end == End::Count;
-                self.does(if counts { Operation::Count } else { Operation::Recall }, 0);
+            StatementPlan::Recall(recall) => {
+                let counts = recall.end == PipelineOutput::Count;
+                self.does(if counts { CalOperation::Count } else { CalOperation::Recall }, 0);
                 self.recall(recall);
             }
-            Plan::Assemble(assemble) => {
+            StatementPlan::Assemble(assemble) => {
                 let points = match assemble.budget {
                     Budget::Tokens(tokens) => points(tokens) / TOKENS_A_POINT,
                     Budget::Grains(grains) => points(grains) / GRAINS_A_POINT,
                 };
-                self.does(Operation::Assemble, ASSEMBLE.saturating_add(points));
+                self.does(CalOperation::Assemble, ASSEMBLE.saturating_add(points));
                 for source in &assemble.sources {
-                    if let SourceFrom::Recall(recall) = &source.from {
+                    if let SourceInput::Recall(recall) = &source.from {
                         self.recall(recall);
                     }
                 }
             }
-            Plan::Set(set) => {
-                self.does(Operation::Recall, LITTLE);
+            StatementPlan::Set(set) => {
+                self.does(CalOperation::Recall, LITTLE);
                 self.request(&set.left);
                 self.request(&set.right);
             }
-            Plan::Exists(_) => self.does(Operation::Exists, LITTLE),
-            Plan::History(HistoryPlan::Of(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_)) => {
-                self.does(Operation::History, HISTORY);
+            StatementPlan::Exists(_) => self.does(CalOperation::Exists, LITTLE),
+            StatementPlan::History(
+                HistoryPlan::Of(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_),
+            ) => {
+                self.does(CalOperation::History, HISTORY);
             }
             // The explained statement does not run.
-            Plan::Explain(_) => self.does(Operation::Explain, LITTLE),
-            Plan::Describe(_) => self.does(Operation::Describe, LITTLE),
-            Plan::Batch(entries) => {
-                self.does(Operation::Batch, LITTLE);
+            StatementPlan::Explain(_) => self.does(CalOperation::Explain, LITTLE),
+            StatementPlan::Describe(_) => self.does(CalOperation::Describe, LITTLE),
+            StatementPlan::Batch(entries) => {
+                self.does(CalOperation::Batch, LITTLE);
                 entries.iter().filter_map(|(_, entry)| entry.as_ref().ok()).for_each(|entry| {
                     self.statement(entry);
                 });
             }
-            Plan::Coalesce(branches) => {
-                self.does(Operation::Coalesce, LITTLE);
+            StatementPlan::Coalesce(branches) => {
+                self.does(CalOperation::Coalesce, LITTLE);
                 branches.iter().for_each(|branch| self.recall(branch));
             }
-            Plan::Add(add) => {
-                self.does(Operation::Add, WRITE);
+            StatementPlan::Add(add) => {
+                self.does(CalOperation::Add, WRITE);
                 self.writes = Some(add.grain_type);
             }
-            Plan::Supersede(_) => {
-                self.does(Operation::Supersede, WRITE);
+            StatementPlan::Supersede(_) => {
+                self.does(CalOperation::Supersede, WRITE);
                 self.writes = Some(GrainType::Belief);
             }
-            Plan::Revert(_) => {
-                self.does(Operation::Revert, WRITE);
+            StatementPlan::Revert(_) => {
+                self.does(CalOperation::Revert, WRITE);
                 self.writes = Some(GrainType::Belief);
             }
-            Plan::Define(_) => self.does(Operation::DefineTemplate, WRITE),
+            StatementPlan::Define(_) => self.does(CalOperation::DefineTemplate, WRITE),
         }
     }
 
-    fn does(&mut self, operation: Operation, points: u64) {
+    fn does(&mut self, operation: CalOperation, points: u64) {
         if !self.operations.contains(&operation) {
             self.operations.push(operation);
         }
@@ -136,7 +141,7 @@ impl Weighed {
             self.reads.push(grain_type);
         }
         self.desugared.extend(plan.desugared.clone());
-        let every = plan.end != End::Grains;
+        let every = plan.end != PipelineOutput::Grains;
         let asked = if every { u64::MAX } else { plan.asked() };
         self.asked = self.asked.filter(|_| asked != u64::MAX).map(|most| most.max(asked));
         self.add(RECALL);
@@ -155,7 +160,7 @@ impl Weighed {
             self.add(points);
         }
         for feed in &plan.feeds {
-            if let FeedFrom::Recall(inner, _) = &feed.from {
+            if let DeferredValues::Recall(inner, _) = &feed.from {
                 self.recall(inner);
             }
         }

@@ -4,20 +4,20 @@ use std::borrow::Cow;
 
 use grainstore_format::GrainType;
 
-use super::plan::Feed;
-use super::{Context, comparison, domain};
-use crate::ast::{Condition, ConditionField, Literal, Test};
+use super::plan::DeferredIn;
+use super::{CheckContext, comparison, domain};
+use crate::ast::{Condition, ConditionField, ConditionTest, Literal};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::fields::{self, FieldRef, Shape, ops};
+use crate::fields::{self, FieldRef, ValueKind, ops};
 use crate::predicate::Comparator;
 use crate::query::Query;
 use crate::span::Spanned;
 use crate::types;
 
 /// The result of checking the conditions of a statement.
-pub(super) struct Conditions {
-    pub(super) feeds: Vec<Feed>,
+pub(super) struct CheckedConditions {
+    pub(super) feeds: Vec<DeferredIn>,
     /// CAL names of the fields compared, in order.
     pub(super) matched: Vec<Cow<'static, str>>,
 }
@@ -27,10 +27,10 @@ pub(super) struct Conditions {
 pub(super) fn conditions(
     conditions: &[Condition<'_>],
     grain_type: Option<GrainType>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
-) -> Result<Conditions> {
-    let mut found = Conditions { feeds: Vec::new(), matched: Vec::new() };
+) -> Result<CheckedConditions> {
+    let mut found = CheckedConditions { feeds: Vec::new(), matched: Vec::new() };
     for condition in conditions {
         match condition.field.node {
             ConditionField::Table(row) => {
@@ -39,7 +39,7 @@ pub(super) fn conditions(
                 takes(&field, &condition.test)?;
                 found.feeds.extend(comparison::add(row, &condition.test, context, query)?);
                 // For a search, the matching fields depend on the grain.
-                if row.name != "query" && row.shape != Shape::Score {
+                if row.name != "query" && row.shape != ValueKind::Score {
                     found.matched.push(row.name.into());
                 }
             }
@@ -57,12 +57,12 @@ pub(super) fn conditions(
 /// Returns the type named by a condition `type = ...`, if there is one.
 pub(super) fn type_named(
     conditions: &[Condition<'_>],
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
 ) -> Result<Option<GrainType>> {
     for condition in conditions {
-        if let (ConditionField::Table(field), Test::Compare(Comparator::Equal, value)) =
+        if let (ConditionField::Table(field), ConditionTest::Compare(Comparator::Equal, value)) =
             (&condition.field.node, &condition.test.node)
-            && field.shape == Shape::Type
+            && field.shape == ValueKind::Type
             && let Literal::Text(name) = context.value(value)?
         {
             return Ok(types::by_singular(name).map(|found| found.grain_type));
@@ -95,14 +95,14 @@ pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) 
 }
 
 /// Checks that the field takes the operator: E020.
-fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>) -> Result<()> {
+fn takes(field: &Spanned<FieldRef>, test: &Spanned<ConditionTest<'_>>) -> Result<()> {
     let operator = match &test.node {
-        Test::Compare(comparator, _) => comparator.op(),
-        Test::In(_) => ops::IN,
-        Test::Between(_) => ops::BETWEEN,
-        Test::Include(_) => ops::INCLUDE,
-        Test::Exclude(_) => ops::EXCLUDE,
-        Test::Is(_) => ops::IS,
+        ConditionTest::Compare(comparator, _) => comparator.op(),
+        ConditionTest::In(_) => ops::IN,
+        ConditionTest::Between(_) => ops::BETWEEN,
+        ConditionTest::Include(_) => ops::INCLUDE,
+        ConditionTest::Exclude(_) => ops::EXCLUDE,
+        ConditionTest::Is(_) => ops::IS,
     };
     let row = field.node;
     if row.operators & operator == 0 {

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::ast::{
-    Arg, Between, Condition, ConditionField, Direction, Extractor, InSet, Literal, Recall, Stage,
-    Test, TextArg, Thread, WithOption,
+    Arg, BetweenClause, Condition, ConditionField, ConditionTest, Extractor, InSet, Literal,
+    PipelineStage, Recall, SortDirection, TextArg, ThreadClause, WithOption,
 };
 use crate::fields;
 use crate::limits;
@@ -21,7 +21,7 @@ pub(super) fn desugar<'a>(
     user: Option<&str>,
 ) -> Recall<'a> {
     let mut plain = recall.clone();
-    plain.stages.extend(extract.map(|extractor| at(Stage::Extract(extractor))));
+    plain.stages.extend(extract.map(|extractor| at(PipelineStage::Extract(extractor))));
     let mut conditions = Vec::new();
     if plain.my.take().is_some() {
         let user = Literal::Text(Cow::Owned(user.unwrap_or("").to_owned()));
@@ -36,11 +36,11 @@ pub(super) fn desugar<'a>(
     thread(&mut plain, &mut conditions);
     if let Some(since) = plain.since.take() {
         let now = Literal::Text(Cow::Borrowed("now"));
-        let between = Between { from: at(literal(since.node)), to: at(now) };
-        conditions.extend(condition("time", Test::Between(between)));
+        let between = BetweenClause { from: at(literal(since.node)), to: at(now) };
+        conditions.extend(condition("time", ConditionTest::Between(between)));
     }
     if let Some(between) = plain.between.take() {
-        conditions.extend(condition("time", Test::Between(between.node)));
+        conditions.extend(condition("time", ConditionTest::Between(between.node)));
     }
     if plain.contradictions.take().is_some() {
         conditions.extend(condition("contradicted", equal(Literal::Flag(true))));
@@ -62,70 +62,75 @@ fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
     let Some(thread) = plain.thread.take() else { return };
     plain.grain_type = types::by_plural("events").map(at);
     match thread.node {
-        Thread::Session(session) => {
+        ThreadClause::Session(session) => {
             conditions.extend(condition("session_id", equal(literal(session))));
             if !sorts(plain) && plain.recent.is_none() {
-                plain.stages.insert(0, at(order_by_time(Direction::Ascending)));
+                plain.stages.insert(0, at(order_by_time(SortDirection::Ascending)));
             }
             if !cuts(plain) && plain.recent.is_none() {
-                plain.stages.push(at(Stage::Limit(Arg::Given(limits::THREAD_LIMIT.into()))));
+                plain
+                    .stages
+                    .push(at(PipelineStage::Limit(Arg::Given(limits::THREAD_LIMIT.into()))));
             }
         }
-        from @ Thread::From(_) => plain.thread = Some(at(from)),
+        from @ ThreadClause::From(_) => plain.thread = Some(at(from)),
     }
 }
 
 /// Adds RECENT before the stages, and the default LIMIT after them.
 fn stages(plain: &mut Recall<'_>) {
     if let Some(recent) = plain.recent.take() {
-        plain.stages.insert(0, at(Stage::Limit(recent.node)));
-        plain.stages.insert(0, at(order_by_time(Direction::Descending)));
+        plain.stages.insert(0, at(PipelineStage::Limit(recent.node)));
+        plain.stages.insert(0, at(order_by_time(SortDirection::Descending)));
     }
     if !cuts(plain) {
         let limit =
             if plain.thread.is_some() { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
-        plain.stages.push(at(Stage::Limit(Arg::Given(limit.into()))));
+        plain.stages.push(at(PipelineStage::Limit(Arg::Given(limit.into()))));
     }
 }
 
 /// Desugars a subquery. Its extractor is removed again, because the IN prints it.
 fn inner(condition: &mut Condition<'_>, user: Option<&str>) {
-    if let Test::In(InSet::Recall(recall, extractor)) = &mut condition.test.node {
+    if let ConditionTest::In(InSet::Recall(recall, extractor)) = &mut condition.test.node {
         **recall = desugar(recall, Some(*extractor), user);
         recall.stages.pop();
     }
 }
 
 fn sorts(recall: &Recall<'_>) -> bool {
-    matches!(recall.stages.first(), Some(stage) if matches!(stage.node, Stage::OrderBy { .. }))
+    matches!(recall.stages.first(), Some(stage) if matches!(stage.node, PipelineStage::OrderBy { .. }))
 }
 
 /// Returns `true` if a stage makes the default LIMIT unnecessary.
 fn cuts(recall: &Recall<'_>) -> bool {
-    let cuts = |stage: &Stage<'_>| {
+    let cuts = |stage: &PipelineStage<'_>| {
         !matches!(
             stage,
-            Stage::Select(_) | Stage::OrderBy { .. } | Stage::Offset(_) | Stage::Project(_)
+            PipelineStage::Select(_)
+                | PipelineStage::OrderBy { .. }
+                | PipelineStage::Offset(_)
+                | PipelineStage::Project(_)
         )
     };
     recall.stages.iter().any(|stage| cuts(&stage.node))
 }
 
-fn order_by_time<'a>(direction: Direction) -> Stage<'a> {
+fn order_by_time<'a>(direction: SortDirection) -> PipelineStage<'a> {
     let field = fields::by_name("time").map(at);
     match field {
-        Some(field) => Stage::OrderBy { field, direction: Some(direction) },
-        None => Stage::Offset(Arg::Given(0.into())),
+        Some(field) => PipelineStage::OrderBy { field, direction: Some(direction) },
+        None => PipelineStage::Offset(Arg::Given(0.into())),
     }
 }
 
-fn condition<'a>(name: &str, test: Test<'a>) -> Option<Condition<'a>> {
+fn condition<'a>(name: &str, test: ConditionTest<'a>) -> Option<Condition<'a>> {
     let field = ConditionField::Table(fields::by_name(name)?);
     Some(Condition { field: at(field), test: at(test) })
 }
 
-fn equal(value: Literal<'_>) -> Test<'_> {
-    Test::Compare(Comparator::Equal, at(value))
+fn equal(value: Literal<'_>) -> ConditionTest<'_> {
+    ConditionTest::Compare(Comparator::Equal, at(value))
 }
 
 fn literal(arg: TextArg<'_>) -> Literal<'_> {

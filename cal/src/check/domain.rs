@@ -2,9 +2,9 @@
 
 use grainstore_format::Value;
 
-use super::Context;
+use super::CheckContext;
 use super::resolve::mismatch;
-use crate::ast::{Condition, ConditionField, InSet, Literal, Test};
+use crate::ast::{Condition, ConditionField, ConditionTest, InSet, Literal};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -25,21 +25,21 @@ pub(crate) const DOMAINS: [(&str, &str); 7] = [
 /// Returns the predicate of a condition on a domain field. `all` are the conditions of the statement.
 pub(super) fn predicate(
     (prefix, name): (&str, &str),
-    test: &Spanned<Test<'_>>,
+    test: &Spanned<ConditionTest<'_>>,
     all: &[Condition<'_>],
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<Predicate> {
     let full = format!("{prefix}:{name}");
     warn(prefix, &full, all, context)?;
     match &test.node {
-        Test::Compare(comparator, literal) => {
+        ConditionTest::Compare(comparator, literal) => {
             let value = value(context.value(literal)?, literal.span)?;
             Predicate::domain(full, *comparator, &value).ok_or_else(|| {
                 let message = "text and booleans take =, != and IN";
                 Error::new(ErrorKind::WrongType, message).at(test.span)
             })
         }
-        Test::In(InSet::Values(literals)) => {
+        ConditionTest::In(InSet::Values(literals)) => {
             let values = context.spread(literals)?;
             if let Some(extra) = values.get(limits::IN_VALUES) {
                 return Err(super::comparison::too_many_values(extra.span));
@@ -58,7 +58,7 @@ pub(super) fn warn(
     prefix: &str,
     full: &str,
     all: &[Condition<'_>],
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<()> {
     let Some((_, profile)) = DOMAINS.iter().find(|(known, _)| *known == prefix) else {
         let known: Vec<_> = DOMAINS.iter().map(|(prefix, _)| *prefix).collect();
@@ -69,7 +69,7 @@ pub(super) fn warn(
     let tag = format!("profile:{profile}");
     for condition in all {
         let ConditionField::Table(field) = condition.field.node else { continue };
-        if let (true, Test::Include(tags)) = (field.name == "tags", &condition.test.node) {
+        if let (true, ConditionTest::Include(tags)) = (field.name == "tags", &condition.test.node) {
             let tags = context.array(tags)?;
             if tags.iter().any(|found| matches!(found.node, Literal::Text(text) if *text == tag)) {
                 return Ok(());

@@ -1,8 +1,8 @@
 //! Options without effect on the answer: an error (E021), or a warning (W004) if the statement still
 //! answers what was meant. No option is ignored silently.
 
-use super::Context;
-use super::plan::{End, RecallPlan};
+use super::CheckContext;
+use super::plan::{PipelineOutput, RecallPlan};
 use crate::ast::{Recall, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::span::Span;
 pub(super) fn check(
     plan: &RecallPlan,
     recall: &Recall<'_>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<()> {
     for option in recall.options.iter().flat_map(|options| &options.node) {
         match &option.node {
@@ -42,7 +42,7 @@ fn about_grains(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Resu
 }
 
 /// Warns with W004 if contradicted grains are included but the contradictions are not listed.
-fn lists(plan: &RecallPlan, context: &mut Context<'_>) {
+fn lists(plan: &RecallPlan, context: &mut CheckContext<'_>) {
     if let Some(end) = answers(plan.end) {
         let message =
             format!("contradicted grains are in, but {end}: what contradicts is not listed");
@@ -55,7 +55,7 @@ fn shapes_text(
     plan: &RecallPlan,
     option: &WithOption<'_>,
     place: Span,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<()> {
     let end = answers(plan.end).or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
     if let Some(end) = end {
@@ -71,11 +71,11 @@ fn shapes_text(
 }
 
 /// Returns the form of an answer that has no grains.
-fn answers(end: End) -> Option<&'static str> {
+fn answers(end: PipelineOutput) -> Option<&'static str> {
     match end {
-        End::Grains => None,
-        End::Count => Some("COUNT answers a number"),
-        End::Values(_) => Some("an extractor answers values"),
-        End::Groups(_) => Some("GROUP BY answers groups"),
+        PipelineOutput::Grains => None,
+        PipelineOutput::Count => Some("COUNT answers a number"),
+        PipelineOutput::Values(_) => Some("an extractor answers values"),
+        PipelineOutput::Groups(_) => Some("GROUP BY answers groups"),
     }
 }

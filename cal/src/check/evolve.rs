@@ -5,7 +5,7 @@ use grainstore_format::{ContentAddress, GrainType, Map, Value};
 use super::comparison::{closed, note_unknown_relation, number, texts};
 use super::plan::{AddPlan, RevertPlan, SupersedePlan};
 use super::resolve::{hash_of, text_of};
-use super::{Context, recall};
+use super::{CheckContext, recall};
 use crate::ast::{Add, Literal, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -16,11 +16,11 @@ use crate::suggest;
 use crate::types;
 
 /// A field that SET can write.
-struct Settable {
+struct SettableField {
     name: &'static str,
     /// The payload field it is written to.
     payload: &'static str,
-    kind: Kind,
+    kind: SettableKind,
     /// The only type that has it; `None` if all addable types do.
     owner: Option<GrainType>,
     /// True if SUPERSEDE takes it too.
@@ -29,7 +29,7 @@ struct Settable {
 
 /// The kind of value a settable field takes.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SettableKind {
     Text,
     Unit,
     Texts,
@@ -38,33 +38,33 @@ enum Kind {
     Goals,
 }
 
-const fn set(name: &'static str, kind: Kind, evolves: bool) -> Settable {
-    Settable { name, payload: name, kind, owner: None, evolves }
+const fn set(name: &'static str, kind: SettableKind, evolves: bool) -> SettableField {
+    SettableField { name, payload: name, kind, owner: None, evolves }
 }
 
-const fn of(owner: GrainType, name: &'static str, kind: Kind) -> Settable {
-    Settable { name, payload: name, kind, owner: Some(owner), evolves: false }
+const fn of(owner: GrainType, name: &'static str, kind: SettableKind) -> SettableField {
+    SettableField { name, payload: name, kind, owner: Some(owner), evolves: false }
 }
 
-const SETTABLE: [Settable; 12] = [
-    set("subject", Kind::Text, false),
-    set("relation", Kind::Text, false),
-    set("object", Kind::Text, true),
-    set("confidence", Kind::Unit, true),
-    set("importance", Kind::Unit, true),
-    Settable { payload: "structural_tags", ..set("tags", Kind::Texts, true) },
-    of(GrainType::Goal, "goal_state", Kind::GoalState),
-    of(GrainType::Goal, "assigned_agent", Kind::Text),
-    of(GrainType::Goal, "deadline", Kind::Time),
-    of(GrainType::Goal, "depends_on", Kind::Goals),
-    of(GrainType::Observation, "observer_id", Kind::Text),
-    of(GrainType::Observation, "observer_type", Kind::Text),
+const SETTABLE: [SettableField; 12] = [
+    set("subject", SettableKind::Text, false),
+    set("relation", SettableKind::Text, false),
+    set("object", SettableKind::Text, true),
+    set("confidence", SettableKind::Unit, true),
+    set("importance", SettableKind::Unit, true),
+    SettableField { payload: "structural_tags", ..set("tags", SettableKind::Texts, true) },
+    of(GrainType::Goal, "goal_state", SettableKind::GoalState),
+    of(GrainType::Goal, "assigned_agent", SettableKind::Text),
+    of(GrainType::Goal, "deadline", SettableKind::Time),
+    of(GrainType::Goal, "depends_on", SettableKind::Goals),
+    of(GrainType::Observation, "observer_id", SettableKind::Text),
+    of(GrainType::Observation, "observer_type", SettableKind::Text),
 ];
 
 const REQUIRED: [&str; 3] = ["subject", "relation", "object"];
 
 /// Checks an ADD.
-pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
+pub(super) fn add(add: &Add<'_>, context: &mut CheckContext<'_>) -> Result<AddPlan> {
     let grain_type = add.grain_type.node.grain_type;
     if !types::ADDABLE.contains(&grain_type) {
         let message = format!("ADD cannot create {}", types::plural_of(grain_type));
@@ -72,7 +72,7 @@ pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
         return Err(error.valid(["belief", "observation", "goal"]));
     }
     recall::hint_at_old_name(add.grain_type.node, context);
-    let usable = |row: &Settable| row.owner.is_none_or(|owner| owner == grain_type);
+    let usable = |row: &SettableField| row.owner.is_none_or(|owner| owner == grain_type);
     let mut depends_on = Vec::new();
     let mut fields = Map::new();
     for clause in &add.sets {
@@ -95,10 +95,10 @@ pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
 /// Checks a SUPERSEDE.
 pub(super) fn supersede(
     supersede: &Supersede<'_>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<SupersedePlan> {
     let target = context.hash(&supersede.target)?;
-    let usable = |row: &Settable| row.evolves;
+    let usable = |row: &SettableField| row.evolves;
     let mut fields = Map::new();
     for clause in &supersede.sets {
         let row = settable(clause, &usable)?;
@@ -113,7 +113,7 @@ pub(super) fn supersede(
 }
 
 /// Checks a REVERT.
-pub(super) fn revert(revert: &Revert<'_>, context: &Context<'_>) -> Result<RevertPlan> {
+pub(super) fn revert(revert: &Revert<'_>, context: &CheckContext<'_>) -> Result<RevertPlan> {
     let target = context.hash(&revert.target)?;
     Ok(RevertPlan { target, reason: reason(&revert.reason, context)? })
 }
@@ -121,9 +121,9 @@ pub(super) fn revert(revert: &Revert<'_>, context: &Context<'_>) -> Result<Rever
 /// Returns the row of a SET clause: E017 for an unknown name.
 fn settable(
     clause: &SetClause<'_>,
-    usable: &impl Fn(&Settable) -> bool,
-) -> Result<&'static Settable> {
-    const ROWS: &[Settable] = &SETTABLE;
+    usable: &impl Fn(&SettableField) -> bool,
+) -> Result<&'static SettableField> {
+    const ROWS: &[SettableField] = &SETTABLE;
     let name = clause.name.node;
     ROWS.iter().find(|row| row.name == name).ok_or_else(|| {
         let advice = suggest::did_you_mean(name, names(usable), "set one of the listed fields");
@@ -132,16 +132,16 @@ fn settable(
     })
 }
 
-fn names(usable: &impl Fn(&Settable) -> bool) -> impl Iterator<Item = &'static str> {
+fn names(usable: &impl Fn(&SettableField) -> bool) -> impl Iterator<Item = &'static str> {
     let names: Vec<_> = SETTABLE.iter().filter(|row| usable(row)).map(|row| row.name).collect();
     names.into_iter()
 }
 
 /// Writes the value of a clause: E009 if the field is set already.
 fn write(
-    row: &Settable,
+    row: &SettableField,
     clause: &SetClause<'_>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     fields: &mut Map,
     depends_on: &mut Vec<ContentAddress>,
 ) -> Result<()> {
@@ -152,21 +152,21 @@ fn write(
     let literal = context.value(&clause.value)?;
     let span = clause.value.span;
     let value = match row.kind {
-        Kind::Text => {
+        SettableKind::Text => {
             let text = text_of(literal, span)?.into_owned();
             if let Some(field) = fields::by_name(row.name) {
                 note_unknown_relation(field, &text, context);
             }
             Value::from(text)
         }
-        Kind::Unit => Value::from(number(true, literal, span, row.name)?),
-        Kind::Texts => Value::from(texts(&clause.value, context)?),
-        Kind::GoalState => {
+        SettableKind::Unit => Value::from(number(true, literal, span, row.name)?),
+        SettableKind::Texts => Value::from(texts(&clause.value, context)?),
+        SettableKind::GoalState => {
             let state = closed(GOAL_STATES, row.name, literal, span)?;
             Value::from(fields::payload_goal_state(state))
         }
-        Kind::Time => Value::from(context.time(literal, span)?.from.get()),
-        Kind::Goals => goals(&clause.value, context, depends_on)?,
+        SettableKind::Time => Value::from(context.time(literal, span)?.from.get()),
+        SettableKind::Goals => goals(&clause.value, context, depends_on)?,
     };
     fields.insert(row.payload.to_owned(), value);
     Ok(())
@@ -175,7 +175,7 @@ fn write(
 /// Resolves the goals that a new one depends on: E046 for one the session cannot see.
 fn goals(
     literal: &Spanned<Literal<'_>>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
     depends_on: &mut Vec<ContentAddress>,
 ) -> Result<Value> {
     for value in context.spread(std::slice::from_ref(literal))? {
@@ -190,7 +190,7 @@ fn goals(
 }
 
 /// Returns REASON: E016 if blank or longer than 500 characters.
-fn reason(reason: &Spanned<TextArg<'_>>, context: &Context<'_>) -> Result<String> {
+fn reason(reason: &Spanned<TextArg<'_>>, context: &CheckContext<'_>) -> Result<String> {
     let text = context.text(&reason.node, reason.span)?;
     if text.trim().is_empty() {
         return Err(Error::new(ErrorKind::BadReason, "REASON is blank").at(reason.span));

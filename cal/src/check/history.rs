@@ -3,7 +3,7 @@
 use super::comparison::note_unknown_relation;
 use super::plan::HistoryPlan;
 use super::resolve::text_of;
-use super::{Context, recall};
+use super::{CheckContext, recall};
 use crate::ast::{History, Literal};
 use crate::bounds::Visibility;
 use crate::error::Result;
@@ -12,7 +12,10 @@ use crate::predicate::Predicate;
 use crate::query::Query;
 
 /// Checks a HISTORY.
-pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Result<HistoryPlan> {
+pub(super) fn history(
+    history: &History<'_>,
+    context: &mut CheckContext<'_>,
+) -> Result<HistoryPlan> {
     let (within, subject, relation, as_of) = match history {
         History::Of { target, diff: None } => return Ok(HistoryPlan::Of(context.hash(target)?)),
         History::Of { target, diff: Some(other) } => {

@@ -24,7 +24,10 @@ mod template;
 
 use grainstore_format::EpochMs;
 
-use crate::ast::{Asked, Body, Condition, Describe, Entry, Request, SetOp, Statement};
+use crate::ast::{
+    BatchEntry, Condition, Describe, ParsedQuery, SetOp, Statement, StatementBody,
+    StatementWithLets,
+};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -32,13 +35,13 @@ use crate::params::Params;
 use crate::query::Query;
 use crate::span::{Span, Spanned};
 use bindings::Bindings;
-use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
+use plan::{ExplainPlan, PlanWithLets, RecallPlan, SetPlan, StatementPlan};
 
 pub(crate) use comparison::too_many_values;
 pub(crate) use resolve::ambiguous;
 
 /// The context of a request, and the warnings collected while checking it.
-pub(crate) struct Context<'c> {
+pub(crate) struct CheckContext<'c> {
     pub(crate) memory: &'c dyn Memory,
     pub(crate) params: &'c Params,
     pub(crate) now: EpochMs,
@@ -60,23 +63,26 @@ pub(crate) struct Context<'c> {
 ///
 /// # Errors
 /// The first rule broken, with its span.
-pub(crate) fn check(asked: &Statement<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+pub(crate) fn check(asked: &Statement<'_>, context: &mut CheckContext<'_>) -> Result<PlanWithLets> {
     match &asked.0 {
-        Asked::Statement(request) => check_request(request, context),
-        Asked::Define(definition) => template::define(definition, context),
+        ParsedQuery::Statement(request) => check_request(request, context),
+        ParsedQuery::Define(definition) => template::define(definition, context),
     }
 }
 
 /// Checks LETs and a statement.
-fn check_request(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+fn check_request(
+    request: &StatementWithLets<'_>,
+    context: &mut CheckContext<'_>,
+) -> Result<PlanWithLets> {
     let mark = context.bindings.mark();
     let builds = match &request.body.node {
-        Body::Explain(inner) => matches!(inner.node, Body::Assemble(_)),
-        body => matches!(body, Body::Assemble(_)),
+        StatementBody::Explain(inner) => matches!(inner.node, StatementBody::Assemble(_)),
+        body => matches!(body, StatementBody::Assemble(_)),
     };
     let checked = bindings::lets(&request.lets, builds, context).and_then(|lets| {
         let plan = statement(&request.body.node, request.body.span, context)?;
-        Ok(RequestPlan { lets, plan })
+        Ok(PlanWithLets { lets, plan })
     });
     context.bindings.leave(mark);
     checked
@@ -87,7 +93,7 @@ fn check_request(request: &Request<'_>, context: &mut Context<'_>) -> Result<Req
 ///
 /// # Errors
 /// Those of [`check`]; E002 for a condition that needs the answer of another RECALL.
-pub(crate) fn conditions(given: &[Condition<'_>], context: &mut Context<'_>) -> Result<Query> {
+pub(crate) fn conditions(given: &[Condition<'_>], context: &mut CheckContext<'_>) -> Result<Query> {
     let mut query = Query::default();
     let grain_type = condition::type_named(given, context)?;
     let found = condition::conditions(given, grain_type, context, &mut query)?;
@@ -98,39 +104,56 @@ pub(crate) fn conditions(given: &[Condition<'_>], context: &mut Context<'_>) -> 
     }
 }
 
-fn statement(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Plan> {
+fn statement(
+    body: &StatementBody<'_>,
+    place: Span,
+    context: &mut CheckContext<'_>,
+) -> Result<StatementPlan> {
     match body {
-        Body::Recall(recall) => recall::recall(recall, context).map(Box::new).map(Plan::Recall),
-        Body::Assemble(assemble) => assemble::assemble(assemble, context).map(Plan::Assemble),
-        Body::Set(set) => set_operation(set, context).map(|plan| Plan::Set(Box::new(plan))),
-        Body::Exists(target) => context.hash(target).map(Plan::Exists),
-        Body::History(history) => history::history(history, context).map(Plan::History),
-        Body::Explain(inner) => explain(&inner.node, place, context),
-        Body::Describe(describe) => {
+        StatementBody::Recall(recall) => {
+            recall::recall(recall, context).map(Box::new).map(StatementPlan::Recall)
+        }
+        StatementBody::Assemble(assemble) => {
+            assemble::assemble(assemble, context).map(StatementPlan::Assemble)
+        }
+        StatementBody::Set(set) => {
+            set_operation(set, context).map(|plan| StatementPlan::Set(Box::new(plan)))
+        }
+        StatementBody::Exists(target) => context.hash(target).map(StatementPlan::Exists),
+        StatementBody::History(history) => {
+            history::history(history, context).map(StatementPlan::History)
+        }
+        StatementBody::Explain(inner) => explain(&inner.node, place, context),
+        StatementBody::Describe(describe) => {
             if let Describe::Fields(Some(name)) = describe {
                 recall::hint_at_old_name(name.node, context);
             }
-            Ok(Plan::Describe(describe.clone()))
+            Ok(StatementPlan::Describe(describe.clone()))
         }
-        Body::Batch(entries) => Ok(Plan::Batch(batch(entries, context))),
-        Body::Coalesce(branches) => {
+        StatementBody::Batch(entries) => Ok(StatementPlan::Batch(batch(entries, context))),
+        StatementBody::Coalesce(branches) => {
             let plans = branches.iter().map(|branch| recall::recall(&branch.node, context));
-            plans.collect::<Result<_>>().map(Plan::Coalesce)
+            plans.collect::<Result<_>>().map(StatementPlan::Coalesce)
         }
-        Body::Add(add) => evolve::add(add, context).map(Plan::Add),
-        Body::Supersede(supersede) => evolve::supersede(supersede, context).map(Plan::Supersede),
-        Body::Revert(revert) => evolve::revert(revert, context).map(Plan::Revert),
+        StatementBody::Add(add) => evolve::add(add, context).map(StatementPlan::Add),
+        StatementBody::Supersede(supersede) => {
+            evolve::supersede(supersede, context).map(StatementPlan::Supersede)
+        }
+        StatementBody::Revert(revert) => evolve::revert(revert, context).map(StatementPlan::Revert),
     }
 }
 
-fn set_operation(set: &SetOp<'_>, context: &mut Context<'_>) -> Result<SetPlan> {
+fn set_operation(set: &SetOp<'_>, context: &mut CheckContext<'_>) -> Result<SetPlan> {
     let left = operand(&set.left, context)?;
     let right = operand(&set.right, context)?;
     Ok(SetPlan { left, operator: set.operator, right })
 }
 
 /// Checks an operand, which must yield grains.
-fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+fn operand(
+    request: &StatementWithLets<'_>,
+    context: &mut CheckContext<'_>,
+) -> Result<PlanWithLets> {
     let checked = check_request(request, context)?;
     let place = request.body.span;
     let yields = |plan: &RecallPlan| {
@@ -138,25 +161,32 @@ fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPl
         plan.is_not_shown("an operand", place)
     };
     match &checked.plan {
-        Plan::Recall(plan) => yields(plan)?,
-        Plan::Coalesce(branches) => branches.iter().try_for_each(yields)?,
+        StatementPlan::Recall(plan) => yields(plan)?,
+        StatementPlan::Coalesce(branches) => branches.iter().try_for_each(yields)?,
         _ => {}
     }
     Ok(checked)
 }
 
 /// Checks the entries of a BATCH, each with the span of its statement; errors stay in their slot.
-fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(Spanned<String>, Result<Plan>)> {
-    let slot = |entry: &Entry<'_>| {
+fn batch(
+    entries: &[BatchEntry<'_>],
+    context: &mut CheckContext<'_>,
+) -> Vec<(Spanned<String>, Result<StatementPlan>)> {
+    let slot = |entry: &BatchEntry<'_>| {
         let plan = statement(&entry.body.node, entry.body.span, context);
         (Spanned::new(entry.label.node.to_owned(), entry.body.span), plan)
     };
     entries.iter().map(slot).collect()
 }
 
-fn explain(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Plan> {
+fn explain(
+    body: &StatementBody<'_>,
+    place: Span,
+    context: &mut CheckContext<'_>,
+) -> Result<StatementPlan> {
     context.explains = true;
-    Ok(Plan::Explain(Box::new(ExplainPlan {
+    Ok(StatementPlan::Explain(Box::new(ExplainPlan {
         statement: body.to_string(),
         statement_type: body.statement_type(),
         tier: body.tier(),
@@ -164,7 +194,7 @@ fn explain(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Pl
     })))
 }
 
-impl<'c> Context<'c> {
+impl<'c> CheckContext<'c> {
     /// Returns the context of one request.
     pub(crate) fn new(
         memory: &'c dyn Memory,

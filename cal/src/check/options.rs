@@ -3,12 +3,12 @@
 use grainstore_format::GrainType;
 use grainstore_sml::{Disclosure, Level};
 
-use super::plan::{RecallPlan, Show, SourceType};
-use super::{Context, condition};
-use crate::ast::{Consistency, DiversityOf, LevelName, NumberArg, WithOption};
+use super::plan::{DisplayOptions, RecallPlan, SourceGrainType};
+use super::{CheckContext, condition};
+use crate::ast::{ConsistencyLevel, DiversityOption, LevelName, NumberArg, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
-use crate::fields::{FieldRef, Shape};
+use crate::fields::{FieldRef, ValueKind};
 use crate::limits;
 use crate::search::{Diversity, Rerank};
 use crate::span::Spanned;
@@ -19,8 +19,8 @@ type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 pub(super) fn of_recall(
     options: Option<&Options<'_>>,
     grain_type: Option<GrainType>,
-    context: &mut Context<'_>,
-) -> Result<Show> {
+    context: &mut CheckContext<'_>,
+) -> Result<DisplayOptions> {
     for field in deduplicated(options) {
         condition::belongs(field, grain_type)?;
     }
@@ -30,9 +30,9 @@ pub(super) fn of_recall(
 /// Checks the options of an ASSEMBLE of these sources; those about grains are passed on to each source.
 pub(super) fn of_assemble(
     options: Option<&Options<'_>>,
-    sources: &[SourceType],
-    context: &mut Context<'_>,
-) -> Result<Show> {
+    sources: &[SourceGrainType],
+    context: &mut CheckContext<'_>,
+) -> Result<DisplayOptions> {
     for field in deduplicated(options) {
         belongs_to_a_source(field, sources)?;
     }
@@ -46,7 +46,7 @@ pub(super) fn asks_explanation(options: Option<&Options<'_>>) -> bool {
 }
 
 /// Adds the options of an ASSEMBLE about grains to those of one of its sources.
-pub(super) fn hand_over(show: &Show, plan: &mut RecallPlan) {
+pub(super) fn hand_over(show: &DisplayOptions, plan: &mut RecallPlan) {
     let of = &mut plan.show;
     of.told = show.tells_of_grains();
     of.state |= show.state;
@@ -75,24 +75,24 @@ fn deduplicated<'o>(
 }
 
 /// Checks that a field of one type has a source of that type: E060 or E061. A LET was checked by itself.
-fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceType]) -> Result<()> {
-    let has = |source: &SourceType| match source {
-        SourceType::Named(named) => Some(*named) == field.node.owner,
-        SourceType::OfLet => true,
-        SourceType::Any => false,
+fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceGrainType]) -> Result<()> {
+    let has = |source: &SourceGrainType| match source {
+        SourceGrainType::Named(named) => Some(*named) == field.node.owner,
+        SourceGrainType::OfLet => true,
+        SourceGrainType::Any => false,
     };
     if sources.iter().any(has) {
         return Ok(());
     }
     let named = sources.iter().find_map(|source| match source {
-        SourceType::Named(named) => Some(*named),
-        SourceType::Any | SourceType::OfLet => None,
+        SourceGrainType::Named(named) => Some(*named),
+        SourceGrainType::Any | SourceGrainType::OfLet => None,
     });
     condition::belongs(field, named)
 }
 
-fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
-    let mut show = Show::default();
+fn read(options: Option<&Options<'_>>, context: &mut CheckContext<'_>) -> Result<DisplayOptions> {
+    let mut show = DisplayOptions::default();
     let mut seen: Vec<std::mem::Discriminant<WithOption<'_>>> = Vec::new();
     for option in options.iter().flat_map(|options| &options.node) {
         let kind = std::mem::discriminant(&option.node);
@@ -115,7 +115,7 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
             }
             // A single machine is always linearizable, so every level is met; the answer says so.
             WithOption::Consistency(demand) => {
-                if let Consistency::Bounded(seconds) = demand {
+                if let ConsistencyLevel::Bounded(seconds) = demand {
                     not_negative(seconds, context)?;
                 }
                 context.consistency = true;
@@ -142,7 +142,7 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
 }
 
 /// Returns the diversity of an option, whose number lies in 0..=1; E006 otherwise.
-fn diversity(of: &DiversityOf<'_>, context: &Context<'_>) -> Result<Diversity> {
+fn diversity(of: &DiversityOption<'_>, context: &CheckContext<'_>) -> Result<Diversity> {
     let share = |number: &Spanned<NumberArg<'_>>, name: &str| {
         let value = context.number(number)?;
         if (0.0..=1.0).contains(&value) {
@@ -152,14 +152,14 @@ fn diversity(of: &DiversityOf<'_>, context: &Context<'_>) -> Result<Diversity> {
         Err(error.at(number.span).suggest("write a fraction such as 0.5"))
     };
     Ok(match of {
-        DiversityOf::Mmr(None) => Diversity::Mmr { lambda: limits::LAMBDA },
-        DiversityOf::Mmr(Some(lambda)) => Diversity::Mmr { lambda: share(lambda, "lambda")? },
-        DiversityOf::Threshold(most) => Diversity::Threshold(share(most, "the threshold")?),
+        DiversityOption::Mmr(None) => Diversity::Mmr { lambda: limits::LAMBDA },
+        DiversityOption::Mmr(Some(lambda)) => Diversity::Mmr { lambda: share(lambda, "lambda")? },
+        DiversityOption::Threshold(most) => Diversity::Threshold(share(most, "the threshold")?),
     })
 }
 
 /// Checks the bound of a staleness: E006 if negative.
-fn not_negative(seconds: &Spanned<NumberArg<'_>>, context: &Context<'_>) -> Result<()> {
+fn not_negative(seconds: &Spanned<NumberArg<'_>>, context: &CheckContext<'_>) -> Result<()> {
     if context.number(seconds)? >= 0.0 {
         return Ok(());
     }
@@ -178,8 +178,8 @@ fn fixed(level: LevelName) -> Disclosure {
 /// Checks the field of `dedup`: E021 unless it holds a single value.
 fn comparable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     let one = match field.node.shape {
-        Shape::List | Shape::Hash | Shape::Score => false,
-        Shape::Search => field.node.name == "content",
+        ValueKind::List | ValueKind::Hash | ValueKind::Score => false,
+        ValueKind::Search => field.node.name == "content",
         _ => !matches!(field.node.name, "scope" | "depends_on"),
     };
     if one {

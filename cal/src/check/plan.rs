@@ -17,9 +17,9 @@ use crate::search::Diversity;
 use crate::span::{Span, Spanned};
 
 /// A checked query: its LETs in order, then its statement.
-pub(crate) struct RequestPlan {
+pub(crate) struct PlanWithLets {
     pub(crate) lets: Vec<LetPlan>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: StatementPlan,
 }
 
 /// A checked LET.
@@ -31,7 +31,7 @@ pub(crate) struct LetPlan {
 }
 
 /// A checked statement.
-pub(crate) enum Plan {
+pub(crate) enum StatementPlan {
     Recall(Box<RecallPlan>),
     Assemble(AssemblePlan),
     Set(Box<SetPlan>),
@@ -40,7 +40,7 @@ pub(crate) enum Plan {
     Explain(Box<ExplainPlan>),
     Describe(Describe),
     /// A refused entry keeps its error.
-    Batch(Vec<(Spanned<String>, Result<Plan>)>),
+    Batch(Vec<(Spanned<String>, Result<StatementPlan>)>),
     Coalesce(Vec<RecallPlan>),
     Add(AddPlan),
     Supersede(SupersedePlan),
@@ -51,9 +51,9 @@ pub(crate) enum Plan {
 
 /// A set operation.
 pub(crate) struct SetPlan {
-    pub(crate) left: RequestPlan,
+    pub(crate) left: PlanWithLets,
     pub(crate) operator: SetOperator,
-    pub(crate) right: RequestPlan,
+    pub(crate) right: PlanWithLets,
 }
 
 /// An EXPLAIN, with the statement that does not run.
@@ -61,7 +61,7 @@ pub(crate) struct ExplainPlan {
     pub(crate) statement: String,
     pub(crate) statement_type: StatementType,
     pub(crate) tier: u8,
-    pub(crate) plan: Plan,
+    pub(crate) plan: StatementPlan,
 }
 
 /// A RECALL: query, pipeline, and presentation of the grains.
@@ -70,15 +70,15 @@ pub(crate) struct RecallPlan {
     /// ABOUT: the text to search for if no grain has it as its subject.
     pub(crate) otherwise: Option<String>,
     /// Conditions whose values come from a LET or another RECALL.
-    pub(crate) feeds: Vec<Feed>,
+    pub(crate) feeds: Vec<DeferredIn>,
     /// THREAD FROM: the message whose whole thread is recalled.
-    pub(crate) thread: Option<ThreadOf>,
+    pub(crate) thread: Option<ThreadTarget>,
     /// The stages of the pipeline in order, defaults included.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PipelineStep>,
     /// True if the last step is the default LIMIT.
     pub(crate) limited_by_default: bool,
     /// The form of the answer.
-    pub(crate) end: End,
+    pub(crate) end: PipelineOutput,
     /// SELECT: the fields shown of each grain; `None` shows all.
     pub(crate) select: Option<Vec<FieldRef>>,
     /// PROJECT: the fields shown in text, in place of those of the type.
@@ -91,7 +91,7 @@ pub(crate) struct RecallPlan {
     pub(crate) format: Option<Format>,
     /// AS of what SELECT, COUNT, GROUP BY and the extractors answer.
     pub(crate) rows: Option<RowFormat>,
-    pub(crate) show: Show,
+    pub(crate) show: DisplayOptions,
     /// The statement without shortcuts, if it will be shown.
     pub(crate) desugared: Option<String>,
 }
@@ -100,13 +100,13 @@ pub(crate) struct RecallPlan {
 pub(crate) struct ProjectPlan {
     pub(crate) place: Span,
     /// Fields of the content; `None` keeps those of the type.
-    pub(crate) content: Option<Vec<Projected>>,
-    pub(crate) attr: Vec<Projected>,
+    pub(crate) content: Option<Vec<ProjectedField>>,
+    pub(crate) attr: Vec<ProjectedField>,
 }
 
 /// One field that PROJECT shows.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Projected {
+pub(crate) enum ProjectedField {
     Field(FieldRef),
     /// An SML attribute.
     Attribute(&'static str),
@@ -115,7 +115,7 @@ pub(crate) enum Projected {
     Payload(String),
 }
 
-impl Projected {
+impl ProjectedField {
     /// Returns its name in the text.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -127,28 +127,28 @@ impl Projected {
 }
 
 /// `field IN (...)` with values that are determined when the plan runs.
-pub(crate) struct Feed {
+pub(crate) struct DeferredIn {
     pub(crate) field: FieldRef,
     pub(crate) place: Span,
-    pub(crate) from: FeedFrom,
+    pub(crate) from: DeferredValues,
 }
 
 /// The origin of the values of an IN.
-pub(crate) enum FeedFrom {
+pub(crate) enum DeferredValues {
     Recall(Box<RecallPlan>, Extractor),
     /// Its index among the LETs in scope.
     Let(usize),
 }
 
 /// The message of THREAD FROM; `address` is `None` if the prefix matches no grain.
-pub(crate) struct ThreadOf {
+pub(crate) struct ThreadTarget {
     pub(crate) message: Spanned<HashPrefix>,
     pub(crate) address: Option<ContentAddress>,
 }
 
 /// One step of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PipelineStep {
     Sort(SortKey),
     /// Keeps the first grain for each value of the field.
     Dedup(FieldRef),
@@ -158,7 +158,7 @@ pub(crate) enum Step {
 
 /// The form of a pipeline's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum PipelineOutput {
     Grains,
     Count,
     Values(Extractor),
@@ -181,7 +181,7 @@ impl SortKey {
 
 /// Presentation options of grains.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Show {
+pub(crate) struct DisplayOptions {
     /// WITH superseded: each result has its state.
     pub(crate) state: bool,
     /// WITH score_breakdown.
@@ -206,7 +206,7 @@ pub(crate) struct Show {
     pub(crate) told: bool,
 }
 
-impl Show {
+impl DisplayOptions {
     /// Returns `true` if data is added to each grain beside its content.
     pub(crate) fn tells_of_grains(&self) -> bool {
         self.state
@@ -232,7 +232,7 @@ pub(crate) struct AssemblePlan {
     /// True if BUDGET was written.
     pub(crate) budgeted: bool,
     pub(crate) stream: StreamPlan,
-    pub(crate) show: Show,
+    pub(crate) show: DisplayOptions,
 }
 
 /// The events of an ASSEMBLE that are sent if the host streams it.
@@ -279,11 +279,11 @@ impl StreamPlan {
 /// One source of an ASSEMBLE.
 pub(crate) struct SourcePlan {
     pub(crate) label: String,
-    pub(crate) from: SourceFrom,
+    pub(crate) from: SourceInput,
 }
 
 /// The origin of a source's grains.
-pub(crate) enum SourceFrom {
+pub(crate) enum SourceInput {
     Recall(Box<RecallPlan>),
     /// Its index among the LETs in scope, and the number of grains that LET asks for.
     Let(usize, u64),
@@ -291,7 +291,7 @@ pub(crate) enum SourceFrom {
 
 /// The type of a source's grains, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SourceType {
+pub(crate) enum SourceGrainType {
     Named(GrainType),
     Any,
     OfLet,
@@ -337,7 +337,7 @@ pub(crate) struct DefinePlan {
     pub(crate) text: String,
 }
 
-impl Plan {
+impl StatementPlan {
     /// Returns the grain that the statement replaces, as it was named.
     pub(crate) fn target(&mut self) -> Option<&mut Spanned<HashPrefix>> {
         match self {
@@ -358,12 +358,14 @@ impl Plan {
     }
 }
 
-impl SourceFrom {
+impl SourceInput {
     /// Returns the type it names; a LET was checked by itself.
-    pub(crate) fn grain_type(&self) -> SourceType {
+    pub(crate) fn grain_type(&self) -> SourceGrainType {
         match self {
-            Self::Recall(plan) => plan.grain_type.map_or(SourceType::Any, SourceType::Named),
-            Self::Let(..) => SourceType::OfLet,
+            Self::Recall(plan) => {
+                plan.grain_type.map_or(SourceGrainType::Any, SourceGrainType::Named)
+            }
+            Self::Let(..) => SourceGrainType::OfLet,
         }
     }
 
@@ -387,9 +389,13 @@ impl SourceFrom {
 impl RecallPlan {
     /// Returns the steps to apply to the grains of a query. A leading sort by time is left out, because
     /// memories visit in that order anyway; a search visits best first, so it stays.
-    pub(crate) fn steps_after(&self, query: &Query) -> &[Step] {
+    pub(crate) fn steps_after(&self, query: &Query) -> &[PipelineStep] {
         match self.steps.split_first() {
-            Some((Step::Sort(key), rest)) if key.is_by_time() && query.search().is_none() => rest,
+            Some((PipelineStep::Sort(key), rest))
+                if key.is_by_time() && query.search().is_none() =>
+            {
+                rest
+            }
             _ => &self.steps,
         }
     }
@@ -397,7 +403,7 @@ impl RecallPlan {
     /// Returns the number of grains it asks for; `u64::MAX` without a limit.
     pub(crate) fn asked(&self) -> u64 {
         let takes = self.steps.iter().filter_map(|step| match step {
-            Step::Take(count) => Some(*count),
+            PipelineStep::Take(count) => Some(*count),
             _ => None,
         });
         takes.min().unwrap_or(u64::MAX)
@@ -441,15 +447,15 @@ impl RecallPlan {
     pub(crate) fn yields_grains(&self, outer: &str, place: Span) -> Result<()> {
         let beside = self.show.explanation || self.show.provenance || self.show.score_breakdown;
         let (what, advice) = match (self.end, &self.select) {
-            (End::Count, _) => ("COUNT answers a number", "drop COUNT"),
-            (End::Values(_), _) => ("an extractor answers values", "drop the extractor"),
-            (End::Groups(_), _) => ("GROUP BY answers groups", "drop GROUP BY"),
-            (End::Grains, Some(_)) => ("SELECT shows parts of them", "drop SELECT"),
-            (End::Grains, None) if beside => (
+            (PipelineOutput::Count, _) => ("COUNT answers a number", "drop COUNT"),
+            (PipelineOutput::Values(_), _) => ("an extractor answers values", "drop the extractor"),
+            (PipelineOutput::Groups(_), _) => ("GROUP BY answers groups", "drop GROUP BY"),
+            (PipelineOutput::Grains, Some(_)) => ("SELECT shows parts of them", "drop SELECT"),
+            (PipelineOutput::Grains, None) if beside => (
                 "its explanations are not shown",
                 "drop explanation, provenance and score_breakdown",
             ),
-            (End::Grains, None) => return Ok(()),
+            (PipelineOutput::Grains, None) => return Ok(()),
         };
         let message = format!("{outer} yields whole grains, {what}");
         Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest(advice))

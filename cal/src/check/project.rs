@@ -2,9 +2,9 @@
 
 use grainstore_format::GrainType;
 
-use super::plan::{ProjectPlan, Projected};
-use super::{Context, condition, domain};
-use crate::ast::{ConditionField, Project, ProjectField, Recall};
+use super::plan::{ProjectPlan, ProjectedField};
+use super::{CheckContext, condition, domain};
+use crate::ast::{ConditionField, ProjectClause, ProjectField, Recall};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields;
@@ -12,14 +12,14 @@ use crate::span::{Span, Spanned};
 
 /// Checks a PROJECT of a RECALL about `grain_type`.
 pub(super) fn project(
-    project: &Project<'_>,
+    project: &ProjectClause<'_>,
     place: Span,
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<ProjectPlan> {
-    let mut part = |fields: &[Spanned<ProjectField<'_>>]| -> Result<Vec<Projected>> {
-        let mut shown: Vec<Projected> = Vec::with_capacity(fields.len());
+    let mut part = |fields: &[Spanned<ProjectField<'_>>]| -> Result<Vec<ProjectedField>> {
+        let mut shown: Vec<ProjectedField> = Vec::with_capacity(fields.len());
         for field in fields {
             let field = checked(field, recall, grain_type, context)?;
             if !shown.contains(&field) {
@@ -37,8 +37,8 @@ fn checked(
     field: &Spanned<ProjectField<'_>>,
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
-    context: &mut Context<'_>,
-) -> Result<Projected> {
+    context: &mut CheckContext<'_>,
+) -> Result<ProjectedField> {
     match field.node {
         ProjectField::Of(ConditionField::Table(row)) => {
             condition::belongs(&Spanned::new(row, field.span), grain_type)?;
@@ -48,15 +48,15 @@ fn checked(
                 let valid = fields::projectable_names(grain_type);
                 return Err(error.suggest("use one of the listed fields").valid(valid));
             }
-            Ok(Projected::Field(row))
+            Ok(ProjectedField::Field(row))
         }
         ProjectField::Of(ConditionField::Domain { prefix, name }) => {
             let full = format!("{prefix}:{name}");
             let conditions = recall.conditions.as_ref().map(|list| list.node.as_slice());
             domain::warn(prefix, &full, conditions.unwrap_or_default(), context)?;
-            Ok(Projected::Domain(full))
+            Ok(ProjectedField::Domain(full))
         }
-        ProjectField::Attribute(name) => Ok(Projected::Attribute(name)),
-        ProjectField::Extra(name) => Ok(Projected::Payload(name.to_owned())),
+        ProjectField::Attribute(name) => Ok(ProjectedField::Attribute(name)),
+        ProjectField::Extra(name) => Ok(ProjectedField::Payload(name.to_owned())),
     }
 }

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{GrainType, SHARED};
+use grainstore_format::{GrainType, SHARED_PARTITION};
 use grainstore_sml::{Format, RowFormat};
 
 use super::desugar::desugar;
-use super::plan::{End, RecallPlan, ThreadOf};
-use super::{Context, comparison, condition, effects, options, stages};
-use crate::ast::{Arg, AsFormat, ConditionField, Extractor, Recall, Stage, Thread, Within};
+use super::plan::{PipelineOutput, RecallPlan, ThreadTarget};
+use super::{CheckContext, comparison, condition, effects, options, stages};
+use crate::ast::{
+    Arg, AsFormat, ConditionField, Extractor, NamespaceClause, PipelineStage, Recall, ThreadClause,
+};
 use crate::bounds::{Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
-use crate::memory::Scope;
+use crate::memory::SessionScope;
 use crate::predicate::Predicate;
 use crate::query::Query;
 use crate::search::Rerank;
@@ -20,7 +22,7 @@ use crate::span::{Span, Spanned};
 use crate::types::{self, TypeName};
 
 /// Checks a RECALL and desugars it.
-pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<RecallPlan> {
+pub(super) fn recall(recall: &Recall<'_>, context: &mut CheckContext<'_>) -> Result<RecallPlan> {
     recall_for(recall, None, context)
 }
 
@@ -28,7 +30,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
 pub(super) fn recall_for(
     recall: &Recall<'_>,
     extract: Option<Extractor>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
 ) -> Result<RecallPlan> {
     refuse_ambiguous_pairs(recall)?;
     let mut query = Query::default();
@@ -64,11 +66,12 @@ pub(super) fn recall_for(
     let user = context.memory.scope().user_id.as_deref();
     let mut desugared = shown.then(|| desugar(recall, extract, user));
     if let (Some(plain), true) = (&mut desugared, pipeline.limited_by_default)
-        && let Some(Stage::Limit(limit)) = plain.stages.last_mut().map(|last| &mut last.node)
+        && let Some(PipelineStage::Limit(limit)) =
+            plain.stages.last_mut().map(|last| &mut last.node)
     {
         *limit = Arg::Given(stages::default_limit(recall, context).into());
     }
-    let whole = pipeline.end == End::Grains && pipeline.select.is_none();
+    let whole = pipeline.end == PipelineOutput::Grains && pipeline.select.is_none();
     let format = recall.format.map(|format| format.node);
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),
@@ -94,7 +97,7 @@ pub(super) fn recall_for(
 
 /// Refuses pairs of shortcuts that would be ambiguous: E060 (CAL 9.8).
 fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
-    let stage = |wanted: fn(&Stage<'_>) -> bool| {
+    let stage = |wanted: fn(&PipelineStage<'_>) -> bool| {
         recall.stages.iter().find(|stage| wanted(&stage.node)).map(|stage| stage.span)
     };
     let condition = |name: &str| {
@@ -108,8 +111,13 @@ fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
     let about = recall.about.as_ref().map(|about| about.span);
     let pairs = [
         ("ABOUT", about, "LIKE", recall.like.as_ref().map(|like| like.span)),
-        ("RECENT", recent, "LIMIT", stage(|stage| matches!(stage, Stage::Limit(_)))),
-        ("RECENT", recent, "ORDER BY", stage(|stage| matches!(stage, Stage::OrderBy { .. }))),
+        ("RECENT", recent, "LIMIT", stage(|stage| matches!(stage, PipelineStage::Limit(_)))),
+        (
+            "RECENT",
+            recent,
+            "ORDER BY",
+            stage(|stage| matches!(stage, PipelineStage::OrderBy { .. })),
+        ),
         ("SINCE", since, "WHERE time", condition("time")),
         ("SINCE", since, "BETWEEN", recall.between.as_ref().map(|between| between.span)),
         ("MY", my, "WHERE user_id", condition("user_id")),
@@ -124,7 +132,7 @@ fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
 }
 
 /// Returns the type the statement is about; THREAD implies events.
-fn named_type(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<Option<GrainType>> {
+fn named_type(recall: &Recall<'_>, context: &mut CheckContext<'_>) -> Result<Option<GrainType>> {
     if let Some(name) = &recall.grain_type {
         hint_at_old_name(name.node, context);
     }
@@ -141,7 +149,7 @@ fn named_type(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<Option<G
 }
 
 /// Warns with W102 of an old name of a type.
-pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
+pub(super) fn hint_at_old_name(name: &TypeName, context: &mut CheckContext<'_>) {
     if name.old {
         let plural = types::plural_of(name.grain_type);
         let message = format!("{} are called {plural} since OMS 1.2", name.plural);
@@ -152,7 +160,7 @@ pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
 /// Adds MY and ABOUT; returns the text of ABOUT.
 fn people(
     recall: &Recall<'_>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
     query: &mut Query,
     fields: &mut Vec<Cow<'static, str>>,
 ) -> Result<Option<String>> {
@@ -172,7 +180,7 @@ fn people(
 }
 
 /// Adds LIKE.
-fn like(recall: &Recall<'_>, context: &Context<'_>, query: &mut Query) -> Result<()> {
+fn like(recall: &Recall<'_>, context: &CheckContext<'_>, query: &mut Query) -> Result<()> {
     if let Some(like) = &recall.like {
         let text = context.text(&like.node, like.span)?;
         query.require_search(comparison::searched(text, None, like.span)?);
@@ -183,23 +191,23 @@ fn like(recall: &Recall<'_>, context: &Context<'_>, query: &mut Query) -> Result
 /// Adds THREAD: the events of a session, or returns the message whose thread is resolved later.
 fn thread(
     recall: &Recall<'_>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
     query: &mut Query,
     fields: &mut Vec<Cow<'static, str>>,
-) -> Result<Option<ThreadOf>> {
+) -> Result<Option<ThreadTarget>> {
     let Some(thread) = &recall.thread else { return Ok(None) };
     match &thread.node {
-        Thread::Session(session) => {
+        ThreadClause::Session(session) => {
             let session = context.text(session, thread.span)?;
             query.require(Predicate::own_text("session_id", session));
             fields.push("session_id".into());
             Ok(None)
         }
-        Thread::From(message) => {
+        ThreadClause::From(message) => {
             let message = context.hash(&Spanned::new(message.clone(), thread.span))?;
             let address = context.address(&message)?;
             fields.push("parent_message_id".into());
-            Ok(Some(ThreadOf { message, address }))
+            Ok(Some(ThreadTarget { message, address }))
         }
     }
 }
@@ -207,7 +215,7 @@ fn thread(
 /// Adds SINCE and BETWEEN. SINCE ends now (ruling 9).
 fn times(
     recall: &Recall<'_>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
     query: &mut Query,
     fields: &mut Vec<Cow<'static, str>>,
 ) -> Result<()> {
@@ -229,14 +237,18 @@ fn times(
 }
 
 /// Returns the namespaces of IN, never wider than the session's.
-pub(super) fn reach(within: &Within<'_>, span: Span, context: &mut Context<'_>) -> Result<Reach> {
+pub(super) fn reach(
+    within: &NamespaceClause<'_>,
+    span: Span,
+    context: &mut CheckContext<'_>,
+) -> Result<Reach> {
     let namespace = context.text(&within.namespace, span)?.to_owned();
     let namespace = own_or(namespace, context);
     Ok(if within.scope { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
 }
 
 /// Returns the namespace; the session's own, with W101, for one outside it.
-pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
+pub(super) fn own_or(namespace: String, context: &mut CheckContext<'_>) -> String {
     let own = own(context.memory.scope()).filter(|own| !is_within(&namespace, own));
     let Some(own) = own.map(str::to_owned) else { return namespace };
     let message = format!("namespace \"{namespace}\" is outside the session, whose own was used");
@@ -246,28 +258,30 @@ pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
 
 /// Returns the namespace of the session, if it has one. Grains without a namespace are in the shared
 /// partition, and so is a session with an empty namespace.
-fn own(scope: &Scope) -> Option<&str> {
-    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED } else { own })
+fn own(scope: &SessionScope) -> Option<&str> {
+    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED_PARTITION } else { own })
 }
 
 /// Refuses clauses that contradict the end of the pipeline (E021) and extractors of a type without the
 /// field (E022).
 fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
-    let whole = plan.end == End::Grains && plan.select.is_none();
+    let whole = plan.end == PipelineOutput::Grains && plan.select.is_none();
     if plan.show.summarize && !whole {
         let error = Error::new(ErrorKind::WrongStage, "summarize is about whole grains");
         return Err(error.at(last).suggest("drop summarize, or the stage"));
     }
-    if let End::Values(extractor) = plan.end {
+    if let PipelineOutput::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }
     let what = match plan.end {
-        End::Count => "COUNT answers a number",
-        End::Values(_) => "an extractor answers values",
-        End::Groups(_) => "GROUP BY answers groups",
-        End::Grains if plan.select.is_some() => "SELECT shows parts of grains",
-        End::Grains => return recall.format.map_or(Ok(()), |format| holds_grains(&format)),
+        PipelineOutput::Count => "COUNT answers a number",
+        PipelineOutput::Values(_) => "an extractor answers values",
+        PipelineOutput::Groups(_) => "GROUP BY answers groups",
+        PipelineOutput::Grains if plan.select.is_some() => "SELECT shows parts of grains",
+        PipelineOutput::Grains => {
+            return recall.format.map_or(Ok(()), |format| holds_grains(&format));
+        }
     };
     if let Some(project) = &plan.project {
         let message = format!("{what}, PROJECT needs whole grains");
@@ -291,7 +305,7 @@ fn holds_grains(format: &Spanned<AsFormat>) -> Result<()> {
 /// E021: the other formats hold grains alone, and no text shows addresses.
 fn holds_rows(format: &Spanned<AsFormat>, plan: &RecallPlan, what: &str) -> Result<()> {
     let refused = |message: String| Error::new(ErrorKind::WrongStage, message).at(format.span);
-    if plan.end == End::Values(Extractor::Hashes) {
+    if plan.end == PipelineOutput::Values(Extractor::Hashes) {
         let error = refused("HASHES answers addresses, which no formatted text shows".to_owned());
         return Err(error.suggest("drop AS"));
     }

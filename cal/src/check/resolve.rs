@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use grainstore_format::ContentAddress;
 
-use super::Context;
-use crate::ast::{Arg, Between, CountArg, HashArg, Literal, NumberArg, TextArg};
+use super::CheckContext;
+use crate::ast::{Arg, BetweenClause, CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::bounds::TimeRange;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::{HashPrefix, Located};
+use crate::memory::{HashPrefix, PrefixMatch};
 use crate::span::{Span, Spanned};
 use crate::when;
 
-impl<'c> Context<'c> {
+impl<'c> CheckContext<'c> {
     /// Returns the value of a parameter.
     ///
     /// # Errors
@@ -133,9 +133,9 @@ impl<'c> Context<'c> {
     /// E015 if it matches several.
     pub(super) fn address(&self, prefix: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
         match self.memory.locate(&prefix.node)? {
-            Located::One(address) => Ok(Some(address)),
-            Located::Nothing | Located::Elsewhere => Ok(None),
-            Located::Several => Err(ambiguous(prefix)),
+            PrefixMatch::One(address) => Ok(Some(address)),
+            PrefixMatch::Nothing | PrefixMatch::Elsewhere => Ok(None),
+            PrefixMatch::Several => Err(ambiguous(prefix)),
         }
     }
 
@@ -160,7 +160,7 @@ impl<'c> Context<'c> {
     ///
     /// # Errors
     /// E020 if they are swapped.
-    pub(super) fn between(&self, between: &Between<'_>) -> Result<TimeRange> {
+    pub(super) fn between(&self, between: &BetweenClause<'_>) -> Result<TimeRange> {
         let from = self.time(self.value(&between.from)?, between.from.span)?.from;
         let to = self.time(self.value(&between.to)?, between.to.span)?.to;
         if from > to {

@@ -2,9 +2,9 @@
 
 use grainstore_format::GrainType;
 
-use super::plan::{End, ProjectPlan, SortKey, Step};
-use super::{Context, condition, project};
-use crate::ast::{CountArg, Direction, Recall, Stage};
+use super::plan::{PipelineOutput, PipelineStep, ProjectPlan, SortKey};
+use super::{CheckContext, condition, project};
+use crate::ast::{CountArg, PipelineStage, Recall, SortDirection};
 use crate::bounds::Order;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -16,9 +16,9 @@ use crate::suggest;
 
 /// A checked pipeline.
 pub(super) struct Pipeline {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PipelineStep>,
     pub(super) limited_by_default: bool,
-    pub(super) end: End,
+    pub(super) end: PipelineOutput,
     pub(super) select: Option<Vec<FieldRef>>,
     pub(super) project: Option<ProjectPlan>,
 }
@@ -29,7 +29,7 @@ pub(super) fn pipeline(
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
     dedup: Option<FieldRef>,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     query: &mut Query,
 ) -> Result<Pipeline> {
     if let Some(extra) = recall.stages.get(limits::STAGES) {
@@ -39,17 +39,22 @@ pub(super) fn pipeline(
     let mut pipeline = Pipeline {
         steps: Vec::new(),
         limited_by_default: false,
-        end: End::Grains,
+        end: PipelineOutput::Grains,
         select: None,
         project: None,
     };
     if recall.recent.is_some() || recall.thread.is_some() {
         let descending = recall.recent.is_some();
-        let by_time = |field| Step::Sort(SortKey { field, descending });
+        let by_time = |field| PipelineStep::Sort(SortKey { field, descending });
         pipeline.steps.extend(fields::by_name("time").map(by_time));
     }
     if let Some(recent) = &recall.recent {
-        pipeline.steps.push(Step::Take(limit(&recent.node, recent.span, "RECENT", context)?));
+        pipeline.steps.push(PipelineStep::Take(limit(
+            &recent.node,
+            recent.span,
+            "RECENT",
+            context,
+        )?));
     }
     let mut ended: Option<&str> = None;
     for stage in &recall.stages {
@@ -57,7 +62,7 @@ pub(super) fn pipeline(
             let error = Error::new(ErrorKind::WrongStage, format!("{end} ends the pipeline"));
             return Err(error.at(stage.span).suggest(format!("write {end} last")));
         }
-        if let Stage::Project(project) = &stage.node {
+        if let PipelineStage::Project(project) = &stage.node {
             let place = stage.span;
             let plan = project::project(project, place, recall, grain_type, context)?;
             if pipeline.project.replace(plan).is_some() {
@@ -68,21 +73,22 @@ pub(super) fn pipeline(
             ended = pipeline.add(stage, grain_type, context)?;
         }
     }
-    let cut = pipeline.steps.iter().any(|step| matches!(step, Step::Take(_)));
-    if pipeline.end == End::Grains && !cut {
-        pipeline.steps.push(Step::Take(default_limit(recall, context)));
+    let cut = pipeline.steps.iter().any(|step| matches!(step, PipelineStep::Take(_)));
+    if pipeline.end == PipelineOutput::Grains && !cut {
+        pipeline.steps.push(PipelineStep::Take(default_limit(recall, context)));
         pipeline.limited_by_default = true;
     }
     settle_order(&mut pipeline.steps, query);
     if let Some(field) = dedup {
-        let sorts = pipeline.steps.iter().take_while(|step| matches!(step, Step::Sort(_))).count();
-        pipeline.steps.insert(sorts, Step::Dedup(field));
+        let sorts =
+            pipeline.steps.iter().take_while(|step| matches!(step, PipelineStep::Sort(_))).count();
+        pipeline.steps.insert(sorts, PipelineStep::Dedup(field));
     }
     Ok(pipeline)
 }
 
 /// Returns the LIMIT of a RECALL that states none.
-pub(super) fn default_limit(recall: &Recall<'_>, context: &Context<'_>) -> u64 {
+pub(super) fn default_limit(recall: &Recall<'_>, context: &CheckContext<'_>) -> u64 {
     let thread = recall.thread.is_some();
     let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
     context.few.map_or(default, |few| default.min(few))
@@ -92,36 +98,41 @@ impl Pipeline {
     /// Adds a stage; returns its name if no stage may follow it.
     fn add(
         &mut self,
-        stage: &Spanned<Stage<'_>>,
+        stage: &Spanned<PipelineStage<'_>>,
         grain_type: Option<GrainType>,
-        context: &Context<'_>,
+        context: &CheckContext<'_>,
     ) -> Result<Option<&'static str>> {
         let step = match &stage.node {
-            Stage::Project(_) => return Ok(None),
-            Stage::Select(fields) => return self.select(fields, stage.span, grain_type),
-            Stage::OrderBy { field, direction } => {
+            PipelineStage::Project(_) => return Ok(None),
+            PipelineStage::Select(fields) => return self.select(fields, stage.span, grain_type),
+            PipelineStage::OrderBy { field, direction } => {
                 let field = sortable(field)?;
-                Step::Sort(SortKey { field, descending: *direction == Some(Direction::Descending) })
+                PipelineStep::Sort(SortKey {
+                    field,
+                    descending: *direction == Some(SortDirection::Descending),
+                })
             }
-            Stage::Limit(count) => Step::Take(limit(count, stage.span, "LIMIT", context)?),
-            Stage::Offset(count) => Step::Skip(context.whole(count, stage.span)?),
-            Stage::First => {
-                self.steps.push(Step::Take(1));
+            PipelineStage::Limit(count) => {
+                PipelineStep::Take(limit(count, stage.span, "LIMIT", context)?)
+            }
+            PipelineStage::Offset(count) => PipelineStep::Skip(context.whole(count, stage.span)?),
+            PipelineStage::First => {
+                self.steps.push(PipelineStep::Take(1));
                 return Ok(Some("FIRST"));
             }
-            Stage::Count => return Ok(self.end_with(End::Count, "COUNT")),
-            Stage::Extract(extractor) => {
-                return Ok(self.end_with(End::Values(*extractor), extractor.text()));
+            PipelineStage::Count => return Ok(self.end_with(PipelineOutput::Count, "COUNT")),
+            PipelineStage::Extract(extractor) => {
+                return Ok(self.end_with(PipelineOutput::Values(*extractor), extractor.text()));
             }
-            Stage::GroupBy(field) => {
-                return Ok(self.end_with(End::Groups(groupable(field)?), "GROUP BY"));
+            PipelineStage::GroupBy(field) => {
+                return Ok(self.end_with(PipelineOutput::Groups(groupable(field)?), "GROUP BY"));
             }
         };
         self.steps.push(step);
         Ok(None)
     }
 
-    fn end_with(&mut self, end: End, name: &'static str) -> Option<&'static str> {
+    fn end_with(&mut self, end: PipelineOutput, name: &'static str) -> Option<&'static str> {
         self.end = end;
         Some(name)
     }
@@ -155,7 +166,7 @@ impl Pipeline {
 }
 
 /// Returns a LIMIT or RECENT: E006 for 0, E010 above the maximum.
-fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) -> Result<u64> {
+fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &CheckContext<'_>) -> Result<u64> {
     match context.whole(count, span)? {
         0 => {
             let error = Error::new(ErrorKind::BadNumber, format!("{name} is at least 1"));
@@ -194,12 +205,14 @@ fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
 
 /// Removes each sort that is directly followed by another, which would undo it: ties are ordered by
 /// address, not by an earlier sort. A leading sort by time sets the order in which the memory visits.
-fn settle_order(steps: &mut Vec<Step>, query: &mut Query) {
-    let both_sort = |a: &mut Step, b: &mut Step| matches!((a, b), (Step::Sort(_), Step::Sort(_)));
+fn settle_order(steps: &mut Vec<PipelineStep>, query: &mut Query) {
+    let both_sort = |a: &mut PipelineStep, b: &mut PipelineStep| {
+        matches!((a, b), (PipelineStep::Sort(_), PipelineStep::Sort(_)))
+    };
     steps.reverse();
     steps.dedup_by(both_sort);
     steps.reverse();
-    if let Some(Step::Sort(key)) = steps.first()
+    if let Some(PipelineStep::Sort(key)) = steps.first()
         && key.is_by_time()
     {
         query.order = if key.descending { Order::Newest } else { Order::Oldest };

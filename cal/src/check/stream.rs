@@ -1,6 +1,6 @@
 //! STREAM: the event classes and chunk size (CAL 11.2).
 
-use super::Context;
+use super::CheckContext;
 use super::plan::StreamPlan;
 use crate::ast::{StreamClause, StreamOption};
 use crate::codes::ErrorKind;
@@ -11,7 +11,7 @@ use crate::span::Spanned;
 /// Checks STREAM. If it names no events, or is absent, all are sent.
 pub(super) fn stream(
     clause: Option<&Spanned<StreamClause<'_>>>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
 ) -> Result<StreamPlan> {
     let mut plan = StreamPlan { written: clause.is_some(), ..StreamPlan::default() };
     let mut seen: Vec<&str> = Vec::new();

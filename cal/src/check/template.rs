@@ -3,10 +3,12 @@
 
 use grainstore_sml::{Preset, Section, Template, template_variables};
 
-use super::Context;
+use super::CheckContext;
 use super::bindings;
-use super::plan::{DefinePlan, Plan, RequestPlan};
-use crate::ast::{Asked, Definition, FormatClause, FormatName, SectionText, Statement};
+use super::plan::{DefinePlan, PlanWithLets, StatementPlan};
+use crate::ast::{
+    FormatClause, FormatName, ParsedQuery, SectionText, Statement, TemplateDefinition,
+};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::NamedTemplate;
@@ -19,10 +21,10 @@ use crate::suggest;
 /// # Errors
 /// E086 to E096, except errors of the name that only the memory can tell.
 pub(super) fn define(
-    definition: &Spanned<Definition<'_>>,
-    context: &mut Context<'_>,
-) -> Result<RequestPlan> {
-    let Definition { lets, name, extends, sections } = &definition.node;
+    definition: &Spanned<TemplateDefinition<'_>>,
+    context: &mut CheckContext<'_>,
+) -> Result<PlanWithLets> {
+    let TemplateDefinition { lets, name, extends, sections } = &definition.node;
     let lets = bindings::lets(lets, false, context)?;
     compiled(extends.as_ref(), sections)?;
     if FormatName::PRESETS.iter().any(|preset| preset.name().eq_ignore_ascii_case(name.node)) {
@@ -32,9 +34,9 @@ pub(super) fn define(
     let plan = DefinePlan {
         name: Spanned::new(name.node.to_owned(), name.span),
         extends: extends.as_ref().map(|preset| preset.node.to_ascii_lowercase()),
-        text: Definition { lets: Vec::new(), ..definition.node.clone() }.to_string(),
+        text: TemplateDefinition { lets: Vec::new(), ..definition.node.clone() }.to_string(),
     };
-    Ok(RequestPlan { lets, plan: Plan::Define(plan) })
+    Ok(PlanWithLets { lets, plan: StatementPlan::Define(plan) })
 }
 
 /// Returns the template of a FORMAT; `None` if it names a format.
@@ -43,7 +45,7 @@ pub(super) fn define(
 /// E085 for an unknown name; E090 to E096 for an invalid inline template.
 pub(super) fn of_format(
     clause: &FormatClause<'_>,
-    context: &Context<'_>,
+    context: &CheckContext<'_>,
 ) -> Result<Option<Template>> {
     match clause {
         FormatClause::Name(_) => Ok(None),
@@ -75,7 +77,7 @@ fn kept(template: &NamedTemplate) -> Result<Template> {
         let message = format!("the template {} is kept in a way nobody reads", template.name);
         Error::new(ErrorKind::TemplateNotFound, message)
     };
-    let Statement(Asked::Define(definition)) = &statement else { return Err(damaged()) };
+    let Statement(ParsedQuery::Define(definition)) = &statement else { return Err(damaged()) };
     if definition.node.name.node != template.name {
         return Err(damaged());
     }
@@ -101,7 +103,7 @@ fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
 fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
     let preset = match extends {
         Some(name) => {
-            Preset::extended(name.node).map_err(|error| of_template(&error, name.span))?
+            Preset::from_extends(name.node).map_err(|error| of_template(&error, name.span))?
         }
         None => Preset::default(),
     };

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, available_parallelism};
 
-use super::Options;
-use super::part::{Ended, Part};
+use super::ExecuteOptions;
+use super::part::{SourceOutcome, SourceRunner};
 use crate::check::plan::SourcePlan;
 
-impl Options<'_> {
+impl ExecuteOptions<'_> {
     /// Returns the threads that may work for one statement, including that of the caller: the available
     /// parallelism.
     pub(super) fn threads(&self) -> usize {
@@ -27,12 +27,12 @@ impl Options<'_> {
 
     /// Acquires a slot for a helper thread; `None` if the statements of this process already have as many as
     /// the available parallelism.
-    fn helper(&self) -> Option<Place> {
+    fn helper(&self) -> Option<HelperSlot> {
         #[cfg(test)]
         if self.given.threads.is_some() {
-            return Place::among(usize::MAX);
+            return HelperSlot::among(usize::MAX);
         }
-        Place::among(self.threads())
+        HelperSlot::among(self.threads())
     }
 }
 
@@ -40,9 +40,9 @@ impl Options<'_> {
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
 
 /// A counted slot for a helper thread, released on drop.
-struct Place(());
+struct HelperSlot(());
 
-impl Place {
+impl HelperSlot {
     /// Acquires a slot if fewer than `most` are taken.
     fn among(most: usize) -> Option<Self> {
         let more = |helpers| (helpers < most).then_some(helpers + 1);
@@ -50,31 +50,31 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for HelperSlot {
     fn drop(&mut self) {
         HELPERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// The sources of an assembly and their progress, shared by its threads.
-pub(super) struct Ahead<'a> {
-    part: Part<'a>,
+pub(super) struct SourceScheduler<'a> {
+    part: SourceRunner<'a>,
     sources: &'a [SourcePlan],
     /// Bytes that a source run ahead may hold.
     share: usize,
-    states: Mutex<Vec<State>>,
+    states: Mutex<Vec<SourceState>>,
     /// Signalled when a source has finished.
     ended: Condvar,
 }
 
 /// The progress of a source.
-enum State {
+enum SourceState {
     /// Not started. Only an expensive source runs ahead.
     Waiting {
         long: bool,
     },
     Running,
-    Ended(thread::Result<Ended>),
+    Ended(thread::Result<SourceOutcome>),
 }
 
 /// An instruction to the caller's thread about the source whose turn it is.
@@ -84,18 +84,18 @@ pub(super) enum Turn {
     /// Run this other source, since a helper is running the one in turn.
     Meanwhile(usize),
     /// Use the outcome of the source.
-    Ended(thread::Result<Ended>),
+    Ended(thread::Result<SourceOutcome>),
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> SourceScheduler<'a> {
     /// Creates a scheduler in which the sources marked expensive may run ahead and hold `share` bytes each.
     pub(super) fn new(
-        part: Part<'a>,
+        part: SourceRunner<'a>,
         sources: &'a [SourcePlan],
         share: usize,
         long: impl Iterator<Item = bool>,
     ) -> Self {
-        let states = Mutex::new(long.map(|long| State::Waiting { long }).collect());
+        let states = Mutex::new(long.map(|long| SourceState::Waiting { long }).collect());
         Self { part, sources, share, states, ended: Condvar::new() }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Ahead<'a> {
     /// or unwinds; what they are still running is cancelled.
     pub(super) fn while_helped<T>(&self, helpers: usize, turns: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
-            let _over = Over(&self.part);
+            let _over = CancelOnDrop(&self.part);
             for _ in 0..helpers {
                 // Without a slot, or a thread, the remaining threads do the work.
                 let Some(place) = self.part.options.helper() else { break };
@@ -125,10 +125,10 @@ impl<'a> Ahead<'a> {
         let mut states = self.lock();
         loop {
             let Some(state) = states.get_mut(at) else { return Turn::Now };
-            match std::mem::replace(state, State::Running) {
-                State::Waiting { .. } => return Turn::Now,
-                State::Ended(ended) => return Turn::Ended(ended),
-                State::Running => {}
+            match std::mem::replace(state, SourceState::Running) {
+                SourceState::Waiting { .. } => return Turn::Now,
+                SourceState::Ended(ended) => return Turn::Ended(ended),
+                SourceState::Running => {}
             }
             if let Some(other) = take(&mut states) {
                 return Turn::Meanwhile(other);
@@ -143,7 +143,7 @@ impl<'a> Ahead<'a> {
         let run = || self.part.run(source, 0, self.share);
         let ended = catch_unwind(AssertUnwindSafe(run));
         if let Some(state) = self.lock().get_mut(at) {
-            *state = State::Ended(ended);
+            *state = SourceState::Ended(ended);
         }
         self.ended.notify_all();
     }
@@ -157,22 +157,23 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<State>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<SourceState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Claims the first expensive source that has not started.
-fn take(states: &mut [State]) -> Option<usize> {
-    let at = states.iter().position(|state| matches!(state, State::Waiting { long: true }))?;
-    *states.get_mut(at)? = State::Running;
+fn take(states: &mut [SourceState]) -> Option<usize> {
+    let at =
+        states.iter().position(|state| matches!(state, SourceState::Waiting { long: true }))?;
+    *states.get_mut(at)? = SourceState::Running;
     Some(at)
 }
 
 /// A guard that cancels the sources still running ahead once the turns are over, on return and on unwinding.
-struct Over<'o, 'p>(&'o Part<'p>);
+struct CancelOnDrop<'o, 'p>(&'o SourceRunner<'p>);
 
-impl Drop for Over<'_, '_> {
+impl Drop for CancelOnDrop<'_, '_> {
     fn drop(&mut self) {
         self.0.cancel.drop_part();
     }

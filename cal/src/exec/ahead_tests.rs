@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::stream_tests::{Ear, Ended, all, heard};
 use super::tests::{belief, options, run_with};
-use super::{Given, Options};
-use crate::cancel::{Cancel, Stop};
+use super::{ExecuteOptions, TestLimits};
+use crate::cancel::{CancelHandle, StopReason};
 use crate::memory::MemoryError;
 use crate::query::Query;
 use crate::testutil::Fake;
@@ -21,8 +21,8 @@ use crate::testutil::Fake;
 /// The longest wait for an event that is due at once, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn given(threads: usize, row_bytes: Option<usize>) -> Options<'static> {
-    Options { given: Given { threads: Some(threads), row_bytes }, ..options() }
+fn given(threads: usize, row_bytes: Option<usize>) -> ExecuteOptions<'static> {
+    ExecuteOptions { given: TestLimits { threads: Some(threads), row_bytes }, ..options() }
 }
 
 /// Thirty beliefs of alice and ten of bob; recalls about bob fail.
@@ -60,12 +60,12 @@ impl Gathering {
 }
 
 /// Returns `true` if the statement is cancelled before the time is up.
-fn is_cancelled_soon(cancel: &Cancel) -> bool {
+fn is_cancelled_soon(cancel: &CancelHandle) -> bool {
     let began = Instant::now();
     while cancel.stopped().is_none() && began.elapsed() < PATIENCE {
         thread::yield_now();
     }
-    cancel.stopped() == Some(Stop::Cancelled)
+    cancel.stopped() == Some(StopReason::Cancelled)
 }
 
 const SEARCHES: &str = "ASSEMBLE FROM a: (RECALL LIKE \"red\" LIMIT 5), b: (RECALL LIKE \"more\" LIMIT 5), \
@@ -168,7 +168,12 @@ fn what_sorts_and_what_waits_for_a_search_takes_long_too() {
 }
 
 /// An answer or error as text, without its duration.
-fn told(memory: &Fake, source: &str, options: &Options<'_>, ear: Ear) -> (Vec<Value>, Value) {
+fn told(
+    memory: &Fake,
+    source: &str,
+    options: &ExecuteOptions<'_>,
+    ear: Ear,
+) -> (Vec<Value>, Value) {
     let (ear, ended) = heard(memory, source, options, ear);
     (ear.events, answer(ended))
 }
@@ -184,7 +189,7 @@ fn answer(ended: Ended) -> Value {
     }
 }
 
-fn ear(most: usize, cancels: Option<Cancel>) -> Ear {
+fn ear(most: usize, cancels: Option<CancelHandle>) -> Ear {
     Ear { began: Vec::new(), events: Vec::new(), most, cancels }
 }
 
@@ -297,7 +302,7 @@ fn a_panic_comes_to_the_caller_in_its_turn() {
             events.push(serde_json::to_value(event).unwrap());
             std::ops::ControlFlow::Continue(())
         };
-        let writes = crate::writes::Writes::default();
+        let writes = crate::writes::WriteQuotas::default();
         let ended = catch_unwind(AssertUnwindSafe(|| {
             super::stream(&memory, SEARCHES.as_bytes(), &asked, &writes, &mut listener)
         }));
@@ -312,7 +317,7 @@ fn a_panic_comes_to_the_caller_in_its_turn() {
 #[test]
 fn a_source_that_was_stopped_stops_the_assembly() {
     let mut memory = memory();
-    for (stop, code) in [(Stop::Timeout, "CAL-E075"), (Stop::Cancelled, "CAL-E082")] {
+    for (stop, code) in [(StopReason::Timeout, "CAL-E075"), (StopReason::Cancelled, "CAL-E082")] {
         memory.broken_with = Some(MemoryError::stopped(stop));
         for threads in [1, 2] {
             let source = "ASSEMBLE FROM a: (RECALL LIKE \"red\"), b: (RECALL WHERE subject = \"bob\" LIKE \"red\")";
@@ -327,11 +332,11 @@ fn a_source_that_was_stopped_stops_the_assembly() {
 #[test]
 fn a_cancelled_stream_is_the_beginning_of_the_whole_one() {
     let memory = memory();
-    let counted = Options { cancel: Cancel::after(u64::MAX), ..given(1, None) };
+    let counted = ExecuteOptions { cancel: CancelHandle::after(u64::MAX), ..given(1, None) };
     let (whole, _) = told(&memory, SEARCHES, &counted, ear(usize::MAX, None));
     let looks = counted.cancel.looks();
     for after in (0..looks).step_by(7) {
-        let stopping = Options { cancel: Cancel::after(after), ..given(4, None) };
+        let stopping = ExecuteOptions { cancel: CancelHandle::after(after), ..given(4, None) };
         let (mut events, ended) = told(&memory, SEARCHES, &stopping, ear(usize::MAX, None));
         assert_eq!(ended, json!(["CAL-E082", "ASSEMBLE"]), "{after}");
         assert_eq!(events.pop().unwrap()["type"], "cancelled", "{after}");

@@ -5,27 +5,27 @@ use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Clock, Disclosure, Item, Level, Source, SourceReport, Watch,
-    assemble_telling, summarize,
+    Assembly, AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Disclosure, Item, Level,
+    SourceReport, assemble_with_progress, summarize,
 };
 
-use super::sources::Resolved;
-use super::value::{Looked, ValueKey};
-use super::{Run, count};
+use super::sources::ResolvedSource;
+use super::value::{DedupKey, HitRef};
+use super::{Executor, count};
 use crate::ast::Format;
-use crate::cancel::{Cancel, Stop};
+use crate::cancel::{CancelHandle, StopReason};
 use crate::check::plan::{AssemblePlan, SourcePlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
 use crate::memory::Hit;
-use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
+use crate::response::{Answer, FormattedContext, SourceAnswer, SourceAnswers};
 
 /// Text of the warning about a format chosen by auto-TOON.
 const TOON_CHOSEN: &str =
     "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs an ASSEMBLE statement.
     pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
         self.tell_started(&plan)?;
@@ -35,7 +35,7 @@ impl Run<'_> {
         self.tell_dedup(before, grains_of(&resolved))?;
         let (cancel, counter) = (self.cancel.clone(), self.options.counter);
         let stops = || cancel.stopped().is_some();
-        let watch = Watch::until(&stops);
+        let watch = CancelCheck::from_fn(&stops);
         let stopped = self.stopped;
         let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let mut items = Vec::with_capacity(resolved.len());
@@ -46,11 +46,11 @@ impl Run<'_> {
         if plan.show.summarize {
             summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
         }
-        let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
-            .map(|((source, resolved), items)| Source {
+        let sources: Vec<AssemblySource<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
+            .map(|((source, resolved), items)| AssemblySource {
                 label: &source.label,
                 items,
-                asked: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
+                limit: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
                 failed: resolved.answer.error.is_some(),
             })
             .collect();
@@ -63,7 +63,7 @@ impl Run<'_> {
             priority: &plan.priority,
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
             clock,
-            watch,
+            cancel: watch,
         };
         let chosen =
             self.options.as_format.is_some() || plan.format.is_some() || plan.template.is_some();
@@ -81,7 +81,8 @@ impl Run<'_> {
             unheard = self.tell_allocated(&plan, shares);
             if unheard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let assembly = assemble_telling(&sources, &options, counter, &mut tell).map_err(refused);
+        let assembly =
+            assemble_with_progress(&sources, &options, counter, &mut tell).map_err(refused);
         unheard?;
         let assembly = assembly?;
         self.go_on()?;
@@ -93,7 +94,7 @@ impl Run<'_> {
     fn assembled(
         &mut self,
         plan: AssemblePlan,
-        resolved: Vec<Resolved>,
+        resolved: Vec<ResolvedSource>,
         assembly: Assembly,
         format: &'static str,
     ) -> Answer {
@@ -105,7 +106,7 @@ impl Run<'_> {
         });
         Answer::Assembly {
             name: plan.name,
-            sources: Sources(sources.collect()),
+            sources: SourceAnswers(sources.collect()),
             formatted_context: FormattedContext {
                 format,
                 text: assembly.text,
@@ -116,13 +117,17 @@ impl Run<'_> {
 
     /// Returns `true` if the text would take more than 85 % of its budget and each source has a single type,
     /// the case in which tables are most compact (CAL 10.9.5).
-    fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Result<bool> {
+    fn is_tight(
+        &self,
+        sources: &[AssemblySource<'_>],
+        options: &AssemblyOptions<'_>,
+    ) -> Result<bool> {
         let (Budget::Tokens(total) | Budget::Grains(total)) = options.budget;
-        let of_one_type = |source: &Source<'_>| {
+        let of_one_type = |source: &AssemblySource<'_>| {
             let mut types = source.items.iter().map(|item| item.grain.grain_type());
             types.next().is_none_or(|first| types.all(|other| other == first))
         };
-        let wanted = grainstore_sml::demand(sources, options, self.options.counter)
+        let wanted = grainstore_sml::required_budget(sources, options, self.options.counter)
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
         let tight = wanted.saturating_mul(100) > total.saturating_mul(85);
         Ok(tight && sources.iter().all(of_one_type))
@@ -152,11 +157,11 @@ impl Run<'_> {
             priority: &[],
             disclosure: Disclosure::Fixed(Level::Standard),
             clock,
-            watch: Watch::until(&stops),
+            cancel: CancelCheck::from_fn(&stops),
         };
         let demand = |items| {
-            let source = Source { label: &source.label, items, asked: 0, failed: false };
-            grainstore_sml::demand(&[source], &options, self.options.counter)
+            let source = AssemblySource { label: &source.label, items, limit: 0, failed: false };
+            grainstore_sml::required_budget(&[source], &options, self.options.counter)
                 .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
         };
         Ok(demand(&items)?.saturating_sub(demand(&[])?))
@@ -166,21 +171,23 @@ impl Run<'_> {
 /// Converts the error of a text that was not written: the budget, or a stop, which `stopped` converts.
 pub(super) fn unwritten(
     error: &grainstore_sml::Error,
-    cancel: &Cancel,
-    stopped: fn(Stop) -> Error,
+    cancel: &CancelHandle,
+    stopped: fn(StopReason) -> Error,
 ) -> Error {
     match error.kind() {
-        grainstore_sml::ErrorKind::Stopped => stopped(cancel.stopped().unwrap_or(Stop::Timeout)),
+        grainstore_sml::ErrorKind::Stopped => {
+            stopped(cancel.stopped().unwrap_or(StopReason::Timeout))
+        }
         _ => Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
     }
 }
 
 /// Adds the summary of each source that did not fail, WITH summarize.
 fn summaries(
-    resolved: &mut [Resolved],
+    resolved: &mut [ResolvedSource],
     items: &[Vec<Item>],
     clock: &Clock,
-    watch: Watch<'_>,
+    watch: CancelCheck<'_>,
 ) -> Result<(), grainstore_sml::Error> {
     for (source, items) in resolved.iter_mut().zip(items) {
         if source.answer.error.is_none() {
@@ -191,22 +198,24 @@ fn summaries(
 }
 
 /// Returns the number of grains of all sources.
-fn grains_of(resolved: &[Resolved]) -> usize {
+fn grains_of(resolved: &[ResolvedSource]) -> usize {
     resolved.iter().map(|source| source.hits.len()).sum()
 }
 
-pub(super) fn stopped(stop: Stop) -> Error {
+pub(super) fn stopped(stop: StopReason) -> Error {
     match stop {
-        Stop::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
-        Stop::Cancelled => Error::new(ErrorKind::Cancelled, "the host cancelled the assembly"),
+        StopReason::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
+        StopReason::Cancelled => {
+            Error::new(ErrorKind::Cancelled, "the host cancelled the assembly")
+        }
     }
 }
 
 /// Removes duplicates between sources: each address is kept once, and with dedup each value of the field once
 /// a type. The copy in the source of the highest priority stays. Within a source nothing is dropped.
-fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Option<FieldRef>) {
+fn remove_duplicates(resolved: &mut [ResolvedSource], priority: &[usize], dedup: Option<FieldRef>) {
     let mut addresses: BTreeSet<ContentAddress> = BTreeSet::new();
-    let mut values: BTreeSet<(GrainType, ValueKey)> = BTreeSet::new();
+    let mut values: BTreeSet<(GrainType, DedupKey)> = BTreeSet::new();
     for at in priority {
         let Some(source) = resolved.get_mut(*at) else { continue };
         if let Some(field) = dedup {
@@ -218,8 +227,8 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
 }
 
 /// Returns the type and the dedup key of a grain; `None` if it lacks the field.
-fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, ValueKey)> {
-    Some((hit.grain.grain_type(), Looked::from(hit).told_apart_by(field)?))
+fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, DedupKey)> {
+    Some((hit.grain.grain_type(), HitRef::from(hit).told_apart_by(field)?))
 }
 
 fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {

@@ -10,9 +10,9 @@ use super::tests::{belief, options};
 use super::{Tier, execute_bytes, stream};
 use crate::codes::ErrorKind;
 use crate::event::Event;
-use crate::memory::{NamedTemplate, TemplateKeeper};
+use crate::memory::{NamedTemplate, TemplateOwner};
 use crate::testutil::Fake;
-use crate::writes::{WriteLimits, Writes};
+use crate::writes::{WriteLimits, WriteQuotas};
 
 /// The mode a query runs in.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ fn given() -> Given {
     for n in 0..NamedTemplate::MOST {
         let (name, definition) =
             (format!("brief_{n}"), format!("DEFINE TEMPLATE brief_{n} ELEMENT {{}}"));
-        let template = NamedTemplate { name, keeper: TemplateKeeper::Namespace, definition };
+        let template = NamedTemplate { name, keeper: TemplateOwner::Namespace, definition };
         memory.templates.lock().unwrap().push(template);
     }
     Given { memory, old, new, goal, elsewhere }
@@ -161,7 +161,7 @@ fn refused(memory: &Fake, source: &[u8], how: How) -> crate::Error {
         Late => options.cancel = options.cancel.within(Duration::ZERO),
         Cancelled => options.cancel.cancel(),
     }
-    let writes = Writes::new(limits);
+    let writes = WriteQuotas::new(limits);
     if how == Streamed {
         let mut silent = |event: Event| panic!("no event is due: {event:?}");
         return stream(memory, source, &options, &writes, &mut silent).unwrap_err();
@@ -202,7 +202,7 @@ fn an_error_in_a_slot_is_placed_at_its_statement() {
     let given = given();
     let cancelled = "BATCH { a: RECALL ABOUT \"broken\", b: HISTORY sha256:00000000 }";
     let response =
-        execute_bytes(&given.memory, cancelled.as_bytes(), &options(), &Writes::default());
+        execute_bytes(&given.memory, cancelled.as_bytes(), &options(), &WriteQuotas::default());
     let answer = serde_json::to_value(response.unwrap()).unwrap();
     let slot = |label: &str| answer["batch"][label]["error"].clone();
     assert_eq!(slot("a")["code"], "ERR_BROKEN");

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, Value};
 
-use super::Run;
+use super::Executor;
 use crate::bounds::Visibility;
 use crate::error::Result;
 use crate::limits;
@@ -15,7 +15,7 @@ use crate::query::Query;
 /// Relation types of cross-links that contradict their target (OMS 14.3).
 const AGAINST: [&str; 2] = ["contradicts", "refutes"];
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Returns the grains linked to this one by `contradicts` or `refutes`, in either direction, and current
     /// ones with another object of the same subject and relation; at most twenty.
     pub(super) fn contradictions(&self, hit: &Hit) -> Result<Vec<ContentAddress>> {

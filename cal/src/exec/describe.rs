@@ -7,18 +7,18 @@ use grainstore_sml::{
 };
 use serde_json::{Value, json};
 
-use super::{Run, Tier};
+use super::{Executor, Tier};
 use crate::ast::{Describe, Format, FormatName};
 use crate::check::domain::DOMAINS;
 use crate::error::Result;
-use crate::fields::{self, FieldRef, Shape};
+use crate::fields::{self, FieldRef, ValueKind};
 use crate::grammar::GRAMMAR;
 use crate::limits;
 use crate::memory::NamedTemplate;
 use crate::response::Answer;
 use crate::types::TYPE_NAMES;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a DESCRIBE statement.
     pub(super) fn describe(&self, target: &Describe) -> Result<Answer> {
         let description = match target {
@@ -153,25 +153,25 @@ fn row(field: FieldRef) -> Value {
         "groupable": fields::GROUPABLE.contains(&field.name),
         "selectable": fields::is_projectable(field),
     });
-    if let (Shape::Word(vocabulary), Some(row)) = (field.shape, row.as_object_mut()) {
+    if let (ValueKind::Word(vocabulary), Some(row)) = (field.shape, row.as_object_mut()) {
         row.insert("values".to_owned(), json!(vocabulary.values));
     }
     row
 }
 
-fn holds(shape: Shape) -> &'static str {
+fn holds(shape: ValueKind) -> &'static str {
     match shape {
-        Shape::Text => "text",
-        Shape::Word(_) => "one of its values",
-        Shape::Address | Shape::Hash => "a content address",
-        Shape::Number { unit: true } => "a number from 0 to 1",
-        Shape::Number { unit: false } => "a number",
-        Shape::Flag => "true or false",
-        Shape::List => "a list of texts",
-        Shape::Time => "a time",
-        Shape::Type => "a grain type",
-        Shape::Search => "text, whose words are searched for",
-        Shape::Score => "a number from 0 to 1, known once the search has answered",
+        ValueKind::Text => "text",
+        ValueKind::Word(_) => "one of its values",
+        ValueKind::Address | ValueKind::Hash => "a content address",
+        ValueKind::Number { unit: true } => "a number from 0 to 1",
+        ValueKind::Number { unit: false } => "a number",
+        ValueKind::Flag => "true or false",
+        ValueKind::List => "a list of texts",
+        ValueKind::Time => "a time",
+        ValueKind::Type => "a grain type",
+        ValueKind::Search => "text, whose words are searched for",
+        ValueKind::Score => "a number from 0 to 1, known once the search has answered",
     }
 }
 

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use grainstore_format::{ContentAddress, Encoding, Grain, GrainType, Map, Value};
 
-use super::Run;
+use super::Executor;
 use crate::check;
 use crate::check::plan::{AddPlan, SupersedePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::{HashPrefix, Hit, Located, MemoryError};
+use crate::memory::{HashPrefix, Hit, MemoryError, PrefixMatch};
 use crate::response::Answer;
 use crate::span::Spanned;
-use crate::writes::Write;
+use crate::writes::WriteKind;
 
 /// Payload fields of a version itself, which a successor does not inherit.
 const OWN: [&str; 10] = [
@@ -38,11 +38,11 @@ const OWN_REASONS: [&str; 5] = [
     "invalidation_initiator",
 ];
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs an ADD statement.
     pub(super) fn add(&self, plan: &AddPlan) -> Result<Answer> {
         let fields = self.new_fields(plan)?;
-        let content_address = self.quota(Write::Add, |run| {
+        let content_address = self.quota(WriteKind::Add, |run| {
             let grain = run.fresh(fields)?;
             Ok(run.memory.add(grain, &plan.reason)?)
         })?;
@@ -53,7 +53,7 @@ impl Run<'_> {
     pub(super) fn supersede(&self, plan: SupersedePlan) -> Result<Answer> {
         let old = self.replaced(&plan)?;
         let superseded = old.address;
-        let content_address = self.quota(Write::Supersede, |run| {
+        let content_address = self.quota(WriteKind::Supersede, |run| {
             let author = run.memory.scope().actor.as_ref();
             let mut fields = successor(old, superseded, &plan.reason, author);
             set(&mut fields, plan.fields);
@@ -71,7 +71,11 @@ impl Run<'_> {
     }
 
     /// Runs a write within its rate limit. A refused write does not count.
-    pub(super) fn quota<T>(&self, write: Write, run: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub(super) fn quota<T>(
+        &self,
+        write: WriteKind,
+        run: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
         self.writes.take(write, Instant::now())?;
         run(self).inspect_err(|_| self.writes.give_back(write))
     }
@@ -153,15 +157,15 @@ impl Run<'_> {
     pub(super) fn target(&self, target: &Spanned<HashPrefix>) -> Result<Hit> {
         let refused = |kind, what| refused(target, kind, what);
         let address = match self.memory.locate(&target.node)? {
-            Located::One(address) => address,
-            Located::Nothing => return Err(leads_nowhere(target)),
-            Located::Elsewhere => {
+            PrefixMatch::One(address) => address,
+            PrefixMatch::Nothing => return Err(leads_nowhere(target)),
+            PrefixMatch::Elsewhere => {
                 return Err(refused(
                     ErrorKind::OtherNamespace,
                     "lies in another namespace, or is another user's",
                 ));
             }
-            Located::Several => return Err(check::ambiguous(target)),
+            PrefixMatch::Several => return Err(check::ambiguous(target)),
         };
         let Some(old) = self.memory.get(&address)? else {
             return Err(leads_nowhere(target));

@@ -6,17 +6,17 @@ use grainstore_format::{EpochMs, VerificationStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Options, Tier, execute, execute_bytes};
+use super::{ExecuteOptions, Tier, execute, execute_bytes};
 use crate::memory::MemoryError;
 use crate::params::Params;
 use crate::testutil::Fake;
-use crate::writes::{WriteLimits, Writes};
+use crate::writes::{WriteLimits, WriteQuotas};
 
 /// Wednesday, 2026-03-18 15:30:00 UTC.
 pub(super) const NOW_MS: i64 = 1_773_847_800_000;
 
-pub(super) fn options() -> Options<'static> {
-    Options::at(EpochMs::new(NOW_MS))
+pub(super) fn options() -> ExecuteOptions<'static> {
+    ExecuteOptions::at(EpochMs::new(NOW_MS))
 }
 
 /// The answer as JSON, or the error as `code at "text it points to"`.
@@ -27,9 +27,9 @@ pub(super) fn run(memory: &Fake, source: &str) -> Result<Value, String> {
 pub(super) fn run_with(
     memory: &Fake,
     source: &str,
-    options: &Options<'_>,
+    options: &ExecuteOptions<'_>,
 ) -> Result<Value, String> {
-    match execute(memory, source, options, &Writes::default()) {
+    match execute(memory, source, options, &WriteQuotas::default()) {
         Ok(response) => Ok(serde_json::to_value(response).unwrap()),
         Err(error) => {
             let at = error.position().and_then(|at| source.get(at.start..at.end)).unwrap_or("");
@@ -39,7 +39,7 @@ pub(super) fn run_with(
 }
 
 fn write(memory: &Fake, source: &str) -> Result<Value, String> {
-    run_with(memory, source, &Options { tier: Tier::Evolve, ..options() })
+    run_with(memory, source, &ExecuteOptions { tier: Tier::Evolve, ..options() })
 }
 
 /// The objects of the results, in order.
@@ -190,7 +190,7 @@ fn twenty_grains_come_back_by_default_and_all_are_counted() {
     let answer = run(&memory, "RECALL").unwrap();
     assert_eq!(answer["results"].as_array().unwrap().len(), 20);
     assert_eq!((&answer["total"], &answer["next_cursor"]), (&json!(25), &Value::Null));
-    let hot = Options { totals: false, ..options() };
+    let hot = ExecuteOptions { totals: false, ..options() };
     assert_eq!(run_with(&memory, "RECALL", &hot).unwrap()["total"], Value::Null);
     let sorted = run(&memory, "RECALL ORDER BY object LIMIT 2").unwrap();
     assert_eq!(sorted["total"], json!(25));
@@ -373,10 +373,10 @@ fn rules_of_the_language_are_held_with_code_and_place() {
     );
     assert!(run(&memory, &long).unwrap_err().starts_with("CAL-E016"));
     assert_eq!(
-        execute_bytes(&memory, b"\xC3", &options(), &Writes::default()).unwrap_err().code(),
+        execute_bytes(&memory, b"\xC3", &options(), &WriteQuotas::default()).unwrap_err().code(),
         "CAL-E070"
     );
-    assert!(execute_bytes(&memory, b"RECALL", &options(), &Writes::default()).is_ok());
+    assert!(execute_bytes(&memory, b"RECALL", &options(), &WriteQuotas::default()).is_ok());
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn parameters_stand_for_values_of_their_kind() {
     ] {
         bound.bind(name, &value).unwrap();
     }
-    let options = Options { params: bound, ..options() };
+    let options = ExecuteOptions { params: bound, ..options() };
     let rows = |source| {
         run_with(&memory, source, &options)
             .map(|answer| answer["results"].as_array().unwrap().len())
@@ -500,7 +500,7 @@ fn formats_show_the_levels_asked_for() {
         shown["grains"][0],
         json!({"type": "belief", "text": "prefers d", "attributes": {"subject": "bob", "confidence": 0.5}})
     );
-    let forced = Options { as_format: Some(crate::ast::Format::Sml), ..options() };
+    let forced = ExecuteOptions { as_format: Some(crate::ast::Format::Sml), ..options() };
     assert!(run_with(&memory, "RECALL", &forced).unwrap()["formatted"].is_string());
     assert_eq!(run(&memory, "RECALL").unwrap().get("formatted"), None);
 }
@@ -573,7 +573,8 @@ fn a_cancelled_or_late_statement_stops() {
     let memory = four_beliefs();
     let cancelled = options();
     cancelled.cancel.cancel();
-    let late = Options { cancel: options().cancel.within(std::time::Duration::ZERO), ..options() };
+    let late =
+        ExecuteOptions { cancel: options().cancel.within(std::time::Duration::ZERO), ..options() };
     for (source, options, code) in [
         ("RECALL", &cancelled, "CAL-E082 at RECALL"),
         ("RECALL", &late, "CAL-E031 at RECALL"),
@@ -663,7 +664,7 @@ fn recalls_and_assemblies_are_written_in_every_format() {
             "context: n\nintent: why\ntokens: ",
         ),
     ] {
-        let text = |source: &str, options: &Options<'_>| {
+        let text = |source: &str, options: &ExecuteOptions<'_>| {
             let answer = run_with(&memory, source, options).unwrap();
             match answer.get("formatted") {
                 Some(text) => text.as_str().unwrap().to_owned(),
@@ -678,7 +679,7 @@ fn recalls_and_assemblies_are_written_in_every_format() {
         let assemble = "ASSEMBLE n FOR \"why\" FROM (RECALL)";
         let assembly = text(&format!("{assemble} FORMAT {format}"), &options());
         assert!(assembly.starts_with(composed), "{assembly}");
-        let forced = Options { as_format: Format::named(format), ..options() };
+        let forced = ExecuteOptions { as_format: Format::from_name(format), ..options() };
         assert_eq!(text("RECALL AS sml", &forced), recall);
         assert_eq!(text(&format!("{assemble} FORMAT sml"), &forced), assembly);
     }
@@ -699,8 +700,8 @@ fn presets_are_formats_under_other_names() {
 #[test]
 fn a_tight_budget_chooses_toon_where_the_host_lets_it_and_nobody_chose() {
     let memory = four_beliefs();
-    let auto = Options { auto_toon: true, ..options() };
-    let format = |source: &str, options: &Options<'_>| {
+    let auto = ExecuteOptions { auto_toon: true, ..options() };
+    let format = |source: &str, options: &ExecuteOptions<'_>| {
         let answer = run_with(&memory, source, options).unwrap();
         let warned = answer["_cal"]["warnings"].to_string().contains("CAL-W005");
         let format = answer["formatted_context"]["format"].as_str().unwrap().to_owned();
@@ -815,8 +816,8 @@ fn only_present_current_beliefs_of_the_namespace_are_superseded() {
 #[test]
 fn writes_have_quotas_and_refused_ones_do_not_count() {
     let mut memory = Fake::at_work();
-    let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
-    let options = Options { tier: Tier::Evolve, ..options() };
+    let writes = WriteQuotas::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
+    let options = ExecuteOptions { tier: Tier::Evolve, ..options() };
     let source =
         "ADD belief SET subject = \"s\" SET relation = \"r\" SET object = \"o\" REASON \"why\"";
     let code = |memory: &Fake| {
@@ -1079,7 +1080,7 @@ fn project_is_refused_where_it_shapes_nothing() {
     ] {
         assert_eq!(run(&memory, source), Err(refusal.to_owned()), "{source}");
     }
-    let forced = Options { as_format: Some(crate::ast::Format::Text), ..options() };
+    let forced = ExecuteOptions { as_format: Some(crate::ast::Format::Text), ..options() };
     assert!(run_with(&memory, "RECALL PROJECT attr(subject)", &forced).is_ok());
 }
 

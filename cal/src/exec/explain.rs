@@ -2,19 +2,20 @@
 
 use grainstore_sml::Budget;
 
-use super::{Run, Tier, count, evolve};
+use super::{Executor, Tier, count, evolve};
 use crate::ast::{Literal, StatementType};
 use crate::check::plan::{
-    End, ExplainPlan, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom,
+    DeferredValues, ExplainPlan, HistoryPlan, LetPlan, PipelineOutput, PlanWithLets, RecallPlan,
+    SourceInput, StatementPlan,
 };
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::Explained;
+use crate::memory::AccessPlan;
 use crate::query::Query;
 use crate::response::{Answer, PlanReport, RecallReport};
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs an EXPLAIN statement. Nothing of the statement it explains is run.
     pub(super) fn explain(&self, explained: &ExplainPlan, lets: &[LetPlan]) -> Result<Answer> {
         Ok(Answer::Plan { plan: self.report_of(explained, lets)? })
@@ -32,7 +33,7 @@ impl Run<'_> {
         let tokens =
             recalls.iter().map(|report| report.estimated_tokens).fold(0_u64, u64::saturating_add);
         let most = match &explained.plan {
-            Plan::Assemble(plan) => match plan.budget {
+            StatementPlan::Assemble(plan) => match plan.budget {
                 Budget::Tokens(tokens) => count(tokens),
                 Budget::Grains(grains) => count(grains).saturating_mul(limits::TOKENS_A_GRAIN),
             },
@@ -50,33 +51,38 @@ impl Run<'_> {
         })
     }
 
-    fn report(&self, plan: &Plan, part: &str, reports: &mut Vec<RecallReport>) -> Result<()> {
+    fn report(
+        &self,
+        plan: &StatementPlan,
+        part: &str,
+        reports: &mut Vec<RecallReport>,
+    ) -> Result<()> {
         self.cancel.check()?;
         match plan {
-            Plan::Recall(recall) => {
+            StatementPlan::Recall(recall) => {
                 self.report_recall(recall, part.to_owned(), gives_grains(recall), reports)
             }
-            Plan::Coalesce(branches) => {
+            StatementPlan::Coalesce(branches) => {
                 for (at, branch) in branches.iter().enumerate() {
                     let part = format!("branch {at}");
                     self.report_recall(branch, part, gives_grains(branch), reports)?;
                 }
                 Ok(())
             }
-            Plan::Set(set) => {
+            StatementPlan::Set(set) => {
                 self.report_operand(&set.left, "left operand", reports)?;
                 self.report_operand(&set.right, "right operand", reports)
             }
-            Plan::Assemble(assemble) => {
+            StatementPlan::Assemble(assemble) => {
                 for source in &assemble.sources {
-                    if let SourceFrom::Recall(recall) = &source.from {
+                    if let SourceInput::Recall(recall) = &source.from {
                         let part = format!("source {}", source.label);
                         self.report_recall(recall, part, true, reports)?;
                     }
                 }
                 Ok(())
             }
-            Plan::Batch(entries) => {
+            StatementPlan::Batch(entries) => {
                 for (label, entry) in entries {
                     if let Ok(entry) = entry {
                         self.report(entry, &format!("entry {}", label.node), reports)?;
@@ -84,19 +90,19 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Plan::History(HistoryPlan::Triple(query)) => {
+            StatementPlan::History(HistoryPlan::Triple(query)) => {
                 let most = count(limits::SORTED_ROWS);
                 reports.push(self.explain_query(query, part.to_owned(), most)?);
                 Ok(())
             }
-            Plan::History(_)
-            | Plan::Exists(_)
-            | Plan::Describe(_)
-            | Plan::Explain(_)
-            | Plan::Add(_)
-            | Plan::Supersede(_)
-            | Plan::Revert(_)
-            | Plan::Define(_) => Ok(()),
+            StatementPlan::History(_)
+            | StatementPlan::Exists(_)
+            | StatementPlan::Describe(_)
+            | StatementPlan::Explain(_)
+            | StatementPlan::Add(_)
+            | StatementPlan::Supersede(_)
+            | StatementPlan::Revert(_)
+            | StatementPlan::Define(_) => Ok(()),
         }
     }
 
@@ -110,7 +116,7 @@ impl Run<'_> {
 
     fn report_operand(
         &self,
-        operand: &RequestPlan,
+        operand: &PlanWithLets,
         part: &str,
         reports: &mut Vec<RecallReport>,
     ) -> Result<()> {
@@ -130,12 +136,12 @@ impl Run<'_> {
         for feed in &plan.feeds {
             let name = feed.field.name;
             waits_for.push(match &feed.from {
-                FeedFrom::Recall(inner, extractor) => {
+                DeferredValues::Recall(inner, extractor) => {
                     let part = format!("subquery of {name} in {part}");
                     self.report_recall(inner, part, false, reports)?;
                     format!("{} of a subquery, for {name}", extractor.text())
                 }
-                FeedFrom::Let(_) => format!("the values of a LET, for {name}"),
+                DeferredValues::Let(_) => format!("the values of a LET, for {name}"),
             });
         }
         if let Some(thread) = &plan.thread {
@@ -176,12 +182,12 @@ impl Run<'_> {
     }
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Returns the access plan of a query; one that cannot match has no index.
-    pub(super) fn explained(&self, query: &Query) -> Result<Explained> {
+    pub(super) fn explained(&self, query: &Query) -> Result<AccessPlan> {
         if query.is_impossible() {
             let index = "none".to_owned();
-            return Ok(Explained { index, scans_at_most: Some(0), ..Explained::default() });
+            return Ok(AccessPlan { index, scans_at_most: Some(0), ..AccessPlan::default() });
         }
         Ok(self.memory.explain(query, &self.cancel)?)
     }
@@ -189,11 +195,11 @@ impl Run<'_> {
     /// Returns the errors that a write would be refused for, as far as they are known without writing. A
     /// target outside the session is reported as not found: a real write to it leaves an entry in the audit
     /// log, EXPLAIN does not, so it must not reveal that the target exists.
-    fn refusals(&self, plan: &Plan) -> Result<Vec<Error>> {
+    fn refusals(&self, plan: &StatementPlan) -> Result<Vec<Error>> {
         let (target, found) = match plan {
-            Plan::Add(plan) => (None, self.new_fields(plan).map(drop)),
-            Plan::Supersede(plan) => (Some(&plan.target), self.replaced(plan).map(drop)),
-            Plan::Revert(plan) => (Some(&plan.target), self.reverted(plan).map(drop)),
+            StatementPlan::Add(plan) => (None, self.new_fields(plan).map(drop)),
+            StatementPlan::Supersede(plan) => (Some(&plan.target), self.replaced(plan).map(drop)),
+            StatementPlan::Revert(plan) => (Some(&plan.target), self.reverted(plan).map(drop)),
             _ => return Ok(Vec::new()),
         };
         let refused = found.err().map(|error| match (target, error.kind()) {
@@ -212,7 +218,7 @@ impl Run<'_> {
 
 /// Returns `true` if a RECALL answers grains.
 fn gives_grains(plan: &RecallPlan) -> bool {
-    plan.end == End::Grains
+    plan.end == PipelineOutput::Grains
 }
 
 /// Estimates the tokens of so many grains in a text.

@@ -6,28 +6,28 @@ use std::ops::ControlFlow;
 use grainstore_format::Value;
 use grainstore_sml::Rows;
 
-use super::ready::Texts;
-use super::value::Looked;
+use super::ready::InValues;
+use super::value::HitRef;
 use super::walk::{Window, too_many};
-use super::{Run, count, size};
+use super::{Executor, count, size};
 use crate::ast::Extractor;
-use crate::check::plan::{RecallPlan, Step};
+use crate::check::plan::{PipelineStep, RecallPlan};
 use crate::codes;
 use crate::error::Result;
 use crate::fields::FieldRef;
 use crate::limits;
-use crate::memory::Counted;
+use crate::memory::CountStats;
 use crate::query::Query;
-use crate::response::{Answer, Group};
+use crate::response::{Answer, GroupCount};
 
 /// Text of the warning about omitted values.
 const LEFT_OUT: &str = "the values of reasonings that wait for the review they ask for are left out; \
                         RECALL shows these with the flag requires_human_review";
 
 /// A visitor of the grains of a pipeline, one by one; `Break` ends it.
-type Each<'e> = dyn FnMut(Looked<'_>) -> Result<ControlFlow<()>> + 'e;
+type RowVisitor<'e> = dyn FnMut(HitRef<'_>) -> Result<ControlFlow<()>> + 'e;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs COUNT: the number of matches, cut by the limits and offsets before it. Sorting does not change
     /// it.
     pub(super) fn count(&mut self, plan: &RecallPlan) -> Result<Answer> {
@@ -38,17 +38,17 @@ impl Run<'_> {
         }
         let counted = self.reading(plan, |run, query| {
             let counted = if query.is_impossible() {
-                Counted::default()
+                CountStats::default()
             } else {
                 run.memory.count(&query, &run.cancel)?
             };
             run.scanned(counted.scanned);
             Ok((counted, counted.matches > 0))
         })?;
-        let cut = |left: u64, step: &Step| match step {
-            Step::Skip(skipped) => left.saturating_sub(*skipped),
-            Step::Take(taken) => left.min(*taken),
-            Step::Sort(_) | Step::Dedup(_) => left,
+        let cut = |left: u64, step: &PipelineStep| match step {
+            PipelineStep::Skip(skipped) => left.saturating_sub(*skipped),
+            PipelineStep::Take(taken) => left.min(*taken),
+            PipelineStep::Sort(_) | PipelineStep::Dedup(_) => left,
         };
         self.number(plan, plan.steps.iter().fold(counted.matches, cut))
     }
@@ -68,10 +68,10 @@ impl Run<'_> {
 
     /// Returns the texts of an extractor, for an IN. Objects that are maps equal no text, so they are
     /// dropped.
-    pub(super) fn texts(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Texts> {
+    pub(super) fn texts(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<InValues> {
         let (values, complete) = self.extract(plan, extractor, limits::IN_VALUES)?;
         let texts = values.iter().filter_map(|value| value.as_str().map(str::to_owned));
-        Ok(Texts { values: texts.collect(), complete })
+        Ok(InValues { values: texts.collect(), complete })
     }
 
     /// Returns the first `most` distinct values, and `true` if there are no others.
@@ -119,7 +119,7 @@ impl Run<'_> {
 
     /// Runs GROUP BY: the number of grains of each value, largest group first, ties by value.
     pub(super) fn groups(&mut self, plan: &RecallPlan, field: FieldRef) -> Result<Answer> {
-        let mut groups: BTreeMap<(bool, String), Group> = BTreeMap::new();
+        let mut groups: BTreeMap<(bool, String), GroupCount> = BTreeMap::new();
         let mut bytes = 0_usize;
         let most_bytes = self.room();
         self.each(plan, false, &mut |looked| {
@@ -135,12 +135,12 @@ impl Run<'_> {
                 return Err(too_many());
             }
             let requires_human_review = looked.awaits_review();
-            groups.insert(key, Group { key: value, count: 1, requires_human_review });
+            groups.insert(key, GroupCount { key: value, count: 1, requires_human_review });
             Ok(ControlFlow::Continue(()))
         })?;
         self.hold(bytes)?;
         let total = count(groups.len());
-        let mut groups: Vec<Group> = groups.into_values().collect();
+        let mut groups: Vec<GroupCount> = groups.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         groups.truncate(limits::VALUES);
         let formatted = self.tally(plan, field, &groups)?;
@@ -149,11 +149,12 @@ impl Run<'_> {
 
     /// Passes the grains of a pipeline to `each`. They are collected only if a step needs all of them, or if
     /// `ordered` asks for the order of the result and the pipeline sorts.
-    fn each(&mut self, plan: &RecallPlan, ordered: bool, each: &mut Each<'_>) -> Result<()> {
+    fn each(&mut self, plan: &RecallPlan, ordered: bool, each: &mut RowVisitor<'_>) -> Result<()> {
         self.reading(plan, |run, query| {
             let steps = plan.steps_after(&query);
             let (window, rest) = Window::cut(steps);
-            let sorts_only = steps.iter().all(|step| matches!(step, Step::Sort(_))) && !ordered;
+            let sorts_only =
+                steps.iter().all(|step| matches!(step, PipelineStep::Sort(_))) && !ordered;
             let streams = rest.is_empty() && window.key.is_none() && window.dedup.is_none();
             if streams || sorts_only {
                 return Ok(((), run.stream(query, &window, each)?));
@@ -171,7 +172,12 @@ impl Run<'_> {
 
     /// Passes the grains within a window to `each`, in the order of the memory; the window must have no
     /// dedup, and its sort is ignored. Returns `true` if any grain matched.
-    fn stream(&mut self, mut query: Query, window: &Window, each: &mut Each<'_>) -> Result<bool> {
+    fn stream(
+        &mut self,
+        mut query: Query,
+        window: &Window,
+        each: &mut RowVisitor<'_>,
+    ) -> Result<bool> {
         if query.is_impossible() || window.take == Some(0) {
             return Ok(true);
         }

@@ -6,22 +6,22 @@ use std::sync::atomic::Ordering;
 
 use grainstore_format::{EpochMs, Grain, GrainType};
 
-use super::{Options, Tier, execute, prepare};
-use crate::gate::{Admission, Gate, Operation};
+use super::{ExecuteOptions, Tier, execute, prepare};
+use crate::gate::{AdmissionGate, AdmissionRequest, CalOperation};
 use crate::memory::MemoryError;
 use crate::testutil::Fake;
-use crate::writes::Writes;
+use crate::writes::WriteQuotas;
 
 /// A gate that records its calls and refuses on request.
 #[derive(Default)]
 struct Keeper {
-    told: Mutex<Vec<Admission>>,
+    told: Mutex<Vec<AdmissionRequest>>,
     refuses: bool,
     keeps_whole: bool,
 }
 
-impl Gate for Keeper {
-    fn admit(&self, admission: &Admission) -> Result<(), MemoryError> {
+impl AdmissionGate for Keeper {
+    fn admit(&self, admission: &AdmissionRequest) -> Result<(), MemoryError> {
         self.told.lock().unwrap().push(admission.clone());
         match self.refuses {
             true => Err(MemoryError::new("ERR_POLICY", "no", "ask for something else")),
@@ -41,13 +41,17 @@ impl Gate for Keeper {
     }
 }
 
-fn options(gate: &Keeper) -> Options<'_> {
-    Options { tier: Tier::Evolve, gate: Some(gate), ..Options::at(EpochMs::new(1_000)) }
+fn options(gate: &Keeper) -> ExecuteOptions<'_> {
+    ExecuteOptions {
+        tier: Tier::Evolve,
+        gate: Some(gate),
+        ..ExecuteOptions::at(EpochMs::new(1_000))
+    }
 }
 
-fn told(query: &str) -> Admission {
+fn told(query: &str) -> AdmissionRequest {
     let (memory, keeper) = (Fake::at_work(), Keeper::default());
-    let _ = execute(&memory, query, &options(&keeper), &Writes::default());
+    let _ = execute(&memory, query, &options(&keeper), &WriteQuotas::default());
     let told = keeper.told.into_inner().unwrap();
     assert_eq!(told.len(), 1, "{query}");
     told.into_iter().next().unwrap()
@@ -55,7 +59,7 @@ fn told(query: &str) -> Admission {
 
 #[test]
 fn a_gate_is_told_what_a_statement_does() {
-    use Operation::{Add, Assemble, Batch, Coalesce, Count, Describe, Exists, Explain, Recall};
+    use CalOperation::{Add, Assemble, Batch, Coalesce, Count, Describe, Exists, Explain, Recall};
     for (query, operations) in [
         ("RECALL beliefs", vec![Recall]),
         ("RECALL beliefs | COUNT", vec![Count]),
@@ -85,7 +89,7 @@ fn a_gate_reads_the_normal_form_and_the_recalls_without_shortcuts() {
     assert!(texts[1].contains(r#"subject = "alice""#), "{texts:?}");
     let silent = Keeper::default();
     let memory = Fake::at_work();
-    let plain = Options { gate: Some(&silent), ..Options::at(EpochMs::new(1)) };
+    let plain = ExecuteOptions { gate: Some(&silent), ..ExecuteOptions::at(EpochMs::new(1)) };
     let prepared = prepare(&memory, "RECALL beliefs", &plain).unwrap();
     assert_eq!(prepared.text, "RECALL beliefs");
 }
@@ -116,7 +120,7 @@ fn what_a_gate_refuses_does_not_run_and_says_where() {
     );
     let refusing = Keeper { refuses: true, ..Keeper::default() };
     let query = "LET $a = RECALL beliefs | SUBJECTS; RECALL beliefs WHERE subject IN ($a)";
-    let error = execute(&memory, query, &options(&refusing), &Writes::default()).unwrap_err();
+    let error = execute(&memory, query, &options(&refusing), &WriteQuotas::default()).unwrap_err();
     assert_eq!((error.code(), error.suggestion()), ("ERR_POLICY", "ask for something else"));
     let place = error.position().unwrap();
     assert_eq!((query.get(place.start..place.end), place.start), (Some("RECALL"), 36));
@@ -131,7 +135,7 @@ fn whole_grains_pass_the_gate_and_selected_fields_do_not_have_to() {
     );
     let keeping = Keeper { keeps_whole: true, ..Keeper::default() };
     let run = |query: &str| {
-        execute(&memory, query, &options(&keeping), &Writes::default())
+        execute(&memory, query, &options(&keeping), &WriteQuotas::default())
             .map(|_| ())
             .map_err(|error| error.code().to_owned())
     };
@@ -161,23 +165,23 @@ fn a_host_may_want_fewer_grains_than_the_language() {
         ));
     }
     let few = |query: &str, few| {
-        let options = Options { few, ..Options::at(EpochMs::new(1)) };
-        let response = execute(&memory, query, &options, &Writes::default()).unwrap();
+        let options = ExecuteOptions { few, ..ExecuteOptions::at(EpochMs::new(1)) };
+        let response = execute(&memory, query, &options, &WriteQuotas::default()).unwrap();
         response.meta.budget.grains_returned
     };
     assert_eq!(few("RECALL", None), 20);
     assert_eq!(few("RECALL", Some(5)), 5);
     assert_eq!(few("RECALL", Some(500)), 20, "never more than the language gives");
     assert_eq!(few("RECALL LIMIT 25", Some(5)), 25, "what is asked for is given");
-    let fewer = Options { few: Some(5), ..Options::at(EpochMs::new(1)) };
-    let told = execute(&memory, "DESCRIBE capabilities", &fewer, &Writes::default()).unwrap();
+    let fewer = ExecuteOptions { few: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) };
+    let told = execute(&memory, "DESCRIBE capabilities", &fewer, &WriteQuotas::default()).unwrap();
     let told = serde_json::to_value(told).unwrap();
     assert_eq!(told["description"]["limits"]["default_limit"], 5);
     let explained = execute(
         &memory,
         "EXPLAIN RECALL",
-        &Options { few: Some(5), ..Options::at(EpochMs::new(1)) },
-        &Writes::default(),
+        &ExecuteOptions { few: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) },
+        &WriteQuotas::default(),
     );
     let json = serde_json::to_value(explained.unwrap()).unwrap();
     assert_eq!(json["plan"]["recalls"][0]["desugared"], "RECALL | LIMIT 5");
@@ -189,40 +193,40 @@ fn preparing_finds_the_target_and_writes_nothing() {
     let tea =
         r#"{"type":"belief","subject":"alice","relation":"likes","object":"tea","confidence":1.0}"#;
     let address = memory.keep(tea);
-    let options = Options { tier: Tier::Evolve, ..Options::at(EpochMs::new(1)) };
+    let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(EpochMs::new(1)) };
     let prefix: String = address.to_string().chars().take(8).collect();
     let query = format!(r#"SUPERSEDE sha256:{prefix} SET object = "water" REASON "asked""#);
     let prepared = prepare(&memory, &query, &options).unwrap();
     assert_eq!(prepared.target, Some(address));
     assert_eq!(prepared.plan.side_effects, ["adds one grain", "supersedes one grain"]);
     assert!(memory.reasons.lock().unwrap().is_empty());
-    let pinned = Options { pinned: Some(address), ..options.clone() };
-    let ambiguous = |options: &Options<'_>| {
+    let pinned = ExecuteOptions { pinned: Some(address), ..options.clone() };
+    let ambiguous = |options: &ExecuteOptions<'_>| {
         memory.claim_ambiguous.store(true, Ordering::Relaxed);
-        let ran = execute(&memory, &query, options, &Writes::default());
+        let ran = execute(&memory, &query, options, &WriteQuotas::default());
         memory.claim_ambiguous.store(false, Ordering::Relaxed);
         ran.err().map(|error| error.code().to_owned())
     };
     assert_eq!(ambiguous(&options).as_deref(), Some("CAL-E015"));
     assert_eq!(memory.reasons.lock().unwrap().len(), 0);
     let refused = |query: &str, tier| {
-        let options = Options { tier, ..Options::at(EpochMs::new(1)) };
+        let options = ExecuteOptions { tier, ..ExecuteOptions::at(EpochMs::new(1)) };
         prepare(&memory, query, &options).unwrap_err().code().to_owned()
     };
     assert_eq!(refused(&query, Tier::Read), "CAL-E044");
     let nowhere = r#"SUPERSEDE sha256:00000000 SET object = "x" REASON "r""#;
     assert_eq!(refused(nowhere, Tier::Evolve), "CAL-E046");
-    assert!(execute(&memory, &query, &pinned, &Writes::default()).is_ok());
+    assert!(execute(&memory, &query, &pinned, &WriteQuotas::default()).is_ok());
     assert_eq!(refused(&query, Tier::Evolve), "CAL-E040");
 }
 
 #[test]
 fn what_is_wrong_in_an_entry_of_a_batch_is_told_when_it_runs() {
     let memory = Fake::at_work();
-    let options = Options::at(EpochMs::new(1_768_471_200_000));
+    let options = ExecuteOptions::at(EpochMs::new(1_768_471_200_000));
     let query = "BATCH { a: RECALL WHERE subjct = \"x\", b: RECALL }";
     let prepared = prepare(&memory, query, &options).unwrap();
-    let answer = execute(&memory, query, &options, &Writes::default()).unwrap();
+    let answer = execute(&memory, query, &options, &WriteQuotas::default()).unwrap();
     assert_eq!(prepared.query_hash, answer.meta.query_hash);
     let parts: Vec<&str> = prepared.plan.recalls.iter().map(|recall| &*recall.part).collect();
     assert_eq!(parts, ["entry b"]);

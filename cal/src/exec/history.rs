@@ -6,18 +6,18 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::{Run, count, size, walk};
+use super::{Executor, count, size, walk};
 use crate::check;
 use crate::check::plan::HistoryPlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::{Candidate, HashPrefix, Hit, Located};
+use crate::memory::{Candidate, HashPrefix, Hit, PrefixMatch};
 use crate::query::Query;
-use crate::response::{Answer, Change, Version};
+use crate::response::{Answer, FieldChange, Version};
 use crate::span::Spanned;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a HISTORY statement.
     pub(super) fn history(&mut self, plan: HistoryPlan) -> Result<Answer> {
         let mut versions = match plan {
@@ -58,9 +58,9 @@ impl Run<'_> {
     /// Returns the address of a target; `None` if the session does not see it.
     fn located(&self, target: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
         match self.memory.locate(&target.node)? {
-            Located::One(address) => Ok(Some(address)),
-            Located::Nothing | Located::Elsewhere => Ok(None),
-            Located::Several => Err(check::ambiguous(target)),
+            PrefixMatch::One(address) => Ok(Some(address)),
+            PrefixMatch::Nothing | PrefixMatch::Elsewhere => Ok(None),
+            PrefixMatch::Several => Err(check::ambiguous(target)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Run<'_> {
         let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
         let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
         let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
-        let change = |name: &String| Change {
+        let change = |name: &String| FieldChange {
             field: name.clone(),
             from: from.get(name).cloned(),
             to: to.get(name).cloned(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tests::{belief, options, run, run_with};
-use super::{Given, Options};
+use super::{ExecuteOptions, TestLimits};
 use crate::testutil::Fake;
 
 const TRIPLE: &str = "HISTORY WHERE subject = \"s\" AND relation = \"r\"";
@@ -37,8 +37,8 @@ fn by_triple_it_is_the_newest_hundred_and_tells_how_many_there_are() {
 #[test]
 fn more_than_a_statement_may_hold_is_refused() {
     let (memory, _) = chain(20);
-    let given = Given { row_bytes: Some(2_000), ..Given::default() };
-    let refused = run_with(&memory, TRIPLE, &Options { given, ..options() });
+    let given = TestLimits { row_bytes: Some(2_000), ..TestLimits::default() };
+    let refused = run_with(&memory, TRIPLE, &ExecuteOptions { given, ..options() });
     assert_eq!(refused, Err("CAL-E030 at HISTORY".to_owned()));
 }
 

@@ -1,21 +1,21 @@
 //! Rows of values as text, for AS behind SELECT, COUNT, GROUP BY and the extractors.
 
 use grainstore_format::Value;
-use grainstore_sml::{Cell, Rows, Shape, Watch};
+use grainstore_sml::{CancelCheck, DisplayValue, Rows, Shape};
 
 use super::assemble::unwritten;
 use super::project::plain;
-use super::value::Looked;
-use super::{Run, count};
+use super::value::HitRef;
+use super::{Executor, count};
 use crate::ast::Extractor;
 use crate::check::plan::RecallPlan;
 use crate::error::Result;
 use crate::fields::FieldRef;
 use crate::memory::Hit;
-use crate::response::Group;
+use crate::response::GroupCount;
 use crate::types;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// The text of rows, where AS asks for one.
     pub(super) fn written<'a>(
         &mut self,
@@ -24,7 +24,7 @@ impl Run<'_> {
     ) -> Result<Option<String>> {
         let Some(format) = plan.rows else { return Ok(None) };
         let stops = || self.cancel.stopped().is_some();
-        let text = rows().render(format, Watch::until(&stops));
+        let text = rows().render(format, CancelCheck::from_fn(&stops));
         let text = text.map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
         self.used.tokens_used += count(self.options.counter.count(&text));
         Ok(Some(text))
@@ -34,11 +34,11 @@ impl Run<'_> {
     pub(super) fn selected(&mut self, plan: &RecallPlan, hits: &[Hit]) -> Result<Option<String>> {
         let Some(fields) = &plan.select else { return Ok(None) };
         self.written(plan, || {
-            let row = |looked: Looked<'_>| {
+            let row = |looked: HitRef<'_>| {
                 let cell = |field: &FieldRef| looked.field(field).and_then(|value| plain(&value));
                 fields.iter().map(cell).collect()
             };
-            let shown = hits.iter().map(Looked::from).filter(|looked| !looked.awaits_review());
+            let shown = hits.iter().map(HitRef::from).filter(|looked| !looked.awaits_review());
             Rows {
                 shape: Shape::Table,
                 name: plan.grain_type.map(types::plural_of),
@@ -69,12 +69,12 @@ impl Run<'_> {
         &mut self,
         plan: &RecallPlan,
         field: FieldRef,
-        groups: &[Group],
+        groups: &[GroupCount],
     ) -> Result<Option<String>> {
         self.written(plan, || {
             let shown = groups.iter().filter(|group| !group.requires_human_review);
-            let row = |group: &Group| {
-                vec![plain(&group.key), Some(Cell::Number(group.count.to_string()))]
+            let row = |group: &GroupCount| {
+                vec![plain(&group.key), Some(DisplayValue::Number(group.count.to_string()))]
             };
             Rows {
                 shape: Shape::Table,

@@ -33,26 +33,26 @@ use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
-use crate::cancel::{Cancel, Stop};
-use crate::check::plan::{Plan, RequestPlan};
-use crate::check::{self, Context};
+use crate::cancel::{CancelHandle, StopReason};
+use crate::check::plan::{PlanWithLets, StatementPlan};
+use crate::check::{self, CheckContext};
 use crate::codes::{self, ErrorKind, Warning};
 use crate::error::{Error, Result};
-use crate::event::Listener;
+use crate::event::EventListener;
 use crate::expansion::Expansion;
-use crate::gate::{Admission, Gate};
+use crate::gate::{AdmissionGate, AdmissionRequest};
 use crate::limits;
-use crate::memory::{HashPrefix, Located, Memory};
+use crate::memory::{HashPrefix, Memory, PrefixMatch};
 use crate::mend;
 use crate::params::Params;
-use crate::parse::Refused;
+use crate::parse::RefusedEntry;
 use crate::print;
-use crate::response::{Answer, Meta, Response, Usage};
-use crate::source::Source;
+use crate::response::{Answer, Response, ResponseMeta, Usage};
+use crate::source::QuerySource;
 use crate::span::Spanned;
-use crate::writes::Writes;
-use ready::Bound;
-use stream::Stream;
+use crate::writes::WriteQuotas;
+use ready::LetResult;
+use stream::EventStream;
 
 pub use prepare::{Preparation, prepare};
 
@@ -68,7 +68,7 @@ pub enum Tier {
 
 /// Options of one request, set by the host.
 #[derive(Clone)]
-pub struct Options<'o> {
+pub struct ExecuteOptions<'o> {
     /// The current time, against which time phrases are resolved and writes are dated.
     pub now: EpochMs,
     /// The tier the statement may use.
@@ -87,7 +87,7 @@ pub struct Options<'o> {
     /// unknown.
     pub totals: bool,
     /// The handle by which the host cancels the statement.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Total time the listener of a streamed ASSEMBLE may take for its events before it counts against the
     /// deadline of the statement; 60 seconds by default. The statement keeps its view of the store meanwhile.
     pub patience: Duration,
@@ -96,24 +96,24 @@ pub struct Options<'o> {
     /// LIMIT of a RECALL without one, if it is less than the limit of CAL.
     pub few: Option<u64>,
     /// The gate, called before a statement runs and for each whole grain it returns.
-    pub gate: Option<&'o dyn Gate>,
+    pub gate: Option<&'o dyn AdmissionGate>,
     /// The grain that the target of a SUPERSEDE or REVERT named when the statement was prepared. It is the
     /// one that is replaced, even if the prefix finds another by now.
     pub pinned: Option<ContentAddress>,
     /// Limits set by a test.
     #[cfg(test)]
-    pub(crate) given: Given,
+    pub(crate) given: TestLimits,
 }
 
 /// Limits set by a test: threads of a statement, and bytes it may hold.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given {
+pub(crate) struct TestLimits {
     pub(crate) threads: Option<usize>,
     pub(crate) row_bytes: Option<usize>,
 }
 
-impl Options<'_> {
+impl ExecuteOptions<'_> {
     /// Creates options for reading at `now`: no parameters, totals counted, the default token counter.
     #[must_use]
     pub fn at(now: EpochMs) -> Self {
@@ -125,19 +125,19 @@ impl Options<'_> {
             auto_toon: false,
             expansion: None,
             totals: true,
-            cancel: Cancel::new(),
+            cancel: CancelHandle::new(),
             patience: limits::PATIENCE,
             counter: &Estimator,
             few: None,
             gate: None,
             pinned: None,
             #[cfg(test)]
-            given: Given::default(),
+            given: TestLimits::default(),
         }
     }
 }
 
-impl Options<'_> {
+impl ExecuteOptions<'_> {
     /// Returns the bytes that the grains of a statement may take at once.
     fn row_bytes(&self) -> usize {
         #[cfg(test)]
@@ -157,11 +157,11 @@ impl Options<'_> {
 pub fn execute(
     memory: &dyn Memory,
     source: &str,
-    options: &Options<'_>,
-    writes: &Writes,
+    options: &ExecuteOptions<'_>,
+    writes: &WriteQuotas,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read(source)?, options, writes, started, None)
+    run(memory, &QuerySource::read(source)?, options, writes, started, None)
 }
 
 /// Runs a query given as bytes; see [`execute`].
@@ -171,8 +171,8 @@ pub fn execute(
 pub fn execute_bytes(
     memory: &dyn Memory,
     source: &[u8],
-    options: &Options<'_>,
-    writes: &Writes,
+    options: &ExecuteOptions<'_>,
+    writes: &WriteQuotas,
 ) -> Result<Response> {
     let started = Instant::now();
     run(memory, &read_bytes(source)?, options, writes, started, None)
@@ -182,35 +182,35 @@ pub fn execute_bytes(
 /// all without STREAM. Returns the whole answer as well.
 ///
 /// # Errors
-/// E079 for any other statement, else as [`execute_bytes`]. An error before [`Listener::begins`] has no
+/// E079 for any other statement, else as [`execute_bytes`]. An error before [`EventListener::begins`] has no
 /// events; after it the last event carries the same error.
 pub fn stream(
     memory: &dyn Memory,
     source: &[u8],
-    options: &Options<'_>,
-    writes: &Writes,
-    listener: &mut dyn Listener,
+    options: &ExecuteOptions<'_>,
+    writes: &WriteQuotas,
+    listener: &mut dyn EventListener,
 ) -> Result<Response> {
     let started = Instant::now();
     run(memory, &read_bytes(source)?, options, writes, started, Some(listener))
 }
 
 /// Reads a query given as bytes.
-fn read_bytes(source: &[u8]) -> Result<Source<'_>> {
+fn read_bytes(source: &[u8]) -> Result<QuerySource<'_>> {
     let meant = |error| match std::str::from_utf8(source) {
         Ok(text) => mend::mended(error, text),
         Err(_) => error,
     };
-    Source::read_bytes(source).map_err(meant)
+    QuerySource::read_bytes(source).map_err(meant)
 }
 
 fn run(
     memory: &dyn Memory,
-    source: &Source<'_>,
-    options: &Options<'_>,
-    writes: &Writes,
+    source: &QuerySource<'_>,
+    options: &ExecuteOptions<'_>,
+    writes: &WriteQuotas,
     started: Instant,
-    listener: Option<&mut dyn Listener>,
+    listener: Option<&mut dyn EventListener>,
 ) -> Result<Response> {
     let parsed = source.forgiving().map_err(|error| source.mended(error))?;
     let place = parsed.0.place();
@@ -220,33 +220,33 @@ fn run(
 
 fn run_statement(
     memory: &dyn Memory,
-    source: &Source<'_>,
-    (statement, refused): (Statement<'_>, Vec<Refused<'_>>),
-    options: &Options<'_>,
-    writes: &Writes,
+    source: &QuerySource<'_>,
+    (statement, refused): (Statement<'_>, Vec<RefusedEntry<'_>>),
+    options: &ExecuteOptions<'_>,
+    writes: &WriteQuotas,
     started: Instant,
-    listener: Option<&mut dyn Listener>,
+    listener: Option<&mut dyn EventListener>,
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
-    let Admitted { mut plan, warnings, consistency, cache } =
+    let AdmittedStatement { mut plan, warnings, consistency, cache } =
         admitted(memory, &statement, options, false)?;
     if let (Some(pinned), Some(target)) = (options.pinned, plan.plan.target()) {
         target.node = HashPrefix::of(&pinned);
     }
-    if let Plan::Batch(entries) = &mut plan.plan {
-        for Refused { at, label, error, .. } in refused {
+    if let StatementPlan::Batch(entries) = &mut plan.plan {
+        for RefusedEntry { at, label, error, .. } in refused {
             let slot = Spanned::new(label.node.to_owned(), label.span);
             entries.insert(at.min(entries.len()), (slot, Err(error)));
         }
     }
-    let mut run = Run::new(memory, source, &plan.plan, options, writes);
+    let mut run = Executor::new(memory, source, &plan.plan, options, writes);
     run.warnings = warnings;
     run.listen(&plan.plan, listener, &query_hash)?;
     let answer = run.request(plan).inspect_err(|error| run.tell_end(error))?;
     if options.as_format.is_some() && !answer.has_text() {
         run.warn(codes::IGNORED_OPTION, NO_TEXT);
     }
-    let meta = Meta {
+    let meta = ResponseMeta {
         version: "1.0",
         statement_type: statement.statement_type(),
         tier: tier_of(&statement, options.tier),
@@ -264,8 +264,8 @@ fn run_statement(
 const NO_TEXT: &str = "the format that was asked for beside the statement did nothing: this answer is no list of whole grains";
 
 /// A checked statement that the tier and the gate allow to run.
-struct Admitted {
-    plan: RequestPlan,
+struct AdmittedStatement {
+    plan: PlanWithLets,
     warnings: Vec<Warning>,
     /// True if it asks for a consistency.
     consistency: bool,
@@ -280,16 +280,17 @@ struct Admitted {
 fn admitted(
     memory: &dyn Memory,
     statement: &Statement<'_>,
-    options: &Options<'_>,
+    options: &ExecuteOptions<'_>,
     explains: bool,
-) -> Result<Admitted> {
-    let reads_text = options.gate.is_some_and(Gate::reads_text);
+) -> Result<AdmittedStatement> {
+    let reads_text = options.gate.is_some_and(AdmissionGate::reads_text);
     let explains = explains || statement.statement_type() == StatementType::Explain;
-    let mut context = Context::new(memory, &options.params, options.now, explains || reads_text);
+    let mut context =
+        CheckContext::new(memory, &options.params, options.now, explains || reads_text);
     context.few = options.few;
     context.formats = options.as_format.is_some();
     let mut plan = check::check(statement, &mut context)?;
-    if let Plan::Recall(recall) = &mut plan.plan {
+    if let StatementPlan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
     }
     let place = statement.place();
@@ -299,11 +300,11 @@ fn admitted(
     }
     if let Some(gate) = options.gate {
         let tier = tier_of(statement, options.tier);
-        let admission = Admission::of(statement, tier, &plan, reads_text);
+        let admission = AdmissionRequest::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
-    let Context { warnings, consistency, cache, .. } = context;
-    Ok(Admitted { plan, warnings, consistency, cache })
+    let CheckContext { warnings, consistency, cache, .. } = context;
+    Ok(AdmittedStatement { plan, warnings, consistency, cache })
 }
 
 /// Returns the tier a statement runs in: the requested one for DEFINE TEMPLATE, else the one it needs.
@@ -315,37 +316,37 @@ pub(crate) fn tier_of(statement: &Statement<'_>, asked: Tier) -> u8 {
 }
 
 /// The state of one running statement.
-struct Run<'r> {
+struct Executor<'r> {
     memory: &'r dyn Memory,
     /// The query as sent, for the positions of errors inside an answer.
-    source: &'r Source<'r>,
-    options: &'r Options<'r>,
-    writes: &'r Writes,
-    cancel: Cancel,
+    source: &'r QuerySource<'r>,
+    options: &'r ExecuteOptions<'r>,
+    writes: &'r WriteQuotas,
+    cancel: CancelHandle,
     /// Converts a stop to the error of this kind of statement.
-    stopped: fn(Stop) -> Error,
+    stopped: fn(StopReason) -> Error,
     used: Usage,
     /// Bytes of memory that its grains take, and the most they may take.
     held: usize,
     most_held: usize,
     /// Results of the LETs in scope.
-    lets: Vec<Arc<Bound>>,
+    lets: Vec<Arc<LetResult>>,
     /// Warnings for the caller.
     warnings: Vec<Warning>,
     /// The event stream, if a listener is attached.
-    stream: Option<Stream<'r>>,
+    stream: Option<EventStream<'r>>,
 }
 
-impl<'r> Run<'r> {
+impl<'r> Executor<'r> {
     fn new(
         memory: &'r dyn Memory,
-        source: &'r Source<'r>,
-        plan: &Plan,
-        options: &'r Options<'r>,
-        writes: &'r Writes,
+        source: &'r QuerySource<'r>,
+        plan: &StatementPlan,
+        options: &'r ExecuteOptions<'r>,
+        writes: &'r WriteQuotas,
     ) -> Self {
-        let (time, stopped): (_, fn(Stop) -> Error) = match plan {
-            Plan::Assemble(_) => (limits::ASSEMBLE_TIME, assemble::stopped),
+        let (time, stopped): (_, fn(StopReason) -> Error) = match plan {
+            StatementPlan::Assemble(_) => (limits::ASSEMBLE_TIME, assemble::stopped),
             _ => (limits::QUERY_TIME, Error::from),
         };
         Self {
@@ -365,38 +366,38 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Run<'_> {
-    fn request(&mut self, request: RequestPlan) -> Result<Answer> {
-        if let Plan::Explain(plan) = &request.plan {
+impl Executor<'_> {
+    fn request(&mut self, request: PlanWithLets) -> Result<Answer> {
+        if let StatementPlan::Explain(plan) = &request.plan {
             return self.explain(plan, &request.lets);
         }
         self.bind(&request.lets);
         self.statement(request.plan)
     }
 
-    fn statement(&mut self, plan: Plan) -> Result<Answer> {
+    fn statement(&mut self, plan: StatementPlan) -> Result<Answer> {
         match plan {
-            Plan::Recall(plan) => self.recall(&plan),
-            Plan::Assemble(plan) => self.assemble(plan),
-            Plan::Set(plan) => self.set_operation(&plan),
-            Plan::Explain(plan) => self.explain(&plan, &[]),
-            Plan::Describe(target) => self.describe(&target),
-            Plan::Batch(entries) => self.batch(entries),
-            Plan::Coalesce(branches) => self.coalesce(&branches),
-            Plan::Exists(prefix) => self.exists(&prefix),
-            Plan::History(plan) => self.history(plan),
-            Plan::Add(plan) => self.add(&plan),
-            Plan::Supersede(plan) => self.supersede(plan),
-            Plan::Revert(plan) => self.revert(&plan),
-            Plan::Define(plan) => self.define(plan),
+            StatementPlan::Recall(plan) => self.recall(&plan),
+            StatementPlan::Assemble(plan) => self.assemble(plan),
+            StatementPlan::Set(plan) => self.set_operation(&plan),
+            StatementPlan::Explain(plan) => self.explain(&plan, &[]),
+            StatementPlan::Describe(target) => self.describe(&target),
+            StatementPlan::Batch(entries) => self.batch(entries),
+            StatementPlan::Coalesce(branches) => self.coalesce(&branches),
+            StatementPlan::Exists(prefix) => self.exists(&prefix),
+            StatementPlan::History(plan) => self.history(plan),
+            StatementPlan::Add(plan) => self.add(&plan),
+            StatementPlan::Supersede(plan) => self.supersede(plan),
+            StatementPlan::Revert(plan) => self.revert(&plan),
+            StatementPlan::Define(plan) => self.define(plan),
         }
     }
 
     fn exists(&self, prefix: &Spanned<HashPrefix>) -> Result<Answer> {
         let exists = match self.memory.locate(&prefix.node)? {
-            Located::One(address) => self.memory.exists(&address)?,
-            Located::Nothing | Located::Elsewhere => false,
-            Located::Several => return Err(check::ambiguous(prefix)),
+            PrefixMatch::One(address) => self.memory.exists(&address)?,
+            PrefixMatch::Nothing | PrefixMatch::Elsewhere => false,
+            PrefixMatch::Several => return Err(check::ambiguous(prefix)),
         };
         Ok(Answer::Exists { exists })
     }

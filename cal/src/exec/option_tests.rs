@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::ExecuteOptions;
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
 use crate::ast::Format;
 use crate::params::Params;
 use crate::testutil::Fake;
 
 /// The codes of the warnings beside an answer.
-fn warnings(memory: &Fake, source: &str, options: &Options<'_>) -> Vec<String> {
+fn warnings(memory: &Fake, source: &str, options: &ExecuteOptions<'_>) -> Vec<String> {
     let answer =
         run_with(memory, source, options).unwrap_or_else(|error| panic!("{source}: {error}"));
     let warnings = answer["_cal"]["warnings"].as_array().unwrap();
@@ -40,9 +40,9 @@ fn an_option_that_could_do_nothing_is_refused() {
 #[test]
 fn an_option_without_the_text_it_shapes_is_warned_of() {
     let memory = four_beliefs();
-    let shown = Options { as_format: Some(Format::Sml), ..options() };
+    let shown = ExecuteOptions { as_format: Some(Format::Sml), ..options() };
     #[rustfmt::skip]
-    let table: [(&str, &Options<'_>, &[&str]); 10] = [
+    let table: [(&str, &ExecuteOptions<'_>, &[&str]); 10] = [
         ("RECALL WITH iso_timestamps", &options(), &["CAL-W004"]),
         ("RECALL WITH iso_timestamps AS sml", &options(), &[]),
         ("RECALL WITH iso_timestamps", &shown, &[]),
@@ -63,7 +63,7 @@ fn an_option_without_the_text_it_shapes_is_warned_of() {
 fn a_format_beside_a_statement_without_text_is_warned_of() {
     let memory = Fake::at_work();
     memory.keep(&belief("a", "likes", "tea", ""));
-    let as_sml = Options { as_format: Some(Format::Sml), ..options() };
+    let as_sml = ExecuteOptions { as_format: Some(Format::Sml), ..options() };
     for (source, expected) in [
         ("RECALL | COUNT", vec!["CAL-W004"]),
         ("RECALL | SELECT object", vec!["CAL-W004"]),
@@ -113,7 +113,7 @@ fn numbers_of_options_may_be_parameters() {
     {
         params.bind(name, &value).unwrap();
     }
-    let options = Options { params, ..options() };
+    let options = ExecuteOptions { params, ..options() };
     #[rustfmt::skip]
     let table = [
         ("RECALL LIKE \"a\" WITH diversity(mmr, lambda = $half)", None),

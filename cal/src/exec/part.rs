@@ -2,42 +2,42 @@
 
 use std::sync::Arc;
 
-use super::ready::Bound;
-use super::sources::Resolved;
-use super::{Options, Run};
-use crate::cancel::{Cancel, Stop};
+use super::ready::LetResult;
+use super::sources::ResolvedSource;
+use super::{ExecuteOptions, Executor};
+use crate::cancel::{CancelHandle, StopReason};
 use crate::check::plan::SourcePlan;
 use crate::codes::Warning;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::response::Usage;
-use crate::source::Source;
-use crate::writes::Writes;
+use crate::source::QuerySource;
+use crate::writes::WriteQuotas;
 
 /// The read-only state of a statement that a source runs with. It has no event stream.
-pub(super) struct Part<'p> {
+pub(super) struct SourceRunner<'p> {
     memory: &'p dyn Memory,
-    source: &'p Source<'p>,
-    pub(super) options: &'p Options<'p>,
-    writes: &'p Writes,
-    pub(super) cancel: Cancel,
-    stopped: fn(Stop) -> Error,
-    lets: Vec<Arc<Bound>>,
+    source: &'p QuerySource<'p>,
+    pub(super) options: &'p ExecuteOptions<'p>,
+    writes: &'p WriteQuotas,
+    pub(super) cancel: CancelHandle,
+    stopped: fn(StopReason) -> Error,
+    lets: Vec<Arc<LetResult>>,
 }
 
 /// The outcome of a source, with what it counted.
-pub(super) struct Ended {
-    pub(super) found: Result<Resolved>,
+pub(super) struct SourceOutcome {
+    pub(super) found: Result<ResolvedSource>,
     used: Usage,
     /// Bytes it still holds.
     held: usize,
     warnings: Vec<Warning>,
 }
 
-impl Part<'_> {
+impl SourceRunner<'_> {
     /// Runs a source while the statement holds `held` bytes of at most `most_held`.
-    pub(super) fn run(&self, source: &SourcePlan, held: usize, most_held: usize) -> Ended {
-        let mut run = Run {
+    pub(super) fn run(&self, source: &SourcePlan, held: usize, most_held: usize) -> SourceOutcome {
+        let mut run = Executor {
             memory: self.memory,
             source: self.source,
             options: self.options,
@@ -52,23 +52,23 @@ impl Part<'_> {
             stream: None,
         };
         let found = run.source(source);
-        let Run { used, warnings, .. } = run;
-        Ended { found, used, held: run.held.saturating_sub(held), warnings }
+        let Executor { used, warnings, .. } = run;
+        SourceOutcome { found, used, held: run.held.saturating_sub(held), warnings }
     }
 }
 
-impl<'r> Run<'r> {
+impl<'r> Executor<'r> {
     /// Creates a runner that stops when `cancel` does.
-    pub(super) fn part(&self, cancel: Cancel) -> Part<'r> {
+    pub(super) fn part(&self, cancel: CancelHandle) -> SourceRunner<'r> {
         let Self { memory, source, options, writes, stopped, .. } = *self;
-        Part { memory, source, options, writes, cancel, stopped, lets: self.lets.clone() }
+        SourceRunner { memory, source, options, writes, cancel, stopped, lets: self.lets.clone() }
     }
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Merges the counters of a source. The bytes fit, since the source ran with those the statement held.
-    pub(super) fn join(&mut self, part: Ended) -> Result<Resolved> {
-        let Ended { found, used, held, warnings } = part;
+    pub(super) fn join(&mut self, part: SourceOutcome) -> Result<ResolvedSource> {
+        let SourceOutcome { found, used, held, warnings } = part;
         self.scanned(used.grains_scanned);
         self.held = self.held.saturating_add(held);
         self.warnings.extend(warnings);

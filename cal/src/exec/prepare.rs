@@ -7,17 +7,17 @@ use grainstore_format::{ContentAddress, Grain, Map};
 
 use super::evolve::set;
 use super::revert::stays_protected;
-use super::{Admitted, Options, Run, admitted, tier_of};
-use crate::ast::{Asked, Statement, StatementType};
-use crate::check::plan::{ExplainPlan, Plan, RequestPlan};
+use super::{AdmittedStatement, ExecuteOptions, Executor, admitted, tier_of};
+use crate::ast::{ParsedQuery, Statement, StatementType};
+use crate::check::plan::{ExplainPlan, PlanWithLets, StatementPlan};
 use crate::codes::Warning;
 use crate::error::Result;
-use crate::gate::Admission;
+use crate::gate::AdmissionRequest;
 use crate::memory::Memory;
 use crate::print;
-use crate::response::{Change, PlanReport};
-use crate::source::Source;
-use crate::writes::Writes;
+use crate::response::{FieldChange, PlanReport};
+use crate::source::QuerySource;
+use crate::writes::WriteQuotas;
 
 /// A statement that is ready to run.
 #[derive(Debug, Clone)]
@@ -34,12 +34,12 @@ pub struct Preparation {
     /// The plan.
     pub plan: PlanReport,
     /// The properties that a gate or a capability token decides by.
-    pub admission: Admission,
+    pub admission: AdmissionRequest,
     /// The full address of its target.
     pub target: Option<ContentAddress>,
     /// The changes of a write: fields with old and new values, of an ADD the new values alone, of a REVERT
     /// the restored ones. Empty for reads.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FieldChange>,
     /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
@@ -49,20 +49,24 @@ pub struct Preparation {
 ///
 /// # Errors
 /// As [`execute`](super::execute), except those that only show when it runs.
-pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
-    let source = Source::read(source)?;
+pub fn prepare(
+    memory: &dyn Memory,
+    source: &str,
+    options: &ExecuteOptions<'_>,
+) -> Result<Preparation> {
+    let source = QuerySource::read(source)?;
     let (statement, refused) = source.forgiving().map_err(|error| source.mended(error))?;
     let (place, tier) = (statement.place(), tier_of(&statement, options.tier));
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
-        let Admitted { plan, warnings, .. } = admitted;
-        let admission = Admission::of(&statement, tier, &plan, true);
+        let AdmittedStatement { plan, warnings, .. } = admitted;
+        let admission = AdmissionRequest::of(&statement, tier, &plan, true);
         // Preparing writes nothing, so an empty write counter will do.
-        let writes = Writes::default();
-        let run = Run::new(memory, &source, &plan.plan, options, &writes);
+        let writes = WriteQuotas::default();
+        let run = Executor::new(memory, &source, &plan.plan, options, &writes);
         let (target, changes) = run.found_target(&plan.plan)?;
-        let RequestPlan { lets, plan } = plan;
+        let PlanWithLets { lets, plan } = plan;
         let explained = match plan {
-            Plan::Explain(explained) => *explained,
+            StatementPlan::Explain(explained) => *explained,
             plan => ExplainPlan {
                 statement: text_of(&statement),
                 statement_type: statement.statement_type(),
@@ -90,8 +94,8 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
 /// Returns a statement in normal form, without its LETs.
 fn text_of(statement: &Statement<'_>) -> String {
     match &statement.0 {
-        Asked::Statement(request) => request.body.node.to_string(),
-        Asked::Define(definition) => definition.node.to_string(),
+        ParsedQuery::Statement(request) => request.body.node.to_string(),
+        ParsedQuery::Define(definition) => definition.node.to_string(),
     }
 }
 
@@ -99,26 +103,29 @@ fn text_of(statement: &Statement<'_>) -> String {
 const OF_THE_VERSION: [&str; 4] =
     ["created_at", "derived_from", "supersession_justification", "author_did"];
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Returns the target of a statement, which must be replaceable, and the changes it would make.
-    fn found_target(&self, plan: &Plan) -> Result<(Option<ContentAddress>, Vec<Change>)> {
+    fn found_target(
+        &self,
+        plan: &StatementPlan,
+    ) -> Result<(Option<ContentAddress>, Vec<FieldChange>)> {
         Ok(match plan {
-            Plan::Supersede(plan) => {
+            StatementPlan::Supersede(plan) => {
                 let old = self.replaced(plan)?;
                 let address = old.address;
                 let mut new = old.grain.clone().into_fields();
                 set(&mut new, plan.fields.clone());
                 (Some(address), self.changes(Some(&old.grain), &new))
             }
-            Plan::Revert(plan) => {
+            StatementPlan::Revert(plan) => {
                 let target = self.target(&plan.target)?.address;
                 let (before, head) = self.reverted(plan)?;
                 let mut new = before.grain.into_fields();
                 stays_protected(&mut new, &head);
                 (Some(target), self.changes(Some(&head.grain), &new))
             }
-            Plan::Add(plan) => (None, self.changes(None, &self.new_fields(plan)?)),
-            Plan::Define(plan) => {
+            StatementPlan::Add(plan) => (None, self.changes(None, &self.new_fields(plan)?)),
+            StatementPlan::Define(plan) => {
                 self.definable(plan)?;
                 (None, Vec::new())
             }
@@ -128,7 +135,7 @@ impl Run<'_> {
 
     /// Returns the fields in which a new version differs, in ascending order. Old values are left out if the
     /// gate does not allow the old grain as a whole.
-    fn changes(&self, old: Option<&Grain>, new: &Map) -> Vec<Change> {
+    fn changes(&self, old: Option<&Grain>, new: &Map) -> Vec<FieldChange> {
         let shown = old.filter(|old| self.gives_whole(old).is_ok());
         let before = |name: &str| old.and_then(|old| old.get(name));
         let gone = old.into_iter().flat_map(|old| old.fields().keys());
@@ -136,7 +143,7 @@ impl Run<'_> {
         let differs = |name: &&String| {
             !OF_THE_VERSION.contains(&name.as_str()) && before(name) != new.get(*name)
         };
-        let change = |name: &String| Change {
+        let change = |name: &String| FieldChange {
             field: name.clone(),
             from: shown.and_then(|old| old.get(name)).cloned(),
             to: new.get(name).cloned(),

@@ -3,43 +3,52 @@
 use std::borrow::Cow;
 
 use grainstore_format::{ContentAddress, EpochMs, Grain, Value, int_key};
-use grainstore_sml::{Cell, Chosen, Clock, Item, attribute, date_or_iso, humanize, relative_time};
+use grainstore_sml::{
+    ChosenFields, Clock, DisplayValue, Item, attribute, date_or_iso, humanize, relative_time,
+};
 
-use super::value::Looked;
-use crate::check::plan::{ProjectPlan, Projected};
+use super::value::HitRef;
+use crate::check::plan::{ProjectPlan, ProjectedField};
 use crate::fields::Field;
 use crate::memory::Hit;
 
 /// Returns what a PROJECT shows of a grain.
-pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> Chosen {
-    let cell = |projected: &Projected| shown(projected, hit, item, clock);
+pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> ChosenFields {
+    let cell = |projected: &ProjectedField| shown(projected, hit, item, clock);
     let text = plan.content.as_ref().map(|fields| {
         let cells: Vec<_> = fields.iter().filter_map(cell).collect();
-        cells.iter().map(Cell::as_str).collect::<Vec<_>>().join(" ")
+        cells.iter().map(DisplayValue::as_str).collect::<Vec<_>>().join(" ")
     });
     let attributes = plan.attr.iter().filter_map(|one| Some((one.name().to_owned(), cell(one)?)));
-    Chosen { text, attributes: attributes.collect() }
+    ChosenFields { text, attributes: attributes.collect() }
 }
 
-fn shown(projected: &Projected, hit: &Hit, item: &Item, clock: &Clock) -> Option<Cell<'static>> {
+fn shown(
+    projected: &ProjectedField,
+    hit: &Hit,
+    item: &Item,
+    clock: &Clock,
+) -> Option<DisplayValue<'static>> {
     let value = match projected {
-        Projected::Attribute(name) => return attribute(item, name, clock).map(Cell::into_owned),
-        Projected::Field(field) => return of_field(field, hit, item, clock),
-        Projected::Domain(name) => domain(&hit.grain, name)?,
-        Projected::Payload(name) => hit.grain.get(name)?,
+        ProjectedField::Attribute(name) => {
+            return attribute(item, name, clock).map(DisplayValue::into_owned);
+        }
+        ProjectedField::Field(field) => return of_field(field, hit, item, clock),
+        ProjectedField::Domain(name) => domain(&hit.grain, name)?,
+        ProjectedField::Payload(name) => hit.grain.get(name)?,
     };
     plain(value)
 }
 
-fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<Cell<'static>> {
-    let value = || Looked::from(hit).field(field);
+fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<DisplayValue<'static>> {
+    let value = || HitRef::from(hit).field(field);
     match field.name {
         "time" => Some(text(relative_time(hit.grain.time(), clock))),
         "deadline" | "expires_at" => {
             Some(text(date_or_iso(EpochMs::new(hit.grain.int(field.payload)?))))
         }
         "relation" => Some(text(humanize(hit.grain.text("relation")?))),
-        "tags" => attribute(item, "tags", clock).map(Cell::into_owned),
+        "tags" => attribute(item, "tags", clock).map(DisplayValue::into_owned),
         _ => plain(&value()?),
     }
 }
@@ -56,14 +65,14 @@ fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
 
 /// Returns a value as a cell, without the addresses in it, which no formatted text shows (CAL 14.2). `None`
 /// if that leaves it empty.
-pub(super) fn plain(value: &Value) -> Option<Cell<'static>> {
+pub(super) fn plain(value: &Value) -> Option<DisplayValue<'static>> {
     let parts: Vec<&Value> = match value.as_array() {
         Some(list) => list.iter().filter(|part| !is_address(part)).collect(),
         None if is_address(value) => return None,
-        None => return Some(Cell::of(value).into_owned()),
+        None => return Some(DisplayValue::of(value).into_owned()),
     };
-    let texts: Vec<_> = parts.iter().map(|part| Cell::of(part)).collect();
-    let joined = texts.iter().map(Cell::as_str).collect::<Vec<_>>().join(", ");
+    let texts: Vec<_> = parts.iter().map(|part| DisplayValue::of(part)).collect();
+    let joined = texts.iter().map(DisplayValue::as_str).collect::<Vec<_>>().join(", ");
     (!joined.is_empty()).then(|| text(joined))
 }
 
@@ -72,6 +81,6 @@ fn is_address(value: &Value) -> bool {
     digits.is_some_and(|digits| digits.parse::<ContentAddress>().is_ok())
 }
 
-fn text(text: String) -> Cell<'static> {
-    Cell::Text(Cow::Owned(text))
+fn text(text: String) -> DisplayValue<'static> {
+    DisplayValue::Text(Cow::Owned(text))
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainType};
 
-use super::Run;
+use super::Executor;
 use crate::bounds::TypeSet;
-use crate::check::plan::{FeedFrom, LetPlan, RecallPlan, ThreadOf};
+use crate::check::plan::{DeferredValues, LetPlan, RecallPlan, ThreadTarget};
 use crate::check::too_many_values;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -17,23 +17,23 @@ use crate::query::Query;
 use crate::types;
 
 /// The result of a LET. The error of a failed one is raised where it is used.
-pub(super) type Bound = Result<LetValue>;
+pub(super) type LetResult = Result<LetValue>;
 
 /// The grains or the values of a LET.
 pub(super) enum LetValue {
     /// The grains, with the bytes they take in memory.
     Grains(Vec<Hit>, usize),
-    Values(Texts),
+    Values(InValues),
 }
 
 /// The values of an IN, and whether they are complete.
 #[derive(Clone)]
-pub(super) struct Texts {
+pub(super) struct InValues {
     pub(super) values: Vec<String>,
     pub(super) complete: bool,
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs the LETs of a query in order and brings them into scope.
     pub(super) fn bind(&mut self, lets: &[LetPlan]) {
         for binding in lets {
@@ -58,9 +58,9 @@ impl Run<'_> {
             query = self.thread(thread, query)?;
         }
         for feed in &plan.feeds {
-            let Texts { values, complete } = match &feed.from {
-                FeedFrom::Recall(inner, extractor) => self.texts(inner, *extractor)?,
-                FeedFrom::Let(at) => self.values_of(*at)?,
+            let InValues { values, complete } = match &feed.from {
+                DeferredValues::Recall(inner, extractor) => self.texts(inner, *extractor)?,
+                DeferredValues::Let(at) => self.values_of(*at)?,
             };
             if !complete {
                 return Err(too_many_values(feed.place));
@@ -77,7 +77,7 @@ impl Run<'_> {
     /// subject of an ABOUT, it runs again on a search for the words of the subject (CAL 9.1).
     ///
     /// # Errors
-    /// As [`Executor::resolve_inputs`], and those of `read`.
+    /// As [`Executor::ready`], and those of `read`.
     pub(super) fn reading<T>(
         &mut self,
         plan: &RecallPlan,
@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 
     /// Returns E046 for a grain that exists and is no message.
-    fn no_message(&self, thread: &ThreadOf, address: &ContentAddress) -> Result<Option<Error>> {
+    fn no_message(&self, thread: &ThreadTarget, address: &ContentAddress) -> Result<Option<Error>> {
         let found = self.memory.get(address)?.map(|hit| hit.grain.grain_type());
         Ok(found.filter(|found| *found != GrainType::Event).map(|found| {
             let message = format!(
@@ -106,13 +106,13 @@ impl Run<'_> {
         }))
     }
 
-    fn values_of(&self, at: usize) -> Result<Texts> {
+    fn values_of(&self, at: usize) -> Result<InValues> {
         match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
             Some(Err(error)) => Err(error.clone()),
             // The checker admits only a LET of values here.
             Some(Ok(LetValue::Grains(..))) | None => {
-                Ok(Texts { values: Vec::new(), complete: true })
+                Ok(InValues { values: Vec::new(), complete: true })
             }
         }
     }
@@ -128,7 +128,7 @@ impl Run<'_> {
         Ok(hits)
     }
 
-    fn thread(&self, thread: &ThreadOf, query: Query) -> Result<Query> {
+    fn thread(&self, thread: &ThreadTarget, query: Query) -> Result<Query> {
         let unknown = || {
             let message = format!("{} leads to no grain", thread.message.node);
             Error::new(ErrorKind::TargetNotFound, message).at(thread.message.span)

@@ -2,37 +2,37 @@
 
 use std::ops::ControlFlow;
 
-use super::rows::Asked;
-use super::walk::{Collected, Kept, Window, apply};
-use super::{Run, count};
-use crate::check::plan::{End, RecallPlan};
+use super::rows::RowContext;
+use super::walk::{HitCollector, ScanOutcome, Window, apply};
+use super::{Executor, count};
+use crate::check::plan::{PipelineOutput, RecallPlan};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::{Candidate, Hit};
 use crate::query::Query;
-use crate::response::{Answer, Explanation, Grains};
+use crate::response::{Answer, RecallAnswer, RecallExplanation};
 
 /// The grains of a RECALL.
-pub(super) struct Found {
+pub(super) struct RecallOutcome {
     pub(super) hits: Vec<Hit>,
     /// Bytes that the grains take in memory.
     pub(super) bytes: usize,
     /// The number of all matches, if known.
     pub(super) total: Option<u64>,
     /// The access plan and its cost, WITH explanation.
-    pub(super) explanation: Option<Explanation>,
+    pub(super) explanation: Option<RecallExplanation>,
     /// The query that ran last; `None` if it cannot match.
     pub(super) query: Option<Query>,
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a RECALL statement.
     pub(super) fn recall(&mut self, plan: &RecallPlan) -> Result<Answer> {
         match plan.end {
-            End::Grains => self.grains(plan),
-            End::Count => self.count(plan),
-            End::Values(extractor) => self.values(plan, extractor),
-            End::Groups(field) => self.groups(plan, field),
+            PipelineOutput::Grains => self.grains(plan),
+            PipelineOutput::Count => self.count(plan),
+            PipelineOutput::Values(extractor) => self.values(plan, extractor),
+            PipelineOutput::Groups(field) => self.groups(plan, field),
         }
     }
 
@@ -57,7 +57,8 @@ impl Run<'_> {
             None => self.selected(plan, &found.hits)?,
         };
         let summarized = self.summarize(&found.hits, &plan.show, plan.project.as_ref())?;
-        let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
+        let asked =
+            RowContext { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let projected = match &plan.project {
             Some(project) if formatted.is_none() => {
                 self.projected(&found.hits, project, &plan.show)?
@@ -68,7 +69,7 @@ impl Run<'_> {
         for (row, projected) in results.iter_mut().zip(projected) {
             row.selected = Some(projected);
         }
-        Ok(Answer::Grains(Grains {
+        Ok(Answer::Grains(RecallAnswer {
             results,
             total: found.total,
             next_cursor: None,
@@ -94,7 +95,7 @@ impl Run<'_> {
     }
 
     /// Finds the grains of a RECALL, regardless of the end of its pipeline.
-    pub(super) fn find(&mut self, plan: &RecallPlan) -> Result<Found> {
+    pub(super) fn find(&mut self, plan: &RecallPlan) -> Result<RecallOutcome> {
         self.reading(plan, |run, query| {
             let found = run.find_by(plan, query)?;
             let any = found.total != Some(0);
@@ -103,13 +104,13 @@ impl Run<'_> {
     }
 
     /// Finds the grains by a query whose inputs are resolved.
-    pub(super) fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<Found> {
+    pub(super) fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<RecallOutcome> {
         let explained = match plan.show.explanation {
             true => Some(self.explained(&query)?),
             false => None,
         };
         let before = self.used.grains_scanned;
-        let mut kept = Kept { hits: Vec::new(), bytes: 0, total: Some(0) };
+        let mut kept = ScanOutcome { hits: Vec::new(), bytes: 0, total: Some(0) };
         let possible = !query.is_impossible();
         if possible {
             let (window, rest) = Window::cut(plan.steps_after(&query));
@@ -122,17 +123,23 @@ impl Run<'_> {
             }
         }
         let scanned = self.used.grains_scanned.saturating_sub(before);
-        let explanation = explained.map(|plan_of| Explanation {
+        let explanation = explained.map(|plan_of| RecallExplanation {
             desugared: plan.desugared.clone().unwrap_or_default(),
             plan: plan_of,
             scanned,
         });
         let query = possible.then_some(query);
-        Ok(Found { hits: kept.hits, bytes: kept.bytes, total: kept.total, explanation, query })
+        Ok(RecallOutcome {
+            hits: kept.hits,
+            bytes: kept.bytes,
+            total: kept.total,
+            explanation,
+            query,
+        })
     }
 
-    fn walk(&mut self, query: &Query, window: &Window) -> Result<Kept> {
-        let mut collected = Collected::new(window, self.room(), self.most_held);
+    fn walk(&mut self, query: &Query, window: &Window) -> Result<ScanOutcome> {
+        let mut collected = HitCollector::new(window, self.room(), self.most_held);
         let mut failed = None;
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             collected.take(&candidate).unwrap_or_else(|error| {

@@ -2,25 +2,25 @@
 
 use grainstore_format::Map;
 
-use super::Run;
+use super::Executor;
 use super::evolve::successor;
 use crate::check::plan::RevertPlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::Hit;
 use crate::response::Answer;
-use crate::writes::Write;
+use crate::writes::WriteKind;
 
 /// The payload field that restricts who may replace a grain (OMS 23).
 const POLICY: &str = "invalidation_policy";
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a REVERT statement. The target need not be current: the content of the version before it is
     /// restored.
     pub(super) fn revert(&self, plan: &RevertPlan) -> Result<Answer> {
         let (before, head) = self.reverted(plan)?;
         let superseded = head.address;
-        let content_address = self.quota(Write::Revert, |run| {
+        let content_address = self.quota(WriteKind::Revert, |run| {
             let author = run.memory.scope().actor.as_ref();
             let mut fields = successor(before, superseded, &plan.reason, author);
             stays_protected(&mut fields, &head);

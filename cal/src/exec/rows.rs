@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use grainstore_format::{Map, REVIEW_FLAG};
 
-use super::Run;
-use super::value::Looked;
+use super::Executor;
+use super::value::HitRef;
 use crate::check::plan::RecallPlan;
 use crate::error::Result;
 use crate::memory::Hit;
 use crate::query::Query;
-use crate::response::{Explanation, ResultRow};
+use crate::response::{RecallExplanation, ResultRow};
 use crate::search::Score;
 
 /// Payload fields that describe the provenance of a grain.
@@ -27,21 +27,21 @@ const PROVENANCE: [&str; 9] = [
 ];
 
 /// The query a RECALL ran last, and its explanation.
-pub(super) struct Asked<'a> {
+pub(super) struct RowContext<'a> {
     /// The query; `None` if it cannot match.
     pub(super) query: Option<&'a Query>,
     /// The access plan and its cost, WITH explanation.
-    pub(super) explanation: Option<&'a Explanation>,
+    pub(super) explanation: Option<&'a RecallExplanation>,
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Builds the rows of a RECALL. With `in_parts` the caller replaces the grains, so the gate need not
     /// allow them as a whole.
     pub(super) fn rows(
         &self,
         hits: Vec<Hit>,
         plan: &RecallPlan,
-        asked: &Asked<'_>,
+        asked: &RowContext<'_>,
         in_parts: bool,
     ) -> Result<Vec<ResultRow>> {
         let mut rows = Vec::with_capacity(hits.len());
@@ -55,13 +55,13 @@ impl Run<'_> {
         Ok(rows)
     }
 
-    fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
+    fn row(&self, hit: Hit, plan: &RecallPlan, asked: &RowContext<'_>) -> Result<ResultRow> {
         let show = &plan.show;
         let contradictions = match show.contradictions {
             true => Some(self.contradictions(&hit)?),
             false => None,
         };
-        let looked = Looked::from(&hit);
+        let looked = HitRef::from(&hit);
         let selected = plan.select.as_ref().map(|fields| {
             let value = |field: &&'static crate::fields::Field| {
                 Some((field.name.to_owned(), looked.field(field)?))
@@ -89,31 +89,36 @@ impl Run<'_> {
     }
 
     /// Returns the fields a grain matches on.
-    fn matched(&self, hit: &Hit, plan: &RecallPlan, query: Option<&Query>) -> Result<Matched> {
+    fn matched(
+        &self,
+        hit: &Hit,
+        plan: &RecallPlan,
+        query: Option<&Query>,
+    ) -> Result<MatchedFields> {
         let mut conditions = plan.matched_fields.clone();
         if hit.score.is_linked_only() {
             conditions.clear();
         }
         let Some(query) = query.filter(|query| query.search().is_some()) else {
-            return Ok(Matched { conditions, words: Vec::new() });
+            return Ok(MatchedFields { conditions, words: Vec::new() });
         };
         if plan.otherwise.is_some() {
             conditions.retain(|name| name != "subject");
         }
         let words = self.memory.matched_fields(query, &hit.grain)?;
-        Ok(Matched { conditions, words: words.into_iter().map(Cow::from).collect() })
+        Ok(MatchedFields { conditions, words: words.into_iter().map(Cow::from).collect() })
     }
 }
 
 /// The fields a grain matches on.
-struct Matched {
+struct MatchedFields {
     /// Fields of the conditions.
     conditions: Vec<Cow<'static, str>>,
     /// Fields with searched words.
     words: Vec<Cow<'static, str>>,
 }
 
-impl Matched {
+impl MatchedFields {
     /// Returns each field once, those of the conditions first.
     fn all(self) -> Vec<Cow<'static, str>> {
         let mut names = self.conditions;
@@ -138,7 +143,7 @@ fn breakdown(score: Score) -> Map {
 }
 
 /// Returns the reason a grain is in the answer, in one sentence.
-fn why(explanation: &Explanation, matched: &Matched, score: Score) -> String {
+fn why(explanation: &RecallExplanation, matched: &MatchedFields, score: Score) -> String {
     if score.is_linked_only() {
         return "linked to a better answer".to_owned();
     }
@@ -155,7 +160,7 @@ fn why(explanation: &Explanation, matched: &Matched, score: Score) -> String {
 }
 
 /// Describes how a grain matches a search; `None` without a search.
-fn sought(matched: &Matched, score: Score) -> Option<String> {
+fn sought(matched: &MatchedFields, score: Score) -> Option<String> {
     let words = score.text.filter(|text| *text > 0.0).map(|_| match matched.words.as_slice() {
         [] => "words of the turns around it".to_owned(),
         fields => format!("words in {}", fields.join(", ")),
@@ -197,7 +202,7 @@ mod tests {
             ),
         ] {
             let words = words.split_whitespace().map(|word| word.to_owned().into()).collect();
-            let matched = Matched { conditions: Vec::new(), words };
+            let matched = MatchedFields { conditions: Vec::new(), words };
             assert_eq!(sought(&matched, score).as_deref(), expected);
         }
     }

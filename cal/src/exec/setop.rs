@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use grainstore_format::ContentAddress;
 
-use super::Run;
-use super::recall::Found;
-use super::rows::Asked;
+use super::Executor;
+use super::recall::RecallOutcome;
+use super::rows::RowContext;
 use crate::ast::SetOperator;
-use crate::check::plan::{Plan, RecallPlan, RequestPlan, SetPlan, Show};
+use crate::check::plan::{DisplayOptions, PlanWithLets, RecallPlan, SetPlan, StatementPlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::Hit;
-use crate::response::{Answer, Grains, ResultRow};
+use crate::response::{Answer, RecallAnswer, ResultRow};
 use crate::search::Score;
 
 /// The grains of an operand. If it is the result of a search, its scores define the order.
@@ -23,7 +23,7 @@ struct Operand {
     searched: bool,
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a set operation.
     pub(super) fn set_operation(&mut self, plan: &SetPlan) -> Result<Answer> {
         let results = self.joined(plan)?.rows;
@@ -37,13 +37,14 @@ impl Run<'_> {
                     score: Score { value: row.score, ..Score::STRUCTURAL },
                 };
                 let hits: Vec<Hit> = results.iter().map(hit).collect();
-                let text = self.show(&hits, format, &Show::default(), None, limits::MAX_LIMIT)?;
+                let text =
+                    self.show(&hits, format, &DisplayOptions::default(), None, limits::MAX_LIMIT)?;
                 self.used.tokens_used += super::count(self.options.counter.count(&text));
                 Some(text)
             }
             None => None,
         };
-        Ok(Answer::Grains(Grains {
+        Ok(Answer::Grains(RecallAnswer {
             total: Some(super::count(results.len())),
             results,
             next_cursor: None,
@@ -61,7 +62,7 @@ impl Run<'_> {
     }
 
     /// Runs an operand, with its own LETs in scope.
-    fn operand(&mut self, request: &RequestPlan) -> Result<Operand> {
+    fn operand(&mut self, request: &PlanWithLets) -> Result<Operand> {
         let mark = self.lets.len();
         self.bind(&request.lets);
         let operand = self.operand_rows(&request.plan);
@@ -69,13 +70,13 @@ impl Run<'_> {
         operand
     }
 
-    fn operand_rows(&mut self, plan: &Plan) -> Result<Operand> {
+    fn operand_rows(&mut self, plan: &StatementPlan) -> Result<Operand> {
         match plan {
-            Plan::Recall(plan) => {
+            StatementPlan::Recall(plan) => {
                 let found = self.find(plan)?;
                 self.operand_of(found, plan)
             }
-            Plan::Coalesce(branches) => {
+            StatementPlan::Coalesce(branches) => {
                 for branch in branches {
                     let found = self.find(branch)?;
                     if !found.hits.is_empty() {
@@ -84,16 +85,16 @@ impl Run<'_> {
                 }
                 Ok(Operand::default())
             }
-            Plan::Set(inner) => self.joined(inner),
+            StatementPlan::Set(inner) => self.joined(inner),
             _ => Err(Error::new(ErrorKind::WrongStage, "an operand yields grains")),
         }
     }
 
-    fn operand_of(&self, found: Found, plan: &RecallPlan) -> Result<Operand> {
+    fn operand_of(&self, found: RecallOutcome, plan: &RecallPlan) -> Result<Operand> {
         // A search without results gives no score to order by.
         let searched = !found.hits.is_empty()
             && found.query.as_ref().is_some_and(|query| query.search().is_some());
-        let asked = Asked { query: found.query.as_ref(), explanation: None };
+        let asked = RowContext { query: found.query.as_ref(), explanation: None };
         Ok(Operand { rows: self.rows(found.hits, plan, &asked, false)?, searched })
     }
 }

@@ -1,39 +1,39 @@
 //! BATCH and COALESCE: statements made of several.
 
-use super::Run;
-use crate::cancel::Stop;
-use crate::check::plan::{Plan, RecallPlan};
+use super::Executor;
+use crate::cancel::StopReason;
+use crate::check::plan::{RecallPlan, StatementPlan};
 use crate::error::Result;
-use crate::response::{Answer, Slot, Slots};
+use crate::response::{Answer, BatchSlot, BatchSlots};
 use crate::span::Spanned;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs the entries of a BATCH. The error of an entry stays in its slot.
     ///
     /// # Errors
     /// E082 if the host cancelled.
     pub(super) fn batch(
         &mut self,
-        entries: Vec<(Spanned<String>, Result<Plan>)>,
+        entries: Vec<(Spanned<String>, Result<StatementPlan>)>,
     ) -> Result<Answer> {
         let mut slots = Vec::with_capacity(entries.len());
         for (label, plan) in entries {
             let answer = plan.and_then(|plan| self.statement(plan));
-            if let Some(stop @ Stop::Cancelled) = self.cancel.stopped() {
+            if let Some(stop @ StopReason::Cancelled) = self.cancel.stopped() {
                 return Err(stop.into());
             }
             slots.push((
                 label.node,
                 match answer {
-                    Ok(answer) => Slot::Answer(Box::new(answer)),
+                    Ok(answer) => BatchSlot::Answer(Box::new(answer)),
                     Err(error) => {
                         let error = self.source.locate(error.within(label.span));
-                        Slot::Failed { error }
+                        BatchSlot::Failed { error }
                     }
                 },
             ));
         }
-        Ok(Answer::Batch { batch: Slots(slots) })
+        Ok(Answer::Batch { batch: BatchSlots(slots) })
     }
 
     /// Runs the branches of a COALESCE until one has a result; without one the answer of the last is

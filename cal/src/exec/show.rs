@@ -1,25 +1,27 @@
 //! Rendering of grains as text, for AS.
 
 use grainstore_format::{Map, Value};
-use grainstore_sml::{Cell, Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
+use grainstore_sml::{
+    CancelCheck, Clock, Disclosure, DisplayValue, Item, Level, render_cancellable, summarize,
+};
 
-use super::Run;
+use super::Executor;
 use super::assemble::unwritten;
 use super::project::chosen;
 use crate::ast::Format;
-use crate::check::plan::{ProjectPlan, Show};
+use crate::check::plan::{DisplayOptions, ProjectPlan};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::Hit;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Renders grains as text; `asked` is the number that was requested, by which progressive disclosure
     /// decides.
     pub(super) fn show(
         &self,
         hits: &[Hit],
         format: Format,
-        show: &Show,
+        show: &DisplayOptions,
         project: Option<&ProjectPlan>,
         asked: u64,
     ) -> Result<String> {
@@ -31,7 +33,7 @@ impl Run<'_> {
             _ => Level::Standard,
         };
         let stops = || self.cancel.stopped().is_some();
-        render_watched(&items, format, level, &clock, Watch::until(&stops))
+        render_cancellable(&items, format, level, &clock, CancelCheck::from_fn(&stops))
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
@@ -41,7 +43,7 @@ impl Run<'_> {
         &self,
         hits: &[Hit],
         project: &ProjectPlan,
-        show: &Show,
+        show: &DisplayOptions,
     ) -> Result<Vec<Map>> {
         let clock = self.clock(show.iso_timestamps);
         let items = self.items(hits, Some(project), &clock)?;
@@ -59,7 +61,7 @@ impl Run<'_> {
     pub(super) fn summarize(
         &self,
         hits: &[Hit],
-        show: &Show,
+        show: &DisplayOptions,
         project: Option<&ProjectPlan>,
     ) -> Result<Option<Vec<String>>> {
         if !show.summarize {
@@ -67,7 +69,7 @@ impl Run<'_> {
         }
         let clock = self.clock(show.iso_timestamps);
         let stops = || self.cancel.stopped().is_some();
-        summarize(&self.items(hits, project, &clock)?, &clock, Watch::until(&stops))
+        summarize(&self.items(hits, project, &clock)?, &clock, CancelCheck::from_fn(&stops))
             .map(Some)
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
@@ -106,15 +108,15 @@ impl Run<'_> {
 }
 
 /// Converts a cell to its JSON value.
-fn value(cell: &Cell<'_>) -> Value {
+fn value(cell: &DisplayValue<'_>) -> Value {
     match cell {
-        Cell::Flag(flag) => Value::from(*flag),
-        Cell::Number(digits) => match (digits.parse::<i64>(), digits.parse::<f64>()) {
+        DisplayValue::Flag(flag) => Value::from(*flag),
+        DisplayValue::Number(digits) => match (digits.parse::<i64>(), digits.parse::<f64>()) {
             (Ok(whole), _) => Value::from(whole),
             (_, Ok(number)) => Value::from(number),
             _ => Value::from(digits.as_str()),
         },
-        Cell::Text(text) => Value::from(text.as_ref()),
+        DisplayValue::Text(text) => Value::from(text.as_ref()),
     }
 }
 

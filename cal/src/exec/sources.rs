@@ -16,26 +16,26 @@
 
 use std::panic::resume_unwind;
 
-use super::Run;
-use super::ahead::{Ahead, Turn};
-use super::part::Ended;
-use super::recall::Found;
-use super::rows::Asked;
+use super::Executor;
+use super::ahead::{SourceScheduler, Turn};
+use super::part::SourceOutcome;
+use super::recall::RecallOutcome;
+use super::rows::RowContext;
 use super::walk::Window;
-use crate::cancel::Stop;
-use crate::check::plan::{AssemblePlan, FeedFrom, RecallPlan, SourceFrom, SourcePlan};
+use crate::cancel::StopReason;
+use crate::check::plan::{AssemblePlan, DeferredValues, RecallPlan, SourceInput, SourcePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::Hit;
 use crate::response::{ResultRow, SourceAnswer};
 
 /// The grains and the report of a source that ran.
-pub(super) struct Resolved {
+pub(super) struct ResolvedSource {
     pub(super) hits: Vec<Hit>,
     pub(super) answer: Box<SourceAnswer>,
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs the sources. A failed source is reported, and its share of the budget goes to the others.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Run<'_> {
     ///
     /// # Panics
     /// If a source panics, in its turn.
-    pub(super) fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
+    pub(super) fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<ResolvedSource>> {
         for index in 0..plan.sources.len() {
             self.tell_source(plan, index)?;
         }
@@ -66,7 +66,7 @@ impl Run<'_> {
     }
 
     /// Runs the sources in order; if several are expensive, these run ahead on other threads.
-    fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
+    fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<ResolvedSource>> {
         let takes_long: Vec<bool> =
             plan.sources.iter().map(|source| self.takes_long(source)).collect();
         let long = takes_long.iter().filter(|takes_long| **takes_long).count();
@@ -74,7 +74,7 @@ impl Run<'_> {
         let share = self.room().checked_div(long).unwrap_or_default();
         let runs_ahead = takes_long.into_iter().map(|takes_long| working > 1 && takes_long);
         let part = self.part(self.cancel.for_part());
-        let ahead = Ahead::new(part, &plan.sources, share, runs_ahead);
+        let ahead = SourceScheduler::new(part, &plan.sources, share, runs_ahead);
         ahead.while_helped(working.saturating_sub(1), || {
             let mut resolved = Vec::with_capacity(plan.sources.len());
             for (index, source) in plan.sources.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Run<'_> {
     /// Returns `true` if a source is expensive enough for a thread of its own, and may run out of order. This
     /// is judged by its plan and its subqueries, which costs next to nothing.
     fn takes_long(&self, source: &SourcePlan) -> bool {
-        let SourceFrom::Recall(plan) = &source.from else { return false };
+        let SourceInput::Recall(plan) = &source.from else { return false };
         let recalls = with_inner(plan);
         recalls.iter().any(|plan| searches_or_sorts(plan))
             && !recalls.iter().any(|plan| self.asks_outside(plan))
@@ -108,11 +108,11 @@ impl Run<'_> {
     /// sources.
     fn take_turn(
         &mut self,
-        ahead: &Ahead<'_>,
+        ahead: &SourceScheduler<'_>,
         index: usize,
         source: &SourcePlan,
         share: usize,
-    ) -> Result<Resolved> {
+    ) -> Result<ResolvedSource> {
         loop {
             match ahead.turn(index) {
                 Turn::Now => return self.in_turn(source),
@@ -131,30 +131,30 @@ impl Run<'_> {
 
     /// Reports the error of a failed source; a stop ends the whole assembly, even if the deadline that
     /// stopped the source was extended since.
-    fn resolved(&self, found: Result<Resolved>) -> Result<Resolved> {
+    fn resolved(&self, found: Result<ResolvedSource>) -> Result<ResolvedSource> {
         self.go_on()?;
         match found {
             Err(error) if let Some(stop) = stop_of(&error) => Err((self.stopped)(stop)),
             Err(error) => {
                 let error = Some(self.source.locate(error));
                 let answer = Box::new(SourceAnswer { error, ..SourceAnswer::default() });
-                Ok(Resolved { hits: Vec::new(), answer })
+                Ok(ResolvedSource { hits: Vec::new(), answer })
             }
             found => found,
         }
     }
 
-    fn in_turn(&mut self, source: &SourcePlan) -> Result<Resolved> {
+    fn in_turn(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
         let part = self.part(self.cancel.clone()).run(source, self.held, self.most_held);
         self.join(part)
     }
 
     /// Runs a source.
-    pub(super) fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
+    pub(super) fn source(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
         let mut answer = Box::<SourceAnswer>::default();
         let hits = match &source.from {
-            SourceFrom::Let(at, _) => self.grains_of(*at)?,
-            SourceFrom::Recall(plan) => {
+            SourceInput::Let(at, _) => self.grains_of(*at)?,
+            SourceInput::Recall(plan) => {
                 let found = self.find(plan)?;
                 if plan.show.told {
                     answer.grains = self.told_of(&found, plan)?;
@@ -169,12 +169,13 @@ impl Run<'_> {
                 hits
             }
         };
-        Ok(Resolved { hits, answer })
+        Ok(ResolvedSource { hits, answer })
     }
 
     /// Returns the rows that options of the assembly ask for. The grains themselves go into the text.
-    fn told_of(&self, found: &Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
-        let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
+    fn told_of(&self, found: &RecallOutcome, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
+        let asked =
+            RowContext { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let mut rows = self.rows(found.hits.clone(), plan, &asked, plan.project.is_some())?;
         rows.iter_mut().for_each(|row| row.beside_alone = true);
         Ok(rows)
@@ -183,17 +184,17 @@ impl Run<'_> {
 
 /// Returns `true` if a source that ran ahead may have failed only because of its share of bytes or the moment
 /// it ran.
-fn was_short(part: &Ended) -> bool {
+fn was_short(part: &SourceOutcome) -> bool {
     part.found
         .as_ref()
         .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_of(error).is_some())
 }
 
 /// Returns the reason a failed source was stopped, if it was.
-fn stop_of(error: &Error) -> Option<Stop> {
+fn stop_of(error: &Error) -> Option<StopReason> {
     match error.kind() {
-        ErrorKind::Timeout | ErrorKind::AssembleTimeout => Some(Stop::Timeout),
-        ErrorKind::Cancelled => Some(Stop::Cancelled),
+        ErrorKind::Timeout | ErrorKind::AssembleTimeout => Some(StopReason::Timeout),
+        ErrorKind::Cancelled => Some(StopReason::Cancelled),
         _ => None,
     }
 }
@@ -201,8 +202,8 @@ fn stop_of(error: &Error) -> Option<Stop> {
 /// Returns a RECALL and its subqueries.
 fn with_inner(plan: &RecallPlan) -> Vec<&RecallPlan> {
     let inner = plan.feeds.iter().filter_map(|feed| match &feed.from {
-        FeedFrom::Recall(inner, _) => Some(with_inner(inner)),
-        FeedFrom::Let(_) => None,
+        DeferredValues::Recall(inner, _) => Some(with_inner(inner)),
+        DeferredValues::Let(_) => None,
     });
     inner.flatten().chain([plan]).collect()
 }

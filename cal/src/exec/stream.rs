@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
-use grainstore_sml::{Assembly, Budget, Shares};
+use grainstore_sml::{Assembly, Budget, BudgetShares};
 use sha2::{Digest, Sha256};
 
 use super::assemble::shown;
-use super::sources::Resolved;
-use super::{Options, Run, count};
-use crate::check::plan::{AssemblePlan, Plan, SourceFrom, SourcePlan, StreamPlan};
+use super::sources::ResolvedSource;
+use super::{ExecuteOptions, Executor, count};
+use crate::check::plan::{AssemblePlan, SourceInput, SourcePlan, StatementPlan, StreamPlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::event::{
-    Allocation, Allowance, Began, Class, Event, EventKind, Levels, Listener, Summary,
+    AssemblySummary, BudgetAmount, BudgetShare, Event, EventClass, EventKind, EventListener,
+    LevelCounts, StreamStart,
 };
 
 /// Text of the warning about a STREAM in a call that does not stream.
@@ -28,8 +29,8 @@ const NO_EVENT: &str =
 const ID_BYTES: usize = 8;
 
 /// The listener of an ASSEMBLE, and its selection of events.
-pub(super) struct Stream<'r> {
-    listener: &'r mut dyn Listener,
+pub(super) struct EventStream<'r> {
+    listener: &'r mut dyn EventListener,
     assembly_id: Arc<str>,
     plan: StreamPlan,
     /// Time that the listener may still take without counting against the deadline.
@@ -38,26 +39,26 @@ pub(super) struct Stream<'r> {
     listens: bool,
 }
 
-impl<'r> Stream<'r> {
+impl<'r> EventStream<'r> {
     /// Starts a stream, and announces it to the listener.
     pub(super) fn begin(
-        listener: &'r mut dyn Listener,
+        listener: &'r mut dyn EventListener,
         plan: StreamPlan,
         query_hash: &str,
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
     ) -> Self {
         let assembly_id: Arc<str> = assembly_id(query_hash, options).into();
-        listener.begins(&Began { assembly_id: &assembly_id, options: &plan.to_string() });
+        listener.begins(&StreamStart { assembly_id: &assembly_id, options: &plan.to_string() });
         Self { listener, assembly_id, plan, patience: options.patience, listens: true }
     }
 
-    fn wants(&self, class: Class) -> bool {
+    fn wants(&self, class: EventClass) -> bool {
         self.listens
             && match class {
-                Class::Progress => self.plan.progress,
-                Class::Budget => self.plan.budget,
-                Class::Chunks => self.plan.chunks,
-                Class::Always => true,
+                EventClass::Progress => self.plan.progress,
+                EventClass::Budget => self.plan.budget,
+                EventClass::Chunks => self.plan.chunks,
+                EventClass::Always => true,
             }
     }
 
@@ -79,7 +80,7 @@ impl<'r> Stream<'r> {
 }
 
 /// Returns `asm_` and 16 hex digits, determined by the query, its parameters, the format and the present.
-fn assembly_id(query_hash: &str, options: &Options<'_>) -> String {
+fn assembly_id(query_hash: &str, options: &ExecuteOptions<'_>) -> String {
     let mut hash = Sha256::new();
     let format = options.as_format.map_or("", |format| format.name());
     for part in [query_hash, &options.params.text(), format, &options.now.get().to_string()] {
@@ -90,29 +91,30 @@ fn assembly_id(query_hash: &str, options: &Options<'_>) -> String {
     format!("asm_{}", HEXLOWER.encode(hash.get(..ID_BYTES).unwrap_or_default()))
 }
 
-impl<'r> Run<'r> {
+impl<'r> Executor<'r> {
     /// Attaches the listener to a statement. Without one, a written STREAM is warned of.
     ///
     /// # Errors
     /// E079 for a statement that has no events.
     pub(super) fn listen<'l: 'r>(
         &mut self,
-        plan: &Plan,
-        listener: Option<&'l mut dyn Listener>,
+        plan: &StatementPlan,
+        listener: Option<&'l mut dyn EventListener>,
         query_hash: &str,
     ) -> Result<()> {
         match (plan, listener) {
-            (Plan::Assemble(plan), Some(listener)) => {
+            (StatementPlan::Assemble(plan), Some(listener)) => {
                 if has_more_texts(plan) {
                     self.warn(codes::IGNORED_OPTION, NO_EVENT);
                 }
-                self.stream = Some(Stream::begin(listener, plan.stream, query_hash, self.options));
+                self.stream =
+                    Some(EventStream::begin(listener, plan.stream, query_hash, self.options));
             }
             (_, Some(_)) => {
                 let message = "only an ASSEMBLE can be streamed";
                 return Err(Error::new(ErrorKind::NotStreamed, message));
             }
-            (Plan::Assemble(plan), None) if plan.stream.written => {
+            (StatementPlan::Assemble(plan), None) if plan.stream.written => {
                 self.warn(codes::IGNORED_OPTION, NOT_STREAMED);
             }
             _ => {}
@@ -121,9 +123,9 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Returns `true` if the listener wants events of this class.
-    fn is_heard(&self, class: Class) -> bool {
+    fn is_heard(&self, class: EventClass) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.wants(class))
     }
 
@@ -155,7 +157,7 @@ impl Run<'_> {
     }
 
     pub(super) fn tell_started(&mut self, plan: &AssemblePlan) -> Result<()> {
-        if !self.is_heard(Class::Progress) {
+        if !self.is_heard(EventClass::Progress) {
             return Ok(());
         }
         self.tell(EventKind::AssemblyStarted {
@@ -177,11 +179,11 @@ impl Run<'_> {
         &mut self,
         plan: &AssemblePlan,
         index: usize,
-        resolved: &Resolved,
+        resolved: &ResolvedSource,
     ) -> Result<()> {
         let Some(source) = plan.sources.get(index) else { return Ok(()) };
         let error = &resolved.answer.error;
-        if self.is_heard(Class::Progress) {
+        if self.is_heard(EventClass::Progress) {
             self.tell(EventKind::SourceCompleted {
                 source: source.label.clone(),
                 index: count(index),
@@ -205,16 +207,21 @@ impl Run<'_> {
     }
 
     /// Sends the shares of the sources. If one failed, the shares that include it are sent first.
-    pub(super) fn tell_allocated(&mut self, plan: &AssemblePlan, shares: Shares) -> Result<()> {
-        if !self.is_heard(Class::Budget) {
+    pub(super) fn tell_allocated(
+        &mut self,
+        plan: &AssemblePlan,
+        shares: BudgetShares,
+    ) -> Result<()> {
+        if !self.is_heard(EventClass::Budget) {
             return Ok(());
         }
         let unit = allowance(plan.budget).unit;
-        for amounts in shares.meant.into_iter().chain([shares.given]) {
-            let allocations = plan.sources.iter().zip(amounts).map(|(source, amount)| Allocation {
-                source: source.label.clone(),
-                given: Allowance { amount: count(amount), unit },
-            });
+        for amounts in shares.without_failures.into_iter().chain([shares.allocated]) {
+            let allocations =
+                plan.sources.iter().zip(amounts).map(|(source, amount)| BudgetShare {
+                    source: source.label.clone(),
+                    given: BudgetAmount { amount: count(amount), unit },
+                });
             self.tell(EventKind::BudgetAllocated { allocations: allocations.collect() })?;
         }
         Ok(())
@@ -224,14 +231,14 @@ impl Run<'_> {
     pub(super) fn tell_text(
         &mut self,
         plan: &AssemblePlan,
-        resolved: &[Resolved],
+        resolved: &[ResolvedSource],
         assembly: &Assembly,
         format: &'static str,
     ) -> Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         let grains_included = assembly.sources.iter().map(shown).sum();
         stream.listener.gives(grains_included);
-        let levels = assembly.sources.iter().map(|report| Levels {
+        let levels = assembly.sources.iter().map(|report| LevelCounts {
             source: report.label.clone(),
             full: count(report.full),
             standard: count(report.standard),
@@ -240,13 +247,13 @@ impl Run<'_> {
         });
         self.tell(EventKind::DisclosureDecided { levels: levels.collect() })?;
         let left = left(plan.budget, assembly);
-        if self.is_heard(Class::Chunks) {
+        if self.is_heard(EventClass::Chunks) {
             self.tell_chunks(plan, assembly, left)?;
         }
         let total = allowance(plan.budget).amount;
         let failed = plan.sources.iter().zip(resolved);
         let failed = failed.filter(|(_, resolved)| resolved.answer.error.is_some());
-        let summary = Summary {
+        let summary = AssemblySummary {
             tokens_used: count(assembly.tokens),
             budget_remaining: left,
             utilization: share(total.saturating_sub(left), total),
@@ -295,16 +302,16 @@ impl Run<'_> {
 /// Returns `true` if an assembly makes texts beside the one that is sent in chunks.
 fn has_more_texts(plan: &AssemblePlan) -> bool {
     let of_source = |source: &SourcePlan| match &source.from {
-        SourceFrom::Recall(recall) => recall.format.is_some() || recall.show.summarize,
-        SourceFrom::Let(..) => false,
+        SourceInput::Recall(recall) => recall.format.is_some() || recall.show.summarize,
+        SourceInput::Let(..) => false,
     };
     plan.show.summarize || plan.sources.iter().any(of_source)
 }
 
-fn allowance(budget: Budget) -> Allowance {
+fn allowance(budget: Budget) -> BudgetAmount {
     match budget {
-        Budget::Tokens(amount) => Allowance { amount: count(amount), unit: "tokens" },
-        Budget::Grains(amount) => Allowance { amount: count(amount), unit: "grains" },
+        Budget::Tokens(amount) => BudgetAmount { amount: count(amount), unit: "tokens" },
+        Budget::Grains(amount) => BudgetAmount { amount: count(amount), unit: "grains" },
     }
 }
 

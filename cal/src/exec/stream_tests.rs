@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::tests::{NOW_MS, belief, four_beliefs, options, run, run_with};
-use super::{Options, stream};
-use crate::cancel::Cancel;
-use crate::event::{Began, Event, Listener};
+use super::{ExecuteOptions, stream};
+use crate::cancel::CancelHandle;
+use crate::event::{Event, EventListener, StreamStart};
 use crate::params::Params;
 use crate::response::Response;
 use crate::testutil::Fake;
-use crate::writes::Writes;
+use crate::writes::WriteQuotas;
 
 /// A listener that records its events, and stops accepting after so many.
 pub(super) struct Ear {
@@ -25,11 +25,11 @@ pub(super) struct Ear {
     pub(super) events: Vec<Value>,
     pub(super) most: usize,
     /// A handle it cancels, in place of refusing events.
-    pub(super) cancels: Option<Cancel>,
+    pub(super) cancels: Option<CancelHandle>,
 }
 
-impl Listener for Ear {
-    fn begins(&mut self, began: &Began<'_>) {
+impl EventListener for Ear {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         self.began.push((began.assembly_id.to_owned(), began.options.to_owned()));
     }
 
@@ -67,10 +67,10 @@ pub(super) type Ended = Result<Response, (String, String)>;
 pub(super) fn heard(
     memory: &Fake,
     source: &str,
-    options: &Options<'_>,
+    options: &ExecuteOptions<'_>,
     mut ear: Ear,
 ) -> (Ear, Ended) {
-    let done = stream(memory, source.as_bytes(), options, &Writes::default(), &mut ear);
+    let done = stream(memory, source.as_bytes(), options, &WriteQuotas::default(), &mut ear);
     let place = |error: &crate::Error| {
         let at = error.position().and_then(|at| source.get(at.start..at.end));
         at.unwrap_or("").to_owned()
@@ -78,7 +78,7 @@ pub(super) fn heard(
     (ear, done.map_err(|error| (error.code().to_owned(), place(&error))))
 }
 
-pub(super) fn all(memory: &Fake, source: &str, options: &Options<'_>) -> (Ear, Ended) {
+pub(super) fn all(memory: &Fake, source: &str, options: &ExecuteOptions<'_>) -> (Ear, Ended) {
     let ear = Ear { began: Vec::new(), events: Vec::new(), most: usize::MAX, cancels: None };
     heard(memory, source, options, ear)
 }
@@ -147,7 +147,7 @@ fn an_event_is_written_type_first() {
         &memory,
         b"ASSEMBLE FROM (RECALL) STREAM",
         &options(),
-        &Writes::default(),
+        &WriteQuotas::default(),
         &mut listener,
     );
     assert_eq!(ended.unwrap_err().code(), "CAL-E082");
@@ -274,7 +274,7 @@ fn what_is_refused_before_it_begins_has_no_events() {
     }
     let mut params = Params::new();
     params.bind("n", &json!(20)).unwrap();
-    let bound = Options { params, ..options() };
+    let bound = ExecuteOptions { params, ..options() };
     let source = "ASSEMBLE FROM (RECALL) STREAM { chunk_size = $n }";
     assert_eq!(
         all(&memory, source, &bound).0.began[0].1,
@@ -315,16 +315,17 @@ fn the_same_question_has_the_same_events_and_another_another_id() {
     let memory = four_beliefs();
     let (first, second) = (all(&memory, TWO, &options()).0, all(&memory, TWO, &options()).0);
     assert_eq!(first.events, second.events);
-    let id =
-        |source: &str, options: &Options<'_>| all(&memory, source, options).0.began[0].0.clone();
+    let id = |source: &str, options: &ExecuteOptions<'_>| {
+        all(&memory, source, options).0.began[0].0.clone()
+    };
     let own = id(TWO, &options());
     assert_eq!(id(&TWO.to_lowercase().replace("recall", "RECALL"), &options()), own, "spelling");
     let mut params = Params::new();
     params.bind("unused", &json!("x")).unwrap();
     for other in [
-        Options { now: EpochMs::new(NOW_MS + 1), ..options() },
-        Options { as_format: Some(Format::Json), ..options() },
-        Options { params, ..options() },
+        ExecuteOptions { now: EpochMs::new(NOW_MS + 1), ..options() },
+        ExecuteOptions { as_format: Some(Format::Json), ..options() },
+        ExecuteOptions { params, ..options() },
     ] {
         assert_ne!(id(TWO, &other), own);
     }
@@ -414,13 +415,13 @@ fn a_cancelled_stream_is_the_beginning_of_the_whole_one_whenever_it_is_cancelled
     let source = "LET $g = RECALL goals; ASSEMBLE FROM g: $g, b: (RECALL beliefs LIMIT 40), \
         c: (RECALL LIKE \"more\" AS json WITH summarize) BUDGET 700 tokens \
         WITH progressive_disclosure, summarize STREAM { all, chunk_size = 20 }";
-    let counted = Options { cancel: Cancel::after(u64::MAX), ..options() };
+    let counted = ExecuteOptions { cancel: CancelHandle::after(u64::MAX), ..options() };
     let (whole, ended) = all(&memory, source, &counted);
     assert!(ended.is_ok());
     let looks = counted.cancel.looks();
     let mut told_last = BTreeSet::new();
     for after in (0..looks).step_by(3).chain([looks - 1]) {
-        let stopping = Options { cancel: Cancel::after(after), ..options() };
+        let stopping = ExecuteOptions { cancel: CancelHandle::after(after), ..options() };
         let (cut, ended) = all(&memory, source, &stopping);
         assert_eq!(
             ended.map(|_| ()),
@@ -465,7 +466,7 @@ fn a_listener_cancels_between_any_two_events() {
 
 #[test]
 fn an_assembly_that_takes_too_long_ends_with_an_error() {
-    let late = Options { cancel: Cancel::new().within(Duration::ZERO), ..options() };
+    let late = ExecuteOptions { cancel: CancelHandle::new().within(Duration::ZERO), ..options() };
     let (ear, ended) = all(&four_beliefs(), "ASSEMBLE FROM (RECALL) STREAM { chunks }", &late);
     // Time spent waiting for the listener is not the statement's, but this one was late before.
     let told: Vec<_> = ear.events.iter().map(|event| &event["code"]).collect();
@@ -477,7 +478,8 @@ fn an_assembly_that_takes_too_long_ends_with_an_error() {
 fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
     let time = Duration::from_millis(500);
     let heard_for = |patience| {
-        let options = Options { cancel: Cancel::new().within(time), patience, ..options() };
+        let options =
+            ExecuteOptions { cancel: CancelHandle::new().within(time), patience, ..options() };
         let (mut events, memory) = (0, four_beliefs());
         let mut ear = |_| {
             if events == 0 {
@@ -486,7 +488,7 @@ fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
             events += 1;
             ControlFlow::Continue(())
         };
-        let ended = stream(&memory, TWO.as_bytes(), &options, &Writes::default(), &mut ear);
+        let ended = stream(&memory, TWO.as_bytes(), &options, &WriteQuotas::default(), &mut ear);
         (ended.err().map(|error| error.code().to_owned()), events)
     };
     let late = (Some("CAL-E075".to_owned()), 2);
@@ -497,7 +499,7 @@ fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
 #[test]
 fn a_listener_is_told_of_the_grains_before_any_event_that_tells_of_them() {
     struct Told(Vec<String>);
-    impl Listener for Told {
+    impl EventListener for Told {
         fn gives(&mut self, grains: u64) {
             self.0.push(format!("{grains} grains"));
         }
@@ -508,8 +510,13 @@ fn a_listener_is_told_of_the_grains_before_any_event_that_tells_of_them() {
     }
     let heard = |source: &str| {
         let mut told = Told(Vec::new());
-        let ended =
-            stream(&four_beliefs(), source.as_bytes(), &options(), &Writes::default(), &mut told);
+        let ended = stream(
+            &four_beliefs(),
+            source.as_bytes(),
+            &options(),
+            &WriteQuotas::default(),
+            &mut told,
+        );
         (ended.is_ok(), told.0)
     };
     let (done, told) = heard("ASSEMBLE FROM (RECALL) STREAM { budget, chunks }");
@@ -527,11 +534,11 @@ fn a_hundred_thousand_results_are_left_halfway() {
     let memory = four_beliefs();
     memory.again.store(24_999, Ordering::Relaxed);
     let source = "ASSEMBLE FROM (RECALL ORDER BY object LIMIT 1000) STREAM { chunks }";
-    let stopping = Options { cancel: Cancel::after(50_000), ..options() };
+    let stopping = ExecuteOptions { cancel: CancelHandle::after(50_000), ..options() };
     let (ear, ended) = all(&memory, source, &stopping);
     assert_eq!((ear.names(), ended.unwrap_err().0), (vec!["cancelled"], "CAL-E082".to_owned()));
     assert!(stopping.cancel.looks() < 50_010, "{}", stopping.cancel.looks());
-    let counting = Options { cancel: Cancel::after(50_000), ..options() };
+    let counting = ExecuteOptions { cancel: CancelHandle::after(50_000), ..options() };
     assert_eq!(run_with(&memory, "RECALL COUNT", &counting), Err("CAL-E082 at RECALL".to_owned()));
 }
 
@@ -542,11 +549,13 @@ fn a_text_of_a_thousand_large_grains_stops_while_it_is_written() {
     memory.again.store(999, Ordering::Relaxed);
     for format in Format::ALL {
         let source = format!("RECALL LIMIT 1000 AS {}", format.name());
-        let plain = Options { cancel: Cancel::after(u64::MAX), totals: false, ..options() };
+        let plain =
+            ExecuteOptions { cancel: CancelHandle::after(u64::MAX), totals: false, ..options() };
         let text = run_with(&memory, &source, &plain).unwrap()["formatted"].clone();
         assert!(text.as_str().unwrap().len() > 2_000_000, "{format:?}");
         // Finding, preparing and writing a grain take one poll each.
-        let stopping = Options { cancel: Cancel::after(2_500), totals: false, ..options() };
+        let stopping =
+            ExecuteOptions { cancel: CancelHandle::after(2_500), totals: false, ..options() };
         assert_eq!(run_with(&memory, &source, &stopping), Err("CAL-E082 at RECALL".to_owned()));
         assert!(stopping.cancel.looks() < 2_505, "{format:?}: {}", stopping.cancel.looks());
         assert!(plain.cancel.looks() > 3_000, "{format:?}");

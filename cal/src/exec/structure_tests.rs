@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
-use super::{Options, Tier, execute};
+use super::{ExecuteOptions, Tier, execute};
 use crate::params::Params;
 use crate::testutil::Fake;
-use crate::writes::Writes;
+use crate::writes::WriteQuotas;
 
 /// The value of an answer under a key.
 fn part(memory: &Fake, source: &str, key: &str) -> Value {
@@ -31,7 +31,7 @@ fn a_query_in_json_runs_and_its_errors_stand_in_the_document() {
     let checked =
         r#"{"statement":"recall","where":[{"field":"confidence","op":"IS","value":"AGENCY"}]}"#;
     let refused = |query: &str| {
-        let error = execute(&memory, query, &options(), &Writes::default());
+        let error = execute(&memory, query, &options(), &WriteQuotas::default());
         let error = error.unwrap_err();
         (error.code().to_owned(), error.pointer().map(str::to_owned))
     };
@@ -91,7 +91,7 @@ fn a_let_wins_over_the_parameter_of_its_name() {
     let memory = with_goals();
     let mut params = Params::new();
     params.bind("s", &json!("bob")).unwrap();
-    let options = Options { params, ..options() };
+    let options = ExecuteOptions { params, ..options() };
     let query = "RECALL beliefs WHERE subject IN ($s)";
     let rows = |source: &str| run_with(&memory, source, &options).unwrap()["total"].clone();
     assert_eq!(rows(query), json!(1));
@@ -239,8 +239,9 @@ fn what_is_wrong_within_one_entry_stays_in_its_slot() {
     let batch = answer["batch"].as_object().unwrap();
     let labels: Vec<&String> = batch.keys().collect();
     assert_eq!(labels.len(), 7, "{labels:?}");
-    let text =
-        serde_json::to_string(&execute(&memory, source, &options(), &Writes::default()).unwrap());
+    let text = serde_json::to_string(
+        &execute(&memory, source, &options(), &WriteQuotas::default()).unwrap(),
+    );
     let text = text.unwrap();
     let order =
         ["\"n\":", "\"field\":", "\"type\":", "\"word\":", "\"more\":", "\"e\":", "\"last\":"];
@@ -639,7 +640,7 @@ fn what_was_known_then_is_found_although_things_happened_since() {
 #[test]
 fn explain_tells_the_plan_and_runs_nothing() {
     let memory = with_goals();
-    let alice = Options { tier: Tier::Read, ..options() };
+    let alice = ExecuteOptions { tier: Tier::Read, ..options() };
     let plan = |source: &str| run_with(&memory, source, &alice).unwrap()["plan"].clone();
     #[rustfmt::skip]
     let desugared = [
@@ -729,7 +730,7 @@ fn a_refusal_says_the_number_that_was_written_and_what_a_grain_is_instead() {
         (thread, "is no message: it is one of the goals".to_owned()),
         ("RECALL THREAD FROM sha256:00000000".to_owned(), "leads to no grain".to_owned()),
     ] {
-        let error = execute(&memory, &source, &options(), &Writes::default()).unwrap_err();
+        let error = execute(&memory, &source, &options(), &WriteQuotas::default()).unwrap_err();
         assert!(error.message().contains(&told), "{source}: {error}");
         if let Ok(statement) = crate::parse(&source) {
             let printed = statement.to_string();
@@ -965,7 +966,7 @@ fn a_parameter_may_be_the_premise_a_reasoning_rests_on() {
     params.bind("h", &json!({"hash": format!("sha256:{hash}")})).unwrap();
     params.bind("text", &json!("so")).unwrap();
     params.bind("skip", &json!(1)).unwrap();
-    let options = Options { params, ..options() };
+    let options = ExecuteOptions { params, ..options() };
     let total = |source: &str| run_with(&memory, source, &options).map(|a| a["total"].clone());
     assert_eq!(total("RECALL reasonings WHERE premises = $h"), Ok(json!(1)));
     assert_eq!(

@@ -1,13 +1,13 @@
 //! DEFINE TEMPLATE (CAL 10.6): saves a template for the session, or in Tier 1 for its namespace.
 
-use super::{Run, Tier};
+use super::{Executor, Tier};
 use crate::check::plan::DefinePlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::{NamedTemplate, TemplateKeeper, TemplateKept};
+use crate::memory::{NamedTemplate, TemplateOwner, TemplateSaveOutcome};
 use crate::response::Answer;
 
-impl Run<'_> {
+impl Executor<'_> {
     /// Runs a DEFINE TEMPLATE.
     ///
     /// # Errors
@@ -17,7 +17,7 @@ impl Run<'_> {
         let keeper = self.keeper();
         let template = NamedTemplate { name: name.node, keeper, definition };
         match self.memory.keep_template(&template)? {
-            TemplateKept::Kept => {
+            TemplateSaveOutcome::Kept => {
                 Ok(Answer::Defined { template: template.name, extends, kept: keeper })
             }
             refused => Err(unkept(&template, refused).at(name.span)),
@@ -33,25 +33,25 @@ impl Run<'_> {
         let template =
             NamedTemplate { name: plan.name.node.clone(), keeper, definition: plan.text.clone() };
         match template.among(&self.memory.templates()?) {
-            TemplateKept::Kept => Ok(()),
+            TemplateSaveOutcome::Kept => Ok(()),
             refused => Err(unkept(&template, refused).at(plan.name.span)),
         }
     }
 
-    fn keeper(&self) -> TemplateKeeper {
+    fn keeper(&self) -> TemplateOwner {
         match self.options.tier {
-            Tier::Read => TemplateKeeper::Session,
-            Tier::Evolve => TemplateKeeper::Namespace,
+            Tier::Read => TemplateOwner::Session,
+            Tier::Evolve => TemplateOwner::Namespace,
         }
     }
 }
 
 /// Returns the error of a template that was not saved.
-fn unkept(template: &NamedTemplate, refused: TemplateKept) -> Error {
-    if refused == TemplateKept::Full {
+fn unkept(template: &NamedTemplate, refused: TemplateSaveOutcome) -> Error {
+    if refused == TemplateSaveOutcome::Full {
         let of = match template.keeper {
-            TemplateKeeper::Session => "session",
-            TemplateKeeper::Namespace => "namespace",
+            TemplateOwner::Session => "session",
+            TemplateOwner::Namespace => "namespace",
         };
         let message = format!("a {of} has {} templates at most", NamedTemplate::MOST);
         return Error::new(ErrorKind::TooManyTemplates, message);

@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use super::tests::{belief, options, run, run_with};
-use super::{Options, Tier, execute, prepare};
+use super::{ExecuteOptions, Tier, execute, prepare};
 use crate::ast::{Format, StatementType};
 use crate::testutil::Fake;
-use crate::writes::Writes;
+use crate::writes::WriteQuotas;
 
 const BRIEF: &str = "DEFINE TEMPLATE brief EXTENDS compact ELEMENT { - {{grain.content}} }";
 
 fn define(memory: &Fake, source: &str, tier: Tier) -> Result<Value, String> {
-    run_with(memory, source, &Options { tier, ..options() })
+    run_with(memory, source, &ExecuteOptions { tier, ..options() })
 }
 
 fn two_beliefs() -> Fake {
@@ -73,7 +73,7 @@ fn a_template_stands_behind_format_too_and_is_kept_nowhere() {
 #[test]
 fn a_format_of_the_host_stands_in_the_place_of_a_template() {
     let memory = two_beliefs();
-    let host = Options { as_format: Some(Format::Text), ..options() };
+    let host = ExecuteOptions { as_format: Some(Format::Text), ..options() };
     let source = "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} }";
     let answer = run_with(&memory, source, &host).unwrap();
     assert_eq!(answer["formatted_context"]["format"], "text");
@@ -126,7 +126,8 @@ fn a_definition_in_json_is_the_same_definition() {
     assert_eq!(answer["formatted_context"]["format"], "template");
     let inline = json!({"statement": "assemble", "from": [{"recall": {"statement": "recall"}}],
         "format": {"template": [{"element": "{{grain.contents}}"}]}});
-    let error = execute(&memory, &inline.to_string(), &options(), &Writes::default()).unwrap_err();
+    let error =
+        execute(&memory, &inline.to_string(), &options(), &WriteQuotas::default()).unwrap_err();
     assert_eq!((error.code(), error.pointer()), ("CAL-E090", Some("/format/template/0/element")));
 }
 
@@ -137,7 +138,7 @@ fn a_definition_is_prepared_with_what_it_would_keep() {
         (Tier::Read, "keeps a template for the session"),
         (Tier::Evolve, "keeps a template for the namespace"),
     ] {
-        let prepared = prepare(&memory, BRIEF, &Options { tier, ..options() }).unwrap();
+        let prepared = prepare(&memory, BRIEF, &ExecuteOptions { tier, ..options() }).unwrap();
         assert_eq!(prepared.statement_type, StatementType::DefineTemplate);
         assert_eq!(prepared.plan.side_effects, [effect]);
         assert_eq!(prepared.tier, u8::from(tier == Tier::Evolve));

@@ -27,7 +27,7 @@ const EXACT: u64 = 1 << 53;
 
 /// A key by which dedup distinguishes grains.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ValueKey {
+pub(super) enum DedupKey {
     Whole(i64),
     Number(u64),
     Text(String),
@@ -36,7 +36,7 @@ pub(super) enum ValueKey {
 }
 
 /// Access to the fields of a grain, encoded or decoded.
-pub(super) trait Readable {
+pub(super) trait GrainFields {
     fn grain_type(&self) -> GrainType;
     fn text(&self, name: &str) -> Option<&str>;
     fn number(&self, name: &str) -> Option<f64>;
@@ -46,7 +46,7 @@ pub(super) trait Readable {
     fn copy(&self, name: &str) -> Option<Value>;
 }
 
-impl Readable for GrainRef<'_> {
+impl GrainFields for GrainRef<'_> {
     fn grain_type(&self) -> GrainType {
         GrainRef::grain_type(self)
     }
@@ -67,7 +67,7 @@ impl Readable for GrainRef<'_> {
     }
 }
 
-impl Readable for Grain {
+impl GrainFields for Grain {
     fn grain_type(&self) -> GrainType {
         Grain::grain_type(self)
     }
@@ -90,28 +90,28 @@ impl Readable for Grain {
 
 /// A grain of a scan or of an answer, borrowed, with its state and score.
 #[derive(Clone, Copy)]
-pub(super) struct Looked<'g> {
+pub(super) struct HitRef<'g> {
     pub(super) address: ContentAddress,
-    pub(super) grain: &'g dyn Readable,
+    pub(super) grain: &'g dyn GrainFields,
     pub(super) state: &'g GrainState,
     pub(super) score: f64,
 }
 
-impl<'g> From<&'g Hit> for Looked<'g> {
+impl<'g> From<&'g Hit> for HitRef<'g> {
     fn from(hit: &'g Hit) -> Self {
         let Hit { address, grain, state, score } = hit;
         Self { address: *address, grain, state, score: score.value }
     }
 }
 
-impl<'g> From<&Candidate<'g>> for Looked<'g> {
+impl<'g> From<&Candidate<'g>> for HitRef<'g> {
     fn from(candidate: &Candidate<'g>) -> Self {
         let Candidate { address, grain, state, score } = *candidate;
         Self { address, grain, state, score: score.value }
     }
 }
 
-impl Looked<'_> {
+impl HitRef<'_> {
     /// Returns the value of a field under its CAL name and in its CAL form; `None` if the grain has none.
     pub(super) fn field(&self, field: &Field) -> Option<Value> {
         let grain = self.grain;
@@ -142,8 +142,8 @@ impl Looked<'_> {
     }
 
     /// Returns the dedup key of a field; `None` if the grain has no value.
-    pub(super) fn told_apart_by(&self, field: &Field) -> Option<ValueKey> {
-        ValueKey::of(&self.field(field)?)
+    pub(super) fn told_apart_by(&self, field: &Field) -> Option<DedupKey> {
+        DedupKey::of(&self.field(field)?)
     }
 
     /// Returns the sort key of a field.
@@ -197,7 +197,7 @@ pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
     }
 }
 
-impl ValueKey {
+impl DedupKey {
     /// Returns the key of a value. 1 and 1.0 are the same number, however they are stored.
     fn of(value: &Value) -> Option<Self> {
         match value {

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::value::{self, Looked, SortValue, ValueKey};
+use super::value::{self, DedupKey, HitRef, SortValue};
 use super::{count, size};
-use crate::check::plan::{SortKey, Step};
+use crate::check::plan::{PipelineStep, SortKey};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
@@ -26,22 +26,22 @@ pub(super) struct Window {
 
 impl Window {
     /// Splits the steps into a window and the rest.
-    pub(super) fn cut(steps: &[Step]) -> (Self, &[Step]) {
+    pub(super) fn cut(steps: &[PipelineStep]) -> (Self, &[PipelineStep]) {
         let mut window = Self { key: None, dedup: None, skip: 0, take: None };
         let mut rest = steps;
         while let [step, after @ ..] = rest {
             match step {
-                Step::Sort(key) if window.key.is_none() && rest.len() == steps.len() => {
+                PipelineStep::Sort(key) if window.key.is_none() && rest.len() == steps.len() => {
                     window.key = Some(*key);
                 }
-                Step::Sort(_) => break,
-                Step::Dedup(field) => window.dedup = Some(*field),
-                Step::Skip(skipped) => {
+                PipelineStep::Sort(_) => break,
+                PipelineStep::Dedup(field) => window.dedup = Some(*field),
+                PipelineStep::Skip(skipped) => {
                     let skipped = usize::try_from(*skipped).unwrap_or(usize::MAX);
                     window.skip = window.skip.saturating_add(skipped);
                     window.take = window.take.map(|take| take.saturating_sub(skipped));
                 }
-                Step::Take(taken) => {
+                PipelineStep::Take(taken) => {
                     let taken = usize::try_from(*taken).unwrap_or(usize::MAX);
                     window.take = Some(window.take.map_or(taken, |take| take.min(taken)));
                 }
@@ -76,7 +76,7 @@ struct Rank {
 }
 
 /// A match that may be in the answer.
-struct Row {
+struct RankedHit {
     rank: Rank,
     /// Bytes the grain takes.
     size: usize,
@@ -84,18 +84,18 @@ struct Row {
 }
 
 /// The dedup keys seen so far, with their size in bytes and the most they may take.
-struct Met {
-    values: BTreeSet<ValueKey>,
+struct DedupSet {
+    values: BTreeSet<DedupKey>,
     bytes: usize,
     most_bytes: usize,
 }
 
-impl Met {
+impl DedupSet {
     /// Adds a key and returns `true` if it is new; grains without a key are never duplicates.
     ///
     /// # Errors
     /// E030 if there are too many keys.
-    fn is_new(&mut self, key: Option<ValueKey>) -> Result<bool> {
+    fn is_new(&mut self, key: Option<DedupKey>) -> Result<bool> {
         let Some(key) = key else { return Ok(true) };
         let size = key.size();
         if !self.values.insert(key) {
@@ -110,10 +110,10 @@ impl Met {
 }
 
 /// The matches collected so far: at most twice as many as the window needs.
-pub(super) struct Collected<'w> {
+pub(super) struct HitCollector<'w> {
     window: &'w Window,
-    rows: Vec<Row>,
-    met: Met,
+    rows: Vec<RankedHit>,
+    met: DedupSet,
     /// The last rank that is still within the window; grains that rank after it are not even decoded.
     bar: Option<Rank>,
     matches: u64,
@@ -124,7 +124,7 @@ pub(super) struct Collected<'w> {
 }
 
 /// The outcome of a scan.
-pub(super) struct Kept {
+pub(super) struct ScanOutcome {
     pub(super) hits: Vec<Hit>,
     /// Bytes the grains take.
     pub(super) bytes: usize,
@@ -132,11 +132,11 @@ pub(super) struct Kept {
     pub(super) total: Option<u64>,
 }
 
-impl<'w> Collected<'w> {
+impl<'w> HitCollector<'w> {
     /// Creates an empty collector. Grains may take `most_bytes` at once, dedup keys `most_met` bytes.
     pub(super) fn new(window: &'w Window, most_bytes: usize, most_met: usize) -> Self {
         let rows = Vec::new();
-        let met = Met { values: BTreeSet::new(), bytes: 0, most_bytes: most_met };
+        let met = DedupSet { values: BTreeSet::new(), bytes: 0, most_bytes: most_met };
         Self { window, rows, met, bar: None, matches: 0, bytes: 0, most_bytes, stopped: false }
     }
 
@@ -154,7 +154,7 @@ impl<'w> Collected<'w> {
     /// Takes a match in the order of the memory, which is that of the answer: skip, then take.
     fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         if let Some(field) = self.window.dedup
-            && !self.met.is_new(Looked::from(candidate).told_apart_by(field))?
+            && !self.met.is_new(HitRef::from(candidate).told_apart_by(field))?
         {
             return Ok(ControlFlow::Continue(()));
         }
@@ -176,7 +176,7 @@ impl<'w> Collected<'w> {
         let hit = hit(candidate)?;
         let size = size::of_grain(&hit.grain);
         self.bytes = self.bytes.saturating_add(size);
-        self.rows.push(Row { rank, size, hit });
+        self.rows.push(RankedHit { rank, size, hit });
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl<'w> Collected<'w> {
     /// kept, since the best of each group of duplicates is known only at the end.
     fn ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         self.matches = self.matches.saturating_add(1);
-        let value = Looked::from(candidate).sorted(key.field);
+        let value = HitRef::from(candidate).sorted(key.field);
         let rank = Rank { value, address: candidate.address };
         if self.bar.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
             return Ok(ControlFlow::Continue(()));
@@ -232,7 +232,7 @@ impl<'w> Collected<'w> {
         self.rows.sort_unstable_by(|a, b| window.order(&a.rank, &b.rank));
     }
 
-    pub(super) fn finish(mut self) -> Result<Kept> {
+    pub(super) fn finish(mut self) -> Result<ScanOutcome> {
         let mut skip = 0;
         if self.window.key.is_some() {
             self.sort();
@@ -246,13 +246,13 @@ impl<'w> Collected<'w> {
         let mut bytes = 0_usize;
         let kept = self.rows.into_iter().skip(skip).take(take);
         let hits = kept.inspect(|row| bytes = bytes.saturating_add(row.size)).map(|row| row.hit);
-        Ok(Kept { hits: hits.collect(), bytes, total })
+        Ok(ScanOutcome { hits: hits.collect(), bytes, total })
     }
 
     fn drop_duplicates(&mut self, field: FieldRef) -> Result<()> {
         let mut rows = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
-            if self.met.is_new(Looked::from(&row.hit).told_apart_by(field))? {
+            if self.met.is_new(HitRef::from(&row.hit).told_apart_by(field))? {
                 rows.push(row);
             }
         }
@@ -280,20 +280,20 @@ pub(super) fn too_many() -> Error {
 }
 
 /// Applies a step after the window, to the few grains that are left.
-pub(super) fn apply(step: Step, hits: &mut Vec<Hit>) {
+pub(super) fn apply(step: PipelineStep, hits: &mut Vec<Hit>) {
     match step {
-        Step::Sort(key) => {
-            let value = |hit: &Hit| Looked::from(hit).sorted(key.field);
+        PipelineStep::Sort(key) => {
+            let value = |hit: &Hit| HitRef::from(hit).sorted(key.field);
             hits.sort_by(|a, b| {
                 value::order(&key, &value(a), &value(b)).then_with(|| a.address.cmp(&b.address))
             });
         }
-        Step::Skip(skipped) => {
+        PipelineStep::Skip(skipped) => {
             let skipped = usize::try_from(skipped).unwrap_or(usize::MAX).min(hits.len());
             hits.drain(..skipped);
         }
-        Step::Take(taken) => hits.truncate(usize::try_from(taken).unwrap_or(usize::MAX)),
+        PipelineStep::Take(taken) => hits.truncate(usize::try_from(taken).unwrap_or(usize::MAX)),
         // A pipeline removes duplicates once, before its first cut, so the window did it.
-        Step::Dedup(_) => {}
+        PipelineStep::Dedup(_) => {}
     }
 }

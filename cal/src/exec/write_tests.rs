@@ -7,13 +7,13 @@ use grainstore_format::{ContentAddress, VerificationStatus};
 use serde_json::{Value, json};
 
 use super::tests::{belief, options, run, run_with};
-use super::{Options, Tier, execute};
+use super::{ExecuteOptions, Tier, execute};
 use crate::memory::MemoryError;
 use crate::testutil::Fake;
-use crate::writes::{WriteLimits, Writes};
+use crate::writes::{WriteLimits, WriteQuotas};
 
 fn write(memory: &Fake, source: &str) -> Result<Value, String> {
-    run_with(memory, source, &Options { tier: Tier::Evolve, ..options() })
+    run_with(memory, source, &ExecuteOptions { tier: Tier::Evolve, ..options() })
 }
 
 /// The address under a key of an answer.
@@ -170,7 +170,7 @@ fn explain_tells_what_a_write_would_be_refused_for() {
     let goal = memory.keep(r#"{"type": "goal", "description": "d", "goal_state": "active"}"#);
     let elsewhere = memory.keep(&belief("s", "r", "o", r#", "namespace": "home""#));
     let plan = |memory: &Fake, tier, source: &str| {
-        let options = Options { tier, ..options() };
+        let options = ExecuteOptions { tier, ..options() };
         run_with(memory, &format!("EXPLAIN {source}"), &options).unwrap()["plan"].clone()
     };
     let codes = |memory: &Fake, tier, source: &str| {
@@ -218,8 +218,8 @@ fn a_revert_needs_tier_one_and_a_reason_and_has_a_quota() {
     );
     let blank = format!("REVERT sha256:{third} REASON \" \"");
     assert_eq!(write(&memory, &blank), Err("CAL-E016 at \" \"".to_owned()));
-    let writes = Writes::new(WriteLimits { reverts: 1, ..WriteLimits::default() });
-    let options = Options { tier: Tier::Evolve, ..options() };
+    let writes = WriteQuotas::new(WriteLimits { reverts: 1, ..WriteLimits::default() });
+    let options = ExecuteOptions { tier: Tier::Evolve, ..options() };
     let code =
         || execute(&memory, &source, &options, &writes).err().map(|error| error.code().to_owned());
     assert_eq!(code(), None);

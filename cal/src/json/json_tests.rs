@@ -5,19 +5,19 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{locate, spell};
-use crate::exec::{Options, execute};
+use crate::exec::{ExecuteOptions, execute};
 use crate::limits;
 use crate::parse::parse;
 use crate::parse::tests::{PRINTED, piece};
-use crate::source::Source;
+use crate::source::QuerySource;
 use crate::testutil::Fake;
-use crate::writes::Writes;
+use crate::writes::WriteQuotas;
 
 /// Checks that JSON preserves the statement, and that writing it again gives the same JSON.
 fn survives(text: &str) {
     let statement = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let printed = statement.to_json();
-    let source = Source::read(&printed).unwrap_or_else(|error| panic!("{printed}: {error}"));
+    let source = QuerySource::read(&printed).unwrap_or_else(|error| panic!("{printed}: {error}"));
     let again = source.statement().unwrap_or_else(|error| panic!("{printed}: {error}"));
     assert_eq!(again, statement, "{text}\n{printed}\n{}", source.text());
     assert_eq!(again.to_json(), printed);
@@ -99,10 +99,10 @@ fn a_document_is_no_longer_than_the_text_it_is_made_of() {
         let fill = limits::QUERY_BYTES - start.len() - end.len();
         let text = format!("{start}{}{end}", "x".repeat(fill));
         let json = parse(&text).unwrap_or_else(|error| panic!("{start}: {error}")).to_json();
-        let read = Source::read(&json).unwrap();
+        let read = QuerySource::read(&json).unwrap();
         assert_eq!(read.statement().map(|statement| statement.to_json()), Ok(json.clone()));
         let longer = json.replacen("xx", "xxx", 1);
-        let longer = Source::read(&longer).unwrap();
+        let longer = QuerySource::read(&longer).unwrap();
         assert_eq!(
             longer.statement().err().map(|error| error.code().to_owned()).as_deref(),
             Some("CAL-E001")
@@ -177,7 +177,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn wrong_documents_are_refused_with_code_place_and_pointer() {
     for (document, code, pointer, place) in REFUSED {
-        let error = Source::read(document)
+        let error = QuerySource::read(document)
             .and_then(|source| source.statement().map(|statement| statement.to_string()))
             .expect_err(document);
         assert_eq!(error.code(), *code, "{document}: {error}");
@@ -203,7 +203,7 @@ fn near_misses_are_told_what_was_probably_meant() {
             "Did you mean \"subject\"?",
         ),
     ] {
-        let error = Source::read(document).and_then(|source| source.statement().map(|_| ()));
+        let error = QuerySource::read(document).and_then(|source| source.statement().map(|_| ()));
         assert_eq!(error.unwrap_err().suggestion(), suggestion, "{document}");
     }
 }
@@ -212,8 +212,8 @@ fn near_misses_are_told_what_was_probably_meant() {
 fn a_type_that_is_not_named_is_named_by_the_key_of_a_document() {
     let document =
         r#"{"statement":"recall","where":[{"field":"goal_state","op":"=","value":"active"}]}"#;
-    let options = Options::at(EpochMs::new(0));
-    let refused = execute(&Fake::at_work(), document, &options, &Writes::default());
+    let options = ExecuteOptions::at(EpochMs::new(0));
+    let refused = execute(&Fake::at_work(), document, &options, &WriteQuotas::default());
     let error = refused.unwrap_err();
     assert_eq!(error.code(), "CAL-E061");
     assert_eq!(error.suggestion(), "name the type: \"grain_type\": \"goals\"");
@@ -229,15 +229,15 @@ fn a_document_is_measured_as_text_and_bounded_itself() {
         )
     };
     let long = about(limits::QUERY_BYTES - 14);
-    assert!(Source::read(&long).unwrap().statement().is_ok());
+    assert!(QuerySource::read(&long).unwrap().statement().is_ok());
     let longer = about(limits::QUERY_BYTES - 13);
-    assert_eq!(Source::read(&longer).unwrap().statement().unwrap_err().code(), "CAL-E001");
+    assert_eq!(QuerySource::read(&longer).unwrap().statement().unwrap_err().code(), "CAL-E001");
     let huge = about(limits::JSON_BYTES);
-    assert_eq!(Source::read(&huge).unwrap_err().code(), "CAL-E001");
-    assert_eq!(Source::read_bytes(huge.as_bytes()).unwrap_err().code(), "CAL-E001");
-    assert_eq!(Source::read_bytes(b"{\"statement\xff").unwrap_err().code(), "CAL-E070");
+    assert_eq!(QuerySource::read(&huge).unwrap_err().code(), "CAL-E001");
+    assert_eq!(QuerySource::read_bytes(huge.as_bytes()).unwrap_err().code(), "CAL-E001");
+    assert_eq!(QuerySource::read_bytes(b"{\"statement\xff").unwrap_err().code(), "CAL-E070");
     let normal = r#"{"statement":"recall","about":"e\u0301"}"#;
-    let statement = Source::read(normal).unwrap().statement().unwrap().to_string();
+    let statement = QuerySource::read(normal).unwrap().statement().unwrap().to_string();
     assert_eq!(statement, "RECALL ABOUT \"é\"");
 }
 
@@ -278,10 +278,10 @@ proptest! {
             survives(&source);
         }
         let document = json!({"statement": "recall", "about": text}).to_string();
-        let source = Source::read(&document).unwrap();
+        let source = QuerySource::read(&document).unwrap();
         if let Ok(statement) = source.statement() {
             let printed = statement.to_json();
-            let again = Source::read(&printed).unwrap();
+            let again = QuerySource::read(&printed).unwrap();
             prop_assert_eq!(again.statement().ok(), Some(statement), "{}", printed);
         }
     }
@@ -290,14 +290,14 @@ proptest! {
     fn any_text_of_a_template_survives_json(text in "[{}#/!a \n\t\r\"\\\\é-]{0,30}") {
         let document = json!({"statement": "define_template", "name": "t", "sections": [
             {"header": text}, {"footer": text}]}).to_string();
-        let Ok(source) = Source::read(&document) else { return Ok(()) };
+        let Ok(source) = QuerySource::read(&document) else { return Ok(()) };
         let statement = source.statement().unwrap();
         survives(&statement.to_string());
     }
 
     #[test]
     fn any_document_is_read_or_refused(document in "[{\\[\"](\\PC|\"statement\":\"recall\"|[\\[\\]{}:,\"]){0,40}") {
-        let refused = Source::read(&document).and_then(|source| source.statement().map(|_| ())).err();
+        let refused = QuerySource::read(&document).and_then(|source| source.statement().map(|_| ())).err();
         prop_assert!(refused.is_none_or(|error| error.code().starts_with("CAL-E")));
     }
 }
@@ -365,7 +365,7 @@ fn every_word_the_schema_lists_is_read() {
     let known = |error: &crate::Error| error.message().contains("not in this version");
     for format in ["markdown", "json", "yaml", "text", "sml", "triples", "toon"] {
         let document = json!({"statement": "recall", "as": format}).to_string();
-        let read = Source::read(&document).unwrap();
+        let read = QuerySource::read(&document).unwrap();
         let refused = read.statement().err();
         assert!(refused.as_ref().is_none_or(known), "{format}: {refused:?}");
     }
@@ -378,6 +378,6 @@ fn every_word_the_schema_lists_is_read() {
     for field in fields {
         let document =
             json!({"statement": "recall", "pipeline": [{"group_by": field}]}).to_string();
-        assert!(Source::read(&document).unwrap().statement().is_ok(), "{field}");
+        assert!(QuerySource::read(&document).unwrap().statement().is_ok(), "{field}");
     }
 }

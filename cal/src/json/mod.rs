@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::types;
 
-pub(crate) use read::Spelled;
+pub(crate) use read::TranslatedQuery;
 pub use schema::schema;
 
 /// Returns `true` if a query is in the JSON form: no query in text starts with a brace.
@@ -28,7 +28,7 @@ pub(crate) fn is_json(source: &str) -> bool {
 ///
 /// # Errors
 /// E001 over 65,536 bytes, and those of the JSON form, positioned in the document.
-pub(crate) fn spell(source: &str) -> Result<Spelled> {
+pub(crate) fn spell(source: &str) -> Result<TranslatedQuery> {
     if source.len() > limits::JSON_BYTES {
         let message = format!("a query in JSON is at most {} bytes", limits::JSON_BYTES);
         return Err(Error::new(ErrorKind::QueryTooLong, message));
@@ -38,7 +38,7 @@ pub(crate) fn spell(source: &str) -> Result<Spelled> {
 }
 
 /// Positions an error of a query that was translated from `source` in that document.
-pub(crate) fn locate(error: Error, spelled: &Spelled, source: &str) -> Error {
+pub(crate) fn locate(error: Error, spelled: &TranslatedQuery, source: &str) -> Error {
     let error = spelled.in_document(error);
     let error = match error.kind() {
         ErrorKind::MissingReason => error.suggest("add the key \"reason\", which says why"),
@@ -60,7 +60,7 @@ fn named_by_key(error: Error) -> Error {
     }
 }
 
-fn point(error: Error, root: &node::Node) -> Error {
+fn point(error: Error, root: &node::JsonNode) -> Error {
     match error.span() {
         Some(span) => error.pointing(root.pointer(span)),
         None => error,

@@ -11,44 +11,44 @@ use crate::span::Span;
 
 /// A JSON value with its span.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) value: Value,
+pub(super) struct JsonNode {
+    pub(super) value: JsonValue,
     pub(super) span: Span,
 }
 
 /// The content of a value.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Flag(bool),
     /// A number as written.
     Number(String),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<JsonNode>),
     /// Members in the order written; keys are distinct.
-    Object(Vec<Member>),
+    Object(Vec<JsonMember>),
 }
 
 /// One member of an object; `place` is the span of its key.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) key: String,
     pub(super) place: Span,
-    pub(super) node: Node,
+    pub(super) node: JsonNode,
 }
 
-impl Node {
+impl JsonNode {
     /// Returns the text of a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            JsonValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// Returns the value of a key of an object.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        let Value::Object(members) = &self.value else { return None };
+    pub(super) fn get(&self, key: &str) -> Option<&JsonNode> {
+        let JsonValue::Object(members) = &self.value else { return None };
         members.iter().find(|member| member.key == key).map(|member| &member.node)
     }
 
@@ -63,13 +63,13 @@ impl Node {
         pointer(&steps)
     }
 
-    fn step(&self, place: Span) -> Option<(String, &Node)> {
+    fn step(&self, place: Span) -> Option<(String, &JsonNode)> {
         match &self.value {
-            Value::List(items) => {
+            JsonValue::List(items) => {
                 let found = items.iter().enumerate().find(|(_, item)| item.span.covers(place));
                 found.map(|(at, item)| (at.to_string(), item))
             }
-            Value::Object(members) => members
+            JsonValue::Object(members) => members
                 .iter()
                 .find(|member| member.place.covers(place) || member.node.span.covers(place))
                 .map(|member| (member.key.clone(), &member.node)),
@@ -83,9 +83,9 @@ impl Node {
 /// # Errors
 /// E002 for malformed JSON and duplicate keys, E005 and E006 for its strings and numbers, E007 if it is
 /// nested too deep.
-pub(super) fn document(source: &str) -> Result<Node> {
+pub(super) fn document(source: &str) -> Result<JsonNode> {
     let jiter = Jiter::new(source.as_bytes());
-    let mut reader = Reader { source, jiter, path: Vec::new() };
+    let mut reader = JsonReader { source, jiter, path: Vec::new() };
     reader.whole().map_err(|error| error.pointing(pointer(&reader.path)))
 }
 
@@ -95,16 +95,16 @@ fn pointer(steps: &[String]) -> String {
     steps.iter().map(step).collect()
 }
 
-struct Reader<'s> {
+struct JsonReader<'s> {
     source: &'s str,
     jiter: Jiter<'s>,
     /// Path to the value being read; after an error it is the path to the error.
     path: Vec<String>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     /// Reads one value, up to the end of the text.
-    fn whole(&mut self) -> Result<Node> {
+    fn whole(&mut self) -> Result<JsonNode> {
         let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
         let node = self.node(peek, 1)?;
         self.jiter.finish().map_err(|error| self.malformed(&error))?;
@@ -112,7 +112,7 @@ impl Reader<'_> {
     }
 
     /// Reads the value that starts with `peek`, at nesting level `depth`.
-    fn node(&mut self, peek: Peek, depth: usize) -> Result<Node> {
+    fn node(&mut self, peek: Peek, depth: usize) -> Result<JsonNode> {
         let start = self.jiter.current_index();
         if depth > limits::JSON_DEPTH {
             let message = format!("the JSON nests deeper than {} levels", limits::JSON_DEPTH);
@@ -123,23 +123,23 @@ impl Reader<'_> {
             Peek::Object => self.object(depth)?,
             scalar => self.scalar(scalar)?,
         };
-        Ok(Node { value, span: Span::new(start, self.jiter.current_index()) })
+        Ok(JsonNode { value, span: Span::new(start, self.jiter.current_index()) })
     }
 
-    fn scalar(&mut self, peek: Peek) -> Result<Value> {
+    fn scalar(&mut self, peek: Peek) -> Result<JsonValue> {
         let read = match peek {
-            Peek::Null => self.jiter.known_null().map(|()| Value::Null),
-            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Flag),
-            Peek::String => self.jiter.known_str().map(|text| Value::Text(text.to_owned())),
+            Peek::Null => self.jiter.known_null().map(|()| JsonValue::Null),
+            Peek::True | Peek::False => self.jiter.known_bool(peek).map(JsonValue::Flag),
+            Peek::String => self.jiter.known_str().map(|text| JsonValue::Text(text.to_owned())),
             number => self
                 .jiter
                 .known_number_bytes(number)
-                .map(|digits| Value::Number(String::from_utf8_lossy(digits).into_owned())),
+                .map(|digits| JsonValue::Number(String::from_utf8_lossy(digits).into_owned())),
         };
         read.map_err(|error| self.malformed(&error))
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value> {
+    fn list(&mut self, depth: usize) -> Result<JsonValue> {
         let mut items = Vec::new();
         let mut next = self.jiter.known_array().map_err(|error| self.malformed(&error))?;
         while let Some(peek) = next {
@@ -148,11 +148,11 @@ impl Reader<'_> {
             self.path.pop();
             next = self.jiter.array_step().map_err(|error| self.malformed(&error))?;
         }
-        Ok(Value::List(items))
+        Ok(JsonValue::List(items))
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value> {
-        let mut members: Vec<Member> = Vec::new();
+    fn object(&mut self, depth: usize) -> Result<JsonValue> {
+        let mut members: Vec<JsonMember> = Vec::new();
         let mut before = self.jiter.current_index();
         let mut next = self.jiter.known_object().map(|key| key.map(str::to_owned));
         while let Some(key) = next.map_err(|error| self.malformed(&error))? {
@@ -165,11 +165,11 @@ impl Reader<'_> {
             let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
             let node = self.node(peek, depth + 1)?;
             self.path.pop();
-            members.push(Member { key, place, node });
+            members.push(JsonMember { key, place, node });
             before = self.jiter.current_index();
             next = self.jiter.next_key().map(|key| key.map(str::to_owned));
         }
-        Ok(Value::Object(members))
+        Ok(JsonValue::Object(members))
     }
 
     /// Returns the span of the key just read; `before` is the byte where the previous value ended.
@@ -244,8 +244,8 @@ mod tests {
         ] {
             assert_eq!(root.pointer(at(needle)), pointer, "{needle}");
         }
-        let Some(Value::List(items)) = root.get("a").map(|node| &node.value) else { panic!() };
-        assert!(matches!(&items[0].value, Value::Number(text) if text == "1.50"));
+        let Some(JsonValue::List(items)) = root.get("a").map(|node| &node.value) else { panic!() };
+        assert!(matches!(&items[0].value, JsonValue::Number(text) if text == "1.50"));
     }
 
     #[test]

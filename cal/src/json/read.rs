@@ -5,10 +5,10 @@
 
 use std::borrow::Cow;
 
-use super::node::{Member, Node, Value};
+use super::node::{JsonMember, JsonNode, JsonValue};
 use super::table::{
-    self, Choice, EXTENSION, EXTRACTORS, Form, Key, List, OPERATORS, QUERY, Row, STATEMENTS, Shape,
-    VERSION,
+    self, ChoiceForm, ChoiceRow, EXTENSION, EXTRACTORS, KeyForm, ListForm, OPERATORS, ObjectForm,
+    QUERY, STATEMENTS, VERSION, ValueForm,
 };
 use crate::ast::Literal;
 use crate::codes::ErrorKind;
@@ -22,7 +22,7 @@ use crate::types;
 
 /// The text of a query in JSON, with the mapping of its parts to the document.
 #[derive(Debug, Default)]
-pub(crate) struct Spelled {
+pub(crate) struct TranslatedQuery {
     pub(crate) text: String,
     /// Spans of the text with those of the values they stand for; inner parts before the enclosing ones.
     places: Vec<(Span, Span)>,
@@ -30,7 +30,7 @@ pub(crate) struct Spelled {
     refused: Vec<(Span, Error)>,
 }
 
-impl Spelled {
+impl TranslatedQuery {
     /// Returns the span in the document of a span in the text: that of the smallest value containing it.
     pub(crate) fn place(&self, span: Span) -> Option<Span> {
         let empty = span.start() == span.end();
@@ -55,24 +55,24 @@ impl Spelled {
 /// # Errors
 /// E002 for unknown or missing keys, statements and words, E003 and E004 for types and fields, E014 for an
 /// empty object, E015 for hashes, E020 for values of another kind.
-pub(super) fn spell(root: &Node, source: &str) -> Result<Spelled> {
-    let mut speller = Speller { source, spelled: Spelled::default(), lets: Vec::new() };
+pub(super) fn spell(root: &JsonNode, source: &str) -> Result<TranslatedQuery> {
+    let mut speller = Translator { source, spelled: TranslatedQuery::default(), lets: Vec::new() };
     speller.query(root)?;
     Ok(speller.spelled)
 }
 
-struct Speller<'n> {
+struct Translator<'n> {
     source: &'n str,
-    spelled: Spelled,
+    spelled: TranslatedQuery,
     /// The LETs in scope, which `{"let": ...}` may name.
     lets: Vec<&'n str>,
 }
 
-impl<'n> Speller<'n> {
+impl<'n> Translator<'n> {
     /// Translates LETs and a statement.
-    fn query(&mut self, node: &'n Node) -> Result<()> {
+    fn query(&mut self, node: &'n JsonNode) -> Result<()> {
         let mark = self.lets.len();
-        if let Some(Value::List(lets)) = node.get("let").map(|node| &node.value) {
+        if let Some(JsonValue::List(lets)) = node.get("let").map(|node| &node.value) {
             self.lets.extend(lets.iter().filter_map(|binding| binding.get("name")?.text()));
         }
         self.part(node, |speller| speller.statement_with(node, &QUERY))?;
@@ -81,7 +81,7 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates a statement, which may start with the keys `before`.
-    fn statement_with(&mut self, node: &'n Node, before: &'static [Key]) -> Result<()> {
+    fn statement_with(&mut self, node: &'n JsonNode, before: &'static [KeyForm]) -> Result<()> {
         let members = members(node, "a query")?;
         if members.is_empty() {
             return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(node.span));
@@ -96,12 +96,12 @@ impl<'n> Speller<'n> {
     /// Translates a statement whose errors stay in its slot. Its place in the text is taken by a fragment
     /// that the parser refuses too, and that contains a hash of the document's part, so that different
     /// entries give different query hashes.
-    fn slot(&mut self, forms: &[&'static Form], node: &'n Node) -> Result<()> {
-        let Spelled { text, places, .. } = &self.spelled;
+    fn slot(&mut self, forms: &[&'static ObjectForm], node: &'n JsonNode) -> Result<()> {
+        let TranslatedQuery { text, places, .. } = &self.spelled;
         let (length, known) = (text.len(), places.len());
         let spelled = self.part(node, |speller| speller.statement_with(node, &[]));
         let Err(error) = spelled else { return Ok(()) };
-        let is_listed = |form: &&Form| forms.iter().any(|listed| listed.name == form.name);
+        let is_listed = |form: &&ObjectForm| forms.iter().any(|listed| listed.name == form.name);
         let Some(form) = stated(node).ok().filter(is_listed) else { return Err(error) };
         self.spelled.text.truncate(length);
         self.spelled.places.truncate(known);
@@ -114,7 +114,7 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates the words and keys of an object whose keys have been checked.
-    fn form(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
+    fn form(&mut self, form: &'static ObjectForm, node: &'n JsonNode) -> Result<()> {
         let lacks = |needs: &&[&str]| needs.iter().any(|name| node.get(name).is_none());
         if !form.needs.is_empty() && form.needs.iter().all(lacks) {
             return Err(lacking(form, node));
@@ -130,19 +130,25 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates an object that is no statement.
-    fn object(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
+    fn object(&mut self, form: &'static ObjectForm, node: &'n JsonNode) -> Result<()> {
         let members = members(node, form.name)?;
         known_keys(members, form.keys.iter().map(|key| key.name))?;
         self.form(form, node)
     }
 
     /// Translates the keys that are present, in the order of the table.
-    fn keys(&mut self, keys: &'static [Key], between: &'static str, node: &'n Node) -> Result<()> {
+    fn keys(
+        &mut self,
+        keys: &'static [KeyForm],
+        between: &'static str,
+        node: &'n JsonNode,
+    ) -> Result<()> {
         let mut first = true;
         for key in keys {
             let Some(value) = node.get(key.name) else { continue };
             // The only version is left out.
-            if key.name == VERSION && matches!(&value.value, Value::Number(text) if text == "1") {
+            if key.name == VERSION && matches!(&value.value, JsonValue::Number(text) if text == "1")
+            {
                 continue;
             }
             if !std::mem::take(&mut first) {
@@ -158,29 +164,29 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates the value of the key or option `name`.
-    fn shape(&mut self, shape: &'static Shape, node: &'n Node, name: &str) -> Result<()> {
+    fn shape(&mut self, shape: &'static ValueForm, node: &'n JsonNode, name: &str) -> Result<()> {
         match shape {
-            Shape::Flag => flag(node, name),
-            Shape::FlagOr(_) if matches!(node.value, Value::Flag(true)) => Ok(()),
-            Shape::FlagOr(shape) => self.shape(shape, node, name),
-            Shape::WordOr(words, shape) => match &node.value {
-                Value::Object(_) => self.shape(shape, node, name),
+            ValueForm::Flag => flag(node, name),
+            ValueForm::FlagOr(_) if matches!(node.value, JsonValue::Flag(true)) => Ok(()),
+            ValueForm::FlagOr(shape) => self.shape(shape, node, name),
+            ValueForm::WordOr(words, shape) => match &node.value {
+                JsonValue::Object(_) => self.shape(shape, node, name),
                 _ => self.words(word(name, node, words.iter().copied())?),
             },
-            Shape::NameOr(shape) => match &node.value {
-                Value::List(_) => self.shape(shape, node, name),
-                _ => self.words(&leaf_text(&Shape::Name, node, name)?),
+            ValueForm::NameOr(shape) => match &node.value {
+                JsonValue::List(_) => self.shape(shape, node, name),
+                _ => self.words(&leaf_text(&ValueForm::Name, node, name)?),
             },
-            Shape::Raw => self.raw(node, name),
-            Shape::Object(form) | Shape::Budget(form) => self.object(form, node),
-            Shape::List(list) => self.list(list, node, name),
-            Shape::Choice(choice) => self.choice(choice, node),
-            Shape::Condition => self.condition(node),
-            Shape::Statement(_) => self.part(node, |speller| speller.statement_with(node, &[])),
-            Shape::Slot(forms) => self.slot(forms, node),
-            Shape::Query(_) => self.query(node),
-            Shape::Value => self.value(node),
-            Shape::Pair => {
+            ValueForm::Raw => self.raw(node, name),
+            ValueForm::Object(form) | ValueForm::Budget(form) => self.object(form, node),
+            ValueForm::List(list) => self.list(list, node, name),
+            ValueForm::Choice(choice) => self.choice(choice, node),
+            ValueForm::Condition => self.condition(node),
+            ValueForm::Statement(_) => self.part(node, |speller| speller.statement_with(node, &[])),
+            ValueForm::Slot(forms) => self.slot(forms, node),
+            ValueForm::Query(_) => self.query(node),
+            ValueForm::Value => self.value(node),
+            ValueForm::Pair => {
                 let [from, to] = pair(node, name)?;
                 self.value(from)?;
                 self.words("AND")?;
@@ -193,7 +199,7 @@ impl<'n> Speller<'n> {
         }
     }
 
-    fn list(&mut self, list: &'static List, node: &'n Node, name: &str) -> Result<()> {
+    fn list(&mut self, list: &'static ListForm, node: &'n JsonNode, name: &str) -> Result<()> {
         self.words(list.open)?;
         for (at, item) in items(node, name)?.iter().enumerate() {
             if at > 0 {
@@ -205,10 +211,10 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates a name alone, or an object with the name as its only key.
-    fn choice(&mut self, choice: &'static Choice, node: &'n Node) -> Result<()> {
+    fn choice(&mut self, choice: &'static ChoiceForm, node: &'n JsonNode) -> Result<()> {
         let (name, place, held) = match &node.value {
-            Value::Text(name) => (name, node.span, None),
-            Value::Object(members) => match members.as_slice() {
+            JsonValue::Text(name) => (name, node.span, None),
+            JsonValue::Object(members) => match members.as_slice() {
                 [member] => (&member.key, member.place, Some(&member.node)),
                 _ => return Err(wrong(node, choice.what, "takes one key in each object")),
             },
@@ -228,7 +234,12 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates the value of a row, between the words around it.
-    fn row(&mut self, row: &'static Row, node: &Node, held: Option<&'n Node>) -> Result<()> {
+    fn row(
+        &mut self,
+        row: &'static ChoiceRow,
+        node: &JsonNode,
+        held: Option<&'n JsonNode>,
+    ) -> Result<()> {
         match (&row.holds, held) {
             (Some((lead, shape, tail)), Some(held)) => {
                 self.words(lead)?;
@@ -247,27 +258,27 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates `{field, op, value}`.
-    fn condition(&mut self, node: &'n Node) -> Result<()> {
+    fn condition(&mut self, node: &'n JsonNode) -> Result<()> {
         const KEYS: [&str; 3] = ["field", "op", "value"];
         known_keys(members(node, "a condition")?, KEYS)?;
         let [Some(field), Some(op), Some(value)] = KEYS.map(|key| node.get(key)) else {
             return Err(missing(node, "a condition", &KEYS));
         };
-        let name = leaf_text(&Shape::Field, field, "field")?;
+        let name = leaf_text(&ValueForm::Field, field, "field")?;
         self.part(field, |speller| speller.words(&name))?;
         let written = word("operator", op, OPERATORS.iter().copied())?;
         self.part(op, |speller| speller.words(written))?;
         self.part(value, |speller| match written {
             "IN" => speller.values_of_in(value),
-            "BETWEEN" => speller.shape(&Shape::Pair, value, "BETWEEN"),
+            "BETWEEN" => speller.shape(&ValueForm::Pair, value, "BETWEEN"),
             "IS" => speller.words(word("category", value, table::categories())?),
             _ => speller.value(value),
         })
     }
 
     /// Translates the value of IN: an array, a parameter that holds one, `{recall, extract}` or `{let}`.
-    fn values_of_in(&mut self, node: &'n Node) -> Result<()> {
-        let Value::Object(members) = &node.value else {
+    fn values_of_in(&mut self, node: &'n JsonNode) -> Result<()> {
+        let JsonValue::Object(members) = &node.value else {
             let listed = items(node, "IN")?;
             self.words("(")?;
             for (at, item) in listed.iter().enumerate() {
@@ -288,7 +299,7 @@ impl<'n> Speller<'n> {
                 }
             }
             (None, Some(name)) => {
-                let variable = leaf_text(&Shape::Variable, name, "let")?;
+                let variable = leaf_text(&ValueForm::Variable, name, "let")?;
                 if !name.text().is_some_and(|name| self.lets.contains(&name)) {
                     let message = format!("{variable} is not bound by a LET");
                     let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
@@ -302,8 +313,8 @@ impl<'n> Speller<'n> {
     }
 
     /// Translates a literal.
-    fn value(&mut self, node: &'n Node) -> Result<()> {
-        let Value::List(items) = &node.value else {
+    fn value(&mut self, node: &'n JsonNode) -> Result<()> {
+        let JsonValue::List(items) = &node.value else {
             let text = scalar(node)?;
             return self.part(node, |speller| speller.words(&text));
         };
@@ -319,7 +330,7 @@ impl<'n> Speller<'n> {
 
     /// Translates the text of a template, on lines of its own between braces. Its braces must balance, so
     /// that it cannot leave them.
-    fn raw(&mut self, node: &Node, name: &str) -> Result<()> {
+    fn raw(&mut self, node: &JsonNode, name: &str) -> Result<()> {
         let Some(text) = node.text() else { return Err(wrong(node, name, "takes a string")) };
         if grainstore_sml::body_end(format!("{text}}}").as_bytes()) != Some(text.len()) {
             let message = "the braces of the text do not balance";
@@ -345,7 +356,7 @@ impl<'n> Speller<'n> {
     }
 
     /// Records that the text written by `write` stands for `node`.
-    fn part(&mut self, node: &Node, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn part(&mut self, node: &JsonNode, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let start = self.spelled.text.len();
         write(self)?;
         let part = Span::new(start, self.spelled.text.len());
@@ -355,7 +366,7 @@ impl<'n> Speller<'n> {
 }
 
 /// Returns the form of a statement.
-fn stated(node: &Node) -> Result<&'static Form> {
+fn stated(node: &JsonNode) -> Result<&'static ObjectForm> {
     let names = STATEMENTS.iter().filter_map(|form| form.statement);
     let Some(statement) = node.get("statement") else {
         return Err(missing(node, "a query", &["statement"]).valid(names));
@@ -368,71 +379,78 @@ fn stated(node: &Node) -> Result<&'static Form> {
 }
 
 /// Returns a value of one token, in text.
-fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, str>> {
-    use Shape::{Brief, Count, Number, Share, Text, Whole, Within};
-    if let (Text | Brief(_) | Count | Within(..) | Number | Share | Shape::Hash, Value::Object(_)) =
-        (shape, &node.value)
+fn leaf_text<'n>(shape: &ValueForm, node: &'n JsonNode, name: &str) -> Result<Cow<'n, str>> {
+    use ValueForm::{Brief, Count, Number, Share, Text, Whole, Within};
+    if let (
+        Text | Brief(_) | Count | Within(..) | Number | Share | ValueForm::Hash,
+        JsonValue::Object(_),
+    ) = (shape, &node.value)
     {
         return scalar(node);
     }
     match (shape, &node.value) {
-        (Text | Brief(_), Value::Text(_))
-        | (Count | Within(..) | Whole | Number | Share, Value::Number(_)) => scalar(node),
+        (Text | Brief(_), JsonValue::Text(_))
+        | (Count | Within(..) | Whole | Number | Share, JsonValue::Number(_)) => scalar(node),
         (Text | Brief(_), _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
         (Count | Within(..), _) => {
             Err(wrong(node, name, "takes a whole number or {\"param\": ...}"))
         }
         (Whole, _) => Err(wrong(node, name, "takes a whole number")),
         (Number | Share, _) => Err(wrong(node, name, "takes a number")),
-        (Shape::Hash, Value::Text(hash)) => hash_text(hash, node),
-        (Shape::Hash, _) => Err(wrong(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
-        (Shape::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
-        (_, Value::Text(text)) => named(shape, text, node, name),
+        (ValueForm::Hash, JsonValue::Text(hash)) => hash_text(hash, node),
+        (ValueForm::Hash, _) => Err(wrong(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
+        (ValueForm::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
+        (_, JsonValue::Text(text)) => named(shape, text, node, name),
         _ => Err(wrong(node, name, "takes a string")),
     }
 }
 
 /// Returns a name of the language or of the query, in text.
-fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Cow<'n, str>> {
+fn named<'n>(
+    shape: &ValueForm,
+    text: &'n str,
+    node: &JsonNode,
+    name: &str,
+) -> Result<Cow<'n, str>> {
     match shape {
-        Shape::Plural if types::by_plural(text).is_none() => {
+        ValueForm::Plural if types::by_plural(text).is_none() => {
             Err(types::unknown_plural(text).at(node.span))
         }
-        Shape::Singular | Shape::Addable if types::by_singular(text).is_none() => {
+        ValueForm::Singular | ValueForm::Addable if types::by_singular(text).is_none() => {
             Err(types::unknown_singular(text).at(node.span))
         }
-        Shape::Field | Shape::Shown => match text.split_once(':') {
+        ValueForm::Field | ValueForm::Shown => match text.split_once(':') {
             Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(Cow::Borrowed(text)),
             None if is_word(text) => Ok(Cow::Borrowed(text)),
             _ => Err(fields::unknown(text, None).at(node.span)),
         },
-        Shape::Name | Shape::Variable if !is_word(text) => {
+        ValueForm::Name | ValueForm::Variable if !is_word(text) => {
             let error = wrong(node, name, "is no name");
             Err(error.suggest("a name is a letter, then letters, digits and _"))
         }
-        Shape::Variable => Ok(Cow::Owned(format!("${text}"))),
+        ValueForm::Variable => Ok(Cow::Owned(format!("${text}"))),
         _ => Ok(Cow::Borrowed(text)),
     }
 }
 
 /// Returns a literal that is no array, in text.
-fn scalar(node: &Node) -> Result<Cow<'_, str>> {
+fn scalar(node: &JsonNode) -> Result<Cow<'_, str>> {
     Ok(match &node.value {
-        Value::Text(text) => Cow::Owned(Literal::Text(Cow::Borrowed(text)).to_string()),
-        Value::Number(digits) => Cow::Borrowed(digits),
-        Value::Flag(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
-        Value::Null => {
+        JsonValue::Text(text) => Cow::Owned(Literal::Text(Cow::Borrowed(text)).to_string()),
+        JsonValue::Number(digits) => Cow::Borrowed(digits),
+        JsonValue::Flag(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
+        JsonValue::Null => {
             let error = Error::new(ErrorKind::WrongType, "null is no value of CAL").at(node.span);
             return Err(error.suggest("a grain without a field never matches a condition on it"));
         }
-        Value::List(_) => {
+        JsonValue::List(_) => {
             return Err(wrong(node, "the value", "is an array").suggest("write one flat list"));
         }
-        Value::Object(members) => {
+        JsonValue::Object(members) => {
             known_keys(members, ["param", "hash"])?;
             return match (members.as_slice(), node.get("param"), node.get("hash")) {
-                ([_], Some(name), _) => leaf_text(&Shape::Variable, name, "param"),
-                ([_], _, Some(hash)) => leaf_text(&Shape::Hash, hash, "hash"),
+                ([_], Some(name), _) => leaf_text(&ValueForm::Variable, name, "param"),
+                ([_], _, Some(hash)) => leaf_text(&ValueForm::Hash, hash, "hash"),
                 _ => {
                     Err(wrong(node, "the value", "is one of {\"param\": ...} and {\"hash\": ...}"))
                 }
@@ -442,7 +460,7 @@ fn scalar(node: &Node) -> Result<Cow<'_, str>> {
 }
 
 /// Returns a hash, which must be one token.
-fn hash_text<'n>(hash: &'n str, node: &Node) -> Result<Cow<'n, str>> {
+fn hash_text<'n>(hash: &'n str, node: &JsonNode) -> Result<Cow<'n, str>> {
     let digits = hash.strip_prefix("sha256:").filter(|digits| crate::lex::is_hash_digits(digits));
     if digits.is_none() {
         let message = "a hash is sha256: and 8 to 64 lowercase hex digits";
@@ -454,7 +472,7 @@ fn hash_text<'n>(hash: &'n str, node: &Node) -> Result<Cow<'n, str>> {
 /// Returns one word of a closed list, matched in any case, in the spelling of the list.
 fn word(
     what: &str,
-    node: &Node,
+    node: &JsonNode,
     words: impl Iterator<Item = &'static str> + Clone,
 ) -> Result<&'static str> {
     let Some(text) = node.text() else {
@@ -464,17 +482,17 @@ fn word(
     found.ok_or_else(|| unknown(what, text, words).at(node.span))
 }
 
-fn flag(node: &Node, name: &str) -> Result<()> {
+fn flag(node: &JsonNode, name: &str) -> Result<()> {
     match node.value {
-        Value::Flag(true) => Ok(()),
+        JsonValue::Flag(true) => Ok(()),
         _ => Err(wrong(node, name, "takes only true")
             .suggest("leave the key out where it does not stand")),
     }
 }
 
-fn pair<'n>(node: &'n Node, name: &str) -> Result<[&'n Node; 2]> {
+fn pair<'n>(node: &'n JsonNode, name: &str) -> Result<[&'n JsonNode; 2]> {
     match &node.value {
-        Value::List(items) => match items.as_slice() {
+        JsonValue::List(items) => match items.as_slice() {
             [from, to] => Ok([from, to]),
             _ => Err(wrong(node, name, "takes two values, [from, to]")),
         },
@@ -482,26 +500,26 @@ fn pair<'n>(node: &'n Node, name: &str) -> Result<[&'n Node; 2]> {
     }
 }
 
-fn items<'n>(node: &'n Node, name: &str) -> Result<&'n [Node]> {
+fn items<'n>(node: &'n JsonNode, name: &str) -> Result<&'n [JsonNode]> {
     match &node.value {
-        Value::List(items) if items.is_empty() => {
+        JsonValue::List(items) if items.is_empty() => {
             let error = Error::new(ErrorKind::UnexpectedToken, format!("{name} lists nothing"));
             Err(error.at(node.span).suggest("list at least one, or leave the key out"))
         }
-        Value::List(items) => Ok(items),
+        JsonValue::List(items) => Ok(items),
         _ => Err(wrong(node, name, "takes an array")),
     }
 }
 
-fn members<'n>(node: &'n Node, what: &str) -> Result<&'n [Member]> {
+fn members<'n>(node: &'n JsonNode, what: &str) -> Result<&'n [JsonMember]> {
     match &node.value {
-        Value::Object(members) => Ok(members),
+        JsonValue::Object(members) => Ok(members),
         _ => Err(wrong(node, what, "is an object")),
     }
 }
 
 /// Checks that all keys are in `known`: E002 for the first that is not.
-fn known_keys(members: &[Member], known: impl IntoIterator<Item = &'static str>) -> Result<()> {
+fn known_keys(members: &[JsonMember], known: impl IntoIterator<Item = &'static str>) -> Result<()> {
     let known: Vec<&'static str> = known.into_iter().collect();
     match members.iter().find(|member| !known.contains(&member.key.as_str())) {
         Some(member) => Err(unknown("key", &member.key, known.into_iter()).at(member.place)),
@@ -520,7 +538,7 @@ fn among(error: Error, name: &str, known: impl Iterator<Item = &'static str> + C
     error.suggest(advice).valid(known)
 }
 
-fn lacking(form: &Form, node: &Node) -> Error {
+fn lacking(form: &ObjectForm, node: &JsonNode) -> Error {
     let names = form.needs.iter().map(|needs| needs.iter().map(|name| format!("\"{name}\"")));
     let ways: Vec<_> = names.map(|names| names.collect::<Vec<_>>().join(" and ")).collect();
     let message = format!("{} needs {}", form.name, ways.join(", or "));
@@ -529,14 +547,14 @@ fn lacking(form: &Form, node: &Node) -> Error {
     error.suggest("add what is missing").valid(known)
 }
 
-fn missing(node: &Node, what: &str, keys: &[&str]) -> Error {
+fn missing(node: &JsonNode, what: &str, keys: &[&str]) -> Error {
     let lacks = keys.iter().find(|key| node.get(key).is_none()).copied().unwrap_or("");
     let message = format!("{what} needs \"{lacks}\"");
     Error::new(ErrorKind::UnexpectedToken, message).at(node.span).suggest("add the key")
 }
 
 /// Returns the error for a value of another kind than `name` takes.
-fn wrong(node: &Node, name: &str, takes: &str) -> Error {
+fn wrong(node: &JsonNode, name: &str, takes: &str) -> Error {
     let message = format!("{name} {takes}");
     let error = Error::new(ErrorKind::WrongType, message).at(node.span);
     error.suggest("give it a value of that kind")

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::table::{
-    self, CHOICES, Choice, EXTENSION, EXTRACTORS, Form, Key, List, OPERANDS, OPERATORS, QUERY,
-    STATEMENTS, Shape,
+    self, CHOICES, ChoiceForm, EXTENSION, EXTRACTORS, KeyForm, ListForm, OPERANDS, OPERATORS,
+    ObjectForm, QUERY, STATEMENTS, ValueForm,
 };
 use crate::fields;
 use crate::limits;
@@ -38,19 +38,19 @@ pub fn schema() -> Value {
 }
 
 /// Returns the definition name of a statement that may have its own LETs.
-fn operand(form: &Form) -> String {
+fn operand(form: &ObjectForm) -> String {
     format!("{}_query", form.name)
 }
 
 /// Returns the schema of a statement as a whole query.
-fn query(form: &'static Form) -> Value {
+fn query(form: &'static ObjectForm) -> Value {
     match OPERANDS.iter().any(|operand| operand.name == form.name) {
         true => reference(&operand(form)),
         false => object(form, &QUERY),
     }
 }
 
-fn object(form: &'static Form, before: &'static [Key]) -> Value {
+fn object(form: &'static ObjectForm, before: &'static [KeyForm]) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     if let Some(statement) = form.statement {
@@ -84,45 +84,47 @@ fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-fn shape(shape: &'static Shape) -> Value {
+fn shape(shape: &'static ValueForm) -> Value {
     match shape {
-        Shape::Flag => json!({ "const": true }),
-        Shape::Text => or_param(json!({ "type": "string" })),
-        Shape::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
-        Shape::Within(least, most) => within(*least, *most),
-        Shape::Brief(most) => {
+        ValueForm::Flag => json!({ "const": true }),
+        ValueForm::Text => or_param(json!({ "type": "string" })),
+        ValueForm::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
+        ValueForm::Within(least, most) => within(*least, *most),
+        ValueForm::Brief(most) => {
             or_param(json!({ "type": "string", "minLength": 1, "maxLength": most }))
         }
-        Shape::Share => or_param(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
-        Shape::Whole => json!({ "const": 1 }),
-        Shape::Number => or_param(json!({ "type": "number" })),
-        Shape::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),
-        Shape::Value => reference("value"),
-        Shape::Pair => pair(),
-        Shape::Plural => json!({ "enum": types::all_plurals().collect::<Vec<_>>() }),
-        Shape::Singular => json!({ "enum": types::all_singulars().collect::<Vec<_>>() }),
-        Shape::Addable => json!({ "enum": types::addable_singulars().collect::<Vec<_>>() }),
-        Shape::Name | Shape::Variable => name(),
-        Shape::Field => field(),
-        Shape::Shown => shown(),
-        Shape::Word(words) => json!({ "enum": words }),
-        Shape::Raw => json!({ "type": "string" }),
-        Shape::WordOr(words, other) => json!({ "anyOf": [{ "enum": words }, self::shape(other)] }),
-        Shape::NameOr(other) => json!({ "anyOf": [name(), self::shape(other)] }),
-        Shape::FlagOr(other) => json!({ "anyOf": [{ "const": true }, self::shape(other)] }),
-        Shape::Object(form) => object(form, &[]),
-        Shape::Budget(form) => budget(form),
-        Shape::List(list) => items(list),
-        Shape::Choice(choice) => reference(choice.what),
-        Shape::Condition => reference("condition"),
-        Shape::Statement(forms) | Shape::Slot(forms) => {
+        ValueForm::Share => or_param(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+        ValueForm::Whole => json!({ "const": 1 }),
+        ValueForm::Number => or_param(json!({ "type": "number" })),
+        ValueForm::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),
+        ValueForm::Value => reference("value"),
+        ValueForm::Pair => pair(),
+        ValueForm::Plural => json!({ "enum": types::all_plurals().collect::<Vec<_>>() }),
+        ValueForm::Singular => json!({ "enum": types::all_singulars().collect::<Vec<_>>() }),
+        ValueForm::Addable => json!({ "enum": types::addable_singulars().collect::<Vec<_>>() }),
+        ValueForm::Name | ValueForm::Variable => name(),
+        ValueForm::Field => field(),
+        ValueForm::Shown => shown(),
+        ValueForm::Word(words) => json!({ "enum": words }),
+        ValueForm::Raw => json!({ "type": "string" }),
+        ValueForm::WordOr(words, other) => {
+            json!({ "anyOf": [{ "enum": words }, self::shape(other)] })
+        }
+        ValueForm::NameOr(other) => json!({ "anyOf": [name(), self::shape(other)] }),
+        ValueForm::FlagOr(other) => json!({ "anyOf": [{ "const": true }, self::shape(other)] }),
+        ValueForm::Object(form) => object(form, &[]),
+        ValueForm::Budget(form) => budget(form),
+        ValueForm::List(list) => items(list),
+        ValueForm::Choice(choice) => reference(choice.what),
+        ValueForm::Condition => reference("condition"),
+        ValueForm::Statement(forms) | ValueForm::Slot(forms) => {
             any(forms.iter().map(|form| reference(form.name)))
         }
-        Shape::Query(forms) => any(forms.iter().map(|form| query(form))),
+        ValueForm::Query(forms) => any(forms.iter().map(|form| query(form))),
     }
 }
 
-fn items(list: &'static List) -> Value {
+fn items(list: &'static ListForm) -> Value {
     let mut schema = json!({ "type": "array", "minItems": 1, "items": shape(&list.of) });
     if let (Some(most), Value::Object(keys)) = (list.most, &mut schema) {
         keys.insert("maxItems".into(), json!(most));
@@ -135,7 +137,7 @@ fn within(least: u64, most: u64) -> Value {
 }
 
 /// Returns the schema of a budget in either unit, each with its bounds.
-fn budget(form: &Form) -> Value {
+fn budget(form: &ObjectForm) -> Value {
     let ways = [("tokens", limits::TOKENS.1), ("grains", limits::GRAINS.1)].map(|(unit, most)| {
         let amount = within(1, most);
         object_of(&[("amount", amount), ("unit", json!({ "const": unit }))])
@@ -143,7 +145,7 @@ fn budget(form: &Form) -> Value {
     json!({ "description": form.about, "anyOf": ways })
 }
 
-fn choices(choice: &'static Choice) -> Value {
+fn choices(choice: &'static ChoiceForm) -> Value {
     let bare = choice.rows.iter().filter(|row| row.bare).map(|row| row.name).collect::<Vec<_>>();
     let mut ways = Vec::new();
     if !bare.is_empty() {

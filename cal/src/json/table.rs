@@ -10,14 +10,14 @@ use crate::limits;
 use crate::relations::CATEGORIES;
 
 /// A kind of object.
-pub(super) struct Form {
+pub(super) struct ObjectForm {
     /// Its name in messages and in the schema.
     pub(super) name: &'static str,
     /// The value of `statement`, if it is a statement.
     pub(super) statement: Option<&'static str>,
     /// The words before its keys in text.
     pub(super) head: &'static str,
-    pub(super) keys: &'static [Key],
+    pub(super) keys: &'static [KeyForm],
     /// The words between two of its keys.
     pub(super) between: &'static str,
     pub(super) tail: &'static str,
@@ -27,16 +27,16 @@ pub(super) struct Form {
 }
 
 /// A key of an object: the words around its value, and the kind of the value.
-pub(super) struct Key {
+pub(super) struct KeyForm {
     pub(super) name: &'static str,
     pub(super) lead: &'static str,
-    pub(super) shape: Shape,
+    pub(super) shape: ValueForm,
     pub(super) tail: &'static str,
     pub(super) about: &'static str,
 }
 
 /// The kind of a value.
-pub(super) enum Shape {
+pub(super) enum ValueForm {
     /// `true`: the words of the key appear.
     Flag,
     /// A string, or a parameter.
@@ -76,119 +76,124 @@ pub(super) enum Shape {
     /// A word of a closed list.
     Word(&'static [&'static str]),
     /// `true`, or another kind.
-    FlagOr(&'static Shape),
+    FlagOr(&'static ValueForm),
     /// A word of a closed list, or another kind as an object.
-    WordOr(&'static [&'static str], &'static Shape),
+    WordOr(&'static [&'static str], &'static ValueForm),
     /// A name chosen by the query, or another kind as a list.
-    NameOr(&'static Shape),
-    Object(&'static Form),
+    NameOr(&'static ValueForm),
+    Object(&'static ObjectForm),
     /// The object of BUDGET, whose bounds depend on its unit.
-    Budget(&'static Form),
-    List(&'static List),
+    Budget(&'static ObjectForm),
+    List(&'static ListForm),
     /// A name alone, or an object of one key.
-    Choice(&'static Choice),
+    Choice(&'static ChoiceForm),
     /// A condition of WHERE; its operator decides the kind of its value.
     Condition,
     /// One of these statements.
-    Statement(&'static [&'static Form]),
+    Statement(&'static [&'static ObjectForm]),
     /// One of these statements; an error in it stays in its slot.
-    Slot(&'static [&'static Form]),
+    Slot(&'static [&'static ObjectForm]),
     /// One of these statements, with its own LETs.
-    Query(&'static [&'static Form]),
+    Query(&'static [&'static ObjectForm]),
 }
 
 /// A non-empty list.
-pub(super) struct List {
+pub(super) struct ListForm {
     /// The maximum length, if the schema states one.
     pub(super) most: Option<usize>,
     pub(super) open: &'static str,
-    pub(super) of: Shape,
+    pub(super) of: ValueForm,
     pub(super) between: &'static str,
     pub(super) close: &'static str,
 }
 
 /// A closed list of names, some with a value.
-pub(super) struct Choice {
+pub(super) struct ChoiceForm {
     /// The noun for one of them in messages.
     pub(super) what: &'static str,
     /// The error kind for an unknown name.
     pub(super) unknown: ErrorKind,
-    pub(super) rows: &'static [Row],
+    pub(super) rows: &'static [ChoiceRow],
     /// True if `x_` names are accepted.
     pub(super) extensions: bool,
 }
 
 /// One name of a choice.
-pub(super) struct Row {
+pub(super) struct ChoiceRow {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
     /// True if it may be written alone, as a string.
     pub(super) bare: bool,
     /// The value it takes as the key of an object, with the words around it.
-    pub(super) holds: Option<(&'static str, Shape, &'static str)>,
+    pub(super) holds: Option<(&'static str, ValueForm, &'static str)>,
 }
 
-const fn key(name: &'static str, lead: &'static str, shape: Shape, about: &'static str) -> Key {
-    Key { name, lead, shape, tail: "", about }
+const fn key(
+    name: &'static str,
+    lead: &'static str,
+    shape: ValueForm,
+    about: &'static str,
+) -> KeyForm {
+    KeyForm { name, lead, shape, tail: "", about }
 }
 
 const fn part(
     name: &'static str,
     head: &'static str,
-    keys: &'static [Key],
+    keys: &'static [KeyForm],
     needs: &'static [&'static [&'static str]],
     about: &'static str,
-) -> Form {
-    Form { name, statement: None, head, keys, between: "", tail: "", needs, about }
+) -> ObjectForm {
+    ObjectForm { name, statement: None, head, keys, between: "", tail: "", needs, about }
 }
 
 const fn stated(
     name: &'static str,
     head: &'static str,
-    keys: &'static [Key],
+    keys: &'static [KeyForm],
     needs: &'static [&'static [&'static str]],
     about: &'static str,
-) -> Form {
-    Form { name, statement: Some(name), head, keys, between: "", tail: "", needs, about }
+) -> ObjectForm {
+    ObjectForm { name, statement: Some(name), head, keys, between: "", tail: "", needs, about }
 }
 
-const fn list(of: Shape, between: &'static str) -> List {
-    List { most: None, open: "", of, between, close: "" }
+const fn list(of: ValueForm, between: &'static str) -> ListForm {
+    ListForm { most: None, open: "", of, between, close: "" }
 }
 
-const fn bare(name: &'static str) -> Row {
-    Row { name, text: name, bare: true, holds: None }
+const fn bare(name: &'static str) -> ChoiceRow {
+    ChoiceRow { name, text: name, bare: true, holds: None }
 }
 
-const fn stage(name: &'static str, text: &'static str, shape: Shape) -> Row {
-    Row { name, text, bare: false, holds: Some(("", shape, "")) }
+const fn stage(name: &'static str, text: &'static str, shape: ValueForm) -> ChoiceRow {
+    ChoiceRow { name, text, bare: false, holds: Some(("", shape, "")) }
 }
 
-const fn option(name: &'static str, bare: bool, lead: &'static str, shape: Shape) -> Row {
-    Row { name, text: name, bare, holds: Some((lead, shape, ")")) }
+const fn option(name: &'static str, bare: bool, lead: &'static str, shape: ValueForm) -> ChoiceRow {
+    ChoiceRow { name, text: name, bare, holds: Some((lead, shape, ")")) }
 }
 
 /// The key of the language version.
 pub(super) const VERSION: &str = "cal_version";
 
 /// Keys that every query may have.
-pub(super) static QUERY: [Key; 2] = [
-    key(VERSION, "CAL /", Shape::Whole, "the version of the language: 1"),
-    key("let", "", Shape::List(&LETS), "recalls with names, for IN and for sources"),
+pub(super) static QUERY: [KeyForm; 2] = [
+    key(VERSION, "CAL /", ValueForm::Whole, "the version of the language: 1"),
+    key("let", "", ValueForm::List(&LETS), "recalls with names, for IN and for sources"),
 ];
 
-static LETS: List = list(Shape::Object(&LET), "");
+static LETS: ListForm = list(ValueForm::Object(&LET), "");
 
 /// A LET.
-pub(super) static LET: Form = Form {
+pub(super) static LET: ObjectForm = ObjectForm {
     tail: ";",
     ..part(
         "let",
         "LET",
         &[
-            key("name", "", Shape::Variable, "its name, without a dollar"),
-            key("recall", "=", Shape::Statement(&[&RECALL]), "what it stands for"),
-            key("extract", "|", Shape::Word(&EXTRACTORS), "the values it takes out, for IN"),
+            key("name", "", ValueForm::Variable, "its name, without a dollar"),
+            key("recall", "=", ValueForm::Statement(&[&RECALL]), "what it stands for"),
+            key("extract", "|", ValueForm::Word(&EXTRACTORS), "the values it takes out, for IN"),
         ],
         &[&["name", "recall"]],
         "a recall with a name",
@@ -198,40 +203,45 @@ pub(super) static LET: Form = Form {
 pub(super) static EXTRACTORS: [&str; 3] = ["subjects", "objects", "hashes"];
 
 /// Every statement, and DEFINE TEMPLATE.
-pub(super) static STATEMENTS: [&Form; 13] = [
+pub(super) static STATEMENTS: [&ObjectForm; 13] = [
     &RECALL, &ASSEMBLE, &SET_OP, &EXISTS, &HISTORY, &EXPLAIN, &DESCRIBE, &BATCH, &COALESCE, &ADD,
     &SUPERSEDE, &REVERT, &DEFINE,
 ];
 
-static EXPLAINED: [&Form; 11] = [
+static EXPLAINED: [&ObjectForm; 11] = [
     &RECALL, &ASSEMBLE, &SET_OP, &EXISTS, &HISTORY, &DESCRIBE, &BATCH, &COALESCE, &ADD, &SUPERSEDE,
     &REVERT,
 ];
 
-const IN: Key = key("in", "IN", Shape::Text, "a namespace, exactly");
-const SCOPE: Key =
-    key("scope", "IN SCOPE", Shape::Text, "a namespace and those below it; not beside \"in\"");
+const IN: KeyForm = key("in", "IN", ValueForm::Text, "a namespace, exactly");
+const SCOPE: KeyForm =
+    key("scope", "IN SCOPE", ValueForm::Text, "a namespace and those below it; not beside \"in\"");
 
-pub(super) static RECALL: Form = stated(
+pub(super) static RECALL: ObjectForm = stated(
     "recall",
     "RECALL",
     &[
-        key("my", "MY", Shape::Flag, "only what belongs to the session's user"),
-        key("grain_type", "", Shape::Plural, "the type of grain; all types without it"),
+        key("my", "MY", ValueForm::Flag, "only what belongs to the session's user"),
+        key("grain_type", "", ValueForm::Plural, "the type of grain; all types without it"),
         IN,
         SCOPE,
-        key("about", "ABOUT", Shape::Text, "a subject, or what to search for where there is none"),
-        key("like", "LIKE", Shape::Text, "full text or meaning to search for"),
-        key("since", "SINCE", Shape::Text, "a time phrase: from then until now"),
-        key("between", "BETWEEN", Shape::Pair, "two times: from and to"),
-        key("thread", "THREAD", Shape::Text, "the events of a session, by its id"),
-        key("thread_from", "THREAD FROM", Shape::Hash, "the whole thread of a message"),
-        key("where", "WHERE", Shape::List(&CONDITIONS), "conditions; all must hold"),
-        key("with", "WITH", Shape::List(&RECALL_OPTIONS), "options"),
-        key("pipeline", "|", Shape::List(&STAGES), "stages, in order"),
+        key(
+            "about",
+            "ABOUT",
+            ValueForm::Text,
+            "a subject, or what to search for where there is none",
+        ),
+        key("like", "LIKE", ValueForm::Text, "full text or meaning to search for"),
+        key("since", "SINCE", ValueForm::Text, "a time phrase: from then until now"),
+        key("between", "BETWEEN", ValueForm::Pair, "two times: from and to"),
+        key("thread", "THREAD", ValueForm::Text, "the events of a session, by its id"),
+        key("thread_from", "THREAD FROM", ValueForm::Hash, "the whole thread of a message"),
+        key("where", "WHERE", ValueForm::List(&CONDITIONS), "conditions; all must hold"),
+        key("with", "WITH", ValueForm::List(&RECALL_OPTIONS), "options"),
+        key("pipeline", "|", ValueForm::List(&STAGES), "stages, in order"),
         key("recent", "RECENT", ROWS, "this many of the newest"),
-        key("contradictions", "CONTRADICTIONS", Shape::Flag, "only what is contradicted"),
-        key("as", "AS", Shape::Word(&FORMATS), "the format of `formatted`"),
+        key("contradictions", "CONTRADICTIONS", ValueForm::Flag, "only what is contradicted"),
+        key("as", "AS", ValueForm::Word(&FORMATS), "the format of `formatted`"),
     ],
     &[],
     "find grains",
@@ -239,55 +249,56 @@ pub(super) static RECALL: Form = stated(
 
 static FORMATS: [&str; 9] =
     ["markdown", "json", "yaml", "text", "sml", "triples", "toon", "csv", "table"];
-static CONDITIONS: List = list(Shape::Condition, "AND");
-static RECALL_OPTIONS: List = list(Shape::Choice(&OPTIONS), ",");
-static STAGES: List = list(Shape::Choice(&STAGE), "|");
-static FIELDS: List = list(Shape::Field, ",");
-static SHOWN: List = List { most: None, open: "(", of: Shape::Shown, between: ",", close: ")" };
-static VALUES_INSIDE: List =
-    List { most: None, open: "(", of: Shape::Value, between: ",", close: ")" };
+static CONDITIONS: ListForm = list(ValueForm::Condition, "AND");
+static RECALL_OPTIONS: ListForm = list(ValueForm::Choice(&OPTIONS), ",");
+static STAGES: ListForm = list(ValueForm::Choice(&STAGE), "|");
+static FIELDS: ListForm = list(ValueForm::Field, ",");
+static SHOWN: ListForm =
+    ListForm { most: None, open: "(", of: ValueForm::Shown, between: ",", close: ")" };
+static VALUES_INSIDE: ListForm =
+    ListForm { most: None, open: "(", of: ValueForm::Value, between: ",", close: ")" };
 
 /// LIMIT and RECENT.
-const ROWS: Shape = Shape::Within(1, limits::MAX_LIMIT);
+const ROWS: ValueForm = ValueForm::Within(1, limits::MAX_LIMIT);
 
-static STAGE: Choice = Choice {
+static STAGE: ChoiceForm = ChoiceForm {
     what: "stage",
     unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[
-        stage("select", "SELECT", Shape::List(&FIELDS)),
-        stage("order_by", "ORDER BY", Shape::Object(&ORDER)),
+        stage("select", "SELECT", ValueForm::List(&FIELDS)),
+        stage("order_by", "ORDER BY", ValueForm::Object(&ORDER)),
         stage("limit", "LIMIT", ROWS),
-        stage("offset", "OFFSET", Shape::Count),
-        stage("count", "COUNT", Shape::Flag),
-        stage("first", "FIRST", Shape::Flag),
-        stage("subjects", "SUBJECTS", Shape::Flag),
-        stage("objects", "OBJECTS", Shape::Flag),
-        stage("hashes", "HASHES", Shape::Flag),
-        stage("group_by", "GROUP BY", Shape::Field),
-        stage("project", "PROJECT", Shape::Object(&PROJECT)),
+        stage("offset", "OFFSET", ValueForm::Count),
+        stage("count", "COUNT", ValueForm::Flag),
+        stage("first", "FIRST", ValueForm::Flag),
+        stage("subjects", "SUBJECTS", ValueForm::Flag),
+        stage("objects", "OBJECTS", ValueForm::Flag),
+        stage("hashes", "HASHES", ValueForm::Flag),
+        stage("group_by", "GROUP BY", ValueForm::Field),
+        stage("project", "PROJECT", ValueForm::Object(&PROJECT)),
     ],
 };
 
-static ORDER: Form = part(
+static ORDER: ObjectForm = part(
     "order_by",
     "",
     &[
-        key("field", "", Shape::Field, "what to sort by"),
-        key("dir", "", Shape::Word(&["asc", "desc"]), "asc where it is left out"),
+        key("field", "", ValueForm::Field, "what to sort by"),
+        key("dir", "", ValueForm::Word(&["asc", "desc"]), "asc where it is left out"),
     ],
     &[&["field"]],
     "the field that sorts",
 );
 
-static PROJECT: Form = Form {
+static PROJECT: ObjectForm = ObjectForm {
     between: ",",
     ..part(
         "project",
         "",
         &[
-            key("content", "content", Shape::List(&SHOWN), "the fields of the text"),
-            key("attr", "attr", Shape::List(&SHOWN), "the attributes"),
+            key("content", "content", ValueForm::List(&SHOWN), "the fields of the text"),
+            key("attr", "attr", ValueForm::List(&SHOWN), "the attributes"),
         ],
         &[&["content"], &["attr"]],
         "what formatted grains show",
@@ -295,7 +306,7 @@ static PROJECT: Form = Form {
 };
 
 /// The options of WITH.
-static OPTIONS: Choice = Choice {
+static OPTIONS: ChoiceForm = ChoiceForm {
     what: "option",
     unknown: ErrorKind::UnexpectedToken,
     extensions: true,
@@ -310,76 +321,85 @@ static OPTIONS: Choice = Choice {
             "progressive_disclosure",
             true,
             "(",
-            Shape::Word(&["summary", "headlines", "standard", "full"]),
+            ValueForm::Word(&["summary", "headlines", "standard", "full"]),
         ),
-        option("dedup", false, "(", Shape::Field),
-        option("diversity", false, "(", Shape::Choice(&DIVERSITY)),
-        option("cache", false, "(", Shape::Object(&CACHE)),
-        option("consistency", false, "(", Shape::Choice(&CONSISTENCY)),
-        option("locale", false, "(", Shape::Text),
+        option("dedup", false, "(", ValueForm::Field),
+        option("diversity", false, "(", ValueForm::Choice(&DIVERSITY)),
+        option("cache", false, "(", ValueForm::Object(&CACHE)),
+        option("consistency", false, "(", ValueForm::Choice(&CONSISTENCY)),
+        option("locale", false, "(", ValueForm::Text),
         bare("iso_timestamps"),
     ],
 };
 
 /// All choices.
-pub(super) static CHOICES: [&Choice; 6] =
+pub(super) static CHOICES: [&ChoiceForm; 6] =
     [&STAGE, &OPTIONS, &DIVERSITY, &CONSISTENCY, &EVENT, &SECTION];
 
 /// The arguments of an `x_` option.
-pub(super) static EXTENSION: Shape = Shape::List(&VALUES_INSIDE);
+pub(super) static EXTENSION: ValueForm = ValueForm::List(&VALUES_INSIDE);
 
-static DIVERSITY: Choice = Choice {
+static DIVERSITY: ChoiceForm = ChoiceForm {
     what: "diversity",
     unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[
-        Row { name: "mmr", text: "mmr", bare: true, holds: Some((", lambda =", Shape::Share, "")) },
-        Row {
+        ChoiceRow {
+            name: "mmr",
+            text: "mmr",
+            bare: true,
+            holds: Some((", lambda =", ValueForm::Share, "")),
+        },
+        ChoiceRow {
             name: "threshold",
             text: "threshold",
             bare: false,
-            holds: Some((",", Shape::Share, "")),
+            holds: Some((",", ValueForm::Share, "")),
         },
     ],
 };
 
-static CONSISTENCY: Choice = Choice {
+static CONSISTENCY: ChoiceForm = ChoiceForm {
     what: "consistency",
     unknown: ErrorKind::UnexpectedToken,
     extensions: false,
-    rows: &[bare("eventual"), option("bounded", false, "(", Shape::Number), bare("linearizable")],
+    rows: &[
+        bare("eventual"),
+        option("bounded", false, "(", ValueForm::Number),
+        bare("linearizable"),
+    ],
 };
 
-static CACHE: Form = part(
+static CACHE: ObjectForm = part(
     "cache",
     "",
-    &[key("ttl", "ttl =", Shape::Count, "seconds")],
+    &[key("ttl", "ttl =", ValueForm::Count, "seconds")],
     &[&["ttl"]],
     "how long an answer may be kept",
 );
 
-static ASSEMBLE: Form = stated(
+static ASSEMBLE: ObjectForm = stated(
     "assemble",
     "ASSEMBLE",
     &[
-        key("name", "", Shape::Name, "a name for the context"),
-        key("for", "FOR", Shape::Text, "what the context is for"),
-        key("from", "FROM", Shape::List(&SOURCES), "where the grains come from; at most 8"),
-        key("budget", "BUDGET", Shape::Budget(&BUDGET), "how much the context may take"),
+        key("name", "", ValueForm::Name, "a name for the context"),
+        key("for", "FOR", ValueForm::Text, "what the context is for"),
+        key("from", "FROM", ValueForm::List(&SOURCES), "where the grains come from; at most 8"),
+        key("budget", "BUDGET", ValueForm::Budget(&BUDGET), "how much the context may take"),
         key(
             "priority",
             "PRIORITY",
-            Shape::List(&LABELS),
+            ValueForm::List(&LABELS),
             "labels of sources, most important first",
         ),
         key(
             "format",
             "FORMAT",
-            Shape::WordOr(&ASSEMBLY_FORMATS, &TEMPLATE),
+            ValueForm::WordOr(&ASSEMBLY_FORMATS, &TEMPLATE),
             "the format, or a template; sml without it",
         ),
-        key("stream", "STREAM", Shape::FlagOr(&STREAM), "which events to send"),
-        key("with", "WITH", Shape::List(&RECALL_OPTIONS), "options"),
+        key("stream", "STREAM", ValueForm::FlagOr(&STREAM), "which events to send"),
+        key("with", "WITH", ValueForm::List(&RECALL_OPTIONS), "options"),
     ],
     &[&["from"]],
     "put a context together within a budget",
@@ -389,24 +409,24 @@ static ASSEMBLE: Form = stated(
 static ASSEMBLY_FORMATS: [&str; 11] = [
     "markdown", "json", "yaml", "text", "sml", "triples", "toon", "structured", "readable", "compact", "data",
 ];
-static TEMPLATE: Shape = Shape::Object(&TEMPLATE_KEY);
-static TEMPLATE_KEY: Form = part(
+static TEMPLATE: ValueForm = ValueForm::Object(&TEMPLATE_KEY);
+static TEMPLATE_KEY: ObjectForm = part(
     "template",
     "",
-    &[key("template", "TEMPLATE", Shape::NameOr(&INLINE), "its name, or its sections")],
+    &[key("template", "TEMPLATE", ValueForm::NameOr(&INLINE), "its name, or its sections")],
     &[&["template"]],
     "a template",
 );
-static INLINE: Shape = Shape::List(&List {
+static INLINE: ValueForm = ValueForm::List(&ListForm {
     most: None,
     open: "{",
-    of: Shape::Choice(&SECTION),
+    of: ValueForm::Choice(&SECTION),
     between: "",
     close: "}",
 });
 
 /// The sections of a template, in the order of the grammar.
-static SECTION: Choice = Choice {
+static SECTION: ChoiceForm = ChoiceForm {
     what: "section",
     unknown: ErrorKind::UnexpectedToken,
     extensions: false,
@@ -420,8 +440,8 @@ static SECTION: Choice = Choice {
     ],
 };
 
-const fn section(name: &'static str, text: &'static str) -> Row {
-    Row { name, text, bare: false, holds: Some(("{", Shape::Raw, "}")) }
+const fn section(name: &'static str, text: &'static str) -> ChoiceRow {
+    ChoiceRow { name, text, bare: false, holds: Some(("{", ValueForm::Raw, "}")) }
 }
 
 /// Returns the key of a section.
@@ -430,32 +450,32 @@ pub(super) fn section_key(section: Section) -> &'static str {
     row.map_or("", |row| row.name)
 }
 
-static DEFINE: Form = stated(
+static DEFINE: ObjectForm = stated(
     "define_template",
     "DEFINE TEMPLATE",
     &[
-        key("name", "", Shape::Name, "its name"),
-        key("extends", "EXTENDS", Shape::Name, "a preset but data; readable without it"),
-        key("sections", "", Shape::List(&SECTIONS), "what it says in place of the preset"),
+        key("name", "", ValueForm::Name, "its name"),
+        key("extends", "EXTENDS", ValueForm::Name, "a preset but data; readable without it"),
+        key("sections", "", ValueForm::List(&SECTIONS), "what it says in place of the preset"),
     ],
     &[&["name", "sections"]],
     "keep a template for this session, or with Tier 1 for its namespace",
 );
-static SECTIONS: List = list(Shape::Choice(&SECTION), "");
+static SECTIONS: ListForm = list(ValueForm::Choice(&SECTION), "");
 
-static SOURCES: List = List {
+static SOURCES: ListForm = ListForm {
     most: Some(limits::SOURCES),
     open: "",
-    of: Shape::Object(&SOURCE),
+    of: ValueForm::Object(&SOURCE),
     between: ",",
     close: "",
 };
-static LABELS: List = list(Shape::Name, ">");
-static STREAM: Shape = Shape::List(&STREAMED);
-static STREAMED: List =
-    List { most: None, open: "{", of: Shape::Choice(&EVENT), between: ",", close: "}" };
+static LABELS: ListForm = list(ValueForm::Name, ">");
+static STREAM: ValueForm = ValueForm::List(&STREAMED);
+static STREAMED: ListForm =
+    ListForm { most: None, open: "{", of: ValueForm::Choice(&EVENT), between: ",", close: "}" };
 
-static EVENT: Choice = Choice {
+static EVENT: ChoiceForm = ChoiceForm {
     what: "stream_option",
     unknown: ErrorKind::UnknownStreamOption,
     extensions: false,
@@ -464,180 +484,186 @@ static EVENT: Choice = Choice {
         bare("budget"),
         bare("chunks"),
         bare("all"),
-        Row {
+        ChoiceRow {
             name: "chunk_size",
             text: "chunk_size",
             bare: false,
             holds: Some((
                 "=",
-                Shape::Within(*limits::CHUNK_TOKENS.start(), *limits::CHUNK_TOKENS.end()),
+                ValueForm::Within(*limits::CHUNK_TOKENS.start(), *limits::CHUNK_TOKENS.end()),
                 "",
             )),
         },
     ],
 };
 
-static SOURCE: Form = part(
+static SOURCE: ObjectForm = part(
     "source",
     "",
     &[
-        Key {
+        KeyForm {
             tail: ":",
-            ..key("label", "", Shape::Name, "its name in PRIORITY and in the answer")
+            ..key("label", "", ValueForm::Name, "its name in PRIORITY and in the answer")
         },
-        Key { tail: ")", ..key("recall", "(", Shape::Statement(&[&RECALL]), "what it finds") },
-        key("let", "", Shape::Variable, "the LET it takes its grains from"),
+        KeyForm {
+            tail: ")",
+            ..key("recall", "(", ValueForm::Statement(&[&RECALL]), "what it finds")
+        },
+        key("let", "", ValueForm::Variable, "the LET it takes its grains from"),
     ],
     &[&["recall"], &["let"]],
     "one source",
 );
 
-static BUDGET: Form = part(
+static BUDGET: ObjectForm = part(
     "budget",
     "",
     &[
-        key("amount", "", Shape::Within(1, limits::TOKENS.1), "how many"),
-        key("unit", "", Shape::Word(&["tokens", "grains"]), "of what"),
+        key("amount", "", ValueForm::Within(1, limits::TOKENS.1), "how many"),
+        key("unit", "", ValueForm::Word(&["tokens", "grains"]), "of what"),
     ],
     &[&["amount", "unit"]],
     "how much",
 );
 
-pub(super) static OPERANDS: [&Form; 3] = [&RECALL, &COALESCE, &SET_OP];
+pub(super) static OPERANDS: [&ObjectForm; 3] = [&RECALL, &COALESCE, &SET_OP];
 
-static SET_OP: Form = stated(
+static SET_OP: ObjectForm = stated(
     "set_op",
     "",
     &[
-        Key { tail: ")", ..key("left", "(", Shape::Query(&OPERANDS), "one query") },
-        key("op", "", Shape::Word(&["UNION", "INTERSECT", "EXCEPT"]), "how they are joined"),
-        Key { tail: ")", ..key("right", "(", Shape::Query(&OPERANDS), "the other query") },
+        KeyForm { tail: ")", ..key("left", "(", ValueForm::Query(&OPERANDS), "one query") },
+        key("op", "", ValueForm::Word(&["UNION", "INTERSECT", "EXCEPT"]), "how they are joined"),
+        KeyForm { tail: ")", ..key("right", "(", ValueForm::Query(&OPERANDS), "the other query") },
     ],
     &[&["left", "op", "right"]],
     "join what two queries find",
 );
 
-static EXISTS: Form = stated(
+static EXISTS: ObjectForm = stated(
     "exists",
     "EXISTS",
-    &[key("hash", "", Shape::Hash, "the grain")],
+    &[key("hash", "", ValueForm::Hash, "the grain")],
     &[&["hash"]],
     "whether a grain is there",
 );
 
-static HISTORY: Form = stated(
+static HISTORY: ObjectForm = stated(
     "history",
     "HISTORY",
     &[
-        key("hash", "", Shape::Hash, "one version of the grain"),
-        key("diff", "DIFF", Shape::Hash, "the version to compare it with"),
+        key("hash", "", ValueForm::Hash, "one version of the grain"),
+        key("diff", "DIFF", ValueForm::Hash, "the version to compare it with"),
         IN,
         SCOPE,
-        key("subject", "WHERE subject =", Shape::Value, "the subject"),
-        key("relation", "AND relation =", Shape::Value, "the relation"),
-        key("as_of", "AS OF", Shape::Text, "what was known then"),
+        key("subject", "WHERE subject =", ValueForm::Value, "the subject"),
+        key("relation", "AND relation =", ValueForm::Value, "the relation"),
+        key("as_of", "AS OF", ValueForm::Text, "what was known then"),
     ],
     &[&["hash"], &["subject", "relation"]],
     "the versions of a grain",
 );
 
-static EXPLAIN: Form = stated(
+static EXPLAIN: ObjectForm = stated(
     "explain",
     "EXPLAIN",
-    &[key("query", "", Shape::Statement(&EXPLAINED), "the statement")],
+    &[key("query", "", ValueForm::Statement(&EXPLAINED), "the statement")],
     &[&["query"]],
     "how a statement would run",
 );
 
 #[rustfmt::skip]
-static DESCRIBE: Form = stated(
+static DESCRIBE: ObjectForm = stated(
     "describe",
     "DESCRIBE",
     &[
-        key("target", "", Shape::Word(&["grain_types", "fields", "capabilities", "server", "templates", "grammar"]), "of what"),
-        key("grain_type", "", Shape::Singular, "the type whose fields are wanted"),
+        key("target", "", ValueForm::Word(&["grain_types", "fields", "capabilities", "server", "templates", "grammar"]), "of what"),
+        key("grain_type", "", ValueForm::Singular, "the type whose fields are wanted"),
     ],
     &[&["target"]],
     "what the language and this host have",
 );
 
-static READS: [&Form; 5] = [&RECALL, &EXISTS, &HISTORY, &DESCRIBE, &COALESCE];
-static ENTRIES: List = List {
+static READS: [&ObjectForm; 5] = [&RECALL, &EXISTS, &HISTORY, &DESCRIBE, &COALESCE];
+static ENTRIES: ListForm = ListForm {
     most: Some(limits::ENTRIES),
     open: "{",
-    of: Shape::Object(&ENTRY),
+    of: ValueForm::Object(&ENTRY),
     between: ",",
     close: "}",
 };
 
-static BATCH: Form = stated(
+static BATCH: ObjectForm = stated(
     "batch",
     "BATCH",
-    &[key("queries", "", Shape::List(&ENTRIES), "at most 10")],
+    &[key("queries", "", ValueForm::List(&ENTRIES), "at most 10")],
     &[&["queries"]],
     "several statements at once",
 );
 
-static ENTRY: Form = part(
+static ENTRY: ObjectForm = part(
     "entry",
     "",
     &[
-        Key { tail: ":", ..key("label", "", Shape::Name, "the name of its answer") },
-        key("query", "", Shape::Slot(&READS), "a statement that reads"),
+        KeyForm { tail: ":", ..key("label", "", ValueForm::Name, "the name of its answer") },
+        key("query", "", ValueForm::Slot(&READS), "a statement that reads"),
     ],
     &[&["label", "query"]],
     "one statement of a batch",
 );
 
-static BRANCHES: List = List {
+static BRANCHES: ListForm = ListForm {
     most: Some(limits::BRANCHES),
     open: "(",
-    of: Shape::Statement(&[&RECALL]),
+    of: ValueForm::Statement(&[&RECALL]),
     between: ",",
     close: ")",
 };
 
-static COALESCE: Form = stated(
+static COALESCE: ObjectForm = stated(
     "coalesce",
     "COALESCE",
-    &[key("branches", "", Shape::List(&BRANCHES), "2 to 5 recalls")],
+    &[key("branches", "", ValueForm::List(&BRANCHES), "2 to 5 recalls")],
     &[&["branches"]],
     "the first recall that finds something",
 );
 
-static SETS: List = list(Shape::Object(&SET), "");
-const SET_KEY: Key = key("set", "", Shape::List(&SETS), "the fields to write");
-const REASON: Key =
-    key("reason", "REASON", Shape::Brief(limits::REASON_CHARS), "why; kept in the audit log");
+static SETS: ListForm = list(ValueForm::Object(&SET), "");
+const SET_KEY: KeyForm = key("set", "", ValueForm::List(&SETS), "the fields to write");
+const REASON: KeyForm =
+    key("reason", "REASON", ValueForm::Brief(limits::REASON_CHARS), "why; kept in the audit log");
 
-static SET: Form = part(
+static SET: ObjectForm = part(
     "set",
     "SET",
-    &[key("field", "", Shape::Name, "the field"), key("value", "=", Shape::Value, "its value")],
+    &[
+        key("field", "", ValueForm::Name, "the field"),
+        key("value", "=", ValueForm::Value, "its value"),
+    ],
     &[&["field", "value"]],
     "one field to write",
 );
 
-static ADD: Form = stated(
+static ADD: ObjectForm = stated(
     "add",
     "ADD",
-    &[key("grain_type", "", Shape::Addable, "belief, observation or goal"), SET_KEY, REASON],
+    &[key("grain_type", "", ValueForm::Addable, "belief, observation or goal"), SET_KEY, REASON],
     &[&["grain_type"]],
     "write a new grain",
 );
 
-static SUPERSEDE: Form = stated(
+static SUPERSEDE: ObjectForm = stated(
     "supersede",
     "SUPERSEDE",
-    &[key("target", "", Shape::Hash, "the current belief"), SET_KEY, REASON],
+    &[key("target", "", ValueForm::Hash, "the current belief"), SET_KEY, REASON],
     &[&["target"]],
     "write a new version of a belief",
 );
 
-static REVERT: Form = stated(
+static REVERT: ObjectForm = stated(
     "revert",
     "REVERT",
-    &[key("target", "", Shape::Hash, "the version to go back behind"), REASON],
+    &[key("target", "", ValueForm::Hash, "the version to go back behind"), REASON],
     &[&["target"]],
     "write the version before as the current one",
 );

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cancel::Stop;
+use crate::cancel::StopReason;
 use crate::codes::ErrorKind;
 use crate::error::Error;
 
@@ -13,7 +13,7 @@ pub struct MemoryError {
     code: Cow<'static, str>,
     message: String,
     hint: String,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
 impl MemoryError {
@@ -29,7 +29,7 @@ impl MemoryError {
 
     /// The error of a loop that was stopped.
     #[must_use]
-    pub fn stopped(stop: Stop) -> Self {
+    pub fn stopped(stop: StopReason) -> Self {
         let mut error = Self::new("ERR_TIMEOUT", "stopped before the end", "narrow the query");
         error.stop = Some(stop);
         error
@@ -54,8 +54,8 @@ impl MemoryError {
     }
 }
 
-impl From<Stop> for MemoryError {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for MemoryError {
+    fn from(stop: StopReason) -> Self {
         Self::stopped(stop)
     }
 }
@@ -70,11 +70,13 @@ impl From<MemoryError> for Error {
     }
 }
 
-impl From<Stop> for Error {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for Error {
+    fn from(stop: StopReason) -> Self {
         match stop {
-            Stop::Timeout => Self::new(ErrorKind::Timeout, "the query took too long"),
-            Stop::Cancelled => Self::new(ErrorKind::Cancelled, "the host cancelled the statement"),
+            StopReason::Timeout => Self::new(ErrorKind::Timeout, "the query took too long"),
+            StopReason::Cancelled => {
+                Self::new(ErrorKind::Cancelled, "the host cancelled the statement")
+            }
         }
     }
 }

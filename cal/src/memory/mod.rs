@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 
-use crate::cancel::Cancel;
+use crate::cancel::CancelHandle;
 use crate::query::Query;
 use crate::search::Score;
 
@@ -23,7 +23,7 @@ pub use error::MemoryError;
 /// depend on another.
 pub trait Memory: Sync {
     /// The namespace, user and agent of the session.
-    fn scope(&self) -> &Scope;
+    fn scope(&self) -> &SessionScope;
 
     /// Passes every visible grain for which [`Query::matches`] holds to `visit` until it returns `Break`.
     /// Grains come in the order of [`Query::order`] (by time, ties by ascending address), those of a
@@ -37,9 +37,9 @@ pub trait Memory: Sync {
     fn recall(
         &self,
         query: &Query,
-        cancel: &Cancel,
-        visit: &mut Visit<'_>,
-    ) -> Result<Recalled, MemoryError>;
+        cancel: &CancelHandle,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError>;
 
     /// Returns the payload names of the fields of `grain` that match the search of `query`; empty if it has
     /// no search.
@@ -53,20 +53,20 @@ pub trait Memory: Sync {
     ///
     /// # Errors
     /// As [`Memory::recall`].
-    fn count(&self, query: &Query, cancel: &Cancel) -> Result<Counted, MemoryError> {
+    fn count(&self, query: &Query, cancel: &CancelHandle) -> Result<CountStats, MemoryError> {
         let mut matches = 0;
         let recalled = self.recall(query, cancel, &mut |_| {
             matches += 1;
             ControlFlow::Continue(())
         })?;
-        Ok(Counted { matches, scanned: recalled.scanned })
+        Ok(CountStats { matches, scanned: recalled.scanned })
     }
 
     /// Looks up the visible grain whose address starts with `prefix`.
     ///
     /// # Errors
     /// Those of the memory.
-    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError>;
+    fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError>;
 
     /// Returns `true` if the session sees this grain, exactly when [`Memory::get`] returns one.
     ///
@@ -100,7 +100,7 @@ pub trait Memory: Sync {
         &self,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError>;
 
     /// Describes how a recall of `query` would run. The figures are statistics only where these reveal
@@ -108,7 +108,7 @@ pub trait Memory: Sync {
     ///
     /// # Errors
     /// As [`Memory::recall`].
-    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError>;
+    fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError>;
 
     /// Returns `true` if a recall of `query` waits for an external service, such as an embedding program.
     /// Such recalls run one after the other: once one of them got its answer too late, the next do not wait,
@@ -122,7 +122,7 @@ pub trait Memory: Sync {
     ///
     /// # Errors
     /// Those of the memory.
-    fn describe(&self) -> Result<Host, MemoryError>;
+    fn describe(&self) -> Result<HostInfo, MemoryError>;
 
     /// Returns the templates that this session can name, ordered by name: its own and those of its namespace.
     ///
@@ -136,7 +136,7 @@ pub trait Memory: Sync {
     ///
     /// # Errors
     /// A refusal under the memory's own code.
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError>;
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError>;
 
     /// Adds a new grain, complete with all its fields; `reason` goes into the audit entry.
     ///
@@ -177,7 +177,7 @@ pub struct NamedTemplate {
     /// The name.
     pub name: String,
     /// The owner: session or namespace.
-    pub keeper: TemplateKeeper,
+    pub keeper: TemplateOwner,
     /// The definition, as CAL prints it.
     pub definition: String,
 }
@@ -185,7 +185,7 @@ pub struct NamedTemplate {
 /// The owner of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum TemplateKeeper {
+pub enum TemplateOwner {
     /// The session, until it ends (Tier 0).
     Session,
     /// The namespace of the session, permanently (Tier 1).
@@ -194,12 +194,12 @@ pub enum TemplateKeeper {
 
 /// The outcome of saving a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemplateKept {
+pub enum TemplateSaveOutcome {
     /// It was saved.
     Kept,
     /// Another template has its name.
     Taken,
-    /// Its owner already has [`NamedTemplate::MAX_PER_OWNER`].
+    /// Its owner already has [`NamedTemplate::MOST`].
     Full,
 }
 
@@ -210,25 +210,25 @@ impl NamedTemplate {
     /// Decides whether the template may be saved beside those that a session can name. A name stands for one
     /// text: a namespace may only take a name that the session uses for the same text.
     #[must_use]
-    pub fn among(&self, known: &[Self]) -> TemplateKept {
+    pub fn among(&self, known: &[Self]) -> TemplateSaveOutcome {
         let handed_on = |of: &Self| {
-            (of.keeper, self.keeper) == (TemplateKeeper::Session, TemplateKeeper::Namespace)
+            (of.keeper, self.keeper) == (TemplateOwner::Session, TemplateOwner::Namespace)
                 && of.definition == self.definition
         };
         if known.iter().any(|of| of.name == self.name && !handed_on(of)) {
-            return TemplateKept::Taken;
+            return TemplateSaveOutcome::Taken;
         }
         let alike = known.iter().filter(|of| of.keeper == self.keeper).count();
-        if alike >= Self::MOST { TemplateKept::Full } else { TemplateKept::Kept }
+        if alike >= Self::MOST { TemplateSaveOutcome::Full } else { TemplateSaveOutcome::Kept }
     }
 }
 
 /// A callback for the grains of a recall, one by one; `Break` ends the recall.
-pub type Visit<'v> = dyn FnMut(Candidate<'_>) -> ControlFlow<()> + 'v;
+pub type RecallVisitor<'v> = dyn FnMut(Candidate<'_>) -> ControlFlow<()> + 'v;
 
 /// The session behind a memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct SessionScope {
     /// The namespace it is bound to, with all below it; `None` sees every namespace.
     pub namespace: Option<String>,
     /// The user it serves: the value of MY, and the owner of the grains it adds.
@@ -267,7 +267,7 @@ pub struct Hit {
 
 /// Counters of a recall.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recalled {
+pub struct RecallStats {
     /// Grains of the session that were read, matching or not. Others are not counted, since the number would
     /// reveal that they exist.
     pub scanned: u64,
@@ -277,7 +277,7 @@ pub struct Recalled {
 
 /// The outcome of a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountStats {
     /// Grains that match.
     pub matches: u64,
     /// Grains read, matching or not.
@@ -286,7 +286,7 @@ pub struct Counted {
 
 /// The access plan of a recall.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Explained {
+pub struct AccessPlan {
     /// The index it scans, such as `SPO`, `session_id` or `time`.
     pub index: String,
     /// The keys looked up in that index and in those it is intersected with, in readable form; empty if the
@@ -303,7 +303,7 @@ pub struct Explained {
 
 /// The description of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct HostInfo {
     /// Name of the server or library.
     pub name: String,
     /// Its version.
@@ -361,7 +361,7 @@ impl fmt::Display for HashPrefix {
 
 /// The outcome of looking up a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Located {
+pub enum PrefixMatch {
     /// No visible grain.
     Nothing,
     /// Exactly one visible grain.

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Step, meant};
+use super::{Rewrite, meant};
 use crate::error::Error;
 
 /// Returns the rewrites to try for an error, most likely first.
-pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Step> {
-    let mut steps: Vec<Step> = meant(text, error).into_iter().collect();
+pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Rewrite> {
+    let mut steps: Vec<Rewrite> = meant(text, error).into_iter().collect();
     let Some(value) = read(text) else { return steps };
     let (mended, advice) = match value {
         Json::Array(mut items) if items.len() == 1 => {
@@ -20,11 +20,11 @@ pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Step> {
     let query =
         mended.get("query").and_then(Json::as_str).filter(|_| mended.get("statement").is_none());
     steps.push(match query {
-        Some(query) => Step {
+        Some(query) => Rewrite {
             advice: "send the statement itself, not an object around it".to_owned(),
             text: query.to_owned(),
         },
-        None => Step { advice, text: text_now },
+        None => Rewrite { advice, text: text_now },
     });
     steps
 }

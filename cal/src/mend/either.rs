@@ -1,7 +1,7 @@
 //! Alternatives within WHERE: an IN where they are values of one field, else a UNION whose operands have all that the
 //! conditions beside them say.
 
-use super::pattern::Pieces;
+use super::pattern::QueryPieces;
 use super::whole::{Part, is_tail, union};
 
 /// Operands of a UNION that is suggested.
@@ -21,7 +21,7 @@ type Product<'a> = Vec<Condition<'a>>;
 
 /// `RECALL type WHERE a AND (b OR c)`. What follows the conditions would be of one operand alone: with it there is no
 /// UNION that asks the same.
-pub(super) fn either(q: Pieces<'_>) -> Option<String> {
+pub(super) fn either(q: QueryPieces<'_>) -> Option<String> {
     let whole = Part { from: 0, to: q.end() };
     let start = q.find_at_top(whole, |at| q.is(at, "WHERE")).filter(|_| q.is(0, "RECALL"))? + 1;
     let rest = Part { from: start, to: q.end() };
@@ -66,7 +66,7 @@ fn values(products: &[Product<'_>], common: &[Condition<'_>]) -> Option<String> 
 
 /// Reads conditions with AND, OR and parentheses into alternatives.
 struct Reader<'a> {
-    q: Pieces<'a>,
+    q: QueryPieces<'a>,
     at: usize,
     end: usize,
     deep: usize,

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{mended, read};
-use crate::source::Source;
+use crate::source::QuerySource;
 
 /// A statement that was meant to be CAL, as `vectors/README.md` has it.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ fn suggested(query: &str) -> (Option<String>, String) {
 }
 
 fn hash(query: &str) -> Option<String> {
-    Some(Source::read(query).ok()?.statement().ok()?.query_hash())
+    Some(QuerySource::read(query).ok()?.statement().ok()?.query_hash())
 }
 
 #[test]
@@ -129,7 +129,8 @@ fn a_preview_that_was_asked_for_becomes_no_write() {
     for statement in [add, supersede] {
         for before in ["EXPLAIN:", "DRYRUN:", "TEST:", "PREVIEW", "EXPLAIN", "WHATIF:", "a:"] {
             let (example, _) = suggested(&format!("{before} {statement}"));
-            let tier = example.map(|text| Source::read(&text).unwrap().statement().unwrap().tier());
+            let tier =
+                example.map(|text| QuerySource::read(&text).unwrap().statement().unwrap().tier());
             assert!(tier.is_none_or(|tier| tier == 0), "{before} {statement}");
         }
     }
@@ -141,7 +142,7 @@ fn a_preview_that_was_asked_for_becomes_no_write() {
 fn long_statements_of_many_parts_are_given_up_after_so_many_steps() {
     use std::cell::Cell;
 
-    use super::pattern::Pieces;
+    use super::pattern::QueryPieces;
     use crate::scan::scan;
 
     for text in [
@@ -151,7 +152,7 @@ fn long_statements_of_many_parts_are_given_up_after_so_many_steps() {
         let text = text.get(..4090).unwrap_or(&text);
         let pieces = scan(text);
         let steps = Cell::new(5_000);
-        let query = Pieces { text, all: &pieces, steps: &steps };
+        let query = QueryPieces { text, all: &pieces, steps: &steps };
         super::rules::rewritings(query, pieces.len());
         assert_eq!(steps.get(), 0, "the steps are counted");
         assert_eq!(suggested(text).0, suggested(text).0);

@@ -19,15 +19,15 @@ use std::collections::BTreeSet;
 
 use grainstore_format::EpochMs;
 
-use crate::check::{self, Context};
+use crate::check::{self, CheckContext};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::params::Params;
-use crate::scan::{Piece, PieceKind, scan};
-use crate::source::Source;
-use nobody::Nobody;
-use pattern::Pieces;
+use crate::scan::{SyntaxKind, SyntaxSpan, scan};
+use crate::source::QuerySource;
+use nobody::EmptyMemory;
+use pattern::QueryPieces;
 
 /// The most rewrites applied one after the other.
 const STEPS: usize = 6;
@@ -44,7 +44,7 @@ const SHORT: usize = 60;
 const LATE: i64 = 4_102_444_800_000;
 
 /// A rewrite: advice for a person, and the rewritten query.
-struct Step {
+struct Rewrite {
     advice: String,
     text: String,
 }
@@ -54,8 +54,11 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
     if source.len() > LONGEST || error.is_mended() || !is_mendable(error.kind()) {
         return error;
     }
-    let mut search =
-        Search { seen: BTreeSet::from([source.to_owned()]), reads: READS, looks: Cell::new(LOOKS) };
+    let mut search = RewriteSearch {
+        seen: BTreeSet::from([source.to_owned()]),
+        reads: READS,
+        looks: Cell::new(LOOKS),
+    };
     let found = search.find(source, &error, STEPS);
     let Some((advice, text)) = found.filter(|(_, text)| asks_as_much(source, text)) else {
         return error;
@@ -79,7 +82,7 @@ fn asks_as_much(source: &str, text: &str) -> bool {
     const WRITES: [&str; 7] =
         ["ADD", "SUPERSEDE", "REVERT", "UPDATE", "REPLACE", "MODIFY", "CHANGE"];
     const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
-    let writes = Source::plain_read(text)
+    let writes = QuerySource::plain_read(text)
         .and_then(|source| source.plain_statement().map(|statement| statement.tier() > 0));
     if !writes.unwrap_or(false) {
         return true;
@@ -146,13 +149,13 @@ fn is_mendable(kind: ErrorKind) -> bool {
 }
 
 /// The state of a search for a valid statement: the texts tried, and the parses left.
-struct Search {
+struct RewriteSearch {
     seen: BTreeSet<String>,
     reads: usize,
     looks: Cell<usize>,
 }
 
-impl Search {
+impl RewriteSearch {
     /// Returns the first valid statement that these rewrites lead to, with the advice of the first of them.
     fn find(&mut self, text: &str, error: &Error, steps: usize) -> Option<(String, String)> {
         for step in rewritings(text, error, &self.looks) {
@@ -177,10 +180,10 @@ impl Search {
 
 /// Parses and checks a statement. Errors that depend on the host count as success.
 fn read(text: &str) -> Result<()> {
-    let source = Source::plain_read(text)?;
+    let source = QuerySource::plain_read(text)?;
     let statement = source.plain_statement()?;
-    let (memory, params) = (Nobody::default(), Params::new());
-    let mut context = Context::new(&memory, &params, EpochMs::new(LATE), false);
+    let (memory, params) = (EmptyMemory::default(), Params::new());
+    let mut context = CheckContext::new(&memory, &params, EpochMs::new(LATE), false);
     let checked = check::check(&statement, &mut context);
     let (_, refused) = source.forgiving()?;
     let slot = refused.into_iter().next().map_or(Ok(()), |refused| Err(refused.error));
@@ -193,19 +196,19 @@ fn read(text: &str) -> Result<()> {
 }
 
 /// Returns the rewrites to try for an error, most likely first.
-fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Step> {
+fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Rewrite> {
     if json::is_json(text) || text.trim_start().starts_with('[') {
         return document::rewritings(text, error);
     }
     let pieces = scan(text);
-    if pieces.iter().any(|piece| piece.kind == PieceKind::Forbidden) {
+    if pieces.iter().any(|piece| piece.kind == SyntaxKind::Forbidden) {
         return Vec::new();
     }
-    let mut steps: Vec<Step> = plain::rewriting(text).into_iter().collect();
+    let mut steps: Vec<Rewrite> = plain::rewriting(text).into_iter().collect();
     let start = error.position().map_or(text.len(), |at| at.start);
     let place = place_of(&pieces, start);
     steps.extend(variable(text, error));
-    let query = Pieces { text, all: &pieces, steps: looks };
+    let query = QueryPieces { text, all: &pieces, steps: looks };
     steps.extend(whole::rewritings(query));
     steps.extend(rules::rewritings(query, place));
     steps.extend(meant(text, error));
@@ -213,14 +216,14 @@ fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Step> {
 }
 
 /// Qualifies a variable of a template with `grain.`.
-fn variable(text: &str, error: &Error) -> Vec<Step> {
+fn variable(text: &str, error: &Error) -> Vec<Rewrite> {
     const OWNERS: [&str; 4] = ["grain", "assembly", "budget", "source"];
     let at = error.position().filter(|_| error.kind() == ErrorKind::UnknownVariable);
     let tag = at.and_then(|at| text.get(at.start..at.end));
     let Some(name) = tag.map(name_in_tag) else { return Vec::new() };
     let step = |owner: &str| {
         let full = format!("{owner}.{name}");
-        error.valid_values().iter().any(|known| **known == full).then(|| Step {
+        error.valid_values().iter().any(|known| **known == full).then(|| Rewrite {
             advice: format!("what it shows is named {{{{{full}}}}}"),
             text: renamed(text, name, &full),
         })
@@ -252,27 +255,27 @@ fn renamed(text: &str, name: &str, new: &str) -> String {
 }
 
 /// Returns the index of the piece at the position of an error.
-fn place_of(pieces: &[Piece], start: usize) -> usize {
+fn place_of(pieces: &[SyntaxSpan], start: usize) -> usize {
     pieces.iter().position(|piece| piece.range.end > start).unwrap_or(pieces.len())
 }
 
 /// Puts the word that the hint of the error suggests in the place of the error.
-fn meant(text: &str, error: &Error) -> Option<Step> {
+fn meant(text: &str, error: &Error) -> Option<Rewrite> {
     let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
     let at = error.position()?;
     if error.kind() == ErrorKind::UnknownVariable {
         let text = renamed(text, name_in_tag(text.get(at.start..at.end)?), word);
-        return Some(Step { advice: String::new(), text });
+        return Some(Rewrite { advice: String::new(), text });
     }
     let quoted = json::is_json(text) && text.get(at.start..)?.starts_with('"');
     let word = if quoted { format!("\"{word}\"") } else { word.to_owned() };
     let text = [text.get(..at.start)?, &word, text.get(at.end..)?].concat();
-    Some(Step { advice: String::new(), text })
+    Some(Rewrite { advice: String::new(), text })
 }
 
 /// Returns `true` if a token of this kind is a value.
-fn is_value(kind: PieceKind) -> bool {
-    matches!(kind, PieceKind::Text | PieceKind::Number | PieceKind::Hash | PieceKind::Parameter)
+fn is_value(kind: SyntaxKind) -> bool {
+    matches!(kind, SyntaxKind::Text | SyntaxKind::Number | SyntaxKind::Hash | SyntaxKind::Parameter)
 }
 
 #[cfg(test)]

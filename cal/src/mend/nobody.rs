@@ -2,36 +2,41 @@
 
 use grainstore_format::{ContentAddress, Grain};
 
-use crate::cancel::Cancel;
+use crate::cancel::CancelHandle;
 use crate::memory::{
-    Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate, Recalled, Scope,
-    TemplateKept, Visit,
+    AccessPlan, HashPrefix, Hit, HostInfo, Memory, MemoryError, NamedTemplate, PrefixMatch,
+    RecallStats, RecallVisitor, SessionScope, TemplateSaveOutcome,
 };
 use crate::query::Query;
 
 /// An empty memory, with an empty scope.
 #[derive(Default)]
-pub(super) struct Nobody(Scope);
+pub(super) struct EmptyMemory(SessionScope);
 
 fn nothing<T>() -> Result<T, MemoryError> {
     Err(MemoryError::new("ERR_READ_ONLY", "a statement that is only suggested does not run", ""))
 }
 
-impl Memory for Nobody {
-    fn scope(&self) -> &Scope {
+impl Memory for EmptyMemory {
+    fn scope(&self) -> &SessionScope {
         &self.0
     }
 
-    fn recall(&self, _: &Query, _: &Cancel, _: &mut Visit<'_>) -> Result<Recalled, MemoryError> {
-        Ok(Recalled::default())
+    fn recall(
+        &self,
+        _: &Query,
+        _: &CancelHandle,
+        _: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError> {
+        Ok(RecallStats::default())
     }
 
     fn matched_fields(&self, _: &Query, _: &Grain) -> Result<Vec<String>, MemoryError> {
         Ok(Vec::new())
     }
 
-    fn locate(&self, _: &HashPrefix) -> Result<Located, MemoryError> {
-        Ok(Located::Nothing)
+    fn locate(&self, _: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
+        Ok(PrefixMatch::Nothing)
     }
 
     fn exists(&self, _: &ContentAddress) -> Result<bool, MemoryError> {
@@ -50,24 +55,24 @@ impl Memory for Nobody {
         &self,
         _: &ContentAddress,
         _: usize,
-        _: &Cancel,
+        _: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         Ok(Vec::new())
     }
 
-    fn explain(&self, _: &Query, _: &Cancel) -> Result<Explained, MemoryError> {
-        Ok(Explained::default())
+    fn explain(&self, _: &Query, _: &CancelHandle) -> Result<AccessPlan, MemoryError> {
+        Ok(AccessPlan::default())
     }
 
-    fn describe(&self) -> Result<Host, MemoryError> {
-        Ok(Host::default())
+    fn describe(&self) -> Result<HostInfo, MemoryError> {
+        Ok(HostInfo::default())
     }
 
     fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
         Ok(Vec::new())
     }
 
-    fn keep_template(&self, _: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+    fn keep_template(&self, _: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         nothing()
     }
 

@@ -20,7 +20,7 @@ use grainstore_format::EpochMs;
 
 use crate::fields;
 use crate::lex;
-use crate::scan::{Piece, PieceKind};
+use crate::scan::{SyntaxKind, SyntaxSpan};
 use crate::types;
 use crate::when;
 
@@ -29,15 +29,15 @@ use super::{LATE, is_value};
 
 /// A query and its pieces.
 #[derive(Clone, Copy)]
-pub(super) struct Pieces<'a> {
+pub(super) struct QueryPieces<'a> {
     pub(super) text: &'a str,
-    pub(super) all: &'a [Piece],
+    pub(super) all: &'a [SyntaxSpan],
     /// How many pieces may still be looked at: what is not mended by then is not mended, on any machine.
     pub(super) steps: &'a Cell<usize>,
 }
 
 /// A match of a pattern: the range of pieces, and the range of each capture.
-pub(super) struct Found {
+pub(super) struct PatternMatch {
     pub(super) from: usize,
     pub(super) to: usize,
     kept: Vec<(usize, usize)>,
@@ -49,12 +49,12 @@ const READS: [&str; 9] =
 /// The words that begin statements that write.
 const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
 
-impl<'a> Pieces<'a> {
+impl<'a> QueryPieces<'a> {
     pub(super) fn of(&self, at: usize) -> &'a str {
         self.between(at, at + 1)
     }
 
-    pub(super) fn kind(&self, at: usize) -> Option<PieceKind> {
+    pub(super) fn kind(&self, at: usize) -> Option<SyntaxKind> {
         self.all.get(at).map(|piece| piece.kind)
     }
 
@@ -70,11 +70,11 @@ impl<'a> Pieces<'a> {
     }
 
     pub(super) fn is_word(&self, at: usize) -> bool {
-        matches!(self.kind(at), Some(PieceKind::Keyword | PieceKind::Name))
+        matches!(self.kind(at), Some(SyntaxKind::Keyword | SyntaxKind::Name))
     }
 
     /// Matches a pattern at this piece.
-    pub(super) fn find(&self, pattern: &str, from: usize) -> Option<Found> {
+    pub(super) fn find(&self, pattern: &str, from: usize) -> Option<PatternMatch> {
         let elements = match pattern.strip_prefix("^ ") {
             Some(_) if from > 0 => return None,
             Some(elements) => elements,
@@ -82,7 +82,7 @@ impl<'a> Pieces<'a> {
         };
         let mut kept = Vec::new();
         let to = self.matches(Some(elements), from, &mut kept)?;
-        Some(Found { from, to, kept })
+        Some(PatternMatch { from, to, kept })
     }
 
     /// Matches the elements in order, with backtracking; returns the piece after the match.
@@ -128,13 +128,13 @@ impl<'a> Pieces<'a> {
                 let ends = |at: &usize| is_tail(self.of(*at));
                 (at..=(at..self.all.len()).find(ends).unwrap_or(self.all.len())).collect()
             }
-            "$d" => one(kind == Some(PieceKind::Text) && self.is_time(at)),
+            "$d" => one(kind == Some(SyntaxKind::Text) && self.is_time(at)),
             "$w" => one(self.is_word(at)),
-            "$s" => one(kind == Some(PieceKind::Text)),
-            "$o" => one(kind == Some(PieceKind::OpenText)),
-            "$n" => one(kind == Some(PieceKind::Number)),
-            "$h" => one(kind == Some(PieceKind::Hash)),
-            "$P" => one(kind == Some(PieceKind::Parameter)),
+            "$s" => one(kind == Some(SyntaxKind::Text)),
+            "$o" => one(kind == Some(SyntaxKind::OpenText)),
+            "$n" => one(kind == Some(SyntaxKind::Number)),
+            "$h" => one(kind == Some(SyntaxKind::Hash)),
+            "$P" => one(kind == Some(SyntaxKind::Parameter)),
             "$x" => one(kind.is_some()),
             "$v" => one(self.is_value(at)),
             "$p" => one(types::by_plural(text).is_some()),
@@ -142,7 +142,7 @@ impl<'a> Pieces<'a> {
             "$k" => one(self.begins_statement(at)),
             "$r" => one(READS.iter().any(|word| word.eq_ignore_ascii_case(text))),
             "$e" => match (kind, self.kind(at + 1)) {
-                (Some(PieceKind::Wrong), Some(PieceKind::Number)) => vec![at + 2],
+                (Some(SyntaxKind::Wrong), Some(SyntaxKind::Number)) => vec![at + 2],
                 _ => Vec::new(),
             },
             "$q" => self.torn(at).into_iter().collect(),
@@ -178,7 +178,7 @@ impl<'a> Pieces<'a> {
     fn unquoted(&self, at: usize) -> Vec<usize> {
         let loose = |at: &usize| {
             let kind = self.kind(*at);
-            matches!(kind, Some(PieceKind::Name | PieceKind::Number | PieceKind::Wrong))
+            matches!(kind, Some(SyntaxKind::Name | SyntaxKind::Number | SyntaxKind::Wrong))
                 && self.of(*at) != "$"
                 || matches!(self.of(*at), ":" | "/")
         };
@@ -190,7 +190,7 @@ impl<'a> Pieces<'a> {
 
     /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces.
     fn torn(&self, at: usize) -> Option<usize> {
-        let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(PieceKind::Text));
+        let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(SyntaxKind::Text));
         let mut end = of(at)?.range.end;
         for next in at + 1..self.all.len() {
             let piece = self.all.get(next).filter(|piece| piece.range.start == end)?;
@@ -217,7 +217,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Returns the query with `text` in the place of the match.
-    pub(super) fn replace(&self, found: &Found, text: &str) -> Option<String> {
+    pub(super) fn replace(&self, found: &PatternMatch, text: &str) -> Option<String> {
         let (here, behind) = match text.split_once(">>") {
             Some((here, behind)) => (here.trim_end(), Some(behind.trim_start())),
             None => (text, None),
@@ -254,7 +254,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Expands a replacement: each `#` becomes its capture. `None` if one cannot be transformed.
-    fn filled(&self, text: &str, found: &Found) -> Option<String> {
+    fn filled(&self, text: &str, found: &PatternMatch) -> Option<String> {
         let mut parts = text.split('#');
         let mut out = parts.next()?.to_owned();
         for part in parts {

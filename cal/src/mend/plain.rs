@@ -1,11 +1,11 @@
 //! Corrections of characters that CAL does not have outside strings: fences and quotes around a statement,
 //! curly quotes, letters of other scripts that look like Latin ones, comment syntax of other languages.
 
-use super::Step;
+use super::Rewrite;
 use crate::{fields, types};
 
 /// Rewrites a query in the characters of CAL; `None` if it has no others.
-pub(super) fn rewriting(text: &str) -> Option<Step> {
+pub(super) fn rewriting(text: &str) -> Option<Rewrite> {
     let inside = unwrapped(text);
     let around = inside != text;
     let (plain, why) = characters(inside);
@@ -14,7 +14,7 @@ pub(super) fn rewriting(text: &str) -> Option<Step> {
     } else {
         why
     };
-    (plain != text).then(|| Step { advice: why.to_owned(), text: plain })
+    (plain != text).then(|| Rewrite { advice: why.to_owned(), text: plain })
 }
 
 /// Returns the text without a fence, quotes or a byte order mark around it.

@@ -4,13 +4,13 @@
 //! the position of an error, the first that leads to a valid statement is taken, so narrow rows stand before
 //! wide ones.
 
-use super::Step;
-use super::pattern::Pieces;
+use super::Rewrite;
+use super::pattern::QueryPieces;
 
-type Group = (&'static str, &'static [(&'static str, &'static str)]);
+type RuleGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Returns the rewrites of the rules that match around the piece at `place`.
-pub(super) fn rewritings(query: Pieces<'_>, place: usize) -> Vec<Step> {
+pub(super) fn rewritings(query: QueryPieces<'_>, place: usize) -> Vec<Rewrite> {
     let mut steps = Vec::new();
     let writes = ["ADD", "SUPERSEDE"].iter().any(|word| query.is(0, word));
     let groups = if writes { OF_WRITES } else { GROUPS };
@@ -21,7 +21,7 @@ pub(super) fn rewritings(query: Pieces<'_>, place: usize) -> Vec<Step> {
                 let covers = found.from <= place + 1 && place <= found.to;
                 let text = covers.then(|| query.replace(&found, instead)).flatten();
                 if let Some(text) = text {
-                    steps.push(Step { advice: (*advice).to_owned(), text });
+                    steps.push(Rewrite { advice: (*advice).to_owned(), text });
                 }
             }
         }
@@ -29,12 +29,12 @@ pub(super) fn rewritings(query: Pieces<'_>, place: usize) -> Vec<Step> {
     steps
 }
 
-const GROUPS: &[&[Group]] = &[HEADS, RECALLS, CONDITIONS, STAGES, ASSEMBLES, OTHERS];
+const GROUPS: &[&[RuleGroup]] = &[HEADS, RECALLS, CONDITIONS, STAGES, ASSEMBLES, OTHERS];
 /// What a statement that writes takes looks like conditions, and is none.
-const OF_WRITES: &[&[Group]] = &[HEADS, OTHERS, CONDITIONS];
+const OF_WRITES: &[&[RuleGroup]] = &[HEADS, OTHERS, CONDITIONS];
 
 #[rustfmt::skip]
-const HEADS: &[Group] = &[
+const HEADS: &[RuleGroup] = &[
     ("a query is RECALL and a type; what is shown of it stands in a SELECT behind it", &[
         ("^ SELECT * FROM $p", "RECALL #1"),
         ("^ SELECT $l FROM $p", "RECALL #2 >> | SELECT #1"),
@@ -114,7 +114,7 @@ const HEADS: &[Group] = &[
 ];
 
 #[rustfmt::skip]
-const RECALLS: &[Group] = &[
+const RECALLS: &[RuleGroup] = &[
     ("a type follows RECALL, and a number stands in LIMIT", &[
         ("RECALL $n $p", "RECALL #2 >> LIMIT #1"),
         ("RECALL TOP|FIRST $n $p", "RECALL #2 >> LIMIT #1"),
@@ -202,7 +202,7 @@ const RECALLS: &[Group] = &[
 ];
 
 #[rustfmt::skip]
-const CONDITIONS: &[Group] = &[
+const CONDITIONS: &[RuleGroup] = &[
     ("presence is no condition of its own: a field with a value differs from \"\"", &[
         ("$f IS NOT NULL", "#1 != \"\""),
         ("$f != NULL", "#1 != \"\""),
@@ -361,7 +361,7 @@ const CONDITIONS: &[Group] = &[
 ];
 
 #[rustfmt::skip]
-const STAGES: &[Group] = &[
+const STAGES: &[RuleGroup] = &[
     ("it is ORDER BY field, then ASC or DESC; and one field", &[
         ("ORDERBY", "ORDER BY"),
         ("ORDER BY @ASC|DESC $f", "ORDER BY #2 #1"),
@@ -432,7 +432,7 @@ const STAGES: &[Group] = &[
 ];
 
 #[rustfmt::skip]
-const ASSEMBLES: &[Group] = &[
+const ASSEMBLES: &[RuleGroup] = &[
     ("a source is a RECALL in parentheses, with or without a label: facts: (RECALL beliefs)", &[
         ("FROM $p , $p END", "FROM (RECALL #1), (RECALL #2)"),
         ("FROM $p $* @BUDGET|PRIORITY|FORMAT|STREAM", "FROM (RECALL #1 #2) #3"),
@@ -485,7 +485,7 @@ const ASSEMBLES: &[Group] = &[
 ];
 
 #[rustfmt::skip]
-const OTHERS: &[Group] = &[
+const OTHERS: &[RuleGroup] = &[
     ("an address stands as sha256: and its digits, without quotes", &[
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF ( $h )", "#1 #2"),
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF $x", "#1 #2:address"),

@@ -3,17 +3,17 @@
 
 use std::fmt::Write;
 
-use super::Step;
+use super::Rewrite;
 use super::either::either;
-use super::pattern::Pieces;
-use crate::scan::PieceKind;
+use super::pattern::QueryPieces;
+use crate::scan::SyntaxKind;
 use crate::types;
 
 /// Sources, entries and weights that are read.
 const MOST: usize = 10;
 
 /// What the query is when it is read as one of these shapes.
-pub(super) fn rewritings(query: Pieces<'_>) -> Vec<Step> {
+pub(super) fn rewritings(query: QueryPieces<'_>) -> Vec<Rewrite> {
     const SHAPES: [(Shape, &str); 7] = [
         (
             either,
@@ -30,17 +30,17 @@ pub(super) fn rewritings(query: Pieces<'_>) -> Vec<Step> {
         (sets, "each field has a SET of its own: SET subject = \"...\" SET object = \"...\""),
     ];
     // A comment would take what is put behind it.
-    if query.all.iter().any(|piece| piece.kind == PieceKind::Comment) {
+    if query.all.iter().any(|piece| piece.kind == SyntaxKind::Comment) {
         return Vec::new();
     }
     let read = |(shape, advice): (Shape, &str)| {
         let text = shape(query).filter(|text| text != query.text)?;
-        Some(Step { advice: advice.to_owned(), text })
+        Some(Rewrite { advice: advice.to_owned(), text })
     };
     SHAPES.into_iter().filter_map(read).collect()
 }
 
-type Shape = fn(Pieces<'_>) -> Option<String>;
+type Shape = fn(QueryPieces<'_>) -> Option<String>;
 
 /// A range of pieces.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub(super) fn is_tail(word: &str) -> bool {
 }
 
 /// SELECT columns FROM type, with what follows in SQL.
-fn select(q: Pieces<'_>) -> Option<String> {
+fn select(q: QueryPieces<'_>) -> Option<String> {
     let distinct = q.is(1, "DISTINCT");
     let columns_from = if distinct { 2 } else { 1 };
     let all = Part { from: columns_from, to: q.end() };
@@ -104,12 +104,12 @@ fn select(q: Pieces<'_>) -> Option<String> {
 }
 
 /// The other name a table has from here on, and where what follows begins.
-fn alias(q: Pieces<'_>, at: usize) -> (Option<&str>, usize) {
+fn alias(q: QueryPieces<'_>, at: usize) -> (Option<&str>, usize) {
     if q.is(at, "AS") {
         return (Some(q.of(at + 1)), at + 2);
     }
     const JOINS: [&str; 6] = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "HAVING"];
-    let named = q.kind(at) == Some(PieceKind::Name) && !JOINS.iter().any(|word| q.is(at, word));
+    let named = q.kind(at) == Some(SyntaxKind::Name) && !JOINS.iter().any(|word| q.is(at, word));
     if named { (Some(q.of(at)), at + 1) } else { (None, at) }
 }
 
@@ -119,7 +119,7 @@ struct Column<'a> {
     counts: bool,
 }
 
-fn columns<'a>(q: Pieces<'a>, all: Part, alias: Option<&str>) -> Option<Vec<Column<'a>>> {
+fn columns<'a>(q: QueryPieces<'a>, all: Part, alias: Option<&str>) -> Option<Vec<Column<'a>>> {
     let mut columns = Vec::new();
     for part in q.split(all, |at| q.is(at, ",")) {
         let mut at = part.from;
@@ -151,7 +151,7 @@ struct Tail {
 }
 
 impl Tail {
-    fn of(q: Pieces<'_>, all: Part, alias: Option<&str>) -> Option<Self> {
+    fn of(q: QueryPieces<'_>, all: Part, alias: Option<&str>) -> Option<Self> {
         const CLAUSES: [&str; 5] = ["WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET"];
         let is_clause = |at: usize| CLAUSES.iter().any(|word| q.is(at, word));
         let mut tail = Self::default();
@@ -189,7 +189,7 @@ impl Tail {
 }
 
 /// RECALL of several types: a UNION, as long as no pipeline would be of the last one alone.
-fn several(q: Pieces<'_>) -> Option<String> {
+fn several(q: QueryPieces<'_>) -> Option<String> {
     const BETWEEN: [&str; 5] = [",", "AND", "&", "OR", "+"];
     let is_type = |at: usize| types::by_plural(q.of(at)).is_some();
     let mut names = vec![Some(1).filter(|at| q.is(0, "RECALL") && is_type(*at))?];
@@ -214,7 +214,7 @@ pub(super) fn union(parts: impl Iterator<Item = String>) -> String {
 }
 
 /// Sources of an ASSEMBLE in parentheses, each with the label it has.
-fn sources(q: Pieces<'_>) -> Option<String> {
+fn sources(q: QueryPieces<'_>) -> Option<String> {
     const BEHIND: [&str; 5] = ["BUDGET", "PRIORITY", "FORMAT", "STREAM", ";"];
     let whole = Part { from: 0, to: q.end() };
     let from = q.find_at_top(whole, |at| q.is(at, "FROM")).filter(|_| q.is(0, "ASSEMBLE"))? + 1;
@@ -224,7 +224,7 @@ fn sources(q: Pieces<'_>) -> Option<String> {
     let begins = |at: usize| {
         let labelled = q.is_word(at) && (q.is(at + 1, ":") || q.is(at + 1, "="));
         let bare = q.is(at, "RECALL") || types::by_plural(q.of(at)).is_some();
-        labelled || bare || q.is(at, "(") || q.kind(at) == Some(PieceKind::Parameter)
+        labelled || bare || q.is(at, "(") || q.kind(at) == Some(SyntaxKind::Parameter)
     };
     let parts = q.split(Part { from, to }, |at| q.is(at, ",") && begins(at + 1));
     if parts.len() > MOST {
@@ -241,7 +241,7 @@ fn sources(q: Pieces<'_>) -> Option<String> {
         match q.of(from) {
             "(" => one += &body,
             _ if q.is(from, "RECALL") => one += &format!("({body})"),
-            _ if q.kind(from) == Some(PieceKind::Parameter) => one += &body,
+            _ if q.kind(from) == Some(SyntaxKind::Parameter) => one += &body,
             word if types::by_plural(word).is_some() => one += &format!("(RECALL {body})"),
             _ => return None,
         }
@@ -253,7 +253,7 @@ fn sources(q: Pieces<'_>) -> Option<String> {
 }
 
 /// Entries of a BATCH with labels, apart by commas.
-fn entries(q: Pieces<'_>) -> Option<String> {
+fn entries(q: QueryPieces<'_>) -> Option<String> {
     let opens = ["{", "(", "["].iter().any(|mark| q.is(1, mark)) && q.is(0, "BATCH");
     let close =
         q.closing(1).filter(|close| opens && (close + 1 == q.end() || q.is(close + 1, ";")))?;
@@ -278,7 +278,7 @@ fn entries(q: Pieces<'_>) -> Option<String> {
 }
 
 /// PRIORITY with weights: the heaviest first.
-fn weights(q: Pieces<'_>) -> Option<String> {
+fn weights(q: QueryPieces<'_>) -> Option<String> {
     let whole = Part { from: 0, to: q.end() };
     let start = q.find_at_top(whole, |at| q.is(at, "PRIORITY"))? + 1;
     let mut at = start;
@@ -301,7 +301,7 @@ fn weights(q: Pieces<'_>) -> Option<String> {
 }
 
 /// Fields of an ADD or a SUPERSEDE in braces, as columns and values, or without their SET.
-fn sets(q: Pieces<'_>) -> Option<String> {
+fn sets(q: QueryPieces<'_>) -> Option<String> {
     let writes = q.is(0, "ADD") || q.is(0, "SUPERSEDE");
     let open = |at: usize| q.is(at, "{") || q.is(at, "(");
     let mut start = Some(2).filter(|_| writes && q.end() > 2)?;
@@ -319,7 +319,7 @@ fn sets(q: Pieces<'_>) -> Option<String> {
         let texts = |part: Part| q.between(part.from, part.to);
         pairs.extend(names.into_iter().map(texts).zip(values.into_iter().map(texts)));
         at += 1;
-    } else if q.is(0, "ADD") && (0..3).all(|of| q.kind(start + of) == Some(PieceKind::Text)) {
+    } else if q.is(0, "ADD") && (0..3).all(|of| q.kind(start + of) == Some(SyntaxKind::Text)) {
         let names = ["subject", "relation", "object"];
         pairs.extend(names.into_iter().zip((start..).map(|at| q.of(at))));
         at += 3;
@@ -348,10 +348,10 @@ fn sets(q: Pieces<'_>) -> Option<String> {
 }
 
 /// A field, its value, and where the next may begin.
-fn pair<'a>(q: Pieces<'a>, at: usize) -> Option<(&'a str, &'a str, usize)> {
+fn pair<'a>(q: QueryPieces<'a>, at: usize) -> Option<(&'a str, &'a str, usize)> {
     let at = at + usize::from(q.is(at, "SET") || q.is(at, "AND"));
     let name = q.of(at).trim_matches('"');
-    let named = q.is_word(at) || q.kind(at) == Some(PieceKind::Text);
+    let named = q.is_word(at) || q.kind(at) == Some(SyntaxKind::Text);
     let from = at + 2;
     let to = match q.of(from) {
         "[" => q.closing(from)? + 1,
@@ -362,7 +362,7 @@ fn pair<'a>(q: Pieces<'a>, at: usize) -> Option<(&'a str, &'a str, usize)> {
     (named && marked && crate::lex::is_word(name)).then(|| (name, q.between(from, to), next))
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> QueryPieces<'a> {
     pub(super) fn end(&self) -> usize {
         self.all.len()
     }

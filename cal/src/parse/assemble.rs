@@ -1,13 +1,15 @@
 //! `assemble` and `source`: the sources of a context, its budget and its form.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::recall::{self, once};
 use super::statement::is_name_then_colon;
 use super::{option, stream, template, value};
-use crate::ast::{Assemble, BudgetClause, FormatClause, FormatName, Source, SourceBody, Unit};
+use crate::ast::{
+    Assemble, AssembleSource, BudgetClause, BudgetUnit, FormatClause, FormatName, SourceOrigin,
+};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::limits;
 use crate::span::Spanned;
 use crate::words::Keyword;
@@ -17,7 +19,7 @@ pub(super) const CLAUSES: [&str; 6] = [",", "BUDGET", "PRIORITY", "FORMAT", "STR
 
 /// `assemble := ASSEMBLE ID? (FOR STR)? FROM source,+ (BUDGET INT (tokens|grains))?
 /// (PRIORITY ID (">" ID)*)? (FORMAT format)? stream? with?`, the clauses after FROM in any order.
-pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
+pub(super) fn assemble<'a>(c: &mut TokenCursor<'a>) -> Result<Assemble<'a>> {
     c.expect(Keyword::Assemble)?;
     let name = name(c)?;
     let mut intent = None;
@@ -47,8 +49,8 @@ pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
 }
 
 /// `ID?`: any word but FOR, FROM and EXTENDS.
-fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
-    let names = matches!(c.peek().kind, Kind::Word(_));
+fn name<'a>(c: &mut TokenCursor<'a>) -> Result<Option<Spanned<&'a str>>> {
+    let names = matches!(c.peek().kind, TokenKind::Word(_));
     if !names || is_no_name(c.keyword()) {
         return Ok(None);
     }
@@ -65,8 +67,8 @@ pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
     matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
 }
 
-fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
-    let mut sources: Vec<Spanned<Source<'a>>> = Vec::new();
+fn sources<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<AssembleSource<'a>>>> {
+    let mut sources: Vec<Spanned<AssembleSource<'a>>> = Vec::new();
     loop {
         let start = c.peek().span;
         if sources.len() == limits::SOURCES {
@@ -75,7 +77,7 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
         }
         let source = source(c)?;
         sources.push(Spanned::new(source, c.since(start)));
-        if !c.eat_mark(Mark::Comma)? {
+        if !c.eat_mark(Punctuation::Comma)? {
             return Ok(sources);
         }
         if ends_sources(c)? {
@@ -86,10 +88,10 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
 }
 
 /// Returns `true` if a clause, or the end, follows the comma after a source.
-fn ends_sources(c: &Cursor<'_>) -> Result<bool> {
+fn ends_sources(c: &TokenCursor<'_>) -> Result<bool> {
     use Keyword::{Budget, Format, Priority, Stream, With};
     let is_clause = matches!(c.keyword(), Some(Budget | Format | Priority | Stream | With));
-    Ok(c.peek().kind == Kind::End || is_clause && !is_name_then_colon(c)?)
+    Ok(c.peek().kind == TokenKind::End || is_clause && !is_name_then_colon(c)?)
 }
 
 /// Advice on the form of a source.
@@ -97,35 +99,35 @@ const SOURCE: &str = "a source stands in parentheses, with or without a label: \
      facts: (RECALL beliefs ABOUT \"alice\"); a LET also without: facts: $name";
 
 /// `source := (ID ":")? ( "(" recall ")" | "(" "$"ID ")" | "$"ID )`.
-fn source<'a>(c: &mut Cursor<'a>) -> Result<Source<'a>> {
+fn source<'a>(c: &mut TokenCursor<'a>) -> Result<AssembleSource<'a>> {
     let mut label = None;
     if c.keyword() == Some(Keyword::Recall) && !is_name_then_colon(c)? {
         return Err(c.unexpected(&["("]).suggest(SOURCE));
     }
-    if matches!(c.peek().kind, Kind::Word(_)) {
+    if matches!(c.peek().kind, TokenKind::Word(_)) {
         label = Some(c.name("a label")?);
-        c.expect_mark(Mark::Colon, ":")?;
+        c.expect_mark(Punctuation::Colon, ":")?;
     }
-    if c.peek().kind == Kind::Param {
-        return Ok(Source { label, body: SourceBody::Let(c.variable()?) });
+    if c.peek().kind == TokenKind::Param {
+        return Ok(AssembleSource { label, body: SourceOrigin::Let(c.variable()?) });
     }
-    c.expect_mark(Mark::LeftParen, "(").map_err(|error| error.suggest(SOURCE))?;
-    if c.peek().kind == Kind::Param {
-        let body = SourceBody::Let(c.variable()?);
-        c.expect_mark(Mark::RightParen, ")")?;
-        return Ok(Source { label, body });
+    c.expect_mark(Punctuation::LeftParen, "(").map_err(|error| error.suggest(SOURCE))?;
+    if c.peek().kind == TokenKind::Param {
+        let body = SourceOrigin::Let(c.variable()?);
+        c.expect_mark(Punctuation::RightParen, ")")?;
+        return Ok(AssembleSource { label, body });
     }
     let recall = Box::new(recall::recall(c)?);
-    if c.peek().kind != Kind::Mark(Mark::RightParen) {
+    if c.peek().kind != TokenKind::Mark(Punctuation::RightParen) {
         let mut expected = vec![")"];
         expected.extend(recall::CLAUSES);
         return Err(c.unexpected(&expected));
     }
     c.bump()?;
-    Ok(Source { label, body: SourceBody::Recall(recall) })
+    Ok(AssembleSource { label, body: SourceOrigin::Recall(recall) })
 }
 
-fn clause<'a>(c: &mut Cursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {
+fn clause<'a>(c: &mut TokenCursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {
     let Some(keyword) = c.keyword() else { return Ok(false) };
     match keyword {
         Keyword::Budget => once(c, keyword, &mut assemble.budget, budget)?,
@@ -138,14 +140,14 @@ fn clause<'a>(c: &mut Cursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {
     Ok(true)
 }
 
-fn budget<'a>(c: &mut Cursor<'a>) -> Result<BudgetClause<'a>> {
+fn budget<'a>(c: &mut TokenCursor<'a>) -> Result<BudgetClause<'a>> {
     c.bump()?;
     let amount = value::count_arg(c)?;
     let text = c.text(c.peek());
     let unit = if text.eq_ignore_ascii_case("tokens") {
-        Unit::Tokens
+        BudgetUnit::Tokens
     } else if text.eq_ignore_ascii_case("grains") {
-        Unit::Grains
+        BudgetUnit::Grains
     } else {
         return Err(c.unexpected(&["tokens", "grains"]));
     };
@@ -153,10 +155,10 @@ fn budget<'a>(c: &mut Cursor<'a>) -> Result<BudgetClause<'a>> {
     Ok(BudgetClause { amount, unit })
 }
 
-fn priority<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
+fn priority<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
     c.bump()?;
     let mut labels = vec![c.name("a label")?];
-    while c.eat_mark(Mark::Greater)? {
+    while c.eat_mark(Punctuation::Greater)? {
         labels.push(c.name("a label")?);
     }
     Ok(labels)
@@ -164,7 +166,7 @@ fn priority<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
 
 /// `format := format_type | preset | TEMPLATE (ID | "{" section+ "}")` with
 /// `preset := structured | readable | compact | data`.
-fn format<'a>(c: &mut Cursor<'a>) -> Result<FormatClause<'a>> {
+fn format<'a>(c: &mut TokenCursor<'a>) -> Result<FormatClause<'a>> {
     c.bump()?;
     if c.keyword() == Some(Keyword::Template) {
         return template::of_format(c);

@@ -1,34 +1,34 @@
 //! `where` and `cond`: fields, operators and values.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::statement::is_name_then_colon;
 use super::{recall, value};
-use crate::ast::{Condition, ConditionField, InSet, Test};
+use crate::ast::{Condition, ConditionField, ConditionTest, InSet};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::fields::{self, FieldRef, Shape};
-use crate::lex::{Kind, Mark};
+use crate::fields::{self, FieldRef, ValueKind};
+use crate::lex::{Punctuation, TokenKind};
 use crate::predicate::Comparator;
-use crate::relations::{CATEGORIES, Category};
+use crate::relations::{CATEGORIES, RelationCategory};
 use crate::span::Spanned;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 const OPERATORS: [&str; 11] =
     ["=", "!=", ">=", "<=", ">", "<", "IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
 
 const DOMAIN_OPERATORS: [&str; 7] = ["=", "!=", ">=", "<=", ">", "<", "IN"];
-const RECALL: Kind = Kind::Word(Word::Keyword(Keyword::Recall));
+const RECALL: TokenKind = TokenKind::Word(WordClass::Keyword(Keyword::Recall));
 
 /// `where := WHERE cond (AND cond)*`.
-pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
+pub(super) fn conditions<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Condition<'a>>> {
     c.expect(Keyword::Where)?;
     list(c)
 }
 
 /// Parses conditions without a statement around them, up to the end of the text.
 pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
-    let mut c = Cursor::new(source)?;
-    if c.peek().kind == Kind::End {
+    let mut c = TokenCursor::new(source)?;
+    if c.peek().kind == TokenKind::End {
         let empty = Error::new(ErrorKind::EmptyQuery, "there is no condition").at(c.peek().span);
         return Err(
             empty.suggest("write one, such as subject = \"alice\", or leave the conditions out")
@@ -36,13 +36,13 @@ pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
     }
     let conditions = list(&mut c)?;
     match c.peek().kind {
-        Kind::End => Ok(conditions),
+        TokenKind::End => Ok(conditions),
         _ => Err(c.unexpected(&["AND"])),
     }
 }
 
 /// `cond (AND cond)*`.
-fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
+fn list<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Condition<'a>>> {
     let mut conditions = vec![condition(c)?];
     while c.eat(Keyword::And)? {
         conditions.push(condition(c)?);
@@ -51,12 +51,12 @@ fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
 }
 
 /// `cond := field ... | domain ":" ID (cmp v | IN "(" v,+ ")")`, over all its forms.
-fn condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
+fn condition<'a>(c: &mut TokenCursor<'a>) -> Result<Condition<'a>> {
     if is_name_then_colon(c)? {
         return domain_condition(c);
     }
     let field = field(c)?;
-    let numeric = matches!(field.node.shape, Shape::Number { .. } | Shape::Score);
+    let numeric = matches!(field.node.shape, ValueKind::Number { .. } | ValueKind::Score);
     let field = Spanned::new(ConditionField::Table(field.node), field.span);
     let start = c.peek().span;
     let test = test(c, numeric)?;
@@ -64,18 +64,20 @@ fn condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
 }
 
 /// `domain ":" ID (cmp v | IN "(" v,+ ")")`: any word is a name after the prefix.
-fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
+fn domain_condition<'a>(c: &mut TokenCursor<'a>) -> Result<Condition<'a>> {
     let prefix = c.name("a domain prefix")?;
-    c.expect_mark(Mark::Colon, ":")?;
-    let Kind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
+    c.expect_mark(Punctuation::Colon, ":")?;
+    let TokenKind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
     let token = c.bump()?;
     let name = c.text(token);
     let field = ConditionField::Domain { prefix: prefix.node, name };
     let field = Spanned::new(field, prefix.span.to(token.span));
     let start = c.peek().span;
     let test = match comparator(c)? {
-        Some(comparator) => Test::Compare(comparator, value::compared(c, comparator, false)?),
-        None if c.eat(Keyword::In)? => Test::In(InSet::Values(value::value_list(c)?)),
+        Some(comparator) => {
+            ConditionTest::Compare(comparator, value::compared(c, comparator, false)?)
+        }
+        None if c.eat(Keyword::In)? => ConditionTest::In(InSet::Values(value::value_list(c)?)),
         None => return Err(c.unexpected(&DOMAIN_OPERATORS)),
     };
     Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
@@ -85,18 +87,18 @@ fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
 ///
 /// # Errors
 /// E004 for a name that is no field, E002 for a word that cannot be a name.
-pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
+pub(super) fn field(c: &mut TokenCursor<'_>) -> Result<Spanned<FieldRef>> {
     let token = c.peek();
     let no_field = || c.unexpected(&["a field"]).valid(fields::names_for(c.about()));
-    let Kind::Word(word) = token.kind else { return Err(no_field()) };
+    let TokenKind::Word(word) = token.kind else { return Err(no_field()) };
     let text = c.text(token);
-    if word != Word::Forbidden
+    if word != WordClass::Forbidden
         && let Some(found) = fields::by_name(text)
     {
         c.bump()?;
         return Ok(Spanned::new(found, token.span));
     }
-    if word != Word::Name {
+    if word != WordClass::Name {
         return Err(no_field());
     }
     Err(fields::unknown(text, c.about()).at(token.span))
@@ -107,13 +109,13 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
 /// # Errors
 /// Those of [`field`], and E021 for a domain field.
 pub(super) fn field_among(
-    c: &mut Cursor<'_>,
+    c: &mut TokenCursor<'_>,
     named: impl IntoIterator<Item = &'static str>,
 ) -> Result<Spanned<FieldRef>> {
     if is_name_then_colon(c)? {
         let prefix = c.bump()?.span;
         c.bump()?;
-        if matches!(c.peek().kind, Kind::Word(_)) {
+        if matches!(c.peek().kind, TokenKind::Word(_)) {
             c.bump()?;
         }
         let message = "domain fields are for WHERE and PROJECT";
@@ -123,39 +125,39 @@ pub(super) fn field_among(
     field(c).map_err(|error| error.valid(named))
 }
 
-fn test<'a>(c: &mut Cursor<'a>, numeric: bool) -> Result<Test<'a>> {
+fn test<'a>(c: &mut TokenCursor<'a>, numeric: bool) -> Result<ConditionTest<'a>> {
     if let Some(comparator) = comparator(c)? {
-        return Ok(Test::Compare(comparator, value::compared(c, comparator, numeric)?));
+        return Ok(ConditionTest::Compare(comparator, value::compared(c, comparator, numeric)?));
     }
     let keyword = c.keyword();
     match keyword {
         Some(Keyword::In) => {
             c.bump()?;
-            Ok(Test::In(in_set(c)?))
+            Ok(ConditionTest::In(in_set(c)?))
         }
         Some(Keyword::Between) => {
             c.bump()?;
-            Ok(Test::Between(value::bounds(c)?))
+            Ok(ConditionTest::Between(value::bounds(c)?))
         }
         Some(Keyword::Include) => {
             c.bump()?;
-            Ok(Test::Include(value::value(c)?))
+            Ok(ConditionTest::Include(value::value(c)?))
         }
         Some(Keyword::Exclude) => {
             c.bump()?;
-            Ok(Test::Exclude(value::value(c)?))
+            Ok(ConditionTest::Exclude(value::value(c)?))
         }
         Some(Keyword::Is) => {
             c.bump()?;
-            Ok(Test::Is(category(c)?))
+            Ok(ConditionTest::Is(category(c)?))
         }
         _ => Err(c.unexpected(&OPERATORS)),
     }
 }
 
 /// `"(" (v,+ | recall "|" extractor | "$"ID) ")"`.
-fn in_set<'a>(c: &mut Cursor<'a>) -> Result<InSet<'a>> {
-    c.expect_mark(Mark::LeftParen, "(")?;
+fn in_set<'a>(c: &mut TokenCursor<'a>) -> Result<InSet<'a>> {
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     if c.peek().kind != RECALL {
         c.could_be(&["RECALL"]);
         return Ok(InSet::Values(value::values(c)?));
@@ -164,20 +166,20 @@ fn in_set<'a>(c: &mut Cursor<'a>) -> Result<InSet<'a>> {
     let Some(extractor) = recall::take_extractor(&mut recall) else {
         return Err(c.unexpected(&["| SUBJECTS", "| OBJECTS", "| HASHES"]));
     };
-    c.expect_mark(Mark::RightParen, ")")?;
+    c.expect_mark(Punctuation::RightParen, ")")?;
     Ok(InSet::Recall(Box::new(recall), extractor))
 }
 
 /// `cmp := = | != | >= | <= | > | <`, if one stands next.
-fn comparator(c: &mut Cursor<'_>) -> Result<Option<Comparator>> {
-    let Kind::Mark(mark) = c.peek().kind else { return Ok(None) };
+fn comparator(c: &mut TokenCursor<'_>) -> Result<Option<Comparator>> {
+    let TokenKind::Mark(mark) = c.peek().kind else { return Ok(None) };
     let comparator = match mark {
-        Mark::Equal => Comparator::Equal,
-        Mark::NotEqual => Comparator::NotEqual,
-        Mark::GreaterEqual => Comparator::GreaterEqual,
-        Mark::LessEqual => Comparator::LessEqual,
-        Mark::Greater => Comparator::Greater,
-        Mark::Less => Comparator::Less,
+        Punctuation::Equal => Comparator::Equal,
+        Punctuation::NotEqual => Comparator::NotEqual,
+        Punctuation::GreaterEqual => Comparator::GreaterEqual,
+        Punctuation::LessEqual => Comparator::LessEqual,
+        Punctuation::Greater => Comparator::Greater,
+        Punctuation::Less => Comparator::Less,
         _ => return Ok(None),
     };
     c.bump()?;
@@ -185,7 +187,7 @@ fn comparator(c: &mut Cursor<'_>) -> Result<Option<Comparator>> {
 }
 
 /// `category := PREFERENCE | KNOWLEDGE | ...`.
-fn category(c: &mut Cursor<'_>) -> Result<&'static Category> {
+fn category(c: &mut TokenCursor<'_>) -> Result<&'static RelationCategory> {
     let keyword = c.keyword();
     match CATEGORIES.iter().find(|category| Some(category.keyword) == keyword) {
         Some(category) => {

@@ -7,17 +7,17 @@ use grainstore_format::GrainType;
 use crate::ast::Arg;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Lexer, Mark, Token};
+use crate::lex::{Lexer, Punctuation, Token, TokenKind};
 use crate::limits;
 use crate::parse::refuse;
 use crate::span::{Span, Spanned};
 use crate::suggest;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
-pub(crate) use aside::Refused;
+pub(crate) use aside::RefusedEntry;
 
 /// Position and state of the parser in a query.
-pub(super) struct Cursor<'a> {
+pub(super) struct TokenCursor<'a> {
     source: &'a str,
     lexer: Lexer<'a>,
     token: Token,
@@ -36,10 +36,10 @@ pub(super) struct Cursor<'a> {
     /// Words that could have stood at the next token, for error messages.
     tried: Vec<&'static str>,
     /// Refused BATCH entries; `None` if the first error refuses the whole query.
-    refused: Option<Vec<Refused<'a>>>,
+    refused: Option<Vec<RefusedEntry<'a>>>,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TokenCursor<'a> {
     /// Returns a cursor before the first token.
     pub(super) fn new(source: &'a str) -> Result<Self> {
         let mut lexer = Lexer::new(source);
@@ -60,7 +60,7 @@ impl<'a> Cursor<'a> {
     /// Returns the next token if it is a keyword.
     pub(super) fn keyword(&self) -> Option<Keyword> {
         match self.token.kind {
-            Kind::Word(Word::Keyword(keyword)) => Some(keyword),
+            TokenKind::Word(WordClass::Keyword(keyword)) => Some(keyword),
             _ => None,
         }
     }
@@ -74,15 +74,15 @@ impl<'a> Cursor<'a> {
     /// Takes a comma if it continues the current list: not before `word :` and not before a statement,
     /// which belong to an enclosing list.
     pub(super) fn eat_list_comma(&mut self) -> Result<bool> {
-        if self.token.kind != Kind::Mark(Mark::Comma) {
+        if self.token.kind != TokenKind::Mark(Punctuation::Comma) {
             self.could_be(&[","]);
             return Ok(false);
         }
         let mut ahead = self.lexer;
         let next = ahead.next()?;
         let starts_part = match next.kind {
-            Kind::Word(Word::Keyword(Keyword::Recall | Keyword::Assemble)) => true,
-            Kind::Word(_) => ahead.next()?.kind == Kind::Mark(Mark::Colon),
+            TokenKind::Word(WordClass::Keyword(Keyword::Recall | Keyword::Assemble)) => true,
+            TokenKind::Word(_) => ahead.next()?.kind == TokenKind::Mark(Punctuation::Colon),
             _ => false,
         };
         if !starts_part {
@@ -94,12 +94,17 @@ impl<'a> Cursor<'a> {
     /// Returns `true` if a comma and a domain field `prefix:name` follow. A label differs: a statement or a
     /// parenthesis follows its colon.
     pub(super) fn domain_follows(&self) -> Result<bool> {
-        if self.token.kind != Kind::Mark(Mark::Comma) {
+        if self.token.kind != TokenKind::Mark(Punctuation::Comma) {
             return Ok(false);
         }
         let mut ahead = self.lexer;
         let kinds = [ahead.next()?.kind, ahead.next()?.kind, ahead.next()?.kind];
-        let [Kind::Word(_), Kind::Mark(Mark::Colon), Kind::Word(Word::Name)] = kinds else {
+        let [
+            TokenKind::Word(_),
+            TokenKind::Mark(Punctuation::Colon),
+            TokenKind::Word(WordClass::Name),
+        ] = kinds
+        else {
             return Ok(false);
         };
         Ok(true)
@@ -142,15 +147,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the punctuation if it is next.
-    pub(super) fn eat_mark(&mut self, mark: Mark) -> Result<bool> {
-        let found = self.token.kind == Kind::Mark(mark);
+    pub(super) fn eat_mark(&mut self, mark: Punctuation) -> Result<bool> {
+        let found = self.token.kind == TokenKind::Mark(mark);
         match mark {
             _ if found => {
                 self.bump()?;
             }
-            Mark::Comma => self.could_be(&[","]),
-            Mark::Greater => self.could_be(&[">"]),
-            Mark::LeftBrace => self.could_be(&["{"]),
+            Punctuation::Comma => self.could_be(&[","]),
+            Punctuation::Greater => self.could_be(&[">"]),
+            Punctuation::LeftBrace => self.could_be(&["{"]),
             _ => {}
         }
         Ok(found)
@@ -166,8 +171,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the punctuation; an error if it is not next. `shown` is its spelling in the message.
-    pub(super) fn expect_mark(&mut self, mark: Mark, shown: &'static str) -> Result<Token> {
-        if self.token.kind == Kind::Mark(mark) {
+    pub(super) fn expect_mark(&mut self, mark: Punctuation, shown: &'static str) -> Result<Token> {
+        if self.token.kind == TokenKind::Mark(mark) {
             self.bump()
         } else {
             Err(self.unexpected(&[shown]))
@@ -177,7 +182,7 @@ impl<'a> Cursor<'a> {
     /// Takes a word as a name, even a keyword or reserved word; forbidden words are refused.
     pub(super) fn name(&mut self, what: &'static str) -> Result<Spanned<&'a str>> {
         match self.token.kind {
-            Kind::Word(word) if word != Word::Forbidden => {
+            TokenKind::Word(word) if word != WordClass::Forbidden => {
                 let token = self.bump()?;
                 Ok(Spanned::new(self.text(token), token.span))
             }
@@ -204,7 +209,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the name of a LET, without its dollar.
     pub(super) fn variable(&mut self) -> Result<Spanned<&'a str>> {
-        if self.token.kind != Kind::Param {
+        if self.token.kind != TokenKind::Param {
             return Err(self.unexpected(&["a name with its dollar, such as $name"]));
         }
         let token = self.bump()?;
@@ -268,7 +273,7 @@ impl<'a> Cursor<'a> {
         &mut self,
         given: impl FnOnce(&mut Self) -> Result<Spanned<T>>,
     ) -> Result<Spanned<Arg<'a, T>>> {
-        if self.token.kind == Kind::Param {
+        if self.token.kind == TokenKind::Param {
             let name = self.parameter()?;
             return Ok(Spanned::new(Arg::Param(name.node), name.span));
         }
@@ -291,15 +296,15 @@ impl<'a> Cursor<'a> {
             return error;
         }
         let shown = match self.token.kind {
-            Kind::End => "the end of the query".to_owned(),
-            Kind::Str { .. } => "a string".to_owned(),
+            TokenKind::End => "the end of the query".to_owned(),
+            TokenKind::Str { .. } => "a string".to_owned(),
             _ => format!("\"{found}\""),
         };
         let known = expected.iter().copied().filter(|word| !is_prose(word));
         // A word that is expected here fails for another reason, so it is not suggested.
         let others = known.clone().filter(|word| !word.eq_ignore_ascii_case(found));
         let suggestion = match self.token.kind {
-            Kind::Word(_) => suggest::did_you_mean(found, others, &list(expected)),
+            TokenKind::Word(_) => suggest::did_you_mean(found, others, &list(expected)),
             _ => list(expected),
         };
         Error::new(ErrorKind::UnexpectedToken, format!("unexpected {shown}"))

@@ -1,9 +1,9 @@
 //! `describe`: the language, its tables and the host.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use crate::ast::Describe;
 use crate::error::Result;
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::span::Spanned;
 use crate::types::{self, TypeName};
 use crate::words::Keyword;
@@ -14,10 +14,10 @@ pub(crate) const TARGETS: [&str; 6] =
 
 /// `describe := DESCRIBE (grain_types | fields singular? | capabilities | server | templates |
 /// grammar)`; `DESCRIBE singular` is `DESCRIBE fields singular` (OMS 28.8).
-pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
+pub(super) fn describe(c: &mut TokenCursor<'_>) -> Result<Describe> {
     c.expect(Keyword::Describe)?;
     let token = c.peek();
-    if !matches!(token.kind, Kind::Word(_)) {
+    if !matches!(token.kind, TokenKind::Word(_)) {
         return Err(c.unexpected(&TARGETS));
     }
     if let Some(name) = types::by_singular(c.text(token)) {
@@ -47,9 +47,9 @@ pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
 }
 
 /// `singular?`: no other word is allowed here.
-fn singular(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
+fn singular(c: &mut TokenCursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     let token = c.peek();
-    if !matches!(token.kind, Kind::Word(_)) {
+    if !matches!(token.kind, TokenKind::Word(_)) {
         return Ok(None);
     }
     let word = c.text(token);

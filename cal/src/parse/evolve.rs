@@ -1,17 +1,17 @@
 //! `add`, `supersede`, `revert` and `set`: the statements that write grains.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::value;
 use crate::ast::{Add, HashArg, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::types::{self, TypeName};
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// `add := ADD singular set+ REASON STR`.
-pub(super) fn add<'a>(c: &mut Cursor<'a>) -> Result<Add<'a>> {
+pub(super) fn add<'a>(c: &mut TokenCursor<'a>) -> Result<Add<'a>> {
     c.expect(Keyword::Add)?;
     let grain_type = singular(c)?;
     let sets = sets(c)?;
@@ -23,7 +23,7 @@ pub(super) fn add<'a>(c: &mut Cursor<'a>) -> Result<Add<'a>> {
 }
 
 /// `supersede := SUPERSEDE h set+ REASON STR`.
-pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
+pub(super) fn supersede<'a>(c: &mut TokenCursor<'a>) -> Result<Supersede<'a>> {
     c.expect(Keyword::Supersede)?;
     let target = target(c)?;
     let sets = sets(c)?;
@@ -35,7 +35,7 @@ pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
 }
 
 /// `revert := REVERT h REASON STR`.
-pub(super) fn revert<'a>(c: &mut Cursor<'a>) -> Result<Revert<'a>> {
+pub(super) fn revert<'a>(c: &mut TokenCursor<'a>) -> Result<Revert<'a>> {
     c.expect(Keyword::Revert)?;
     let target = target(c)?;
     if c.keyword() == Some(Keyword::Set) {
@@ -46,7 +46,7 @@ pub(super) fn revert<'a>(c: &mut Cursor<'a>) -> Result<Revert<'a>> {
 }
 
 /// The grain that is replaced: one, by its address. Whoever names it by conditions is told where addresses come from.
-fn target<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+fn target<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     let word = c.text(c.peek());
     let by_conditions = c.keyword() == Some(Keyword::Where)
         || types::by_singular(word).is_some()
@@ -61,26 +61,26 @@ fn target<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
 
 /// `singular := belief | event | ...`: the type after ADD; `consent` is accepted as a type although it is a
 /// forbidden word.
-fn singular(c: &mut Cursor<'_>) -> Result<Spanned<&'static TypeName>> {
+fn singular(c: &mut TokenCursor<'_>) -> Result<Spanned<&'static TypeName>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a grain type"])) };
+    let TokenKind::Word(word) = token.kind else { return Err(c.unexpected(&["a grain type"])) };
     let text = c.text(token);
     if let Some(found) = types::by_singular(text) {
         c.bump()?;
         return Ok(Spanned::new(found, token.span));
     }
-    if word != Word::Name {
+    if word != WordClass::Name {
         return Err(c.unexpected(&["a grain type"]));
     }
     Err(types::unknown_singular(text).at(token.span))
 }
 
 /// `set := SET field "=" v`, repeated.
-fn sets<'a>(c: &mut Cursor<'a>) -> Result<Vec<SetClause<'a>>> {
+fn sets<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<SetClause<'a>>> {
     let mut sets = Vec::new();
     while c.eat(Keyword::Set)? {
         let name = c.name("a field")?;
-        c.expect_mark(Mark::Equal, "=")?;
+        c.expect_mark(Punctuation::Equal, "=")?;
         let value = value::value(c)?;
         sets.push(SetClause { name, value });
     }
@@ -88,8 +88,8 @@ fn sets<'a>(c: &mut Cursor<'a>) -> Result<Vec<SetClause<'a>>> {
 }
 
 /// Returns `true` if the SET clauses end here, so that a missing one can be reported as such.
-fn ends_sets(c: &Cursor<'_>) -> bool {
-    c.peek().kind == Kind::End || c.keyword() == Some(Keyword::Reason)
+fn ends_sets(c: &TokenCursor<'_>) -> bool {
+    c.peek().kind == TokenKind::End || c.keyword() == Some(Keyword::Reason)
 }
 
 /// Returns the clauses that may follow these SET clauses.
@@ -98,13 +98,13 @@ fn after_sets(sets: &[SetClause<'_>]) -> &'static [&'static str] {
 }
 
 /// Parses `REASON STR`; errors list `expected`.
-fn reason<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<Spanned<TextArg<'a>>> {
+fn reason<'a>(c: &mut TokenCursor<'a>, expected: &[&'static str]) -> Result<Spanned<TextArg<'a>>> {
     match c.keyword() {
         Some(Keyword::Reason) => {
             c.bump()?;
             value::text_arg(c)
         }
-        _ if c.peek().kind == Kind::End && expected.contains(&"REASON") => {
+        _ if c.peek().kind == TokenKind::End && expected.contains(&"REASON") => {
             let error = Error::new(ErrorKind::MissingReason, "a write needs its REASON");
             Err(error.at(c.peek().span))
         }

@@ -1,6 +1,6 @@
 //! Errors for near misses: the code, the position, and the suggestion.
 
-use crate::Source;
+use crate::QuerySource;
 
 #[rustfmt::skip]
 const HINTS: &[(&str, &str, &str, &str)] = &[
@@ -46,7 +46,7 @@ const HINTS: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn near_misses_say_what_to_write() {
     for (source, code, place, suggestion) in HINTS {
-        let read = Source::read(source).and_then(|read| read.statement().map(|_| ()));
+        let read = QuerySource::read(source).and_then(|read| read.statement().map(|_| ()));
         let error = read.expect_err(source);
         assert_eq!(error.code(), *code, "{source}: {error}");
         let covered = error.position().and_then(|at| source.get(at.start..at.end));
@@ -63,7 +63,7 @@ fn a_source_may_be_called_as_a_clause() {
         "ASSEMBLE FROM (RECALL), budget: (RECALL)",
         "RECALL WITH superseded, x_a LIMIT 5",
     ] {
-        assert!(Source::read(source).unwrap().statement().is_ok(), "{source}");
+        assert!(QuerySource::read(source).unwrap().statement().is_ok(), "{source}");
     }
 }
 

@@ -1,25 +1,25 @@
 //! `exists` and `history`.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::recall::{once, within};
 use super::{condition, value};
 use crate::ast::{HashArg, History, Literal};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::words::Keyword;
 
 /// `exists := EXISTS h`.
-pub(super) fn exists<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+pub(super) fn exists<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     c.expect(Keyword::Exists)?;
     value::hash_arg(c)
 }
 
 /// `history := HISTORY h (DIFF h)? | HISTORY in? WHERE subject "=" v AND relation "=" v (AS OF STR)?`.
-pub(super) fn history<'a>(c: &mut Cursor<'a>) -> Result<History<'a>> {
+pub(super) fn history<'a>(c: &mut TokenCursor<'a>) -> Result<History<'a>> {
     c.expect(Keyword::History)?;
-    if matches!(c.peek().kind, Kind::Hash | Kind::Param) {
+    if matches!(c.peek().kind, TokenKind::Hash | TokenKind::Param) {
         let target = value::hash_arg(c)?;
         let diff = if c.eat(Keyword::Diff)? { Some(value::hash_arg(c)?) } else { None };
         return Ok(History::Of { target, diff });
@@ -76,7 +76,7 @@ pub(super) fn of_the_other(history: &History<'_>, keyword: Keyword) -> Option<&'
 
 /// Parses `subject = v` or `relation = v`, in either order.
 fn triple_part<'a>(
-    c: &mut Cursor<'a>,
+    c: &mut TokenCursor<'a>,
     subject: &mut Option<Spanned<Literal<'a>>>,
     relation: &mut Option<Spanned<Literal<'a>>>,
 ) -> Result<()> {
@@ -86,7 +86,7 @@ fn triple_part<'a>(
         "relation" if relation.is_none() => relation,
         _ => return Err(wrong_part().at(field.span)),
     };
-    c.expect_mark(Mark::Equal, "=")?;
+    c.expect_mark(Punctuation::Equal, "=")?;
     *place = Some(value::value(c)?);
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) mod stream;
 mod template;
 mod value;
 
-pub(crate) use cursor::Refused;
+pub(crate) use cursor::RefusedEntry;
 pub(crate) use describe::TARGETS as DESCRIBED;
 pub(crate) use option::names as option_names;
 
@@ -49,8 +49,8 @@ pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
 
 /// Parses one query for execution: an error within an entry of a BATCH is the answer of its slot (CAL 8.7).
 ///
-/// Those of [`parse_unlocated`]; for a BATCH entry only if its end cannot be determined.
-pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+/// Those of [`unplaced`]; for a BATCH entry only if its end cannot be determined.
+pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
     check_length(source)?;
     statement::forgiving(source)
 }

@@ -1,16 +1,16 @@
 //! `with` and `option`: option names take precedence over other meanings of the word.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::{condition, value};
-use crate::ast::{Consistency, CountArg, DiversityOf, LevelName, Literal, WithOption};
+use crate::ast::{ConsistencyLevel, CountArg, DiversityOption, LevelName, Literal, WithOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields;
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::parse::refuse;
 use crate::span::Spanned;
 use crate::suggest;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// The options of CAL/1; those marked `false` are not in this version.
 const OPTIONS: [(&str, bool); 13] = [
@@ -43,7 +43,7 @@ pub(crate) const LEVELS: [(&str, LevelName); 4] = [
 ];
 
 /// `with := WITH option,+`.
-pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'a>>>> {
+pub(super) fn options<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<WithOption<'a>>>> {
     c.expect(Keyword::With)?;
     let mut options = vec![option(c)?];
     while c.eat_list_comma()? {
@@ -62,10 +62,10 @@ pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'
 }
 
 /// `option := superseded | score_breakdown | ... | x_ID ("(" v,+ ")")?`.
-fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
+fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     let token = c.peek();
     let text = c.text(token);
-    if !matches!(token.kind, Kind::Word(word) if word != Word::Forbidden) {
+    if !matches!(token.kind, TokenKind::Word(word) if word != WordClass::Forbidden) {
         return Err(c.unexpected(&["an option"]).valid(names()));
     }
     if text.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("x_")) && text.len() > 2 {
@@ -89,7 +89,7 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         "dedup" => {
             c.bump()?;
             let field =
-                |c: &mut Cursor<'a>| condition::field_among(c, fields::names_for(c.about()));
+                |c: &mut TokenCursor<'a>| condition::field_among(c, fields::names_for(c.about()));
             parenthesised(c, field).map(WithOption::Dedup)?
         }
         "diversity" => {
@@ -113,14 +113,14 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     Ok(Spanned::new(option, c.since(token.span)))
 }
 
-fn bare<'a>(c: &mut Cursor<'a>, option: WithOption<'a>) -> Result<WithOption<'a>> {
+fn bare<'a>(c: &mut TokenCursor<'a>, option: WithOption<'a>) -> Result<WithOption<'a>> {
     c.bump()?;
     Ok(option)
 }
 
 /// Parses `"(" (summary|headlines|standard|full) ")"` if a parenthesis is next.
-fn level(c: &mut Cursor<'_>) -> Result<Option<LevelName>> {
-    if c.peek().kind != Kind::Mark(Mark::LeftParen) {
+fn level(c: &mut TokenCursor<'_>) -> Result<Option<LevelName>> {
+    if c.peek().kind != TokenKind::Mark(Punctuation::LeftParen) {
         return Ok(None);
     }
     parenthesised(c, |c| {
@@ -135,13 +135,13 @@ fn level(c: &mut Cursor<'_>) -> Result<Option<LevelName>> {
 }
 
 /// `eventual | bounded "(" NUM ")" | linearizable`.
-fn consistency<'a>(c: &mut Cursor<'a>) -> Result<Consistency<'a>> {
+fn consistency<'a>(c: &mut TokenCursor<'a>) -> Result<ConsistencyLevel<'a>> {
     let demand = match c.text(c.peek()).to_ascii_lowercase().as_str() {
-        "eventual" => Consistency::Eventual,
-        "linearizable" => Consistency::Linearizable,
+        "eventual" => ConsistencyLevel::Eventual,
+        "linearizable" => ConsistencyLevel::Linearizable,
         "bounded" => {
             c.bump()?;
-            return parenthesised(c, value::number_arg).map(Consistency::Bounded);
+            return parenthesised(c, value::number_arg).map(ConsistencyLevel::Bounded);
         }
         _ => return Err(c.unexpected(&["eventual", "bounded", "linearizable"])),
     };
@@ -150,54 +150,58 @@ fn consistency<'a>(c: &mut Cursor<'a>) -> Result<Consistency<'a>> {
 }
 
 /// `ttl "=" INT`.
-fn ttl<'a>(c: &mut Cursor<'a>) -> Result<CountArg<'a>> {
+fn ttl<'a>(c: &mut TokenCursor<'a>) -> Result<CountArg<'a>> {
     if !c.text(c.peek()).eq_ignore_ascii_case("ttl") {
         return Err(c.unexpected(&["ttl"]));
     }
     c.bump()?;
-    c.expect_mark(Mark::Equal, "=")?;
+    c.expect_mark(Punctuation::Equal, "=")?;
     Ok(value::count_arg(c)?.node)
 }
 
 /// `mmr ("," lambda "=" NUM)? | threshold "," NUM`.
-fn diversity<'a>(c: &mut Cursor<'a>) -> Result<DiversityOf<'a>> {
+fn diversity<'a>(c: &mut TokenCursor<'a>) -> Result<DiversityOption<'a>> {
     let is_mmr = match c.text(c.peek()).to_ascii_lowercase().as_str() {
         "mmr" => true,
         "threshold" => false,
         _ => return Err(c.unexpected(&["mmr", "threshold"])),
     };
     c.bump()?;
-    if is_mmr && c.peek().kind == Kind::Mark(Mark::RightParen) {
-        return Ok(DiversityOf::Mmr(None));
+    if is_mmr && c.peek().kind == TokenKind::Mark(Punctuation::RightParen) {
+        return Ok(DiversityOption::Mmr(None));
     }
-    c.expect_mark(Mark::Comma, ",")?;
+    c.expect_mark(Punctuation::Comma, ",")?;
     if is_mmr {
         if !c.text(c.peek()).eq_ignore_ascii_case("lambda") {
             return Err(c.unexpected(&["lambda"]));
         }
         c.bump()?;
-        c.expect_mark(Mark::Equal, "=")?;
+        c.expect_mark(Punctuation::Equal, "=")?;
     }
     let number = value::number_arg(c)?;
-    Ok(if is_mmr { DiversityOf::Mmr(Some(number)) } else { DiversityOf::Threshold(number) })
+    Ok(if is_mmr { DiversityOption::Mmr(Some(number)) } else { DiversityOption::Threshold(number) })
 }
 
 fn parenthesised<'a, T>(
-    c: &mut Cursor<'a>,
-    inside: impl FnOnce(&mut Cursor<'a>) -> Result<T>,
+    c: &mut TokenCursor<'a>,
+    inside: impl FnOnce(&mut TokenCursor<'a>) -> Result<T>,
 ) -> Result<T> {
-    c.expect_mark(Mark::LeftParen, "(")?;
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     let inside = inside(c)?;
-    c.expect_mark(Mark::RightParen, ")")?;
+    c.expect_mark(Punctuation::RightParen, ")")?;
     Ok(inside)
 }
 
 /// Parses `("(" v,+ ")")?` of an extension option.
-fn arguments<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
-    if c.peek().kind == Kind::Mark(Mark::LeftParen) { value::value_list(c) } else { Ok(Vec::new()) }
+fn arguments<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
+    if c.peek().kind == TokenKind::Mark(Punctuation::LeftParen) {
+        value::value_list(c)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
-fn unknown(c: &Cursor<'_>, text: &str) -> Error {
+fn unknown(c: &TokenCursor<'_>, text: &str) -> Error {
     let span = c.peek().span;
     let known = OPTIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     if known.is_some() {

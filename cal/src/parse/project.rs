@@ -1,22 +1,22 @@
 //! `project`: the fields shown of a grain, replacing those its type shows.
 
 use super::condition;
-use super::cursor::Cursor;
-use crate::ast::{ConditionField, Project, ProjectField};
+use super::cursor::TokenCursor;
+use crate::ast::{ConditionField, ProjectClause, ProjectField};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields;
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::suggest;
-use crate::words::Word;
+use crate::words::WordClass;
 
 const PARTS: [&str; 2] = ["content(", "attr("];
 
 /// `project := PROJECT (content shown | attr shown),+`, each part at most once.
-pub(super) fn project<'a>(c: &mut Cursor<'a>) -> Result<Project<'a>> {
+pub(super) fn project<'a>(c: &mut TokenCursor<'a>) -> Result<ProjectClause<'a>> {
     c.bump()?;
-    let mut project = Project::default();
+    let mut project = ProjectClause::default();
     loop {
         let token = c.peek();
         let text = c.text(token);
@@ -39,24 +39,24 @@ pub(super) fn project<'a>(c: &mut Cursor<'a>) -> Result<Project<'a>> {
 }
 
 /// `shown := "(" pfield,+ ")"`.
-fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<ProjectField<'a>>>> {
-    c.expect_mark(Mark::LeftParen, "(")?;
+fn list<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<ProjectField<'a>>>> {
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     let mut fields = vec![field(c)?];
-    while c.eat_mark(Mark::Comma)? {
+    while c.eat_mark(Punctuation::Comma)? {
         fields.push(field(c)?);
     }
-    c.expect_mark(Mark::RightParen, ")")?;
+    c.expect_mark(Punctuation::RightParen, ")")?;
     Ok(fields)
 }
 
 /// `pfield := field | ID ":" WORD | attribute | x_ID`.
-fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
+fn field<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else {
+    let TokenKind::Word(word) = token.kind else {
         return Err(c.unexpected(&["a field"]).valid(shown(c)));
     };
     let text = c.text(token);
-    if word != Word::Forbidden && c.second()?.kind == Kind::Mark(Mark::Colon) {
+    if word != WordClass::Forbidden && c.second()?.kind == TokenKind::Mark(Punctuation::Colon) {
         return domain(c);
     }
     let attribute = grainstore_sml::attribute_names().find(|name| *name == text);
@@ -83,7 +83,7 @@ fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
 }
 
 /// Returns the fields and attributes that PROJECT takes here, without domain and payload fields.
-fn shown(c: &Cursor<'_>) -> Vec<&'static str> {
+fn shown(c: &TokenCursor<'_>) -> Vec<&'static str> {
     let fields = fields::projectable_names(c.about());
     let mut names: Vec<_> = fields.chain(grainstore_sml::attribute_names()).collect();
     let mut seen = std::collections::BTreeSet::new();
@@ -91,10 +91,10 @@ fn shown(c: &Cursor<'_>) -> Vec<&'static str> {
     names
 }
 
-fn domain<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
+fn domain<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
     let prefix = c.name("a domain prefix")?;
-    c.expect_mark(Mark::Colon, ":")?;
-    let Kind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
+    c.expect_mark(Punctuation::Colon, ":")?;
+    let TokenKind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
     let token = c.bump()?;
     let field = ConditionField::Domain { prefix: prefix.node, name: c.text(token) };
     Ok(Spanned::new(ProjectField::Of(field), prefix.span.to(token.span)))

@@ -2,16 +2,19 @@
 
 use grainstore_format::GrainType;
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::{condition, option, stage, value};
-use crate::ast::{AsFormat, Between, CountArg, Extractor, Recall, Stage, TextArg, Thread, Within};
+use crate::ast::{
+    AsFormat, BetweenClause, CountArg, Extractor, NamespaceClause, PipelineStage, Recall, TextArg,
+    ThreadClause,
+};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::suggest;
 use crate::types::{self, TypeName};
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// Clauses that may follow in a RECALL.
 #[rustfmt::skip]
@@ -22,7 +25,7 @@ pub(super) const CLAUSES: [&str; 23] = [
 
 /// `recall := RECALL MY? plural? in? about? like? since? between? thread? where? with? stages
 /// recent? CONTRADICTIONS? as?`.
-pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
+pub(super) fn recall<'a>(c: &mut TokenCursor<'a>) -> Result<Recall<'a>> {
     c.expect(Keyword::Recall)?;
     let mut recall = Recall::default();
     let token = c.peek();
@@ -40,22 +43,22 @@ pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
 /// Removes and returns the extractor at the end of the pipeline, if there is one; a LET or an IN takes its
 /// values with it.
 pub(super) fn take_extractor(recall: &mut Recall<'_>) -> Option<Extractor> {
-    let Stage::Extract(extractor) = recall.stages.last()?.node else { return None };
+    let PipelineStage::Extract(extractor) = recall.stages.last()?.node else { return None };
     recall.stages.pop();
     Some(extractor)
 }
 
 /// `plural := beliefs | events | ...`: the type after RECALL, if the next word is not a clause.
-fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
+fn plural(c: &mut TokenCursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else { return Ok(None) };
+    let TokenKind::Word(word) = token.kind else { return Ok(None) };
     let text = c.text(token);
     if let Some(found) = types::by_plural(text) {
         c.bump()?;
         return Ok(Some(Spanned::new(found, token.span)));
     }
     let singular = types::by_singular(text);
-    if singular.is_none() && word != Word::Name {
+    if singular.is_none() && word != WordClass::Name {
         return Ok(None);
     }
     // A type is the most common word here, so another word must be close to a clause to be taken for one.
@@ -70,9 +73,9 @@ fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
 }
 
 /// Parses the next clause or stage; `false` if there is none.
-fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
+fn clause<'a>(c: &mut TokenCursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
     let token = c.peek();
-    if token.kind == Kind::Mark(Mark::Pipe) {
+    if token.kind == TokenKind::Mark(Punctuation::Pipe) {
         recall.stages.push(stage::piped(c)?);
         return Ok(true);
     }
@@ -103,10 +106,10 @@ fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
 
 /// Parses a clause into its slot, which must be empty; the span is the whole clause.
 pub(super) fn once<'a, T>(
-    c: &mut Cursor<'a>,
+    c: &mut TokenCursor<'a>,
     keyword: Keyword,
     place: &mut Option<Spanned<T>>,
-    read: impl FnOnce(&mut Cursor<'a>) -> Result<T>,
+    read: impl FnOnce(&mut TokenCursor<'a>) -> Result<T>,
 ) -> Result<()> {
     let start = c.peek().span;
     if place.is_some() {
@@ -120,42 +123,42 @@ pub(super) fn once<'a, T>(
 }
 
 /// `in := IN (STR | SCOPE STR)`.
-pub(super) fn within<'a>(c: &mut Cursor<'a>) -> Result<Within<'a>> {
+pub(super) fn within<'a>(c: &mut TokenCursor<'a>) -> Result<NamespaceClause<'a>> {
     c.expect(Keyword::In)?;
     let scope = c.eat(Keyword::Scope)?;
-    Ok(Within { scope, namespace: value::text_arg(c)?.node })
+    Ok(NamespaceClause { scope, namespace: value::text_arg(c)?.node })
 }
 
 /// `about := ABOUT STR`, `like := LIKE STR` and `since := SINCE STR`.
-fn argument<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
+fn argument<'a>(c: &mut TokenCursor<'a>) -> Result<TextArg<'a>> {
     c.bump()?;
     Ok(value::text_arg(c)?.node)
 }
 
 /// `between := BETWEEN v AND v`.
-fn between<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
+fn between<'a>(c: &mut TokenCursor<'a>) -> Result<BetweenClause<'a>> {
     c.bump()?;
     value::bounds(c)
 }
 
 /// `recent := RECENT INT`.
-fn recent<'a>(c: &mut Cursor<'a>) -> Result<CountArg<'a>> {
+fn recent<'a>(c: &mut TokenCursor<'a>) -> Result<CountArg<'a>> {
     c.bump()?;
     Ok(value::count_arg(c)?.node)
 }
 
 /// `thread := THREAD (STR | FROM HASH)`.
-fn thread<'a>(c: &mut Cursor<'a>) -> Result<Thread<'a>> {
+fn thread<'a>(c: &mut TokenCursor<'a>) -> Result<ThreadClause<'a>> {
     c.bump()?;
     if c.eat(Keyword::From)? {
-        return Ok(Thread::From(value::hash_arg(c)?.node));
+        return Ok(ThreadClause::From(value::hash_arg(c)?.node));
     }
-    Ok(Thread::Session(value::text_arg(c)?.node))
+    Ok(ThreadClause::Session(value::text_arg(c)?.node))
 }
 
 /// `as := AS format_type` with
 /// `format_type := sml | markdown | json | yaml | text | triples | toon`; of rows of values csv and table too.
-fn format_as(c: &mut Cursor<'_>) -> Result<AsFormat> {
+fn format_as(c: &mut TokenCursor<'_>) -> Result<AsFormat> {
     c.bump()?;
     let Some(format) = AsFormat::named(c.text(c.peek())) else {
         let names: Vec<_> = AsFormat::all().map(AsFormat::name).collect();

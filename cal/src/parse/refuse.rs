@@ -3,9 +3,9 @@
 
 use crate::codes::ErrorKind;
 use crate::error::Error;
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::span::Span;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// Keywords that belong elsewhere, with advice.
 const ELSEWHERE: [(Keyword, &str); 6] = [
@@ -39,16 +39,16 @@ pub(crate) fn not_yet(name: &str, span: Span, instead: &str) -> Error {
 pub(super) fn word(token: Token, text: &str) -> Option<Error> {
     let error = |message: String| Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
     match token.kind {
-        Kind::Word(Word::Forbidden) => {
+        TokenKind::Word(WordClass::Forbidden) => {
             let message = format!("\"{text}\" is not a word of CAL");
             let advice = "CAL reads, assembles and adds; put the word in quotes if it is data";
             Some(error(message).suggest(advice))
         }
-        Kind::Word(Word::Reserved) => {
+        TokenKind::Word(WordClass::Reserved) => {
             let message = format!("\"{text}\" is reserved for later versions of CAL");
             Some(error(message).suggest("choose another name, or put it in quotes if it is data"))
         }
-        Kind::Word(Word::Keyword(keyword)) => keyword_alone(keyword, token.span),
+        TokenKind::Word(WordClass::Keyword(keyword)) => keyword_alone(keyword, token.span),
         _ => None,
     }
 }

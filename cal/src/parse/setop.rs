@@ -1,15 +1,15 @@
 //! `setop`: two queries in parentheses, combined. Operands may be set operations again.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::statement::request;
-use crate::ast::{Request, SetOp, SetOperator};
+use crate::ast::{SetOp, SetOperator, StatementWithLets};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::words::Keyword;
 
 /// `setop := operand (UNION | INTERSECT | EXCEPT) operand`.
-pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
+pub(super) fn setop<'a>(c: &mut TokenCursor<'a>) -> Result<SetOp<'a>> {
     c.count_set()?;
     let left = operand(c)?;
     let operator = match c.keyword() {
@@ -26,10 +26,10 @@ pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
 /// `operand := "(" version? let* (recall | coalesce | setop) ")"`; E021 for a statement that yields no
 /// grains,
 /// and E013 for the sixth operand.
-fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
-    c.expect_mark(Mark::LeftParen, "(")?;
+fn operand<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     let yields = match c.peek().kind {
-        Kind::Mark(Mark::LeftParen) => true,
+        TokenKind::Mark(Punctuation::LeftParen) => true,
         _ => match c.keyword() {
             Some(Keyword::Recall | Keyword::Coalesce | Keyword::Let | Keyword::Cal) => true,
             Some(
@@ -51,7 +51,7 @@ fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
         return Err(error.at(c.peek().span).suggest("use RECALL, COALESCE or a set operation"));
     }
     let operand = request(c)?;
-    if c.peek().kind != Kind::Mark(Mark::RightParen) {
+    if c.peek().kind != TokenKind::Mark(Punctuation::RightParen) {
         return Err(c.unexpected(&[")"]));
     }
     c.bump()?;

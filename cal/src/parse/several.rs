@@ -1,12 +1,12 @@
 //! `batch` and `coalesce`: compound statements.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::statement::is_name_then_colon;
 use super::{history, recall};
-use crate::ast::{Body, Entry, Recall};
+use crate::ast::{BatchEntry, Recall, StatementBody};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::limits;
 use crate::span::Spanned;
 use crate::words::Keyword;
@@ -15,10 +15,10 @@ const READS: [&str; 5] = ["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"]
 
 /// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`.
 /// An error within an entry may stay in its slot.
-pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
+pub(super) fn batch<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<BatchEntry<'a>>> {
     c.expect(Keyword::Batch)?;
-    c.expect_mark(Mark::LeftBrace, "{")?;
-    let mut entries: Vec<Entry<'a>> = Vec::new();
+    c.expect_mark(Punctuation::LeftBrace, "{")?;
+    let mut entries: Vec<BatchEntry<'a>> = Vec::new();
     loop {
         let place = c.peek().span;
         let at = entries.len() + c.refused().len();
@@ -32,27 +32,27 @@ pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
             let message = format!("two entries are called {}", label.node);
             return Err(Error::new(ErrorKind::BoundTwice, message).at(label.span));
         }
-        c.expect_mark(Mark::Colon, ":")?;
+        c.expect_mark(Punctuation::Colon, ":")?;
         check_reads(c)?;
         let start = c.bookmark();
         let place = c.peek().span;
         match entry(c) {
-            Ok(body) => entries.push(Entry { label, body: Spanned::new(body, place) }),
+            Ok(body) => entries.push(BatchEntry { label, body: Spanned::new(body, place) }),
             Err(error) => c.put_aside(start, at, label, error)?,
         }
-        if !c.eat_mark(Mark::Comma)? {
+        if !c.eat_mark(Punctuation::Comma)? {
             break;
         }
         if !is_name_then_colon(c)? {
             return Err(c.unexpected(&["a label and :"]));
         }
     }
-    c.expect_mark(Mark::RightBrace, "}")?;
+    c.expect_mark(Punctuation::RightBrace, "}")?;
     Ok(entries)
 }
 
 /// Returns E002 for a statement that a BATCH does not take; it refuses the whole BATCH.
-fn check_reads(c: &Cursor<'_>) -> Result<()> {
+fn check_reads(c: &TokenCursor<'_>) -> Result<()> {
     match c.keyword() {
         Some(
             Keyword::Recall
@@ -66,45 +66,45 @@ fn check_reads(c: &Cursor<'_>) -> Result<()> {
 }
 
 /// Parses one statement, followed by the next entry or the end.
-fn entry<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+fn entry<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     let body = read(c)?;
     match c.peek().kind {
-        Kind::Mark(Mark::Comma | Mark::RightBrace) => Ok(body),
+        TokenKind::Mark(Punctuation::Comma | Punctuation::RightBrace) => Ok(body),
         _ => Err(c.unexpected(&[",", "}"])),
     }
 }
 
 /// Parses a statement that a BATCH takes.
-fn read<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+fn read<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     match c.keyword() {
-        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
-        Some(Keyword::Exists) => history::exists(c).map(Body::Exists),
-        Some(Keyword::History) => history::history(c).map(Body::History),
-        Some(Keyword::Describe) => super::describe::describe(c).map(Body::Describe),
-        Some(Keyword::Coalesce) => coalesce(c).map(Body::Coalesce),
+        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(StatementBody::Recall),
+        Some(Keyword::Exists) => history::exists(c).map(StatementBody::Exists),
+        Some(Keyword::History) => history::history(c).map(StatementBody::History),
+        Some(Keyword::Describe) => super::describe::describe(c).map(StatementBody::Describe),
+        Some(Keyword::Coalesce) => coalesce(c).map(StatementBody::Coalesce),
         _ => Err(c.unexpected(&READS)),
     }
 }
 
 /// `coalesce := COALESCE "(" recall "," recall,+ ")"`.
-pub(super) fn coalesce<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Recall<'a>>>> {
+pub(super) fn coalesce<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Recall<'a>>>> {
     c.expect(Keyword::Coalesce)?;
-    c.expect_mark(Mark::LeftParen, "(")?;
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     let mut branches = vec![branch(c)?];
-    c.expect_mark(Mark::Comma, ",")?;
+    c.expect_mark(Punctuation::Comma, ",")?;
     branches.push(branch(c)?);
-    while c.eat_mark(Mark::Comma)? {
+    while c.eat_mark(Punctuation::Comma)? {
         if branches.len() == limits::BRANCHES {
             let message = format!("a COALESCE has at most {} branches", limits::BRANCHES);
             return Err(Error::new(ErrorKind::TooMany, message).at(c.peek().span));
         }
         branches.push(branch(c)?);
     }
-    c.expect_mark(Mark::RightParen, ")")?;
+    c.expect_mark(Punctuation::RightParen, ")")?;
     Ok(branches)
 }
 
-fn branch<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Recall<'a>>> {
+fn branch<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Recall<'a>>> {
     let start = c.peek().span;
     Ok(Spanned::new(recall::recall(c)?, c.since(start)))
 }

@@ -1,8 +1,8 @@
 //! `stages` and `stage`: the pipeline, with or without pipes (ruling 1).
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::{condition, project, value};
-use crate::ast::{Direction, Extractor, Stage};
+use crate::ast::{Extractor, PipelineStage, SortDirection};
 use crate::error::Result;
 use crate::fields;
 use crate::span::Spanned;
@@ -32,50 +32,50 @@ pub(super) fn starts(keyword: Keyword) -> bool {
 }
 
 /// `stages := ("|"? stage)*`: one stage after its pipe.
-pub(super) fn piped<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
+pub(super) fn piped<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<PipelineStage<'a>>> {
     c.bump()?;
     stage(c)
 }
 
 /// `stage := SELECT field,+ | ORDER BY field (ASC|DESC)? | LIMIT INT | OFFSET (INT|PARAM) | COUNT |
 /// FIRST | extractor | GROUP BY field | project`.
-pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
+pub(super) fn stage<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<PipelineStage<'a>>> {
     let start = c.peek().span;
     let stage = match c.keyword() {
         Some(Keyword::Select) => select(c)?,
         Some(Keyword::Order) => order_by(c)?,
         Some(Keyword::Limit) => {
             c.bump()?;
-            Stage::Limit(value::count_arg(c)?.node)
+            PipelineStage::Limit(value::count_arg(c)?.node)
         }
         Some(Keyword::Offset) => {
             c.bump()?;
-            Stage::Offset(value::count_arg(c)?.node)
+            PipelineStage::Offset(value::count_arg(c)?.node)
         }
-        Some(Keyword::Count) => word(c, Stage::Count)?,
-        Some(Keyword::First) => word(c, Stage::First)?,
-        Some(Keyword::Subjects) => word(c, Stage::Extract(Extractor::Subjects))?,
-        Some(Keyword::Objects) => word(c, Stage::Extract(Extractor::Objects))?,
-        Some(Keyword::Hashes) => word(c, Stage::Extract(Extractor::Hashes))?,
+        Some(Keyword::Count) => word(c, PipelineStage::Count)?,
+        Some(Keyword::First) => word(c, PipelineStage::First)?,
+        Some(Keyword::Subjects) => word(c, PipelineStage::Extract(Extractor::Subjects))?,
+        Some(Keyword::Objects) => word(c, PipelineStage::Extract(Extractor::Objects))?,
+        Some(Keyword::Hashes) => word(c, PipelineStage::Extract(Extractor::Hashes))?,
         Some(Keyword::Group) => {
             c.bump()?;
             c.expect(Keyword::By)?;
-            Stage::GroupBy(condition::field_among(c, fields::GROUPABLE)?)
+            PipelineStage::GroupBy(condition::field_among(c, fields::GROUPABLE)?)
         }
-        Some(Keyword::Project) => Stage::Project(project::project(c)?),
+        Some(Keyword::Project) => PipelineStage::Project(project::project(c)?),
         _ => return Err(c.unexpected(&STAGES)),
     };
     Ok(Spanned::new(stage, c.since(start)))
 }
 
-fn word<'a>(c: &mut Cursor<'a>, stage: Stage<'a>) -> Result<Stage<'a>> {
+fn word<'a>(c: &mut TokenCursor<'a>, stage: PipelineStage<'a>) -> Result<PipelineStage<'a>> {
     c.bump()?;
     Ok(stage)
 }
 
-fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
+fn select<'a>(c: &mut TokenCursor<'a>) -> Result<PipelineStage<'a>> {
     c.bump()?;
-    let shown = |c: &mut Cursor<'a>| {
+    let shown = |c: &mut TokenCursor<'a>| {
         let names = fields::projectable_names(c.about());
         condition::field_among(c, names)
     };
@@ -88,19 +88,19 @@ fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
         c.bump()?;
         fields.push(shown(c)?);
     }
-    Ok(Stage::Select(fields))
+    Ok(PipelineStage::Select(fields))
 }
 
-fn order_by<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
+fn order_by<'a>(c: &mut TokenCursor<'a>) -> Result<PipelineStage<'a>> {
     c.bump()?;
     c.expect(Keyword::By)?;
     let field = condition::field_among(c, fields::sortable_names())?;
     let direction = if c.eat(Keyword::Asc)? {
-        Some(Direction::Ascending)
+        Some(SortDirection::Ascending)
     } else if c.eat(Keyword::Desc)? {
-        Some(Direction::Descending)
+        Some(SortDirection::Descending)
     } else {
         None
     };
-    Ok(Stage::OrderBy { field, direction })
+    Ok(PipelineStage::OrderBy { field, direction })
 }

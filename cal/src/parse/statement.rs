@@ -2,12 +2,12 @@
 
 use grainstore_sml::Section;
 
-use super::cursor::{Cursor, Refused};
+use super::cursor::{RefusedEntry, TokenCursor};
 use super::{assemble, describe, evolve, history, recall, setop, several, template, value};
-use crate::ast::{Asked, Body, Let, Request, Statement};
+use crate::ast::{LetBinding, ParsedQuery, Statement, StatementBody, StatementWithLets};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::words::Keyword;
 
@@ -26,35 +26,38 @@ const EXPLAINED: [&str; 11] = [
 
 /// Parses one whole query.
 pub(super) fn query(source: &str) -> Result<Statement<'_>> {
-    let mut c = Cursor::new(source)?;
+    let mut c = TokenCursor::new(source)?;
     whole(&mut c)
 }
 
 /// Parses one whole query; errors within entries of a BATCH are collected.
-pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
-    let mut c = Cursor::forgiving(source)?;
+pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
+    let mut c = TokenCursor::forgiving(source)?;
     let statement = whole(&mut c)?;
     Ok((statement, c.refused().to_vec()))
 }
 
 /// `query := version? let* (statement | define)`, up to the end of the text.
-fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
+fn whole<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
     let lets = before(c)?;
     let keyword = c.peek().span;
     let (asked, after) = if c.keyword() == Some(Keyword::Define) {
         let definition = template::define(c, lets)?;
         (
-            Asked::Define(Spanned::new(definition, keyword)),
+            ParsedQuery::Define(Spanned::new(definition, keyword)),
             Section::ALL.map(Section::keyword).to_vec(),
         )
     } else {
         let body = statement(c)?;
         let after = clauses_after(&body).to_vec();
-        (Asked::Statement(Request { lets, body: Spanned::new(body, keyword) }), after)
+        (
+            ParsedQuery::Statement(StatementWithLets { lets, body: Spanned::new(body, keyword) }),
+            after,
+        )
     };
     match c.peek().kind {
-        Kind::End => Ok(Statement(asked)),
-        Kind::Mark(Mark::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
+        TokenKind::End => Ok(Statement(asked)),
+        TokenKind::Mark(Punctuation::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
         _ => Err(behind(&asked, c.unexpected(&after), c)),
     }
 }
@@ -63,33 +66,35 @@ fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
 const NO_SEMICOLON: &str = "leave it out: a query is one statement, and ; ends the LETs before it, or what is typed into `grain repl`";
 
 /// Returns the error for a word after a statement, with advice if it belongs to the other form of HISTORY.
-fn behind(asked: &Asked<'_>, error: Error, c: &Cursor<'_>) -> Error {
-    let Asked::Statement(request) = asked else { return error };
+fn behind(asked: &ParsedQuery<'_>, error: Error, c: &TokenCursor<'_>) -> Error {
+    let ParsedQuery::Statement(request) = asked else { return error };
     let body = match &request.body.node {
-        Body::Explain(inner) => &inner.node,
+        StatementBody::Explain(inner) => &inner.node,
         body => body,
     };
     match (body, c.keyword()) {
-        (Body::History(history), Some(keyword)) => match history::of_the_other(history, keyword) {
-            Some(advice) => error.suggest(advice),
-            None => error,
-        },
+        (StatementBody::History(history), Some(keyword)) => {
+            match history::of_the_other(history, keyword) {
+                Some(advice) => error.suggest(advice),
+                None => error,
+            }
+        }
         _ => error,
     }
 }
 
 /// Parses LETs and a statement, as in an operand.
-pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
+pub(super) fn request<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
     let lets = before(c)?;
     let keyword = c.peek().span;
     let body = statement(c)?;
-    Ok(Request { lets, body: Spanned::new(body, keyword) })
+    Ok(StatementWithLets { lets, body: Spanned::new(body, keyword) })
 }
 
 /// `version? let*`.
-fn before<'a>(c: &mut Cursor<'a>) -> Result<Vec<Let<'a>>> {
+fn before<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<LetBinding<'a>>> {
     version(c)?;
-    if c.peek().kind == Kind::End {
+    if c.peek().kind == TokenKind::End {
         return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(c.peek().span));
     }
     let mut lets = Vec::new();
@@ -101,13 +106,13 @@ fn before<'a>(c: &mut Cursor<'a>) -> Result<Vec<Let<'a>>> {
 }
 
 /// `version := "CAL" "/" INT`, where INT must be 1.
-fn version(c: &mut Cursor<'_>) -> Result<()> {
+fn version(c: &mut TokenCursor<'_>) -> Result<()> {
     // The version is not among the expected words: a misspelt statement is not meant as `CAL`.
     if c.keyword() != Some(Keyword::Cal) {
         return Ok(());
     }
     c.bump()?;
-    c.expect_mark(Mark::Slash, "/1")?;
+    c.expect_mark(Punctuation::Slash, "/1")?;
     let version = value::whole(c)?;
     if version.node == 1 {
         return Ok(());
@@ -117,23 +122,23 @@ fn version(c: &mut Cursor<'_>) -> Result<()> {
 }
 
 /// `let := "LET" "$"ID "=" recall ("|" extractor)? ";"`.
-fn binding<'a>(c: &mut Cursor<'a>) -> Result<Let<'a>> {
+fn binding<'a>(c: &mut TokenCursor<'a>) -> Result<LetBinding<'a>> {
     c.expect(Keyword::Let)?;
     let name = c.variable()?;
-    c.expect_mark(Mark::Equal, "=")?;
+    c.expect_mark(Punctuation::Equal, "=")?;
     let mut recall = recall::recall(c)?;
-    if c.peek().kind != Kind::Mark(Mark::Semicolon) {
+    if c.peek().kind != TokenKind::Mark(Punctuation::Semicolon) {
         let mut expected = vec![";"];
         expected.extend(recall::CLAUSES);
         return Err(c.unexpected(&expected));
     }
     c.bump()?;
     let extract = recall::take_extractor(&mut recall);
-    Ok(Let { name, recall, extract })
+    Ok(LetBinding { name, recall, extract })
 }
 
 /// `statement := explain | plain`.
-fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+fn statement<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
     }
@@ -141,7 +146,7 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
 }
 
 /// `explain := EXPLAIN plain`: of all but EXPLAIN.
-fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+fn explain<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     c.expect(Keyword::Explain)?;
     // EXPLAIN has no plan for an entry that does not parse, so its error refuses the query.
     c.be_strict();
@@ -151,42 +156,46 @@ fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         return Err(error.suggest("write EXPLAIN once"));
     }
     let body = plain_statement(c, &EXPLAINED)?;
-    Ok(Body::Explain(Box::new(Spanned::new(body, start))))
+    Ok(StatementBody::Explain(Box::new(Spanned::new(body, start))))
 }
 
 /// `plain := recall | assemble | setop | exists | history | describe | batch | coalesce | add | supersede |
 /// revert`, where one of `expected` may stand.
-fn plain_statement<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<Body<'a>> {
+fn plain_statement<'a>(
+    c: &mut TokenCursor<'a>,
+    expected: &[&'static str],
+) -> Result<StatementBody<'a>> {
     match c.keyword() {
-        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
-        Some(Keyword::Assemble) => assemble::assemble(c).map(Body::Assemble),
-        Some(Keyword::Exists) => history::exists(c).map(Body::Exists),
-        Some(Keyword::History) => history::history(c).map(Body::History),
-        Some(Keyword::Describe) => describe::describe(c).map(Body::Describe),
-        Some(Keyword::Batch) => several::batch(c).map(Body::Batch),
-        Some(Keyword::Coalesce) => several::coalesce(c).map(Body::Coalesce),
-        Some(Keyword::Add) => evolve::add(c).map(Body::Add),
-        Some(Keyword::Supersede) => evolve::supersede(c).map(Body::Supersede),
-        Some(Keyword::Revert) => evolve::revert(c).map(Body::Revert),
-        _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
-            Ok(Body::Set(Box::new(setop::setop(c)?)))
+        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(StatementBody::Recall),
+        Some(Keyword::Assemble) => assemble::assemble(c).map(StatementBody::Assemble),
+        Some(Keyword::Exists) => history::exists(c).map(StatementBody::Exists),
+        Some(Keyword::History) => history::history(c).map(StatementBody::History),
+        Some(Keyword::Describe) => describe::describe(c).map(StatementBody::Describe),
+        Some(Keyword::Batch) => several::batch(c).map(StatementBody::Batch),
+        Some(Keyword::Coalesce) => several::coalesce(c).map(StatementBody::Coalesce),
+        Some(Keyword::Add) => evolve::add(c).map(StatementBody::Add),
+        Some(Keyword::Supersede) => evolve::supersede(c).map(StatementBody::Supersede),
+        Some(Keyword::Revert) => evolve::revert(c).map(StatementBody::Revert),
+        _ if c.peek().kind == TokenKind::Mark(Punctuation::LeftParen) => {
+            Ok(StatementBody::Set(Box::new(setop::setop(c)?)))
         }
         _ => Err(c.unexpected(expected)),
     }
 }
 
 /// Returns `true` if `word :` is next, which starts the next part of an enclosing list.
-pub(super) fn is_name_then_colon(c: &Cursor<'_>) -> Result<bool> {
-    Ok(matches!(c.peek().kind, Kind::Word(_)) && c.second()?.kind == Kind::Mark(Mark::Colon))
+pub(super) fn is_name_then_colon(c: &TokenCursor<'_>) -> Result<bool> {
+    Ok(matches!(c.peek().kind, TokenKind::Word(_))
+        && c.second()?.kind == TokenKind::Mark(Punctuation::Colon))
 }
 
 /// Returns the clauses that could follow a complete statement.
-fn clauses_after(body: &Body<'_>) -> &'static [&'static str] {
+fn clauses_after(body: &StatementBody<'_>) -> &'static [&'static str] {
     match body {
-        Body::Recall(_) => &recall::CLAUSES,
-        Body::Assemble(_) => &assemble::CLAUSES,
-        Body::History(history) => history::after(history),
-        Body::Explain(inner) => clauses_after(&inner.node),
+        StatementBody::Recall(_) => &recall::CLAUSES,
+        StatementBody::Assemble(_) => &assemble::CLAUSES,
+        StatementBody::History(history) => history::after(history),
+        StatementBody::Explain(inner) => clauses_after(&inner.node),
         _ => &[],
     }
 }

@@ -1,33 +1,33 @@
 //! `stream`: option names of STREAM take precedence over other meanings of the word.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::value;
 use crate::ast::{StreamClause, StreamOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::suggest;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// `stream := STREAM ("{" streamed,+ "}")?`.
-pub(super) fn stream<'a>(c: &mut Cursor<'a>) -> Result<StreamClause<'a>> {
+pub(super) fn stream<'a>(c: &mut TokenCursor<'a>) -> Result<StreamClause<'a>> {
     c.expect(Keyword::Stream)?;
     let mut options = Vec::new();
-    if c.eat_mark(Mark::LeftBrace)? {
+    if c.eat_mark(Punctuation::LeftBrace)? {
         options.push(streamed(c)?);
-        while c.eat_mark(Mark::Comma)? {
+        while c.eat_mark(Punctuation::Comma)? {
             options.push(streamed(c)?);
         }
-        c.expect_mark(Mark::RightBrace, "}")?;
+        c.expect_mark(Punctuation::RightBrace, "}")?;
     }
     Ok(options)
 }
 
 /// `streamed := progress | budget | chunks | all | chunk_size "=" INT`.
-fn streamed<'a>(c: &mut Cursor<'a>) -> Result<Spanned<StreamOption<'a>>> {
+fn streamed<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<StreamOption<'a>>> {
     let token = c.peek();
-    if !matches!(token.kind, Kind::Word(word) if word != Word::Forbidden) {
+    if !matches!(token.kind, TokenKind::Word(word) if word != WordClass::Forbidden) {
         return Err(c.unexpected(&StreamOption::NAMES));
     }
     let text = c.text(token);
@@ -38,7 +38,7 @@ fn streamed<'a>(c: &mut Cursor<'a>) -> Result<Spanned<StreamOption<'a>>> {
         "all" => StreamOption::All,
         "chunk_size" => {
             c.bump()?;
-            c.expect_mark(Mark::Equal, "=")?;
+            c.expect_mark(Punctuation::Equal, "=")?;
             let size = value::count_arg(c)?.node;
             return Ok(Spanned::new(StreamOption::ChunkSize(size), c.since(token.span)));
         }

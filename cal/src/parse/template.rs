@@ -1,20 +1,23 @@
 //! `define`, `body` and `section`: templates, whose texts are not CAL.
 
-use grainstore_sml::{Section, body_of};
+use grainstore_sml::{Section, body_text};
 
 use super::assemble::is_no_name;
-use super::cursor::Cursor;
-use crate::ast::{Definition, FormatClause, Let, SectionText};
+use super::cursor::TokenCursor;
+use crate::ast::{FormatClause, LetBinding, SectionText, TemplateDefinition};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark};
+use crate::lex::{Punctuation, TokenKind};
 use crate::limits;
 use crate::span::{Span, Spanned};
 use crate::text;
 use crate::words::Keyword;
 
 /// `define := DEFINE TEMPLATE ID (EXTENDS ID)? body`, behind its LETs.
-pub(super) fn define<'a>(c: &mut Cursor<'a>, lets: Vec<Let<'a>>) -> Result<Definition<'a>> {
+pub(super) fn define<'a>(
+    c: &mut TokenCursor<'a>,
+    lets: Vec<LetBinding<'a>>,
+) -> Result<TemplateDefinition<'a>> {
     c.expect(Keyword::Define)?;
     c.expect(Keyword::Template)?;
     let name = name(c)?;
@@ -22,11 +25,11 @@ pub(super) fn define<'a>(c: &mut Cursor<'a>, lets: Vec<Let<'a>>) -> Result<Defin
     if c.eat(Keyword::Extends)? {
         extends = Some(c.name("a preset")?);
     }
-    Ok(Definition { lets, name, extends, sections: body(c)? })
+    Ok(TemplateDefinition { lets, name, extends, sections: body(c)? })
 }
 
 /// Parses the name of a template: any word but FOR, FROM and EXTENDS.
-fn name<'a>(c: &mut Cursor<'a>) -> Result<Spanned<&'a str>> {
+fn name<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<&'a str>> {
     if is_no_name(c.keyword()) {
         return Err(c.unexpected(&["a name for the template"]));
     }
@@ -39,25 +42,25 @@ fn name<'a>(c: &mut Cursor<'a>) -> Result<Spanned<&'a str>> {
 }
 
 /// `body := "{" section+ "}" | section+`.
-fn body<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
-    if !c.eat_mark(Mark::LeftBrace)? {
+fn body<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<SectionText<'a>>> {
+    if !c.eat_mark(Punctuation::LeftBrace)? {
         return sections(c);
     }
     let sections = sections(c)?;
-    c.expect_mark(Mark::RightBrace, "}")?;
+    c.expect_mark(Punctuation::RightBrace, "}")?;
     Ok(sections)
 }
 
 /// Parses the rest of FORMAT TEMPLATE: `ID | "{" section+ "}"`.
-pub(super) fn of_format<'a>(c: &mut Cursor<'a>) -> Result<FormatClause<'a>> {
+pub(super) fn of_format<'a>(c: &mut TokenCursor<'a>) -> Result<FormatClause<'a>> {
     c.expect(Keyword::Template)?;
-    if c.peek().kind == Kind::Mark(Mark::LeftBrace) {
+    if c.peek().kind == TokenKind::Mark(Punctuation::LeftBrace) {
         return body(c).map(FormatClause::Inline);
     }
     c.name("the name of a template, or {").map(FormatClause::Template)
 }
 
-fn sections<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
+fn sections<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<SectionText<'a>>> {
     let mut sections = Vec::new();
     while c.keyword().and_then(Keyword::section).is_some() {
         sections.push(section(c)?);
@@ -69,23 +72,23 @@ fn sections<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
 }
 
 /// `section := (HEADER | ELEMENT | ELEMENT_SUMMARY | ELEMENT_OMIT | SOURCE_BREAK | FOOTER) "{" RAW "}"`.
-fn section<'a>(c: &mut Cursor<'a>) -> Result<SectionText<'a>> {
+fn section<'a>(c: &mut TokenCursor<'a>) -> Result<SectionText<'a>> {
     let Some(section) = c.keyword().and_then(Keyword::section) else {
         return Err(c.unexpected(&Section::ALL.map(Section::keyword)));
     };
     let keyword = c.bump()?;
-    c.expect_mark(Mark::LeftBrace, "{")?;
+    c.expect_mark(Punctuation::LeftBrace, "{")?;
     let token = c.peek();
-    if token.kind != Kind::Raw {
+    if token.kind != TokenKind::Raw {
         return Err(c.unexpected(&["the text of the template"]));
     }
     let raw = c.text(token);
-    let (body, counts) = body_of(raw);
+    let (body, counts) = body_text(raw);
     let start = token.span.start();
     let place = Span::new(start + counts.start, start + counts.end);
     let text = text::clean(body).map_err(|error| error.at(token.span))?;
     c.bump()?;
-    c.expect_mark(Mark::RightBrace, "}")?;
+    c.expect_mark(Punctuation::RightBrace, "}")?;
     Ok(SectionText {
         section: Spanned::new(section, keyword.span),
         text: Spanned::new(text, place),

@@ -2,36 +2,38 @@
 
 use std::borrow::Cow;
 
-use super::cursor::Cursor;
-use crate::ast::{Between, Count, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
+use super::cursor::TokenCursor;
+use crate::ast::{
+    BetweenClause, CountArg, HashArg, Literal, NumberArg, NumberLiteral, TextArg, WholeNumber,
+};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{self, Kind, Mark};
+use crate::lex::{self, Punctuation, TokenKind};
 use crate::predicate::Comparator;
 use crate::span::Spanned;
 use crate::text;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// `v := scalar | array` and `array := "[" (scalar,+ ","?)? "]"`.
-pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
-    if c.peek().kind != Kind::Mark(Mark::LeftBracket) {
+pub(super) fn value<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Literal<'a>>> {
+    if c.peek().kind != TokenKind::Mark(Punctuation::LeftBracket) {
         return scalar(c);
     }
     let open = c.bump()?;
     let mut items = Vec::new();
-    while c.peek().kind != Kind::Mark(Mark::RightBracket) {
+    while c.peek().kind != TokenKind::Mark(Punctuation::RightBracket) {
         items.push(array_item(c)?);
-        if !c.eat_mark(Mark::Comma)? {
+        if !c.eat_mark(Punctuation::Comma)? {
             break;
         }
     }
-    c.expect_mark(Mark::RightBracket, "]")?;
+    c.expect_mark(Punctuation::RightBracket, "]")?;
     Ok(Spanned::new(Literal::Array(items), c.since(open.span)))
 }
 
 /// Parses an item of an array. No operator takes nested arrays, and a flat list bounds the depth.
-fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
-    if c.peek().kind == Kind::Mark(Mark::LeftBracket) {
+fn array_item<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Literal<'a>>> {
+    if c.peek().kind == TokenKind::Mark(Punctuation::LeftBracket) {
         let error = Error::new(ErrorKind::WrongType, "an array holds single values, not arrays");
         return Err(error.at(c.peek().span).suggest("write one flat list"));
     }
@@ -39,61 +41,61 @@ fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
 }
 
 /// `scalar := STR | NUM | TRUE | FALSE | HASH | "$"ID`.
-fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
+fn scalar<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Literal<'a>>> {
     let token = c.peek();
     let literal = match token.kind {
-        Kind::Str { .. } => Literal::Text(string(c)?.node),
-        Kind::Number => Literal::Number(number(c)?),
-        Kind::Hash => Literal::Hash(Cow::Borrowed(digits(c)?)),
-        Kind::Param => Literal::Param(c.parameter()?.node),
-        Kind::Word(Word::Keyword(Keyword::True)) => {
+        TokenKind::Str { .. } => Literal::Text(string(c)?.node),
+        TokenKind::Number => Literal::Number(number(c)?),
+        TokenKind::Hash => Literal::Hash(Cow::Borrowed(digits(c)?)),
+        TokenKind::Param => Literal::Param(c.parameter()?.node),
+        TokenKind::Word(WordClass::Keyword(Keyword::True)) => {
             c.bump()?;
             Literal::Flag(true)
         }
-        Kind::Word(Word::Keyword(Keyword::False)) => {
+        TokenKind::Word(WordClass::Keyword(Keyword::False)) => {
             c.bump()?;
             Literal::Flag(false)
         }
-        Kind::Word(Word::Name) => return Err(unquoted(c, "a value")),
+        TokenKind::Word(WordClass::Name) => return Err(unquoted(c, "a value")),
         _ => return Err(c.unexpected(&["a value"])),
     };
     Ok(Spanned::new(literal, token.span))
 }
 
 /// Returns the error for a name where `what` is expected.
-fn unquoted(c: &Cursor<'_>, what: &'static str) -> Error {
+fn unquoted(c: &TokenCursor<'_>, what: &'static str) -> Error {
     let suggestion = format!("text stands in double quotes: \"{}\"", c.text(c.peek()));
     c.unexpected(&[what]).suggest(suggestion)
 }
 
 /// Parses `v` after `comparator`; a `numeric` field takes numbers only.
 pub(super) fn compared<'a>(
-    c: &mut Cursor<'a>,
+    c: &mut TokenCursor<'a>,
     comparator: Comparator,
     numeric: bool,
 ) -> Result<Spanned<Literal<'a>>> {
     match (comparator, c.peek().kind) {
-        (Comparator::Equal, Kind::Mark(Mark::Equal)) => {
+        (Comparator::Equal, TokenKind::Mark(Punctuation::Equal)) => {
             Err(c.unexpected(&["a value"]).suggest("equality is one ="))
         }
-        (Comparator::Less, Kind::Mark(Mark::Greater)) => {
+        (Comparator::Less, TokenKind::Mark(Punctuation::Greater)) => {
             Err(c.unexpected(&["a value"]).suggest("inequality is !="))
         }
-        (_, Kind::Word(Word::Name)) if numeric => Err(c.unexpected(&["a number"])),
+        (_, TokenKind::Word(WordClass::Name)) if numeric => Err(c.unexpected(&["a number"])),
         _ => value(c),
     }
 }
 
 /// Parses a string or a parameter.
-pub(super) fn text_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<TextArg<'a>>> {
+pub(super) fn text_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<TextArg<'a>>> {
     c.arg(string)
 }
 
 /// A hash or a parameter: `h := HASH | PARAM`.
-pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+pub(super) fn hash_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     c.arg(|c| {
         let token = c.peek();
-        if token.kind != Kind::Hash {
+        if token.kind != TokenKind::Hash {
             let error = c.unexpected(&["a hash (sha256:...)"]);
             let text = c.text(token).trim_matches('"');
             let meant = lex::hash_meant(text.strip_prefix("sha256:").unwrap_or(text));
@@ -107,10 +109,10 @@ pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
 }
 
 /// Parses INT or a parameter.
-pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>> {
+pub(super) fn count_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<CountArg<'a>>> {
     c.arg(|c| {
         let token = c.peek();
-        if token.kind != Kind::Number {
+        if token.kind != TokenKind::Number {
             return Err(c.unexpected(&["a whole number"]));
         }
         let digits = c.text(token);
@@ -121,16 +123,16 @@ pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>>
         c.bump()?;
         let count = match digits.parse::<u64>() {
             Ok(value) => value.into(),
-            Err(_) => Count { value: u64::MAX, beyond: Some(digits.trim_start_matches('0')) },
+            Err(_) => WholeNumber { value: u64::MAX, beyond: Some(digits.trim_start_matches('0')) },
         };
         Ok(Spanned::new(count, token.span))
     })
 }
 
 /// Parses a whole number.
-pub(super) fn whole(c: &mut Cursor<'_>) -> Result<Spanned<u64>> {
+pub(super) fn whole(c: &mut TokenCursor<'_>) -> Result<Spanned<u64>> {
     let token = c.peek();
-    if token.kind != Kind::Number {
+    if token.kind != TokenKind::Number {
         return Err(c.unexpected(&["a whole number"]));
     }
     let parsed = c.text(token).parse().map_err(|_| {
@@ -141,34 +143,34 @@ pub(super) fn whole(c: &mut Cursor<'_>) -> Result<Spanned<u64>> {
 }
 
 /// Parses `v AND v`, after BETWEEN.
-pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
+pub(super) fn bounds<'a>(c: &mut TokenCursor<'a>) -> Result<BetweenClause<'a>> {
     let from = value(c)?;
     c.expect(Keyword::And)?;
     let to = value(c)?;
-    Ok(Between { from, to })
+    Ok(BetweenClause { from, to })
 }
 
 /// Parses `"(" v,+ ")"`.
-pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
-    c.expect_mark(Mark::LeftParen, "(")?;
+pub(super) fn value_list<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
+    c.expect_mark(Punctuation::LeftParen, "(")?;
     values(c)
 }
 
 /// Parses `v,+ ")"`, after the opening parenthesis.
-pub(super) fn values<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
+pub(super) fn values<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     let mut values = vec![scalar(c)?];
-    while c.eat_mark(Mark::Comma)? {
+    while c.eat_mark(Punctuation::Comma)? {
         values.push(scalar(c)?);
     }
-    c.expect_mark(Mark::RightParen, ")")?;
+    c.expect_mark(Punctuation::RightParen, ")")?;
     Ok(values)
 }
 
-fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
+fn string<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     let token = c.peek();
     let plain = match token.kind {
-        Kind::Str { plain } => plain,
-        Kind::Word(Word::Name) => return Err(unquoted(c, "a string")),
+        TokenKind::Str { plain } => plain,
+        TokenKind::Word(WordClass::Name) => return Err(unquoted(c, "a string")),
         _ => return Err(c.unexpected(&["a string"])),
     };
     let quoted = c.text(token);
@@ -183,7 +185,7 @@ fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
 }
 
 /// Parses a finite number or a parameter.
-pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>>> {
+pub(super) fn number_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<NumberArg<'a>>> {
     c.arg(|c| {
         let place = c.peek().span;
         Ok(Spanned::new(number(c)?, place))
@@ -191,9 +193,9 @@ pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>
 }
 
 /// Parses a finite number.
-fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
+fn number<'a>(c: &mut TokenCursor<'a>) -> Result<NumberLiteral<'a>> {
     let token = c.peek();
-    if token.kind != Kind::Number {
+    if token.kind != TokenKind::Number {
         return Err(c.unexpected(&["a number"]));
     }
     let text = c.text(token);
@@ -202,7 +204,7 @@ fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
         return Err(Error::new(ErrorKind::BadNumber, "the number is too large").at(token.span));
     };
     c.bump()?;
-    Ok(Number { text: without_zeros(text), value })
+    Ok(NumberLiteral { text: without_zeros(text), value })
 }
 
 /// Removes redundant leading zeros, which JSON cannot write.
@@ -218,7 +220,7 @@ fn without_zeros(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn digits<'a>(c: &mut Cursor<'a>) -> Result<&'a str> {
+fn digits<'a>(c: &mut TokenCursor<'a>) -> Result<&'a str> {
     let token = c.bump()?;
     Ok(c.text(token).strip_prefix("sha256:").unwrap_or(""))
 }

@@ -10,7 +10,7 @@ use super::{Check, Comparator, DomainTest, Predicate, TAGS, Want};
 use crate::bounds::TimeRange;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::fields::{self, Field, FieldRef, Shape, ops};
+use crate::fields::{self, Field, FieldRef, ValueKind, ops};
 
 /// Constructors for hosts.
 impl Predicate {
@@ -49,15 +49,15 @@ impl Predicate {
     pub fn field(name: &str, comparator: Comparator, value: &Value) -> Option<Self> {
         let field = fields::by_name(name).filter(|field| field.operators & comparator.op() != 0)?;
         Some(match (field.shape, value) {
-            (Shape::Text, Value::Str(text)) => Self::text(field, comparator, text.clone()),
-            (Shape::Word(vocabulary), Value::Str(word)) => {
+            (ValueKind::Text, Value::Str(text)) => Self::text(field, comparator, text.clone()),
+            (ValueKind::Word(vocabulary), Value::Str(word)) => {
                 vocabulary.values.contains(&word.as_str()).then_some(())?;
                 Self::text(field, comparator, word.clone())
             }
-            (Shape::Address, Value::Str(text)) => Self::address(field, vec![bare(text)]),
-            (Shape::Number { .. }, number) => Self::number(field, comparator, number.as_f64()?),
-            (Shape::Flag, Value::Bool(flag)) => Self::flag(field, *flag),
-            (Shape::Time, Value::Int(_)) if field.name != "time" => {
+            (ValueKind::Address, Value::Str(text)) => Self::address(field, vec![bare(text)]),
+            (ValueKind::Number { .. }, number) => Self::number(field, comparator, number.as_f64()?),
+            (ValueKind::Flag, Value::Bool(flag)) => Self::flag(field, *flag),
+            (ValueKind::Time, Value::Int(_)) if field.name != "time" => {
                 let at = grainstore_format::EpochMs::new(value.as_i64()?);
                 Self::period(field, TimeRange { from: at, to: at })
             }
@@ -175,7 +175,7 @@ impl Predicate {
 
     /// Matches one of several texts or addresses, the latter with or without `sha256:`.
     pub(crate) fn among(field: FieldRef, values: Vec<String>) -> Self {
-        if field.shape == Shape::Address {
+        if field.shape == ValueKind::Address {
             return Self::address(field, values.iter().map(|value| bare(value)).collect());
         }
         let want = Want::OneOf(values);

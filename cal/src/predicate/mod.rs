@@ -200,7 +200,7 @@ fn list<'g>(grain: &GrainRef<'g>, payload: &str) -> Option<ArrayRef<'g>> {
     grain.get(payload)?.as_array()
 }
 
-/// Returns `true` if a list has all of these texts. More than `LINEAR_SEARCH_MAX` of them are looked up in
+/// Returns `true` if a list has all of these texts. More than `FEW` of them are looked up in
 /// a set.
 fn holds_all(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
     if wanted.len() <= FEW {

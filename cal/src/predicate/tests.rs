@@ -1,8 +1,8 @@
 //! Predicates made by hosts: their matches and their index lookups.
 
 use grainstore_format::{
-    ContentAddress, Encoding, Grain, GrainRef, GrainState, Profile, Value, VerificationStatus,
-    parse_json,
+    ContentAddress, DeviceProfile, Encoding, Grain, GrainRef, GrainState, Value,
+    VerificationStatus, parse_json,
 };
 
 use super::{Comparator, Lookup, Predicate};
@@ -20,7 +20,7 @@ fn matches(grain: &str, predicate: &Predicate) -> bool {
 }
 
 fn json(text: &str) -> Value {
-    parse_json(text, &Profile::EXTENDED).unwrap()
+    parse_json(text, &DeviceProfile::EXTENDED).unwrap()
 }
 
 fn belief(more: &str) -> String {

@@ -23,9 +23,9 @@ impl Display for Literal<'_> {
 }
 
 /// Prints a text argument.
-pub(super) struct Text<'p, 'a, T>(pub(super) &'p Arg<'a, T>);
+pub(super) struct TextDisplay<'p, 'a, T>(pub(super) &'p Arg<'a, T>);
 
-impl<T: AsRef<str>> Display for Text<'_, '_, T> {
+impl<T: AsRef<str>> Display for TextDisplay<'_, '_, T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
             Arg::Given(text) => quoted(f, text.as_ref()),
@@ -35,9 +35,9 @@ impl<T: AsRef<str>> Display for Text<'_, '_, T> {
 }
 
 /// Prints a hash argument.
-pub(super) struct HashText<'p, 'a>(pub(super) &'p Arg<'a, &'a str>);
+pub(super) struct HashDisplay<'p, 'a>(pub(super) &'p Arg<'a, &'a str>);
 
-impl Display for HashText<'_, '_> {
+impl Display for HashDisplay<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
             Arg::Given(digits) => write!(f, "sha256:{digits}"),
@@ -47,9 +47,9 @@ impl Display for HashText<'_, '_> {
 }
 
 /// Prints a number argument.
-pub(super) struct NumberText<'p, 'a>(pub(super) &'p NumberArg<'a>);
+pub(super) struct NumberDisplay<'p, 'a>(pub(super) &'p NumberArg<'a>);
 
-impl Display for NumberText<'_, '_> {
+impl Display for NumberDisplay<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
             Arg::Given(number) => f.write_str(&number.text),
@@ -59,9 +59,9 @@ impl Display for NumberText<'_, '_> {
 }
 
 /// Prints a whole-number argument.
-pub(super) struct Count<'p, 'a>(pub(super) &'p CountArg<'a>);
+pub(super) struct CountDisplay<'p, 'a>(pub(super) &'p CountArg<'a>);
 
-impl Display for Count<'_, '_> {
+impl Display for CountDisplay<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
             Arg::Given(count) => count.fmt(f),

@@ -15,9 +15,9 @@ use std::fmt::{Display, Formatter, Result};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::ast::{Asked, Body, Extractor, Let, Request, Statement};
-use crate::parse::Refused;
-use literal::{HashText, clause};
+use crate::ast::{Extractor, LetBinding, ParsedQuery, Statement, StatementBody, StatementWithLets};
+use crate::parse::RefusedEntry;
+use literal::{HashDisplay, clause};
 use several::{batch, coalesce};
 
 impl Statement<'_> {
@@ -29,7 +29,7 @@ impl Statement<'_> {
 }
 
 /// Returns the hash of a query with refused entries, which have no normal form and are hashed as written.
-pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[Refused<'_>]) -> String {
+pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[RefusedEntry<'_>]) -> String {
     if refused.is_empty() {
         return statement.query_hash();
     }
@@ -48,8 +48,8 @@ pub(crate) fn hash_of(text: &str) -> String {
 impl Display for Statement<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match &self.0 {
-            Asked::Statement(request) => request.fmt(f),
-            Asked::Define(definition) => {
+            ParsedQuery::Statement(request) => request.fmt(f),
+            ParsedQuery::Define(definition) => {
                 lets(f, &definition.node.lets)?;
                 definition.node.fmt(f)
             }
@@ -57,14 +57,14 @@ impl Display for Statement<'_> {
     }
 }
 
-impl Display for Request<'_> {
+impl Display for StatementWithLets<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         lets(f, &self.lets)?;
         self.body.node.fmt(f)
     }
 }
 
-fn lets(f: &mut Formatter<'_>, lets: &[Let<'_>]) -> Result {
+fn lets(f: &mut Formatter<'_>, lets: &[LetBinding<'_>]) -> Result {
     for binding in lets {
         write!(f, "LET ${} = {}", binding.name.node, binding.recall)?;
         clause(f, " | ", binding.extract.map(Extractor::text))?;
@@ -73,21 +73,21 @@ fn lets(f: &mut Formatter<'_>, lets: &[Let<'_>]) -> Result {
     Ok(())
 }
 
-impl Display for Body<'_> {
+impl Display for StatementBody<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Body::Recall(recall) => recall.fmt(f),
-            Body::Assemble(assemble) => assemble.fmt(f),
-            Body::Set(set) => set.fmt(f),
-            Body::Explain(statement) => write!(f, "EXPLAIN {}", statement.node),
-            Body::Describe(describe) => describe.fmt(f),
-            Body::Batch(entries) => batch(f, entries),
-            Body::Coalesce(branches) => coalesce(f, branches),
-            Body::Exists(target) => write!(f, "EXISTS {}", HashText(&target.node)),
-            Body::History(history) => history.fmt(f),
-            Body::Add(add) => add.fmt(f),
-            Body::Supersede(supersede) => supersede.fmt(f),
-            Body::Revert(revert) => revert.fmt(f),
+            StatementBody::Recall(recall) => recall.fmt(f),
+            StatementBody::Assemble(assemble) => assemble.fmt(f),
+            StatementBody::Set(set) => set.fmt(f),
+            StatementBody::Explain(statement) => write!(f, "EXPLAIN {}", statement.node),
+            StatementBody::Describe(describe) => describe.fmt(f),
+            StatementBody::Batch(entries) => batch(f, entries),
+            StatementBody::Coalesce(branches) => coalesce(f, branches),
+            StatementBody::Exists(target) => write!(f, "EXISTS {}", HashDisplay(&target.node)),
+            StatementBody::History(history) => history.fmt(f),
+            StatementBody::Add(add) => add.fmt(f),
+            StatementBody::Supersede(supersede) => supersede.fmt(f),
+            StatementBody::Revert(revert) => revert.fmt(f),
         }
     }
 }

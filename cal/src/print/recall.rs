@@ -2,10 +2,13 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::literal::{Count, HashText, NumberText, Text, clause, list, options};
+use super::literal::{
+    CountDisplay, HashDisplay, NumberDisplay, TextDisplay, clause, list, options,
+};
 use crate::ast::{
-    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
-    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
+    BetweenClause, Condition, ConditionField, ConditionTest, ConsistencyLevel, DiversityOption,
+    Extractor, InSet, LevelName, NamespaceClause, PipelineStage, ProjectClause, ProjectField,
+    Recall, SortDirection, ThreadClause, WithOption,
 };
 use crate::predicate::Comparator;
 
@@ -17,9 +20,9 @@ impl Display for Recall<'_> {
         }
         clause(f, " ", self.grain_type.as_ref().map(|name| name.node.plural))?;
         clause(f, " ", self.within.as_ref().map(|within| &within.node))?;
-        clause(f, " ABOUT ", self.about.as_ref().map(|about| Text(&about.node)))?;
-        clause(f, " LIKE ", self.like.as_ref().map(|like| Text(&like.node)))?;
-        clause(f, " SINCE ", self.since.as_ref().map(|since| Text(&since.node)))?;
+        clause(f, " ABOUT ", self.about.as_ref().map(|about| TextDisplay(&about.node)))?;
+        clause(f, " LIKE ", self.like.as_ref().map(|like| TextDisplay(&like.node)))?;
+        clause(f, " SINCE ", self.since.as_ref().map(|since| TextDisplay(&since.node)))?;
         clause(f, " BETWEEN ", self.between.as_ref().map(|between| &between.node))?;
         clause(f, " THREAD ", self.thread.as_ref().map(|thread| &thread.node))?;
         for (at, condition) in self.conditions.iter().flat_map(|list| &list.node).enumerate() {
@@ -30,7 +33,7 @@ impl Display for Recall<'_> {
         for stage in &self.stages {
             write!(f, " | {}", stage.node)?;
         }
-        clause(f, " RECENT ", self.recent.as_ref().map(|recent| Count(&recent.node)))?;
+        clause(f, " RECENT ", self.recent.as_ref().map(|recent| CountDisplay(&recent.node)))?;
         if self.contradictions.is_some() {
             f.write_str(" CONTRADICTIONS")?;
         }
@@ -38,23 +41,23 @@ impl Display for Recall<'_> {
     }
 }
 
-impl Display for Within<'_> {
+impl Display for NamespaceClause<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(if self.scope { "IN SCOPE " } else { "IN " })?;
-        Text(&self.namespace).fmt(f)
+        TextDisplay(&self.namespace).fmt(f)
     }
 }
 
-impl Display for Thread<'_> {
+impl Display for ThreadClause<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Session(session) => Text(session).fmt(f),
-            Self::From(message) => write!(f, "FROM {}", HashText(message)),
+            Self::Session(session) => TextDisplay(session).fmt(f),
+            Self::From(message) => write!(f, "FROM {}", HashDisplay(message)),
         }
     }
 }
 
-impl Display for Between<'_> {
+impl Display for BetweenClause<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{} AND {}", self.from.node, self.to.node)
     }
@@ -64,19 +67,21 @@ impl Display for Condition<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{} ", self.field.node)?;
         match &self.test.node {
-            Test::Compare(comparator, value) => write!(f, "{} {}", comparator.text(), value.node),
-            Test::In(InSet::Values(values)) => {
+            ConditionTest::Compare(comparator, value) => {
+                write!(f, "{} {}", comparator.text(), value.node)
+            }
+            ConditionTest::In(InSet::Values(values)) => {
                 f.write_str("IN (")?;
                 list(f, values)?;
                 f.write_char(')')
             }
-            Test::In(InSet::Recall(recall, extractor)) => {
+            ConditionTest::In(InSet::Recall(recall, extractor)) => {
                 write!(f, "IN ({recall} | {})", extractor.text())
             }
-            Test::Between(between) => write!(f, "BETWEEN {between}"),
-            Test::Include(value) => write!(f, "INCLUDE {}", value.node),
-            Test::Exclude(value) => write!(f, "EXCLUDE {}", value.node),
-            Test::Is(category) => write!(f, "IS {}", category.keyword.text()),
+            ConditionTest::Between(between) => write!(f, "BETWEEN {between}"),
+            ConditionTest::Include(value) => write!(f, "INCLUDE {}", value.node),
+            ConditionTest::Exclude(value) => write!(f, "EXCLUDE {}", value.node),
+            ConditionTest::Is(category) => write!(f, "IS {}", category.keyword.text()),
         }
     }
 }
@@ -115,7 +120,7 @@ impl Comparator {
     }
 }
 
-impl Display for Stage<'_> {
+impl Display for PipelineStage<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Select(fields) => {
@@ -129,12 +134,12 @@ impl Display for Stage<'_> {
                 write!(f, "ORDER BY {}", field.node.name)?;
                 f.write_str(match direction {
                     None => "",
-                    Some(Direction::Ascending) => " ASC",
-                    Some(Direction::Descending) => " DESC",
+                    Some(SortDirection::Ascending) => " ASC",
+                    Some(SortDirection::Descending) => " DESC",
                 })
             }
-            Self::Limit(count) => write!(f, "LIMIT {}", Count(count)),
-            Self::Offset(count) => write!(f, "OFFSET {}", Count(count)),
+            Self::Limit(count) => write!(f, "LIMIT {}", CountDisplay(count)),
+            Self::Offset(count) => write!(f, "OFFSET {}", CountDisplay(count)),
             Self::Count => f.write_str("COUNT"),
             Self::First => f.write_str("FIRST"),
             Self::Extract(extractor) => f.write_str(extractor.text()),
@@ -144,7 +149,7 @@ impl Display for Stage<'_> {
     }
 }
 
-impl Display for Project<'_> {
+impl Display for ProjectClause<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str("PROJECT")?;
         let mut between = " ";
@@ -183,23 +188,23 @@ impl Display for WithOption<'_> {
             Self::ProgressiveDisclosure(Some(level)) => {
                 write!(f, "progressive_disclosure({})", level.name())
             }
-            Self::Diversity(DiversityOf::Mmr(None)) => f.write_str("diversity(mmr)"),
-            Self::Diversity(DiversityOf::Mmr(Some(lambda))) => {
-                write!(f, "diversity(mmr, lambda = {})", NumberText(&lambda.node))
+            Self::Diversity(DiversityOption::Mmr(None)) => f.write_str("diversity(mmr)"),
+            Self::Diversity(DiversityOption::Mmr(Some(lambda))) => {
+                write!(f, "diversity(mmr, lambda = {})", NumberDisplay(&lambda.node))
             }
-            Self::Diversity(DiversityOf::Threshold(most)) => {
-                write!(f, "diversity(threshold, {})", NumberText(&most.node))
+            Self::Diversity(DiversityOption::Threshold(most)) => {
+                write!(f, "diversity(threshold, {})", NumberDisplay(&most.node))
             }
             Self::Dedup(field) => write!(f, "dedup({})", field.node.name),
-            Self::Consistency(Consistency::Eventual) => f.write_str("consistency(eventual)"),
-            Self::Consistency(Consistency::Linearizable) => {
+            Self::Consistency(ConsistencyLevel::Eventual) => f.write_str("consistency(eventual)"),
+            Self::Consistency(ConsistencyLevel::Linearizable) => {
                 f.write_str("consistency(linearizable)")
             }
-            Self::Consistency(Consistency::Bounded(seconds)) => {
-                write!(f, "consistency(bounded({}))", NumberText(&seconds.node))
+            Self::Consistency(ConsistencyLevel::Bounded(seconds)) => {
+                write!(f, "consistency(bounded({}))", NumberDisplay(&seconds.node))
             }
-            Self::Cache(seconds) => write!(f, "cache(ttl = {})", Count(seconds)),
-            Self::Locale(locale) => write!(f, "locale({})", Text(locale)),
+            Self::Cache(seconds) => write!(f, "cache(ttl = {})", CountDisplay(seconds)),
+            Self::Locale(locale) => write!(f, "locale({})", TextDisplay(locale)),
             Self::Extension(name, arguments) if arguments.is_empty() => f.write_str(name),
             Self::Extension(name, arguments) => {
                 write!(f, "{name}(")?;

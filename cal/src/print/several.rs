@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use crate::ast::{Describe, Entry, Recall, SetOp, SetOperator};
+use crate::ast::{BatchEntry, Describe, Recall, SetOp, SetOperator};
 use crate::span::Spanned;
 
 impl Display for SetOp<'_> {
@@ -22,7 +22,7 @@ impl SetOperator {
     }
 }
 
-pub(super) fn batch(f: &mut Formatter<'_>, entries: &[Entry<'_>]) -> Result {
+pub(super) fn batch(f: &mut Formatter<'_>, entries: &[BatchEntry<'_>]) -> Result {
     f.write_str("BATCH {")?;
     for (at, entry) in entries.iter().enumerate() {
         f.write_str(if at == 0 { " " } else { ", " })?;

@@ -2,9 +2,10 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::literal::{Count, HashText, Text, clause, options, sets};
+use super::literal::{CountDisplay, HashDisplay, TextDisplay, clause, options, sets};
 use crate::ast::{
-    Add, Assemble, History, Revert, Source, SourceBody, StreamOption, Supersede, Unit,
+    Add, Assemble, AssembleSource, BudgetUnit, History, Revert, SourceOrigin, StreamOption,
+    Supersede,
 };
 use crate::span::Spanned;
 
@@ -12,17 +13,17 @@ impl Display for Assemble<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str("ASSEMBLE")?;
         clause(f, " ", self.name.as_ref().map(|name| name.node))?;
-        clause(f, " FOR ", self.intent.as_ref().map(|intent| Text(&intent.node)))?;
+        clause(f, " FOR ", self.intent.as_ref().map(|intent| TextDisplay(&intent.node)))?;
         for (at, source) in self.sources.iter().enumerate() {
             f.write_str(if at == 0 { " FROM " } else { ", " })?;
             source.node.fmt(f)?;
         }
         if let Some(budget) = &self.budget {
             let unit = match budget.node.unit {
-                Unit::Tokens => "tokens",
-                Unit::Grains => "grains",
+                BudgetUnit::Tokens => "tokens",
+                BudgetUnit::Grains => "grains",
             };
-            write!(f, " BUDGET {} {unit}", Count(&budget.node.amount.node))?;
+            write!(f, " BUDGET {} {unit}", CountDisplay(&budget.node.amount.node))?;
         }
         for (at, label) in self.priority.iter().flat_map(|labels| &labels.node).enumerate() {
             f.write_str(if at == 0 { " PRIORITY " } else { " > " })?;
@@ -43,20 +44,20 @@ fn streamed(f: &mut Formatter<'_>, options: &[Spanned<StreamOption<'_>>]) -> Res
         f.write_str(if at == 0 { " { " } else { ", " })?;
         f.write_str(option.node.name())?;
         if let StreamOption::ChunkSize(size) = &option.node {
-            write!(f, " = {}", Count(size))?;
+            write!(f, " = {}", CountDisplay(size))?;
         }
     }
     f.write_str(if options.is_empty() { "" } else { " }" })
 }
 
-impl Display for Source<'_> {
+impl Display for AssembleSource<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         if let Some(label) = &self.label {
             write!(f, "{}: ", label.node)?;
         }
         match &self.body {
-            SourceBody::Recall(recall) => write!(f, "({recall})"),
-            SourceBody::Let(name) => write!(f, "${}", name.node),
+            SourceOrigin::Recall(recall) => write!(f, "({recall})"),
+            SourceOrigin::Let(name) => write!(f, "${}", name.node),
         }
     }
 }
@@ -66,13 +67,13 @@ impl Display for History<'_> {
         f.write_str("HISTORY")?;
         match self {
             Self::Of { target, diff } => {
-                write!(f, " {}", HashText(&target.node))?;
-                clause(f, " DIFF ", diff.as_ref().map(|diff| HashText(&diff.node)))
+                write!(f, " {}", HashDisplay(&target.node))?;
+                clause(f, " DIFF ", diff.as_ref().map(|diff| HashDisplay(&diff.node)))
             }
             Self::Triple { within, subject, relation, as_of } => {
                 clause(f, " ", within.as_ref().map(|within| &within.node))?;
                 write!(f, " WHERE subject = {} AND relation = {}", subject.node, relation.node)?;
-                clause(f, " AS OF ", as_of.as_ref().map(|as_of| Text(&as_of.node)))
+                clause(f, " AS OF ", as_of.as_ref().map(|as_of| TextDisplay(&as_of.node)))
             }
         }
     }
@@ -82,20 +83,25 @@ impl Display for Add<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "ADD {}", self.grain_type.node.singular)?;
         sets(f, &self.sets)?;
-        write!(f, " REASON {}", Text(&self.reason.node))
+        write!(f, " REASON {}", TextDisplay(&self.reason.node))
     }
 }
 
 impl Display for Supersede<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "SUPERSEDE {}", HashText(&self.target.node))?;
+        write!(f, "SUPERSEDE {}", HashDisplay(&self.target.node))?;
         sets(f, &self.sets)?;
-        write!(f, " REASON {}", Text(&self.reason.node))
+        write!(f, " REASON {}", TextDisplay(&self.reason.node))
     }
 }
 
 impl Display for Revert<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "REVERT {} REASON {}", HashText(&self.target.node), Text(&self.reason.node))
+        write!(
+            f,
+            "REVERT {} REASON {}",
+            HashDisplay(&self.target.node),
+            TextDisplay(&self.reason.node)
+        )
     }
 }

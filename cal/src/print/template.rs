@@ -3,9 +3,9 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::literal::clause;
-use crate::ast::{Definition, FormatClause, SectionText};
+use crate::ast::{FormatClause, SectionText, TemplateDefinition};
 
-impl Display for Definition<'_> {
+impl Display for TemplateDefinition<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "DEFINE TEMPLATE {}", self.name.node)?;
         clause(f, " EXTENDS ", self.extends.as_ref().map(|preset| preset.node))?;

@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 use crate::ast::StatementType;
 use crate::codes::Warning;
 use crate::error::Error;
-use crate::memory::{Hit, TemplateKeeper};
+use crate::memory::{Hit, TemplateOwner};
 
-pub use plan::{Explanation, PlanReport, RecallReport};
+pub use plan::{PlanReport, RecallExplanation, RecallReport};
 pub use row::ResultRow;
 
 /// The machine envelope (CAL 14.1): `_cal`, and the answer of the statement beside it.
@@ -20,7 +20,7 @@ pub use row::ResultRow;
 pub struct Response {
     /// Metadata of the execution.
     #[serde(rename = "_cal")]
-    pub meta: Meta,
+    pub meta: ResponseMeta,
     /// The answer; its fields stand beside `_cal`.
     #[serde(flatten)]
     pub answer: Answer,
@@ -28,7 +28,7 @@ pub struct Response {
 
 /// The `_cal` block.
 #[derive(Debug, Clone, Serialize)]
-pub struct Meta {
+pub struct ResponseMeta {
     /// Version of the envelope.
     pub version: &'static str,
     /// The kind of statement.
@@ -87,8 +87,8 @@ impl Answer {
             Self::Assembly { .. } => true,
             Self::Coalesced { answer, .. } => answer.has_text(),
             Self::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
-                Slot::Answer(answer) => answer.has_text(),
-                Slot::Failed { .. } => true,
+                BatchSlot::Answer(answer) => answer.has_text(),
+                BatchSlot::Failed { .. } => true,
             }),
             _ => false,
         }
@@ -123,7 +123,7 @@ impl Answer {
 #[non_exhaustive]
 pub enum Answer {
     /// RECALL and set operations.
-    Grains(Grains),
+    Grains(RecallAnswer),
     /// RECALL .. COUNT.
     Count {
         /// Grains that match.
@@ -145,7 +145,7 @@ pub enum Answer {
     /// RECALL .. GROUP BY.
     Groups {
         /// The groups, largest first; at most 1,000.
-        groups: Vec<Group>,
+        groups: Vec<GroupCount>,
         /// The number of groups.
         total: u64,
         /// The groups as text, with AS.
@@ -164,7 +164,7 @@ pub enum Answer {
     /// BATCH.
     Batch {
         /// The outcome of each entry, in order.
-        batch: Slots,
+        batch: BatchSlots,
     },
     /// EXPLAIN.
     Plan {
@@ -184,7 +184,7 @@ pub enum Answer {
         /// The text.
         formatted_context: FormattedContext,
         /// The outcome of each source, in the order of FROM.
-        sources: Sources,
+        sources: SourceAnswers,
     },
     /// EXISTS.
     Exists {
@@ -201,7 +201,7 @@ pub enum Answer {
     /// HISTORY .. DIFF.
     Diff {
         /// The fields that differ, ordered by name.
-        diff: Vec<Change>,
+        diff: Vec<FieldChange>,
         /// True if one of the two is a reasoning whose requested review is pending.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         requires_human_review: bool,
@@ -226,13 +226,13 @@ pub enum Answer {
         #[serde(skip_serializing_if = "Option::is_none")]
         extends: Option<String>,
         /// The owner of the template.
-        kept: TemplateKeeper,
+        kept: TemplateOwner,
     },
 }
 
 /// The answer of a RECALL.
 #[derive(Debug, Clone, Serialize)]
-pub struct Grains {
+pub struct RecallAnswer {
     /// The grains, in order.
     pub results: Vec<ResultRow>,
     /// The number of all matches, before LIMIT and OFFSET; null if they were not counted.
@@ -247,12 +247,12 @@ pub struct Grains {
     pub summarized: Option<Vec<String>>,
     /// The access plan and its cost, WITH explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Explanation>,
+    pub explanation: Option<RecallExplanation>,
 }
 
 /// A group of GROUP BY.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Group {
+pub struct GroupCount {
     /// The common value.
     pub key: Value,
     /// The number of grains that have it.
@@ -265,7 +265,7 @@ pub struct Group {
 
 /// A field in which two versions differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct FieldChange {
     /// The full field name.
     pub field: String,
     /// The value in the first version; null if it has none.
@@ -276,12 +276,12 @@ pub struct Change {
 
 /// Answers by label, in the order of a BATCH; an object in JSON.
 #[derive(Debug, Clone, Default)]
-pub struct Slots(pub Vec<(String, Slot)>);
+pub struct BatchSlots(pub Vec<(String, BatchSlot)>);
 
 /// The outcome of one entry of a BATCH.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Slot {
+pub enum BatchSlot {
     /// It was answered.
     Answer(Box<Answer>),
     /// It was refused.
@@ -304,7 +304,7 @@ pub struct FormattedContext {
 
 /// Source reports by label, in the order of FROM; an object in JSON.
 #[derive(Debug, Clone, Default)]
-pub struct Sources(pub Vec<(String, SourceAnswer)>);
+pub struct SourceAnswers(pub Vec<(String, SourceAnswer)>);
 
 /// The outcome of one source of an assembly.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -360,13 +360,13 @@ fn as_value<S: Serializer>(answer: &Answer, serializer: S) -> Result<S::Ok, S::E
     value.serialize(serializer)
 }
 
-impl Serialize for Slots {
+impl Serialize for BatchSlots {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(label, slot)| (label, slot)))
     }
 }
 
-impl Serialize for Sources {
+impl Serialize for SourceAnswers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (label, source) in &self.0 {

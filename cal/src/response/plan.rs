@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::ast::StatementType;
 use crate::error::Error;
-use crate::memory::Explained;
+use crate::memory::AccessPlan;
 
 /// The plan of a statement.
 #[derive(Debug, Clone, Serialize)]
@@ -40,7 +40,7 @@ pub struct RecallReport {
     pub desugared: String,
     /// The access plan of the memory.
     #[serde(flatten)]
-    pub plan: Explained,
+    pub plan: AccessPlan,
     /// Estimated tokens of its grains in a text; 0 if they are not rendered.
     pub estimated_tokens: u64,
     /// Inputs that must be computed first, which the estimates do not account for.
@@ -51,17 +51,17 @@ pub struct RecallReport {
     pub otherwise: Option<String>,
     /// The access plan of that fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub otherwise_plan: Option<Explained>,
+    pub otherwise_plan: Option<AccessPlan>,
 }
 
 /// The plan of EXPLAIN with the measured cost of a RECALL.
 #[derive(Debug, Clone, Serialize)]
-pub struct Explanation {
+pub struct RecallExplanation {
     /// The statement without shortcuts.
     pub desugared: String,
     /// The access plan made before it ran.
     #[serde(flatten)]
-    pub plan: Explained,
+    pub plan: AccessPlan,
     /// Grains read, without those of subqueries.
     pub scanned: u64,
 }

@@ -1,7 +1,9 @@
 //! Notes about an answer, on stderr: warnings, failed sources, omitted grains, and parts of the answer that
 //! its text does not show. The answer itself is printed elsewhere.
 
-use grainstore::cal::{Answer, Grains, Response, ResultRow, Slot, SourceAnswer, Sources};
+use grainstore::cal::{
+    Answer, BatchSlot, RecallAnswer, Response, ResultRow, SourceAnswer, SourceAnswers,
+};
 
 use crate::output::Output;
 
@@ -15,7 +17,7 @@ pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
 
 fn missing(answer: &Answer, output: &mut Output<'_>) {
     match answer {
-        Answer::Grains(Grains { summarized, results, .. }) => {
+        Answer::Grains(RecallAnswer { summarized, results, .. }) => {
             for sentence in summarized.iter().flatten() {
                 output.note(&format!("in short: {sentence}"));
             }
@@ -30,7 +32,7 @@ fn missing(answer: &Answer, output: &mut Output<'_>) {
 }
 
 /// Prints which sources failed, and how many grains did not fit.
-fn of_sources(Sources(sources): &Sources, output: &mut Output<'_>) {
+fn of_sources(SourceAnswers(sources): &SourceAnswers, output: &mut Output<'_>) {
     for (label, source) in sources {
         if let Some(error) = &source.error {
             let (code, message) = (error.code(), error.message());
@@ -67,7 +69,7 @@ fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
             of_rows(&grains.results, tabled, names);
         }
         Answer::Coalesced { answer, .. } => hidden(answer, tabled, names),
-        Answer::Assembly { sources: Sources(sources), .. } => {
+        Answer::Assembly { sources: SourceAnswers(sources), .. } => {
             let has = |held: fn(&SourceAnswer) -> bool| sources.iter().any(|(_, one)| held(one));
             if has(|source| source.formatted.is_some()) {
                 names.push("the texts of sources");
@@ -78,7 +80,7 @@ fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
         }
         Answer::Batch { batch } => {
             for (_, slot) in &batch.0 {
-                if let Slot::Answer(answer) = slot {
+                if let BatchSlot::Answer(answer) = slot {
                     hidden(answer, tabled, names);
                 }
             }

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use grainstore::cal::{
-    Answer, Change, Explained, Grains, Group, PlanReport, RecallReport, Response, Slot,
-    TemplateKeeper,
+    AccessPlan, Answer, BatchSlot, FieldChange, GroupCount, PlanReport, RecallAnswer, RecallReport,
+    Response, TemplateOwner,
 };
 use grainstore::format::{REVIEW_FLAG, Value};
 
@@ -32,7 +32,7 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints one line for each grain of an answer: the score, the address, and the content of the grain. Other
-/// answers, and all with --json, are printed like [`write_answer`] does.
+/// answers, and all with --json, are printed like [`show`] does.
 pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
     let Answer::Grains(grains) = &response.answer else { return show(response, output) };
     if output.is_json() {
@@ -67,7 +67,7 @@ pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()>
 
 fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     match shown {
-        Answer::Grains(Grains { formatted: Some(shown), .. })
+        Answer::Grains(RecallAnswer { formatted: Some(shown), .. })
         | Answer::Count { formatted: Some(shown), .. }
         | Answer::Values { formatted: Some(shown), .. }
         | Answer::Groups { formatted: Some(shown), .. } => text(shown, output),
@@ -95,8 +95,8 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
         }
         Answer::Defined { template, kept, .. } => {
             let keeper = match kept {
-                TemplateKeeper::Session => "this session",
-                TemplateKeeper::Namespace => "its namespace",
+                TemplateOwner::Session => "this session",
+                TemplateOwner::Namespace => "its namespace",
             };
             output.line(&format!("template {template} is kept for {keeper}"))
         }
@@ -117,10 +117,10 @@ fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints the groups of GROUP BY, with counts aligned right.
-fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
+fn counted(groups: &[GroupCount], output: &mut Output<'_>) -> Result<()> {
     let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
     let width = most.to_string().len();
-    for Group { key, count, requires_human_review } in groups {
+    for GroupCount { key, count, requires_human_review } in groups {
         let flag = if *requires_human_review { UNREVIEWED } else { "" };
         output.line(&format!("{count:>width$}  {}{flag}", value(key)))?;
     }
@@ -144,10 +144,10 @@ pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
     }
 }
 
-fn differences(diff: &[Change], output: &mut Output<'_>) -> Result<()> {
+fn differences(diff: &[FieldChange], output: &mut Output<'_>) -> Result<()> {
     let side =
         |side: &Option<Value>| side.as_ref().map_or("(none)".into(), |one| value(one).into_owned());
-    for Change { field, from, to } in diff {
+    for FieldChange { field, from, to } in diff {
         output.line(&format!("{field}: {} -> {}", side(from), side(to)))?;
     }
     Ok(())
@@ -188,7 +188,7 @@ fn recall(report: &RecallReport, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints the memory's plan of one query.
-fn memory_plan(plan: &Explained, output: &mut Output<'_>) -> Result<()> {
+fn memory_plan(plan: &AccessPlan, output: &mut Output<'_>) -> Result<()> {
     let lookups = match plan.lookups.is_empty() {
         true => "none: all of the index".to_owned(),
         false => plan.lookups.join("; "),
@@ -207,15 +207,15 @@ fn told(name: &str, what: &str, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints the slots of a BATCH, each under its label, with an empty line between them.
-fn slots(slots: &[(String, Slot)], output: &mut Output<'_>) -> Result<()> {
+fn slots(slots: &[(String, BatchSlot)], output: &mut Output<'_>) -> Result<()> {
     for (at, (label, slot)) in slots.iter().enumerate() {
         if at > 0 {
             output.line("")?;
         }
         output.line(&format!("{label}:"))?;
         match slot {
-            Slot::Answer(found) => show_answer(found, output)?,
-            Slot::Failed { error } => failed(error, output)?,
+            BatchSlot::Answer(found) => show_answer(found, output)?,
+            BatchSlot::Failed { error } => failed(error, output)?,
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{self, Answer, Event, REFERENCE, TemplateKeeper, schema};
+use grainstore::cal::{self, Answer, Event, REFERENCE, TemplateOwner, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
@@ -88,7 +88,7 @@ impl Cal {
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
         };
         if self.to_json || self.to_text {
-            let source = cal::Source::read_bytes(&query);
+            let source = cal::QuerySource::read_bytes(&query);
             let text = String::from_utf8_lossy(&query);
             let source = source.map_err(|error| Error::cal(&error, &text))?;
             let statement = source.statement().map_err(|error| Error::cal(&error, &text))?;
@@ -110,7 +110,7 @@ impl Cal {
         let answer = question.ask_formatted(&context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
         show(&answer, &mut context.output)?;
-        if let Answer::Defined { kept: TemplateKeeper::Session, .. } = &answer.answer {
+        if let Answer::Defined { kept: TemplateOwner::Session, .. } = &answer.answer {
             context.output.note(GONE);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! `grain erase` and `grain sweep`: erasure.
 
 use clap::Args;
-use grainstore::{Erasing, Erasure};
+use grainstore::{EraseOptions, EraseOutcome};
 use serde_json::{Value, json};
 
 use crate::commands::verify::certificates;
@@ -46,7 +46,7 @@ pub(crate) struct Sweep {}
 
 impl Erase {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let how = Erasing::new()
+        let how = EraseOptions::new()
             .dry_run(self.dry_run)
             .now(self.now)
             .override_malformed_retention(self.override_malformed_retention);
@@ -101,7 +101,7 @@ impl Sweep {
 }
 
 /// Returns the JSON answer of an erasure, for `grain` and `rpc`.
-pub(crate) fn told(erasure: &Erasure) -> Value {
+pub(crate) fn told(erasure: &EraseOutcome) -> Value {
     let mut told = json!({
         "counts": { "erased": erasure.erased, "skipped": erasure.skipped },
         "holds": erasure.holds,
@@ -118,7 +118,7 @@ pub(crate) fn told(erasure: &Erasure) -> Value {
     told
 }
 
-fn tell(context: &mut Context<'_>, erasure: &Erasure, dry_run: bool) -> Result<()> {
+fn tell(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
     if context.output.is_json() {
         return context.output.json_line(&told(erasure));
     }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use clap::Args;
-use grainstore::cal::{Cancel, Query};
-use grainstore::{Exported, Exporting};
+use grainstore::cal::{CancelHandle, Query};
+use grainstore::{ExportOptions, ExportReport};
 use indicatif::ProgressBar;
 use serde_json::json;
 use tempfile::TempDir;
@@ -66,7 +66,7 @@ impl Export {
         let exported = stoppable(|cancel| {
             let compression = self.compress.into();
             let progress = Some(&progress as &dyn Fn(u64, u64));
-            let how = Exporting { compression, progress, cancel, ..Exporting::default() };
+            let how = ExportOptions { compression, progress, cancel, ..ExportOptions::default() };
             session.export(&to, &query, &how)
         });
         bar.finish_and_clear();
@@ -88,7 +88,7 @@ impl Export {
 }
 
 /// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.
-pub(super) fn stoppable<T>(run: impl FnOnce(Cancel) -> T) -> Result<T> {
+pub(super) fn stoppable<T>(run: impl FnOnce(CancelHandle) -> T) -> Result<T> {
     Ok(Interrupt::caught()?.during(|cancel| {
         stop_at_end(&cancel);
         run(cancel)
@@ -97,7 +97,7 @@ pub(super) fn stoppable<T>(run: impl FnOnce(Cancel) -> T) -> Result<T> {
 
 /// Has a request to end the process stop what runs first.
 #[cfg(unix)]
-fn stop_at_end(cancel: &Cancel) {
+fn stop_at_end(cancel: &CancelHandle) {
     let asked = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&asked));
     // Where it cannot be registered the system does what it did before.
@@ -117,7 +117,7 @@ fn stop_at_end(cancel: &Cancel) {
 fn stop_at_end(_: &Cancel) {}
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
-pub(super) fn left_out(exported: &Exported) -> Option<String> {
+pub(super) fn left_out(exported: &ExportReport) -> Option<String> {
     let (refused, rules) = (exported.refused, exported.rules.join(", "));
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
@@ -135,7 +135,7 @@ fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
 }
 
 /// Copies a file to stdout, and notes its figures on stderr.
-fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
+fn stream(exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
     let [file] = exported.files.as_slice() else {
         let message = format!("the grains take {} files, and stdout is one", exported.files.len());
         return Err(Error::new(Code::TooLarge, message, "name a file, or fewer grains (--where)"));

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
-use grainstore::Stored;
+use grainstore::StoredGrain;
 use grainstore::format::Envelope;
 use grainstore_sml::{Clock, Format, Item, Level, render};
 
@@ -61,6 +61,6 @@ impl Get {
 }
 
 /// Returns the bytes of a grain as they came: the envelope of a signed one.
-fn whole(stored: &Stored) -> &[u8] {
+fn whole(stored: &StoredGrain) -> &[u8] {
     stored.envelope.as_ref().map_or(&stored.blob, Envelope::bytes)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::Importing;
+use grainstore::ImportOptions;
 
 use super::export::bar;
 use crate::context::Context;
@@ -28,7 +28,7 @@ impl Import {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let how = Importing { progress: Some(&progress), ..Importing::default() };
+        let how = ImportOptions { progress: Some(&progress), ..ImportOptions::default() };
         let imported = session.import(&self.files, &how);
         bar.finish_and_clear();
         let imported = imported?;

@@ -6,7 +6,7 @@ mod rules;
 use std::fmt::Display;
 
 use clap::{Args, Subcommand};
-use grainstore::{Explanation, Grain, Offer, Ruling, Session, Trial};
+use grainstore::{AppliedRule, Grain, Offer, PolicyExplanation, Session, SupersedePreview};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
@@ -163,7 +163,7 @@ impl Subject {
 }
 
 /// Prints the policy in lines of a name and a value.
-fn show(context: &mut Context<'_>, policy: &Explanation) -> Result<()> {
+fn show(context: &mut Context<'_>, policy: &PolicyExplanation) -> Result<()> {
     let output = &mut context.output;
     let closed =
         if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
@@ -196,7 +196,7 @@ fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {
     print_trial(context, trial)
 }
 
-fn print_policy(context: &mut Context<'_>, label: &str, policy: &Explanation) -> Result<()> {
+fn print_policy(context: &mut Context<'_>, label: &str, policy: &PolicyExplanation) -> Result<()> {
     let output = &mut context.output;
     output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
     lines(output, "  ", &policy.demands)?;
@@ -209,15 +209,15 @@ fn lines(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
     of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }
 
-fn print_trial(context: &mut Context<'_>, trial: &Trial) -> Result<()> {
-    let Trial { rules, refusal, needs_review, .. } = trial;
+fn print_trial(context: &mut Context<'_>, trial: &SupersedePreview) -> Result<()> {
+    let SupersedePreview { rules, refusal, needs_review, .. } = trial;
     let output = &mut context.output;
     output.line(match (refusal, needs_review) {
         (Some(_), _) => "the supersession would be refused",
         (None, true) => "the supersession would be done, and the new grain marked for review",
         (None, false) => "the supersession would be done",
     })?;
-    for Ruling { rule, passes, text, section, .. } in rules {
+    for AppliedRule { rule, passes, text, section, .. } in rules {
         let outcome = if *passes { "passes " } else { "refuses" };
         output.line(&format!("  {outcome}  {rule}: {text} (OMS {section})"))?;
     }

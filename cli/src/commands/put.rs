@@ -5,7 +5,7 @@
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use grainstore::{EpochMs, Grain, Offer, Put as Stored, Session};
+use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, Session};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::Exporting;
+use grainstore::ExportOptions;
 
 use super::erase::no_grain_of;
 use super::export::{left_out, stoppable};
@@ -48,7 +48,7 @@ impl SubjectReport {
             return Ok(());
         };
         let exported = stoppable(|cancel| {
-            let how = Exporting { cancel, ..Exporting::default() };
+            let how = ExportOptions { cancel, ..ExportOptions::default() };
             match self.access_request {
                 true => session.access_request(out, &user, &how),
                 false => session.export_subject(out, &user, &how),

@@ -1,7 +1,7 @@
 //! `grain verify`: checks that the store holds what it acknowledged.
 
 use clap::Args;
-use grainstore::{Certificate, Checkpoint};
+use grainstore::{Checkpoint, ErasureCertificate};
 
 use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
@@ -113,7 +113,7 @@ pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Re
 pub(super) fn certificates(
     sources: &[Source],
     output: &mut Output<'_>,
-) -> Result<Vec<Certificate>> {
+) -> Result<Vec<ErasureCertificate>> {
     let read = |source: &Source| {
         let text = source.read_text(MAX_CERTIFICATE, output)?;
         certificate(&text).map_err(|error| {
@@ -124,7 +124,7 @@ pub(super) fn certificates(
     sources.iter().map(read).collect()
 }
 
-fn certificate(text: &str) -> serde_json::Result<Certificate> {
+fn certificate(text: &str) -> serde_json::Result<ErasureCertificate> {
     let mut told: serde_json::Value = serde_json::from_str(text)?;
     let within = told.get_mut("certificate").map(serde_json::Value::take);
     serde_json::from_value(within.unwrap_or(told))

@@ -1,7 +1,7 @@
 //! `grain verify-signature`: verifies a signed grain, without a store.
 
 use clap::Args;
-use grainstore::format::Verdict;
+use grainstore::format::SignatureVerdict;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -30,12 +30,12 @@ impl VerifySignature {
         }
         context.output.flush()?;
         match answer.verdict {
-            Verdict::Valid(_) => Ok(()),
-            Verdict::Invalid(reason) => {
+            SignatureVerdict::Valid(_) => Ok(()),
+            SignatureVerdict::Invalid(reason) => {
                 let hint = "ask the signer for the envelope as it was signed";
                 Err(Error::new(Code::Signature, format!("invalid: {reason}"), hint))
             }
-            Verdict::Unverifiable(reason) => {
+            SignatureVerdict::Unverifiable(reason) => {
                 let hint = "a host that can find the key may verify it";
                 Err(Error::new(Code::Signature, format!("unverifiable: {reason}"), hint))
             }

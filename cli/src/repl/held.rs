@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use grainstore::cal::Query;
-use grainstore::{Page, Session};
+use grainstore::{PageOptions, Session};
 
 use super::complete::Held;
 
@@ -56,7 +56,7 @@ impl Held for Newest {
 
 /// Reads the newest grains. A refusal or a timeout gives no values.
 fn look(session: &Session) -> Found {
-    let page = Page { count_to: 0, timeout: PATIENCE, ..Page::first(NEWEST) };
+    let page = PageOptions { count_to: 0, timeout: PATIENCE, ..PageOptions::first(NEWEST) };
     let Ok(answer) = session.query(&Query::default(), &page) else { return Found::default() };
     let texts = |name: &'static str| {
         let texts = answer.results.iter().filter_map(move |row| row.grain.text(name));

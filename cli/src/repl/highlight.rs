@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::env;
 use std::fmt::Write;
 
-use grainstore::cal::{PieceKind, scan, vocabulary};
+use grainstore::cal::{SyntaxKind, scan, vocabulary};
 
 use super::complete::dot_line;
 
@@ -55,15 +55,15 @@ pub(crate) fn highlighted(line: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn colour(kind: PieceKind, text: &str) -> Option<&'static str> {
+fn colour(kind: SyntaxKind, text: &str) -> Option<&'static str> {
     match kind {
-        PieceKind::Keyword => Some(BLUE),
-        PieceKind::Name if vocabulary::is_type(text) => Some(CYAN),
-        PieceKind::Text | PieceKind::OpenText | PieceKind::Template => Some(GREEN),
-        PieceKind::Number | PieceKind::Hash => Some(MAGENTA),
-        PieceKind::Parameter => Some(YELLOW),
-        PieceKind::Comment => Some(DIM),
-        PieceKind::Forbidden | PieceKind::Wrong => Some(RED),
+        SyntaxKind::Keyword => Some(BLUE),
+        SyntaxKind::Name if vocabulary::is_type(text) => Some(CYAN),
+        SyntaxKind::Text | SyntaxKind::OpenText | SyntaxKind::Template => Some(GREEN),
+        SyntaxKind::Number | SyntaxKind::Hash => Some(MAGENTA),
+        SyntaxKind::Parameter => Some(YELLOW),
+        SyntaxKind::Comment => Some(DIM),
+        SyntaxKind::Forbidden | SyntaxKind::Wrong => Some(RED),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use grainstore::cal::Cancel;
+use grainstore::cal::CancelHandle;
 
 use crate::error::{Code, Error, Result};
 
@@ -17,7 +17,7 @@ pub(crate) struct Interrupt {
 
 #[derive(Debug, Default)]
 struct Shared {
-    running: Mutex<Option<Cancel>>,
+    running: Mutex<Option<CancelHandle>>,
     pressed: AtomicBool,
 }
 
@@ -34,8 +34,8 @@ impl Interrupt {
     }
 
     /// Runs cancellable work. It is cancelled at once if Ctrl-C was pressed before it began.
-    pub(crate) fn during<T>(&self, run: impl FnOnce(Cancel) -> T) -> T {
-        let cancel = Cancel::new();
+    pub(crate) fn during<T>(&self, run: impl FnOnce(CancelHandle) -> T) -> T {
+        let cancel = CancelHandle::new();
         self.shared.hold(Some(cancel.clone()));
         if self.was_pressed() {
             cancel.cancel();
@@ -64,14 +64,14 @@ impl Shared {
         }
     }
 
-    fn hold(&self, cancel: Option<Cancel>) {
+    fn hold(&self, cancel: Option<CancelHandle>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use grainstore::cal::Stop;
+    use grainstore::cal::StopReason;
 
     use super::*;
 
@@ -83,9 +83,9 @@ mod tests {
             interrupt.shared.press();
             cancel.stopped()
         });
-        assert_eq!((stopped, interrupt.was_pressed()), (Some(Stop::Cancelled), true));
+        assert_eq!((stopped, interrupt.was_pressed()), (Some(StopReason::Cancelled), true));
         let next = interrupt.during(|cancel| cancel.stopped());
-        assert_eq!(next, Some(Stop::Cancelled), "the next of the same file");
+        assert_eq!(next, Some(StopReason::Cancelled), "the next of the same file");
         interrupt.forget();
         assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::cal::{Piece, PieceKind, scan};
+use grainstore::cal::{SyntaxKind, SyntaxSpan, scan};
 
 /// The kind of text expected at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,9 +130,9 @@ pub(crate) fn place(before: &str) -> Place {
     let mut pieces = scan(before);
     let touched = pieces.pop_if(|piece| {
         piece.range.end == before.len()
-            && !matches!(piece.kind, PieceKind::Mark | PieceKind::Semicolon)
+            && !matches!(piece.kind, SyntaxKind::Mark | SyntaxKind::Semicolon)
     });
-    pieces.retain(|piece| piece.kind != PieceKind::Comment);
+    pieces.retain(|piece| piece.kind != SyntaxKind::Comment);
     let line = Line { text: before, pieces: &pieces };
     let Some(touched) = touched else {
         return Place { start: before.len(), quoted: false, wanted: line.word() };
@@ -140,11 +140,13 @@ pub(crate) fn place(before: &str) -> Place {
     let start = touched.range.start;
     let word = before.get(touched.range.clone()).unwrap_or_default();
     let (start, quoted, wanted) = match touched.kind {
-        PieceKind::OpenText => (start.saturating_add(1), true, line.value()),
-        PieceKind::Keyword | PieceKind::Name | PieceKind::Forbidden => (start, false, line.word()),
-        PieceKind::Parameter => (start, false, Wanted::Names(line.lets())),
-        PieceKind::Wrong if word == "$" => (start, false, Wanted::Names(line.lets())),
-        PieceKind::Template => match tag(word) {
+        SyntaxKind::OpenText => (start.saturating_add(1), true, line.value()),
+        SyntaxKind::Keyword | SyntaxKind::Name | SyntaxKind::Forbidden => {
+            (start, false, line.word())
+        }
+        SyntaxKind::Parameter => (start, false, Wanted::Names(line.lets())),
+        SyntaxKind::Wrong if word == "$" => (start, false, Wanted::Names(line.lets())),
+        SyntaxKind::Template => match tag(word) {
             Some(name) => (start.saturating_add(name), false, Wanted::Variable),
             None => (before.len(), false, Wanted::Nothing),
         },
@@ -164,21 +166,21 @@ fn tag(text: &str) -> Option<usize> {
 /// The pieces before the word at the cursor.
 struct Line<'l> {
     text: &'l str,
-    pieces: &'l [Piece],
+    pieces: &'l [SyntaxSpan],
 }
 
 impl<'l> Line<'l> {
-    fn text_of(&self, piece: &Piece) -> &'l str {
+    fn text_of(&self, piece: &SyntaxSpan) -> &'l str {
         self.text.get(piece.range.clone()).unwrap_or_default()
     }
 
     /// Returns the kind and text of the piece `back` positions before the cursor; keywords in upper case.
-    fn back(&self, back: usize) -> Option<(PieceKind, String)> {
+    fn back(&self, back: usize) -> Option<(SyntaxKind, String)> {
         let at = self.pieces.len().checked_sub(back)?;
         let piece = self.pieces.get(at)?;
         let text = self.text_of(piece);
         let text = match piece.kind {
-            PieceKind::Keyword => text.to_ascii_uppercase(),
+            SyntaxKind::Keyword => text.to_ascii_uppercase(),
             _ => text.to_owned(),
         };
         Some((piece.kind, text))
@@ -191,21 +193,23 @@ impl<'l> Line<'l> {
             return wanted;
         }
         match (kind, last.as_str()) {
-            (PieceKind::Semicolon, _) | (PieceKind::Keyword, "EXPLAIN") => Wanted::Keywords(STARTS),
-            (PieceKind::Keyword, keyword) => self.after_keyword(keyword),
-            (PieceKind::Mark, "|") => Wanted::Keywords(STAGES),
-            (PieceKind::Mark, ",") => self.in_list(),
-            (PieceKind::Mark, "(") => self.in_parentheses(),
-            (PieceKind::Mark, ">") if self.governing() == "PRIORITY" => {
+            (SyntaxKind::Semicolon, _) | (SyntaxKind::Keyword, "EXPLAIN") => {
+                Wanted::Keywords(STARTS)
+            }
+            (SyntaxKind::Keyword, keyword) => self.after_keyword(keyword),
+            (SyntaxKind::Mark, "|") => Wanted::Keywords(STAGES),
+            (SyntaxKind::Mark, ",") => self.in_list(),
+            (SyntaxKind::Mark, "(") => self.in_parentheses(),
+            (SyntaxKind::Mark, ">") if self.governing() == "PRIORITY" => {
                 Wanted::Names(self.labels())
             }
-            (PieceKind::Mark, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
-            (PieceKind::Mark, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
-            (PieceKind::Mark, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
-            (PieceKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
-            (PieceKind::Mark, ")" | "]" | "}") => self.clauses(),
-            (PieceKind::Mark, _) => Wanted::Nothing,
-            (PieceKind::Name, _) if self.stands_in_condition() => Wanted::Keywords(TESTS),
+            (SyntaxKind::Mark, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
+            (SyntaxKind::Mark, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
+            (SyntaxKind::Mark, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
+            (SyntaxKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
+            (SyntaxKind::Mark, ")" | "]" | "}") => self.clauses(),
+            (SyntaxKind::Mark, _) => Wanted::Nothing,
+            (SyntaxKind::Name, _) if self.stands_in_condition() => Wanted::Keywords(TESTS),
             _ => self.clauses(),
         }
     }
@@ -254,7 +258,7 @@ impl<'l> Line<'l> {
     fn in_braces(&self, last: &str) -> Option<Wanted> {
         let mut depth = 0_usize;
         let opens = self.pieces.iter().rposition(|piece| {
-            if piece.kind != PieceKind::Mark {
+            if piece.kind != SyntaxKind::Mark {
                 return false;
             }
             match self.text_of(piece) {
@@ -282,10 +286,10 @@ impl<'l> Line<'l> {
 
     fn in_parentheses(&self) -> Wanted {
         match self.back(2) {
-            Some((PieceKind::Name, word)) if word == "dedup" => {
+            Some((SyntaxKind::Name, word)) if word == "dedup" => {
                 Wanted::Field(self.type_in(&self.pieces.iter().collect::<Vec<_>>()))
             }
-            Some((PieceKind::Name, _)) => Wanted::Nothing,
+            Some((SyntaxKind::Name, _)) => Wanted::Nothing,
             _ => Wanted::Keywords(&["RECALL"]),
         }
     }
@@ -309,7 +313,7 @@ impl<'l> Line<'l> {
     }
 
     /// Returns the clauses that may follow in a RECALL of these pieces.
-    fn of_recall(&self, pieces: &[&Piece]) -> Wanted {
+    fn of_recall(&self, pieces: &[&SyntaxSpan]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let joins = stands("WHERE") || stands("BETWEEN");
         let fits = |word: &&str| {
@@ -320,7 +324,7 @@ impl<'l> Line<'l> {
 
     /// Returns the clauses that may follow in an ASSEMBLE of these pieces: FOR and FROM first, then each
     /// clause once.
-    fn of_assemble(&self, pieces: &[&Piece]) -> Wanted {
+    fn of_assemble(&self, pieces: &[&SyntaxSpan]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let sourced = stands("FROM");
         let fits = |word: &&str| {
@@ -331,14 +335,16 @@ impl<'l> Line<'l> {
     }
 
     /// Returns the pieces since the last semicolon, limited to the parentheses around the cursor.
-    fn open(&self) -> Vec<&Piece> {
+    fn open(&self) -> Vec<&SyntaxSpan> {
         let mut open = Vec::new();
         let mut depth = 0_usize;
         for piece in self.pieces.iter().rev() {
             match self.text_of(piece) {
-                ";" if piece.kind == PieceKind::Semicolon => break,
-                ")" | "]" | "}" if piece.kind == PieceKind::Mark => depth = depth.saturating_add(1),
-                "(" | "[" | "{" if piece.kind == PieceKind::Mark => match depth.checked_sub(1) {
+                ";" if piece.kind == SyntaxKind::Semicolon => break,
+                ")" | "]" | "}" if piece.kind == SyntaxKind::Mark => {
+                    depth = depth.saturating_add(1);
+                }
+                "(" | "[" | "{" if piece.kind == SyntaxKind::Mark => match depth.checked_sub(1) {
                     Some(less) => depth = less,
                     None => break,
                 },
@@ -353,10 +359,12 @@ impl<'l> Line<'l> {
     /// Returns the keyword that begins the statement, without EXPLAIN and the version; empty if there is
     /// none.
     fn head(&self) -> String {
-        let semicolon = |piece: &Piece| piece.kind == PieceKind::Semicolon;
+        let semicolon = |piece: &SyntaxSpan| piece.kind == SyntaxKind::Semicolon;
         let from = self.pieces.iter().rposition(semicolon).map_or(0, |at| at.saturating_add(1));
         let mut heads = self.pieces.iter().skip(from).filter(|piece| {
-            piece.kind == PieceKind::Keyword && !self.is(piece, "EXPLAIN") && !self.is(piece, "CAL")
+            piece.kind == SyntaxKind::Keyword
+                && !self.is(piece, "EXPLAIN")
+                && !self.is(piece, "CAL")
         });
         heads.next().map(|piece| self.text_of(piece).to_ascii_uppercase()).unwrap_or_default()
     }
@@ -364,7 +372,7 @@ impl<'l> Line<'l> {
     /// Returns the last clause keyword in the parentheses around the cursor; empty if there is none.
     fn governing(&self) -> String {
         let open = self.open();
-        let governs = |piece: &&&Piece| {
+        let governs = |piece: &&&SyntaxSpan| {
             ["SELECT", "WITH", "SET", "FROM", "PRIORITY", "WHERE", "BY"]
                 .iter()
                 .any(|word| self.is(piece, word))
@@ -376,8 +384,8 @@ impl<'l> Line<'l> {
             .unwrap_or_default()
     }
 
-    fn is(&self, piece: &Piece, keyword: &str) -> bool {
-        piece.kind == PieceKind::Keyword && self.text_of(piece).eq_ignore_ascii_case(keyword)
+    fn is(&self, piece: &SyntaxSpan, keyword: &str) -> bool {
+        piece.kind == SyntaxKind::Keyword && self.text_of(piece).eq_ignore_ascii_case(keyword)
     }
 
     /// Returns `true` if the `=` before the cursor is that of a LET.
@@ -396,12 +404,12 @@ impl<'l> Line<'l> {
     }
 
     /// Returns the type named by the last RECALL or ADD among these pieces.
-    fn type_in(&self, pieces: &[&Piece]) -> Option<String> {
-        let names = |piece: &&Piece| self.is(piece, "RECALL") || self.is(piece, "ADD");
+    fn type_in(&self, pieces: &[&SyntaxSpan]) -> Option<String> {
+        let names = |piece: &&SyntaxSpan| self.is(piece, "RECALL") || self.is(piece, "ADD");
         let at = pieces.iter().rposition(names)?;
         let mut after =
             pieces.iter().skip(at.saturating_add(1)).filter(|piece| !self.is(piece, "MY"));
-        let named = after.next().filter(|piece| piece.kind == PieceKind::Name);
+        let named = after.next().filter(|piece| piece.kind == SyntaxKind::Name);
         named.map(|piece| self.text_of(piece).to_owned())
     }
 
@@ -421,14 +429,14 @@ impl<'l> Line<'l> {
 
     /// Returns the field whose value a string at the cursor is.
     fn value(&self) -> Wanted {
-        let passes = |piece: &&Piece| match piece.kind {
-            PieceKind::Mark | PieceKind::Text | PieceKind::Number => true,
+        let passes = |piece: &&SyntaxSpan| match piece.kind {
+            SyntaxKind::Mark | SyntaxKind::Text | SyntaxKind::Number => true,
             _ => ["IN", "INCLUDE", "EXCLUDE"].iter().any(|word| self.is(piece, word)),
         };
         let asked = self.pieces.iter().rev().find(|piece| !passes(piece));
         match asked {
             Some(piece) if self.is(piece, "ABOUT") => Wanted::ValueOf("subject".to_owned()),
-            Some(piece) if piece.kind == PieceKind::Name => {
+            Some(piece) if piece.kind == SyntaxKind::Name => {
                 Wanted::ValueOf(self.text_of(piece).to_owned())
             }
             _ => Wanted::Nothing,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use grainstore::cal::{Answer, PieceKind, Response, Slot, scan};
+use grainstore::cal::{Answer, BatchSlot, Response, SyntaxKind, scan};
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
@@ -101,8 +101,8 @@ impl Prompt {
         let names = String::from_utf8_lossy(text);
         let pieces = scan(&names);
         let told = |word: &str| {
-            let is_word = |piece: &grainstore::cal::Piece| {
-                piece.kind == PieceKind::Keyword
+            let is_word = |piece: &grainstore::cal::SyntaxSpan| {
+                piece.kind == SyntaxKind::Keyword
                     && names
                         .get(piece.range.clone())
                         .is_some_and(|text| text.eq_ignore_ascii_case(word))
@@ -112,7 +112,7 @@ impl Prompt {
         let is_asked = |name: &str| {
             pieces.iter().any(|piece| {
                 let text = names.get(piece.range.clone()).unwrap_or_default();
-                piece.kind == PieceKind::Parameter && text.strip_prefix('$') == Some(name)
+                piece.kind == SyntaxKind::Parameter && text.strip_prefix('$') == Some(name)
             })
         };
         // A format in the statement has precedence over the mode.
@@ -274,7 +274,7 @@ impl Prompt {
 
 /// Returns `true` if a format applies to the answer of a statement, or if the statement does not parse.
 fn gives_text(text: &[u8]) -> bool {
-    let Ok(source) = grainstore::cal::Source::read_bytes(text) else { return true };
+    let Ok(source) = grainstore::cal::QuerySource::read_bytes(text) else { return true };
     source.statement().map_or(true, |statement| statement.gives_text())
 }
 
@@ -294,8 +294,8 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
             }
             output.line(&format!("{label}:"))?;
             match slot {
-                Slot::Answer(answer) => tabled(answer, width, output)?,
-                Slot::Failed { error } => failed(error, output)?,
+                BatchSlot::Answer(answer) => tabled(answer, width, output)?,
+                BatchSlot::Failed { error } => failed(error, output)?,
             }
         }
         return Ok(());

@@ -115,7 +115,7 @@ fn semicolon(text: &[u8], from: usize) -> Option<usize> {
             byte if byte.is_ascii_alphabetic() => {
                 let end = after_word(text, at);
                 let word = text.get(at..end).and_then(|word| std::str::from_utf8(word).ok());
-                is_section = !names && word.and_then(Section::named).is_some();
+                is_section = !names && word.and_then(Section::from_keyword).is_some();
                 let before_name = ["TEMPLATE", "EXTENDS"]
                     .map(|known| known.eq_ignore_ascii_case(word.unwrap_or("")));
                 names = before_name.contains(&true);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{ContentArrangement, LineStyle, Row, Table, TableStyle};
-use grainstore::cal::{Answer, Change, Grains, Group, ResultRow, Version};
+use grainstore::cal::{Answer, FieldChange, GroupCount, RecallAnswer, ResultRow, Version};
 use grainstore::format::Value;
 
 use crate::ask::UNREVIEWED;
@@ -22,10 +22,10 @@ const DIGITS: usize = 8;
 /// Renders an answer as a table of at most this width; `None` if it is not a list.
 pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
     let rows = match answer {
-        Answer::Grains(Grains { formatted: None, results, .. }) if results.is_empty() => {
+        Answer::Grains(RecallAnswer { formatted: None, results, .. }) if results.is_empty() => {
             return Some(String::new());
         }
-        Answer::Grains(grains @ Grains { formatted: None, .. }) => of_grains(&grains.results),
+        Answer::Grains(grains @ RecallAnswer { formatted: None, .. }) => of_grains(&grains.results),
         Answer::Groups { groups, formatted: None, .. } => of_groups(groups),
         Answer::Versions { versions, .. } => of_versions(versions),
         Answer::Diff { diff, requires_human_review: false } => of_changes(diff),
@@ -103,9 +103,9 @@ fn of_selected(results: &[ResultRow]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(selected().map(row)).collect()
 }
 
-fn of_groups(groups: &[Group]) -> Vec<Vec<String>> {
+fn of_groups(groups: &[GroupCount]) -> Vec<Vec<String>> {
     let heading = ["count", "value"].map(str::to_owned).to_vec();
-    let row = |group: &Group| {
+    let row = |group: &GroupCount| {
         let flag = if group.requires_human_review { UNREVIEWED } else { "" };
         vec![group.count.to_string(), text(&group.key) + flag]
     };
@@ -125,10 +125,11 @@ fn of_versions(versions: &[Version]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(versions.iter().map(row)).collect()
 }
 
-fn of_changes(changes: &[Change]) -> Vec<Vec<String>> {
+fn of_changes(changes: &[FieldChange]) -> Vec<Vec<String>> {
     let side = |side: &Option<Value>| side.as_ref().map_or("(none)".to_owned(), text);
     let heading = ["field", "from", "to"].map(str::to_owned).to_vec();
-    let row = |change: &Change| vec![change.field.clone(), side(&change.from), side(&change.to)];
+    let row =
+        |change: &FieldChange| vec![change.field.clone(), side(&change.from), side(&change.to)];
     std::iter::once(heading).chain(changes.iter().map(row)).collect()
 }
 

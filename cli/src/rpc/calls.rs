@@ -2,7 +2,7 @@
 
 use grainstore::cal::{self, Tier};
 use grainstore::format::GrainType;
-use grainstore::{CapabilityToken, Preparing, Terms};
+use grainstore::{CapabilityToken, PrepareOptions, TokenLimits};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ use crate::error::{Code, Error};
 pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Prepare = params::read(params)?;
     let query = query_text(&params.query)?;
-    let preparing = Preparing {
+    let preparing = PrepareOptions {
         tier: tier(params.tier)?,
         params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
         as_format: params.format.map(Into::into),
@@ -37,7 +37,7 @@ pub(crate) fn convert(_: &mut Host, params: Option<&RawValue>) -> Result<Answer,
 
 fn converted(query: &str) -> Result<Answer, Fault> {
     let refused = |error: cal::Error| Fault::from(Error::cal(&error, query));
-    let source = cal::Source::read(query).map_err(refused)?;
+    let source = cal::QuerySource::read(query).map_err(refused)?;
     let statement = source.statement().map_err(refused)?;
     Answer::of(&Converted {
         text: statement.to_string(),
@@ -88,14 +88,14 @@ pub(super) fn tier(number: Option<u8>) -> Result<Tier, Fault> {
     }
 }
 
-fn terms(given: params::Terms) -> Result<Terms, Fault> {
-    let default = Terms::default();
+fn terms(given: params::Terms) -> Result<TokenLimits, Fault> {
+    let default = TokenLimits::default();
     let types = given.allowed_grain_types.unwrap_or_default();
     let types = types.iter().map(|name| {
         let known = GrainType::STANDARD.into_iter().find(|of| of.name() == name);
         known.ok_or_else(|| Fault::params(format!("{name:?} is no grain type")))
     });
-    Ok(Terms {
+    Ok(TokenLimits {
         max_uses: given.max_uses.unwrap_or(default.max_uses),
         life_ms: given.life_ms.unwrap_or(default.life_ms),
         allowed_ops: given.allowed_ops,

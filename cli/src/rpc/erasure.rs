@@ -1,6 +1,6 @@
 //! The methods `erase`, `erase_user`, `sweep` and `subject_report`.
 
-use grainstore::{Certificate, Erasing};
+use grainstore::{EraseOptions, ErasureCertificate};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ struct Erase {
     address: Option<String>,
     /// What is erased once more.
     #[serde(default)]
-    certificates: Vec<Certificate>,
+    certificates: Vec<ErasureCertificate>,
     reason: String,
     #[serde(default)]
     dry_run: bool,
@@ -51,7 +51,7 @@ struct SubjectReport {
 
 pub(crate) fn erase(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Erase = params::read(params)?;
-    let how = Erasing::new()
+    let how = EraseOptions::new()
         .dry_run(params.dry_run)
         .now(params.now)
         .override_malformed_retention(params.override_malformed_retention);
@@ -70,7 +70,7 @@ pub(crate) fn erase(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
 
 pub(crate) fn erase_user(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: EraseUser = params::read(params)?;
-    let how = Erasing::new()
+    let how = EraseOptions::new()
         .dry_run(params.dry_run)
         .now(params.now)
         .override_malformed_retention(params.override_malformed_retention);

@@ -1,6 +1,6 @@
 //! Methods that follow links between grains: edges, derivation, cross-links, versions.
 
-use grainstore::graph::{Direction, Lens, Listed, Walk};
+use grainstore::graph::{BoundedList, Direction, EdgeQuery, GraphOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -52,7 +52,7 @@ struct Neighbours {
 
 pub(crate) fn neighbours(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Neighbours = params::read(params)?;
-    let walk = Walk {
+    let walk = EdgeQuery {
         direction: params.direction.into(),
         relation: params.relation,
         limit: params.limit.unwrap_or(DEFAULT_LIMIT),
@@ -78,7 +78,7 @@ struct Paths {
 
 pub(crate) fn paths(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Paths = params::read(params)?;
-    let walk = Walk {
+    let walk = EdgeQuery {
         direction: params.direction.into(),
         relation: params.relation,
         limit: params.limit.unwrap_or(DEFAULT_LIMIT),
@@ -186,15 +186,15 @@ pub(crate) fn versions(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     Answer::of(&json!({ "versions": versions, "more": more }))
 }
 
-pub(super) fn lens(include_superseded: bool) -> Lens {
-    Lens { include_superseded, ..Lens::default() }
+pub(super) fn lens(include_superseded: bool) -> GraphOptions {
+    GraphOptions { include_superseded, ..GraphOptions::default() }
 }
 
 /// Serialises a list under its name, as far as it fits, and whether there is more.
 ///
 /// # Errors
 /// `ERR_LIMIT` if not even one item fits.
-pub(super) fn listed<T: Serialize>(name: &str, found: &Listed<T>) -> Result<Answer, Fault> {
+pub(super) fn listed<T: Serialize>(name: &str, found: &BoundedList<T>) -> Result<Answer, Fault> {
     let (mut items, mut more) = (List::default(), found.more);
     for item in &found.items {
         if !items.offer(item)? {

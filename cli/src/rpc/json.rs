@@ -25,7 +25,7 @@ pub(crate) trait Form {
     const FORM: &'static str;
 }
 
-/// A [`StrictObject`] whose error messages describe the expected form.
+/// A [`Object`] whose error messages describe the expected form.
 #[derive(Debug)]
 pub(crate) struct Formed<T>(pub(crate) T);
 

@@ -1,12 +1,12 @@
 //! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (docs/rpc.md).
 //!
-//! - `request`: parses a line into a request, or an error (`invalid_utf8`: for lines that are not UTF-8).
-//! - `methods`: the table of methods. `params` (with `vectors`, `embedder`, `json`, `param_errors`): their
+//! - `request`: parses a line into a request, or an error (`bytes`: for lines that are not UTF-8).
+//! - `methods`: the table of methods. `params` (with `vectors`, `embedder`, `json`, `misread`): their
 //!   parameters. The
-//!   methods are in `codec`, `signed`, `store`, `write`, `state_changes`, `policy`, `erasure`, `read`, `query`,
+//!   methods are in `codec`, `signed`, `store`, `write`, `marks`, `policy`, `erasure`, `read`, `query`,
 //!   `graph`, `agents`, `calls`, `portable`, `maintain`. `connection`: the state between requests.
 //! - `stream`: events before an answer.
-//! - `answer`: results of bounded size. `rpc_error`: errors in the form of the protocol.
+//! - `answer`: results of bounded size. `fault`: errors in the form of the protocol.
 
 mod agents;
 mod answer;

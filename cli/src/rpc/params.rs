@@ -1,6 +1,6 @@
 //! Parameters of methods. Unknown, missing and wrongly typed ones are refused before the method runs.
 
-use grainstore::cal::Operation;
+use grainstore::cal::CalOperation;
 use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
 use grainstore::limits::MAX_BATCH;
@@ -40,7 +40,7 @@ pub(crate) struct Verify {
     pub(crate) checkpoint: Option<grainstore::Checkpoint>,
     pub(crate) signer: Option<String>,
     #[serde(default)]
-    pub(crate) certificates: Vec<grainstore::Certificate>,
+    pub(crate) certificates: Vec<grainstore::ErasureCertificate>,
 }
 
 /// Parameters of `checkpoint`.
@@ -480,7 +480,7 @@ pub(crate) struct CalConvert {
 pub(crate) struct Terms {
     pub(crate) max_uses: Option<u32>,
     pub(crate) life_ms: Option<u32>,
-    pub(crate) allowed_ops: Option<Vec<Operation>>,
+    pub(crate) allowed_ops: Option<Vec<CalOperation>>,
     pub(crate) allowed_grain_types: Option<Vec<String>>,
     pub(crate) write_quota: Option<u32>,
 }

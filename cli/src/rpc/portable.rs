@@ -1,7 +1,7 @@
 //! The methods `export` and `import`: grains in portable `.mg` files.
 
 use grainstore::cal::{self, Query};
-use grainstore::{Exporting, Importing, Session};
+use grainstore::{ExportOptions, ImportOptions, Session};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -30,7 +30,7 @@ pub(crate) fn export(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         Some(conditions) => selected(session, conditions)?,
         None => Query::default(),
     };
-    let how = Exporting { compression: params.compress.into(), ..Exporting::default() };
+    let how = ExportOptions { compression: params.compress.into(), ..ExportOptions::default() };
     Answer::of(&session.export(&params.path, &query, &how)?)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn import(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         Paths::One(file) => vec![file],
         Paths::Several(files) => files,
     };
-    Answer::of(&host.session()?.import(files, &Importing::default())?)
+    Answer::of(&host.session()?.import(files, &ImportOptions::default())?)
 }
 
 /// Returns the query of `where`: CAL conditions as text, or those of `query` as an object.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use grainstore::cal::{
     Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
 };
-use grainstore::format::{GrainType, Map, Profile, Value, parse_json};
-use grainstore::{Cursor, EpochMs, Grain, Page};
+use grainstore::format::{DeviceProfile, GrainType, Map, Value, parse_json};
+use grainstore::{Cursor, EpochMs, Grain, PageOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -131,11 +131,11 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         query = query.expanding(expand.expansion()?);
     }
     let session = host.session()?;
-    let defaults = Page::default();
+    let defaults = PageOptions::default();
     let few = session.store().rules().settings.query_limit.value;
     let few = usize::try_from(few).unwrap_or(usize::MAX);
     let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
-    let page = Page {
+    let page = PageOptions {
         limit: params.limit.unwrap_or_else(|| defaults.limit.min(few)),
         bytes: PAGE_BYTES,
         count_to: COUNT_TO,
@@ -258,7 +258,7 @@ fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
         ("type", "belief".into()),
         ("subject", "s".into()),
         ("relation", "r".into()),
-        ("object", parse_json(object.get(), &Profile::EXTENDED)?),
+        ("object", parse_json(object.get(), &DeviceProfile::EXTENDED)?),
         ("confidence", 1.0.into()),
         ("created_at", 0.into()),
     ];

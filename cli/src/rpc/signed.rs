@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 use grainstore::Grain;
-use grainstore::format::cose::proof::{Cosigned, cosign};
+use grainstore::format::cose::proof::{CosignOutcome, cosign};
 use grainstore::format::{Header, disclose as disclosed};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ pub(crate) fn prove(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, F
     let what = match (params.operation, params.grain) {
         (Proved::Supersede, Some(grain)) => {
             let new = Grain::from_json(grain.get())?;
-            let Cosigned { grain, cose } = cosign(&target, &new, params.signed, &key)?;
+            let CosignOutcome { grain, cose } = cosign(&target, &new, params.signed, &key)?;
             let cose = BASE64.encode(&cose);
             return Answer::of(&json!({ "cose": cose, "did": did, "grain": grain }));
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use grainstore::cal::{Began, Event, Listener};
+use grainstore::cal::{Event, EventListener, StreamStart};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -65,8 +65,8 @@ impl<'e> Events<'e> {
     }
 }
 
-impl Listener for Events<'_> {
-    fn begins(&mut self, began: &Began<'_>) {
+impl EventListener for Events<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         self.assembly_id = began.assembly_id.to_owned();
     }
 

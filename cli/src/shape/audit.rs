@@ -2,7 +2,7 @@
 
 use data_encoding::HEXLOWER;
 use grainstore::format::VerificationStatus;
-use grainstore::{AuditEntry, CalledEntry, ContentAddress, EpochMs, ErasedConsent, StreamedEntry};
+use grainstore::{AuditEntry, AuditedCall, AuditedStream, ContentAddress, EpochMs, ErasedConsent};
 use serde::Serialize;
 
 use crate::text::{iso, printable};
@@ -132,8 +132,8 @@ struct StreamAnswer {
     sources_failed: u64,
 }
 
-impl From<StreamedEntry> for StreamAnswer {
-    fn from(stream: StreamedEntry) -> Self {
+impl From<AuditedStream> for StreamAnswer {
+    fn from(stream: AuditedStream) -> Self {
         Self {
             stream_enabled: true,
             cancelled: stream.is_cancelled(),
@@ -151,7 +151,7 @@ fn named(options: &str) -> Vec<String> {
 }
 
 impl CallAnswer {
-    fn of(call: CalledEntry, write: Option<WriteAnswer>) -> Self {
+    fn of(call: AuditedCall, write: Option<WriteAnswer>) -> Self {
         Self {
             query_hash: format!("sha256:{}", HEXLOWER.encode(&call.query_hash)),
             statement: call.statement,

@@ -294,9 +294,12 @@ fn rpc_takes_the_signature_a_policy_asks_for() {
     let lift =
         |cose: Option<String>| json!({ "address": address, "reason": "settled", "cose": cose });
     assert_eq!(rpc.refusal("lift_hold", &lift(None)), "ERR_INVALIDATION_DENIED");
-    let other = signed(&proof::retract(&about));
+    let other = signed(&proof::retract_message(&about));
     assert_eq!(rpc.refusal("lift_hold", &lift(Some(other))), "ERR_INVALIDATION_DENIED");
-    assert_eq!(rpc.result("lift_hold", &lift(Some(signed(&proof::lift_hold(&about))))), json!({}));
+    assert_eq!(
+        rpc.result("lift_hold", &lift(Some(signed(&proof::lift_hold_message(&about))))),
+        json!({})
+    );
     assert_eq!(held(&mut rpc), json!(false));
 
     let status = json!({ "address": address, "status": "doubtful", "reason": "x" });

@@ -134,7 +134,7 @@ fn a_quorum_of_two_comes_about_by_rpc_alone() {
         });
         let answer = rpc.result("prove", &prove);
         let cose = BASE64.decode(answer["cose"].as_str().unwrap().as_bytes()).unwrap();
-        let message = proof::contradict(&about.parse().unwrap());
+        let message = proof::contradict_message(&about.parse().unwrap());
         let verdict = verify_detached(&cose, &message, &OfflineResolver);
         assert_eq!(verdict.did().map(|did| json!(did.as_str())), Some(answer["did"].clone()));
         answer["did"].clone()

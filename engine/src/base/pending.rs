@@ -8,20 +8,20 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::once;
 
 /// The sending end of a [`Pending`].
-pub(crate) type Reply<T> = once::Sender<Result<T>>;
+pub(crate) type PendingReply<T> = once::Sender<Result<T>>;
 
 /// A write that was sent to the writer thread: [`wait`](Self::wait) for it, or `.await` it.
 ///
 /// Dropping it does not cancel the write.
 #[derive(Debug)]
-pub struct Pending<T>(State<once::Receiver<Result<T>>>);
+pub struct Pending<T>(PendingState<once::Receiver<Result<T>>>);
 
 /// The future of a [`Pending`].
 #[derive(Debug)]
-pub struct PendingFuture<T>(State<once::AsyncReceiver<Result<T>>>);
+pub struct PendingFuture<T>(PendingState<once::AsyncReceiver<Result<T>>>);
 
 #[derive(Debug)]
-enum State<R> {
+enum PendingState<R> {
     Waiting(R),
     /// Refused before it reached the writer thread.
     Refused(Option<Error>),
@@ -29,13 +29,13 @@ enum State<R> {
 
 impl<T> Pending<T> {
     /// Returns the sending end and the pending answer.
-    pub(crate) fn new() -> (Reply<T>, Self) {
+    pub(crate) fn new() -> (PendingReply<T>, Self) {
         let (reply, answer) = once::channel();
-        (reply, Self(State::Waiting(answer)))
+        (reply, Self(PendingState::Waiting(answer)))
     }
 
     pub(crate) fn refused(error: Error) -> Self {
-        Self(State::Refused(Some(error)))
+        Self(PendingState::Refused(Some(error)))
     }
 
     /// Blocks until the write is durable or refused.
@@ -44,8 +44,8 @@ impl<T> Pending<T> {
     /// The error the write was refused with; `ERR_IO` if the writer thread stopped.
     pub fn wait(self) -> Result<T> {
         match self.0 {
-            State::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
-            State::Refused(error) => Err(error.unwrap_or_else(stopped)),
+            PendingState::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
+            PendingState::Refused(error) => Err(error.unwrap_or_else(stopped)),
         }
     }
 }
@@ -56,8 +56,8 @@ impl<T> IntoFuture for Pending<T> {
 
     fn into_future(self) -> PendingFuture<T> {
         PendingFuture(match self.0 {
-            State::Waiting(answer) => State::Waiting(answer.into_future()),
-            State::Refused(error) => State::Refused(error),
+            PendingState::Waiting(answer) => PendingState::Waiting(answer.into_future()),
+            PendingState::Refused(error) => PendingState::Refused(error),
         })
     }
 }
@@ -67,10 +67,10 @@ impl<T> Future for PendingFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            State::Waiting(answer) => {
+            PendingState::Waiting(answer) => {
                 Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(stopped())))
             }
-            State::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(stopped))),
+            PendingState::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(stopped))),
         }
     }
 }

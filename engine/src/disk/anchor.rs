@@ -10,14 +10,14 @@ use crate::base::error::{Error, ErrorKind, Result};
 
 /// An open directory and its canonical path.
 #[derive(Debug, Clone)]
-pub(crate) struct Anchor {
+pub(crate) struct PinnedDirectory {
     path: PathBuf,
     /// Held open so that the inode number is not reused while it is compared.
     #[cfg(unix)]
     directory: std::sync::Arc<fs::File>,
 }
 
-impl Anchor {
+impl PinnedDirectory {
     /// Opens a directory.
     ///
     /// # Errors
@@ -81,10 +81,10 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let (here, there) = (dir.path().join("here"), dir.path().join("there"));
         fs::create_dir(&here).unwrap();
-        let anchor = Anchor::at(&here).unwrap();
+        let anchor = PinnedDirectory::at(&here).unwrap();
         anchor.check().unwrap();
         fs::rename(&here, &there).unwrap();
-        let code = |anchor: &Anchor| anchor.check().map_err(|error| error.code());
+        let code = |anchor: &PinnedDirectory| anchor.check().map_err(|error| error.code());
         assert_eq!(code(&anchor), Err("ERR_IO"));
         fs::create_dir(&here).unwrap();
         assert_eq!(code(&anchor), Err("ERR_IO"), "another directory has the name");

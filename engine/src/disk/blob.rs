@@ -2,7 +2,7 @@
 //!
 //! A leaf: knows only the format.
 
-use grainstore_format::{DecodeOptions, Flags, Grain, GrainRef, Header, OpenBlob};
+use grainstore_format::{DecodeOptions, Flags, Grain, GrainRef, Header, PlainBlob};
 
 use crate::base::error::{Error, Result};
 
@@ -17,7 +17,7 @@ pub(crate) fn with_fields<T>(
     if let Ok(view) = GrainRef::new(blob) {
         return read(&view);
     }
-    let open = OpenBlob::new(blob, &DecodeOptions::default());
+    let open = PlainBlob::new(blob, &DecodeOptions::default());
     let damaged = |error| Error::integrity(format!("a stored blob cannot be read: {error}"));
     read(&open.map_err(damaged)?.view())
 }

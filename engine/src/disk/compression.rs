@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use grainstore_format::Profile;
+use grainstore_format::DeviceProfile;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe;
@@ -52,7 +52,7 @@ pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
 /// # Errors
 /// `ERR_IO` if no decompressor can be made.
 pub(crate) fn decompress(frame: &[u8]) -> Result<Option<Vec<u8>>> {
-    let most = Profile::EXTENDED.max_blob_bytes;
+    let most = DeviceProfile::EXTENDED.max_blob_bytes;
     let told = zstd_safe::get_frame_content_size(frame).ok().flatten();
     let told = told.and_then(|told| usize::try_from(told).ok());
     let length = zstd_safe::find_frame_compressed_size(frame).ok();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn longer_than_a_blob_may_be_is_refused_whether_the_frame_says_so_or_not() {
-        let most = Profile::EXTENDED.max_blob_bytes;
+        let most = DeviceProfile::EXTENDED.max_blob_bytes;
         let told = zstd::bulk::compress(&vec![0; most + 1], LEVEL).unwrap();
         let mut untold = zstd::Encoder::new(Vec::new(), LEVEL).unwrap();
         untold.write_all(&vec![0; 64 * most]).unwrap();

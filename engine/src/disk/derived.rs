@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::Result;
-use crate::disk::anchor::Anchor;
+use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
 
 /// Name of the file that lists the others.
@@ -19,25 +19,25 @@ const UNFINISHED: &str = ".new";
 /// A directory of derived files. Foreign entries (links, pipes, files with another suffix) are neither
 /// followed nor removed.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
+pub(crate) struct DerivedFiles {
     directory: PathBuf,
     /// Suffix of the files that are written here.
     ending: &'static str,
     /// The directory of the store, if it could be opened.
-    anchor: Option<Anchor>,
+    anchor: Option<PinnedDirectory>,
 }
 
-impl Files {
+impl DerivedFiles {
     /// A directory called `name` in the directory of the store, for files with the suffix `ending`.
     pub(crate) fn of(store: &Path, name: &str, ending: &'static str) -> Self {
-        let anchor = Anchor::at(store).ok();
-        let store = anchor.as_ref().map_or(store, Anchor::path);
+        let anchor = PinnedDirectory::at(store).ok();
+        let store = anchor.as_ref().map_or(store, PinnedDirectory::path);
         Self { directory: store.join(name), ending, anchor }
     }
 
     /// Refuses to write if the path of the store now leads to another directory.
     fn check(&self) -> Result<()> {
-        self.anchor.as_ref().map_or(Ok(()), Anchor::check)
+        self.anchor.as_ref().map_or(Ok(()), PinnedDirectory::check)
     }
 
     /// Returns the manifest, `None` if there is none.
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_was_saved_is_read_back_and_what_is_no_longer_named_is_gone() {
         let dir = TempDir::new().unwrap();
-        let files = Files::of(dir.path(), "text", ".seg");
+        let files = DerivedFiles::of(dir.path(), "text", ".seg");
         assert_eq!(files.manifest().unwrap(), None);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let first = [("1.seg", b"one".as_slice()), ("2.seg", b"two".as_slice())];
@@ -215,11 +215,11 @@ mod tests {
         let elsewhere = dir.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         fs::write(elsewhere.join("1.seg"), b"years of work").unwrap();
-        let save = |files: &Files| files.save(&[("2.seg", b"two")], b"2", &BTreeSet::new());
+        let save = |files: &DerivedFiles| files.save(&[("2.seg", b"two")], b"2", &BTreeSet::new());
         symlink(&elsewhere, dir.path().join("text")).unwrap();
-        let files = Files::of(dir.path(), "text", ".seg");
+        let files = DerivedFiles::of(dir.path(), "text", ".seg");
         assert!(files.read("1.seg").is_err() && save(&files).is_err());
-        let files = Files::of(dir.path(), "other", ".seg");
+        let files = DerivedFiles::of(dir.path(), "other", ".seg");
         save(&files).unwrap();
         for name in ["manifest.new", "manifest", "3.seg"] {
             let _ = fs::remove_file(dir.path().join("other").join(name));

@@ -203,12 +203,12 @@ pub(crate) fn is_free(path: &Path) -> Result<bool> {
 /// The lock of a store: on a file, and on the directory itself, since the file can be removed while the store
 /// is open.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct StoreLock {
     file: File,
     directory: Option<File>,
 }
 
-impl Lock {
+impl StoreLock {
     /// Returns another handle of the same lock, which is released with the last.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl Lock {
     }
 
     /// Locks both, or neither.
-    fn attempt(&self, attempt: Attempt) -> std::result::Result<(), TryLockError> {
+    fn attempt(&self, attempt: LockFn) -> std::result::Result<(), TryLockError> {
         attempt(&self.file)?;
         match self.directory.as_ref().map(attempt) {
             Some(Err(TryLockError::WouldBlock)) => {
@@ -232,7 +232,7 @@ impl Lock {
     }
 
     /// Locks both, waiting for other holders.
-    fn take(&self, path: &Path, wait: Duration, attempt: Attempt) -> Result<()> {
+    fn take(&self, path: &Path, wait: Duration, attempt: LockFn) -> Result<()> {
         let start = Instant::now();
         loop {
             match self.attempt(attempt) {
@@ -253,15 +253,15 @@ impl Lock {
 }
 
 /// A function that locks a file, exclusively or shared.
-type Attempt = fn(&File) -> std::result::Result<(), TryLockError>;
+type LockFn = fn(&File) -> std::result::Result<(), TryLockError>;
 
 /// Takes the store's lock exclusively, waiting for other holders.
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
-pub(crate) fn lock(path: &Path, wait: Duration) -> Result<Lock> {
+pub(crate) fn lock(path: &Path, wait: Duration) -> Result<StoreLock> {
     let file = File::options().create(true).truncate(false).write(true).open(lock_file(path))?;
-    let lock = Lock { file, directory: directory_at(path)? };
+    let lock = StoreLock { file, directory: directory_at(path)? };
     lock.take(path, wait, File::try_lock)?;
     Ok(lock)
 }
@@ -271,12 +271,12 @@ pub(crate) fn lock(path: &Path, wait: Duration) -> Result<Lock> {
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
-pub(crate) fn lock_shared(path: &Path, wait: Duration) -> Result<Lock> {
+pub(crate) fn lock_shared(path: &Path, wait: Duration) -> Result<StoreLock> {
     let file = match File::open(lock_file(path)) {
         Err(error) if error.kind() == Io::NotFound => File::open(grains(path))?,
         opened => opened?,
     };
-    let lock = Lock { file, directory: directory_at(path)? };
+    let lock = StoreLock { file, directory: directory_at(path)? };
     lock.take(path, wait, File::try_lock_shared)?;
     Ok(lock)
 }

@@ -12,15 +12,15 @@ use grainstore_index::Sequence;
 use redb::TableDefinition;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::vault::{Keeper, Vault};
+use crate::disk::vault::{EncryptionKey, Vault};
 
-pub use access::Access;
+pub use access::AccessCounts;
 pub(crate) use erasure::{
-    Erasures, META_ERASURES, Stub, TOMBSTONES, Tombstone, Unscrubbed, UserToken,
+    ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
 pub(crate) use vectors::{
-    Gone, LEAVING, META_GONE, META_SERVING, Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows,
-    encode_rows, open_serving, open_space, seal_serving, seal_space,
+    LEAVING, META_GONE, META_SERVING, RemovedVectors, SPACES, StoredVector, VECTOR_ROWS, VECTORS,
+    decode_rows, encode_rows, open_serving, open_space, seal_serving, seal_space,
 };
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
@@ -61,7 +61,7 @@ pub(crate) const META_EMBEDDED: &str = "embedded/";
 /// Row of the meta table for languages and observer domains, which decide how grains are indexed as text: an
 /// envelope in row 0 of JSON. Written when a host first sets one.
 pub(crate) const META_WORDING: &str = "wording";
-/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTION_SCHEME`]. Its keys are
+/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTED`]. Its keys are
 /// in its keyring.
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
 /// AES-256-GCM, with HMAC-SHA256 tokens.
@@ -69,7 +69,7 @@ pub(crate) const ENCRYPTED: [u8; 1] = [1];
 /// Row of the meta table with the highest slot of the keyring that is in use, as u32. Written with the first
 /// user.
 pub(crate) const META_SLOTS: &str = "slots";
-/// Row of the meta table that says how new blobs are compressed: [`COMPRESSION_SCHEME`]. No row: not at all.
+/// Row of the meta table that says how new blobs are compressed: [`COMPRESSED`]. No row: not at all.
 /// Blobs written before stay as they are until their user's key is rotated.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.
@@ -157,9 +157,9 @@ impl RowKey {
     /// Returns the associated data of the row: a body decrypts in no other row, table or slot, and only with
     /// the compression flag it was written with.
     pub(crate) fn bound(self, slot: u32, compressed: bool) -> [u8; 15] {
-        let protection = Sealed::protection(compressed);
+        let protection = EncryptedEnvelope::protection(compressed);
         let mut bytes =
-            [Envelope::VERSION, protection, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
+            [PlainEnvelope::VERSION, protection, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
         if let Some((head, key)) = bytes.split_at_mut_checked(7) {
             head.iter_mut().skip(2).zip(slot.to_be_bytes()).for_each(|(to, from)| *to = from);
             key.copy_from_slice(&self.key.to_be_bytes());
@@ -180,7 +180,7 @@ impl RowKey {
 ///
 /// Its associated data are bytes 0..6, the number of the table, and the row's key (8 bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sealed<'b> {
+pub(crate) struct EncryptedEnvelope<'b> {
     pub(crate) slot: u32,
     /// True if the body is compressed.
     pub(crate) compressed: bool,
@@ -188,17 +188,17 @@ pub(crate) struct Sealed<'b> {
     pub(crate) body: &'b [u8],
 }
 
-impl<'b> Sealed<'b> {
+impl<'b> EncryptedEnvelope<'b> {
     const PROTECTION: u8 = 1;
 
     fn protection(compressed: bool) -> u8 {
-        if compressed { Self::PROTECTION | Envelope::COMPRESSED } else { Self::PROTECTION }
+        if compressed { Self::PROTECTION | PlainEnvelope::COMPRESSED } else { Self::PROTECTION }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { slot, compressed, body } = self;
         let mut bytes = Vec::with_capacity(6 + body.len());
-        bytes.extend_from_slice(&[Envelope::VERSION, Self::protection(*compressed)]);
+        bytes.extend_from_slice(&[PlainEnvelope::VERSION, Self::protection(*compressed)]);
         bytes.extend_from_slice(&slot.to_be_bytes());
         bytes.extend_from_slice(body);
         bytes
@@ -209,7 +209,7 @@ impl<'b> Sealed<'b> {
     /// # Errors
     /// `ERR_INTEGRITY` for one that is cut off.
     pub(crate) fn of(bytes: &'b [u8]) -> Result<Option<Self>> {
-        let [Envelope::VERSION, protection, rest @ ..] = bytes else { return Ok(None) };
+        let [PlainEnvelope::VERSION, protection, rest @ ..] = bytes else { return Ok(None) };
         let compressed = *protection == Self::protection(true);
         if *protection != Self::protection(compressed) {
             return Ok(None);
@@ -228,9 +228,9 @@ impl<'b> Sealed<'b> {
 /// | 1 | protection: 0 plain, 2 compressed |
 /// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; of a compressed body, of the byte 2 and these |
 /// | 6.. | the blob, or the text of a reason |
-pub(crate) struct Envelope;
+pub(crate) struct PlainEnvelope;
 
-impl Envelope {
+impl PlainEnvelope {
     const VERSION: u8 = 1;
     const PLAIN: u8 = 0;
     const COMPRESSED: u8 = 2;
@@ -462,7 +462,7 @@ pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_LEN]
 /// | 16..20 | CRC-32 of the sequence (8 bytes) and the bytes before |
 pub(crate) const ACCESS_LEN: usize = 20;
 
-pub(crate) fn encode_access(sequence: Sequence, access: &Access) -> [u8; ACCESS_LEN] {
+pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; ACCESS_LEN] {
     let mut bytes = [0; ACCESS_LEN];
     let (body, check) = bytes.split_at_mut(ACCESS_LEN - 4);
     let (count, last) = body.split_at_mut(8);
@@ -476,7 +476,7 @@ pub(crate) fn encode_access(sequence: Sequence, access: &Access) -> [u8; ACCESS_
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
-pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Result<Access> {
+pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Result<AccessCounts> {
     let damaged = || Error::integrity("an access record is damaged");
     let (body, check) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
     let (count, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
@@ -485,7 +485,7 @@ pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Re
         return Err(damaged());
     }
     let last_accessed_at = Some(EpochMs::new(i64::from_be_bytes(last)));
-    Ok(Access { count: u64::from_be_bytes(*count), last_accessed_at })
+    Ok(AccessCounts { count: u64::from_be_bytes(*count), last_accessed_at })
 }
 
 /// Sequence -> envelope of a [`SignatureWrapper`]; no row for an unsigned grain. Created with the first
@@ -501,18 +501,18 @@ pub(crate) const SIGNATURES: TableDefinition<'static, u64, &'static [u8]> =
 /// | 1..5 | bytes before the blob, u32 |
 /// | 5.. | those bytes, then the bytes behind the blob |
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrapping {
+pub(crate) struct SignatureWrapper {
     pub(crate) valid: bool,
     pub(crate) prefix: Vec<u8>,
     pub(crate) suffix: Vec<u8>,
 }
 
-impl Wrapping {
+impl SignatureWrapper {
     pub(crate) fn seal(
         &self,
         sequence: Sequence,
         vault: &Vault,
-        keeper: &Keeper,
+        keeper: &EncryptionKey,
     ) -> Result<Vec<u8>> {
         let length = u32::try_from(self.prefix.len());
         let length = length.map_err(|_| Error::integrity("an envelope has too many bytes"))?;
@@ -644,14 +644,14 @@ mod tests {
 
     #[test]
     fn envelopes_have_these_bytes() {
-        let sealed = Envelope::seal(5, b"body");
+        let sealed = PlainEnvelope::seal(5, b"body");
         assert_eq!(HEXLOWER.encode(&sealed), "010049d99db1626f6479");
-        assert_eq!(Envelope::open(5, &sealed).unwrap(), b"body");
-        assert_eq!(Envelope::open(6, &sealed).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        assert_eq!(PlainEnvelope::open(5, &sealed).unwrap(), b"body");
+        assert_eq!(PlainEnvelope::open(6, &sealed).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
         for bit in 16..8 * sealed.len() {
             let mut flipped = sealed.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Envelope::open(5, &flipped).is_err(), "bit {bit}");
+            assert!(PlainEnvelope::open(5, &flipped).is_err(), "bit {bit}");
         }
         for (bytes, code) in [
             (&b"\x02\x00body"[..], "ERR_STORE_VERSION"),
@@ -659,31 +659,34 @@ mod tests {
             (b"\x01\x00bo", "ERR_INTEGRITY"),
             (b"\x01", "ERR_INTEGRITY"),
         ] {
-            assert_eq!(Envelope::open(5, bytes).map_err(|e| e.code()), Err(code));
+            assert_eq!(PlainEnvelope::open(5, bytes).map_err(|e| e.code()), Err(code));
         }
     }
 
     #[test]
     fn envelopes_of_compressed_bodies_have_these_bytes() {
-        let sealed = Envelope::seal_compressed(5, b"body");
+        let sealed = PlainEnvelope::seal_compressed(5, b"body");
         assert_eq!(HEXLOWER.encode(&sealed), "01025d24a817626f6479");
-        assert_eq!(Envelope::open_compressed(5, &sealed).unwrap(), Some(&b"body"[..]));
-        assert_eq!(Envelope::open(5, &sealed).map_err(|e| e.code()), Err("ERR_STORE_VERSION"));
-        assert_eq!(Envelope::open_compressed(5, &Envelope::seal(5, b"body")).unwrap(), None);
+        assert_eq!(PlainEnvelope::open_compressed(5, &sealed).unwrap(), Some(&b"body"[..]));
+        assert_eq!(PlainEnvelope::open(5, &sealed).map_err(|e| e.code()), Err("ERR_STORE_VERSION"));
+        assert_eq!(
+            PlainEnvelope::open_compressed(5, &PlainEnvelope::seal(5, b"body")).unwrap(),
+            None
+        );
         // A compressed body does not pass for a plain one.
         let mut taken = sealed.clone();
-        taken[1] = Envelope::PLAIN;
-        assert_eq!(Envelope::open(5, &taken).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        taken[1] = PlainEnvelope::PLAIN;
+        assert_eq!(PlainEnvelope::open(5, &taken).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
         for (key, bytes) in [(6, &sealed[..]), (5, &sealed[..9]), (5, b"\x01\x02bo")] {
-            let code = Envelope::open_compressed(key, bytes).map_err(|e| e.code());
+            let code = PlainEnvelope::open_compressed(key, bytes).map_err(|e| e.code());
             assert_eq!(code, Err("ERR_INTEGRITY"), "{bytes:?}");
         }
         // Only blobs are ever compressed.
         let elsewhere = Vault::default().open(RowKey::reason(5), &sealed).map_err(|e| e.code());
         assert_eq!(elsewhere, Err("ERR_STORE_VERSION"));
-        let encrypted = Sealed { slot: 7, compressed: true, body: b"body" };
+        let encrypted = EncryptedEnvelope { slot: 7, compressed: true, body: b"body" };
         assert_eq!(HEXLOWER.encode(&encrypted.encode()), "010300000007626f6479");
-        assert_eq!(Sealed::of(&encrypted.encode()).unwrap(), Some(encrypted));
+        assert_eq!(EncryptedEnvelope::of(&encrypted.encode()).unwrap(), Some(encrypted));
         let (log, other) = (RowKey::log(Sequence::new(5)), RowKey::reason(5));
         assert_eq!(HEXLOWER.encode(&log.bound(7, true)), "010300000007010000000000000005");
         assert_ne!(log.bound(7, true), log.bound(7, false));
@@ -692,26 +695,31 @@ mod tests {
 
     #[test]
     fn wrappings_have_these_bytes() {
-        let wrapping = Wrapping { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
+        let wrapping =
+            SignatureWrapper { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
         let at = Sequence::new(5);
-        let (vault, keeper) = (Vault::default(), Keeper::default());
+        let (vault, keeper) = (Vault::default(), EncryptionKey::default());
         let bytes = wrapping.seal(at, &vault, &keeper).unwrap();
         assert_eq!(HEXLOWER.encode(&bytes), "010074dda3d80100000002d28458");
-        assert_eq!(Wrapping::open(at, &bytes, &vault).unwrap(), wrapping);
-        let unverifiable = Wrapping { valid: false, ..wrapping };
-        let again = Wrapping::open(at, &unverifiable.seal(at, &vault, &keeper).unwrap(), &vault);
+        assert_eq!(SignatureWrapper::open(at, &bytes, &vault).unwrap(), wrapping);
+        let unverifiable = SignatureWrapper { valid: false, ..wrapping };
+        let again =
+            SignatureWrapper::open(at, &unverifiable.seal(at, &vault, &keeper).unwrap(), &vault);
         assert_eq!(again.unwrap(), unverifiable);
         for body in [&[][..], &[1, 0, 0, 0], &[2, 0, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 2]] {
-            let code =
-                Wrapping::open(at, &Envelope::seal(5, body), &vault).map_err(|error| error.code());
+            let code = SignatureWrapper::open(at, &PlainEnvelope::seal(5, body), &vault)
+                .map_err(|error| error.code());
             assert_eq!(code, Err("ERR_INTEGRITY"), "{body:?}");
         }
-        assert!(Wrapping::open(Sequence::new(6), &bytes, &vault).is_err(), "a row moved elsewhere");
+        assert!(
+            SignatureWrapper::open(Sequence::new(6), &bytes, &vault).is_err(),
+            "a row moved elsewhere"
+        );
     }
 
     #[test]
     fn access_records_have_these_bytes() {
-        let access = Access { count: 3, last_accessed_at: Some(EpochMs::new(0x0102_0304)) };
+        let access = AccessCounts { count: 3, last_accessed_at: Some(EpochMs::new(0x0102_0304)) };
         let at = Sequence::new(5);
         let bytes = encode_access(at, &access);
         assert_eq!(HEXLOWER.encode(&bytes), "00000000000000030000000001020304f99a3eb8");

@@ -19,10 +19,10 @@ const PAGE_LEN: usize = 4096;
 
 /// A file and the pages that were written over it.
 #[derive(Debug)]
-pub(crate) struct Overlay(Mutex<State>);
+pub(crate) struct OverlayFile(Mutex<OverlayState>);
 
 #[derive(Debug)]
-struct State {
+struct OverlayState {
     file: File,
     /// Current length in bytes.
     len: u64,
@@ -32,7 +32,7 @@ struct State {
     written: BTreeMap<u64, Box<[u8]>>,
 }
 
-impl Overlay {
+impl OverlayFile {
     /// Opens a file for reading.
     ///
     /// # Errors
@@ -40,15 +40,15 @@ impl Overlay {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
-        Ok(Self(Mutex::new(State { file, len, of_file: len, written: BTreeMap::new() })))
+        Ok(Self(Mutex::new(OverlayState { file, len, of_file: len, written: BTreeMap::new() })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OverlayState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl OverlayState {
     /// Fills `out` from the file at `offset`, with zeros past its end.
     fn read_file(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         out.fill(0);
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-impl StorageBackend for Overlay {
+impl StorageBackend for OverlayFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.state().len)
     }
@@ -87,7 +87,7 @@ impl StorageBackend for Overlay {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         state.read_file(offset, out)?;
-        for (page, within, range) in State::pages(offset, out.len()) {
+        for (page, within, range) in OverlayState::pages(offset, out.len()) {
             if let Some(written) = state.written.get(&page)
                 && let Some(from) = written.get(within..within + range.len())
                 && let Some(to) = out.get_mut(range)
@@ -119,7 +119,7 @@ impl StorageBackend for Overlay {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.state();
-        for (page, within, range) in State::pages(offset, data.len()) {
+        for (page, within, range) in OverlayState::pages(offset, data.len()) {
             if !state.written.contains_key(&page) {
                 let mut bytes = vec![0; PAGE_LEN].into_boxed_slice();
                 state.read_file(page * PAGE, &mut bytes)?;
@@ -169,7 +169,7 @@ mod tests {
         ) {
             let file = tempfile::NamedTempFile::new().unwrap();
             fs::write(file.path(), &first).unwrap();
-            let overlay = Overlay::open(file.path()).unwrap();
+            let overlay = OverlayFile::open(file.path()).unwrap();
             let mut model = first.clone();
             for change in changes {
                 match change {

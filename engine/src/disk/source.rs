@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redb::{Builder, Database};
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
-use crate::disk::anchor::Anchor;
+use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
 use crate::disk::vault::Vault;
 
 /// An open database, the replaced ones that still have readers, and the location of its file.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct DatabaseHandle {
     db: Database,
-    lease: Lease,
-    former: Vec<Former>,
+    lease: ReaderLease,
+    former: Vec<ReplacedDatabase>,
     /// A copy in the file beside, not in use yet.
     copy: Option<Database>,
     /// True if the next file that is replaced is to be overwritten.
@@ -29,47 +29,47 @@ pub(crate) struct Source {
     /// Files to overwrite, whose databases are closed.
     shredding: Vec<PathBuf>,
     /// Location of the file, `None` for a database in memory.
-    home: Option<Home>,
+    home: Option<DatabaseFile>,
     /// Keys to decrypt its rows.
     vault: Vault,
 }
 
 /// A reader's claim on a database: while one exists, the database stays open.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lease(Arc<()>);
+pub(crate) struct ReaderLease(Arc<()>);
 
 /// A replaced database, and the lease that counts its readers.
 #[derive(Debug)]
-pub(crate) struct Former {
+pub(crate) struct ReplacedDatabase {
     db: Database,
-    lease: Lease,
+    lease: ReaderLease,
     /// Its file, if that is to be overwritten.
     shred: Option<PathBuf>,
 }
 
 /// A value read from a database, with the lease that keeps the database open.
 #[derive(Debug)]
-pub(crate) struct Leased<T> {
+pub(crate) struct LeasedReader<T> {
     what: T,
-    _lease: Lease,
+    _lease: ReaderLease,
 }
 
 /// The location of a database file, and the options to open it with.
 #[derive(Debug, Clone)]
-pub(crate) struct Home {
+pub(crate) struct DatabaseFile {
     pub(crate) file: PathBuf,
-    pub(crate) opening: Opening,
-    anchor: Anchor,
+    pub(crate) opening: DatabaseOptions,
+    anchor: PinnedDirectory,
 }
 
 /// Options for opening database files, shared by them; records if a repair was needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Opening {
+pub(crate) struct DatabaseOptions {
     cache_bytes: usize,
     repaired: Arc<AtomicBool>,
 }
 
-impl<T> Deref for Leased<T> {
+impl<T> Deref for LeasedReader<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -77,7 +77,7 @@ impl<T> Deref for Leased<T> {
     }
 }
 
-impl Deref for Source {
+impl Deref for DatabaseHandle {
     type Target = Database;
 
     fn deref(&self) -> &Database {
@@ -85,7 +85,7 @@ impl Deref for Source {
     }
 }
 
-impl Opening {
+impl DatabaseOptions {
     /// Options with a page cache of `cache_bytes` for each database.
     pub(crate) fn new(cache_bytes: usize) -> Self {
         Self { cache_bytes, repaired: Arc::default() }
@@ -111,15 +111,15 @@ impl Opening {
     }
 }
 
-impl Source {
+impl DatabaseHandle {
     /// A database in a file.
-    pub(crate) fn at(db: Database, home: Home) -> Self {
+    pub(crate) fn at(db: Database, home: DatabaseFile) -> Self {
         Self { home: Some(home), ..Self::in_memory(db) }
     }
 
     /// A database without a file.
     pub(crate) fn in_memory(db: Database) -> Self {
-        let (lease, former, shredding) = (Lease::default(), Vec::new(), Vec::new());
+        let (lease, former, shredding) = (ReaderLease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
         Self { db, lease, former, copy, shreds: false, shredding, home, vault }
     }
@@ -148,14 +148,14 @@ impl Source {
     ///
     /// # Errors
     /// `ERR_IO` for a database in memory.
-    pub(crate) fn home(&self) -> Result<&Home> {
+    pub(crate) fn home(&self) -> Result<&DatabaseFile> {
         let message = "this database is no file";
         self.home.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
     }
 
     /// Ties a value that reads from this database to it.
-    pub(crate) fn lease<T>(&self, what: T) -> Leased<T> {
-        Leased { what, _lease: self.lease.clone() }
+    pub(crate) fn lease<T>(&self, what: T) -> LeasedReader<T> {
+        LeasedReader { what, _lease: self.lease.clone() }
     }
 
     /// Has the next replaced file overwritten before it is removed, once it has no readers. It keeps a name
@@ -219,7 +219,11 @@ impl Source {
         let old = std::mem::replace(&mut self.db, db);
         let shreds = std::mem::take(&mut self.shreds);
         let shred = self.home.as_ref().filter(|_| shreds).map(|home| directory::former(&home.file));
-        self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease), shred });
+        self.former.push(ReplacedDatabase {
+            db: old,
+            lease: std::mem::take(&mut self.lease),
+            shred,
+        });
     }
 
     /// Returns `true` while replaced databases are open or still to be overwritten.
@@ -228,12 +232,12 @@ impl Source {
     }
 
     /// Takes the replaced databases, for another thread to close.
-    pub(crate) fn hand_over(&mut self) -> Vec<Former> {
+    pub(crate) fn hand_over(&mut self) -> Vec<ReplacedDatabase> {
         std::mem::take(&mut self.former)
     }
 
     /// Adds replaced databases of another handle, to close them.
-    pub(crate) fn adopt(&mut self, former: Vec<Former>) {
+    pub(crate) fn adopt(&mut self, former: Vec<ReplacedDatabase>) {
         self.former.extend(former);
     }
 
@@ -250,9 +254,9 @@ impl Source {
     /// Closes the replaced databases that have no readers. A lease of a replaced database is only cloned from
     /// another one, so a count that has reached zero stays zero.
     pub(crate) fn release(&mut self) {
-        let (read, unread) = self.hand_over().into_iter().partition(Former::is_read);
+        let (read, unread) = self.hand_over().into_iter().partition(ReplacedDatabase::is_read);
         self.former = read;
-        for Former { db, shred, .. } in unread {
+        for ReplacedDatabase { db, shred, .. } in unread {
             // Its file has no name any more: an error or panic on closing it loses no data.
             let _ = guarded(|| {
                 drop(db);
@@ -266,7 +270,7 @@ impl Source {
     }
 }
 
-impl Former {
+impl ReplacedDatabase {
     fn is_read(&self) -> bool {
         Arc::strong_count(&self.lease.0) > 1
     }
@@ -281,13 +285,13 @@ fn no_copy() -> Error {
     Error::new(ErrorKind::Io, "there is no copy to go on with")
 }
 
-impl Home {
+impl DatabaseFile {
     /// Locates the file, following links, so that a replacement goes where the link leads. Removes an
     /// unfinished copy of it.
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn of(name: &Path, opening: &Opening) -> Result<Self> {
+    pub(crate) fn of(name: &Path, opening: &DatabaseOptions) -> Result<Self> {
         let home = Self::at(fs::canonicalize(name)?, opening)?;
         directory::remove(&home.copy())?;
         Ok(home)
@@ -297,8 +301,8 @@ impl Home {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn at(file: PathBuf, opening: &Opening) -> Result<Self> {
-        let anchor = Anchor::at(file.parent().unwrap_or(Path::new(".")))?;
+    pub(crate) fn at(file: PathBuf, opening: &DatabaseOptions) -> Result<Self> {
+        let anchor = PinnedDirectory::at(file.parent().unwrap_or(Path::new(".")))?;
         Ok(Self { file, opening: opening.clone(), anchor })
     }
 
@@ -336,7 +340,7 @@ mod tests {
 
     #[test]
     fn an_exchanged_database_stays_open_while_it_is_read() {
-        let mut source = Source::in_memory(database());
+        let mut source = DatabaseHandle::in_memory(database());
         let first = source.lease(source.begin_read().unwrap());
         source.exchange(database());
         let second = source.lease(source.begin_read().unwrap());

@@ -9,17 +9,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Blind, Sequence, Tie};
+use grainstore_index::{Blinder, Sequence, TieBreaker};
 use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, Result};
 use crate::disk::compression::{compress, decompress};
-use crate::disk::keyring::{Holder, Keyring, STORE};
+use crate::disk::keyring::{Keyring, STORE, SlotKeys};
 use crate::disk::keys::{
-    self, AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
-    encode_state,
+    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_LEN, StateRecord, UserToken,
+    decode_state, encode_state,
 };
-use crate::rules::preset::Regime;
+use crate::rules::preset::ActiveRules;
 
 /// The keys of a store, empty in a plain one. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -31,9 +31,9 @@ pub(crate) struct Vault {
 
 /// The key a row is encrypted under; empty for a plain row.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keeper(Option<Arc<Holder>>);
+pub(crate) struct EncryptionKey(Option<Arc<SlotKeys>>);
 
-impl Keeper {
+impl EncryptionKey {
     /// Returns `true` if the key belongs to a user, not to the store.
     pub(crate) fn is_a_persons(&self) -> bool {
         self.0.as_ref().is_some_and(|holder| holder.slot != STORE)
@@ -69,14 +69,14 @@ impl Vault {
     pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
-        let Some(sealed) = Sealed::of(bytes)? else {
+        let Some(sealed) = EncryptedEnvelope::of(bytes)? else {
             // Only blobs of the log are ever compressed.
             let body = match row.is_of_log() {
-                true => Envelope::open_compressed(row.key, bytes)?,
+                true => PlainEnvelope::open_compressed(row.key, bytes)?,
                 false => None,
             };
             return match body {
-                None => Envelope::open(row.key, bytes).map(Cow::Borrowed),
+                None => PlainEnvelope::open(row.key, bytes).map(Cow::Borrowed),
                 Some(body) => decompress(body)?.map(Cow::Owned).ok_or_else(damaged),
             };
         };
@@ -99,17 +99,17 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_IO` if the system has no random bytes.
-    pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+    pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
         let shorter = if self.compresses && row.is_of_log() { compress(body) } else { None };
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);
         match &keeper.0 {
-            None if compressed => Ok(Envelope::seal_compressed(row.key, body)),
-            None => Ok(Envelope::seal(row.key, body)),
+            None if compressed => Ok(PlainEnvelope::seal_compressed(row.key, body)),
+            None => Ok(PlainEnvelope::seal(row.key, body)),
             Some(holder) => {
                 let slot = holder.slot;
                 let body = holder.data.seal(&row.bound(slot, compressed), body)?;
-                Ok(Sealed { slot, compressed, body: &body }.encode())
+                Ok(EncryptedEnvelope { slot, compressed, body: &body }.encode())
             }
         }
     }
@@ -119,12 +119,16 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a damaged slot; `ERR_ERASED` if the user has none, since the key was destroyed.
-    pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
+    pub(crate) fn keeper_of(
+        &self,
+        grain: &GrainRef<'_>,
+        regime: &ActiveRules,
+    ) -> Result<EncryptionKey> {
         match &self.keyring {
             Some(keyring) if regime.encrypts(grain) => {
-                self.holder_of(keyring, person_of(grain)).map(|holder| Keeper(Some(holder)))
+                self.holder_of(keyring, person_of(grain)).map(|holder| EncryptionKey(Some(holder)))
             }
-            _ => Ok(Keeper::default()),
+            _ => Ok(EncryptionKey::default()),
         }
     }
 
@@ -132,11 +136,13 @@ impl Vault {
     ///
     /// # Errors
     /// As [`Vault::open`].
-    pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<Keeper> {
-        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
-        let Some(sealed) = Sealed::of(bytes)? else { return Ok(Keeper::default()) };
+    pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<EncryptionKey> {
+        let Some(keyring) = &self.keyring else { return Ok(EncryptionKey::default()) };
+        let Some(sealed) = EncryptedEnvelope::of(bytes)? else {
+            return Ok(EncryptionKey::default());
+        };
         match keyring.holder(sealed.slot)? {
-            Some(holder) => Ok(Keeper(Some(holder))),
+            Some(holder) => Ok(EncryptionKey(Some(holder))),
             None => Err(Error::erased("the key of this entry was destroyed")),
         }
     }
@@ -156,22 +162,22 @@ impl Vault {
     ///
     /// # Errors
     /// As [`Vault::open`].
-    pub(crate) fn keeper_at(&self, slot: u32) -> Result<Keeper> {
-        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
+    pub(crate) fn keeper_at(&self, slot: u32) -> Result<EncryptionKey> {
+        let Some(keyring) = &self.keyring else { return Ok(EncryptionKey::default()) };
         let destroyed = || Error::erased("the key in this slot was destroyed");
-        Ok(Keeper(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
+        Ok(EncryptionKey(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
     }
 
     /// Returns the key for rows that belong to no grain: that of the store.
-    pub(crate) fn keeper(&self) -> Keeper {
-        Keeper(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
+    pub(crate) fn keeper(&self) -> EncryptionKey {
+        EncryptionKey(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
     }
 
     /// Returns the key that makes a grain's blind tokens, `None` if the indexes hold plain words.
     ///
     /// # Errors
-    /// As [`Vault::key_for_grain`].
-    pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<Holder>>> {
+    /// As [`Vault::keeper_of`].
+    pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<SlotKeys>>> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
         self.holder_of(keyring, person_of(grain)).map(Some)
     }
@@ -184,21 +190,21 @@ impl Vault {
     pub(crate) fn blinds<'u>(
         &self,
         user_ids: impl IntoIterator<Item = &'u str>,
-    ) -> Result<Vec<Arc<dyn Blind>>> {
-        let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
+    ) -> Result<Vec<Arc<dyn Blinder>>> {
+        let mut blinds: Vec<Arc<dyn Blinder>> = Vec::new();
         let Some(keyring) = &self.keyring else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
             // A user without a slot has no grains.
             let holders = keyring.holders_of(user_id)?.into_iter();
-            blinds.extend(holders.map(|holder| holder as Arc<dyn Blind>));
+            blinds.extend(holders.map(|holder| holder as Arc<dyn Blinder>));
         }
         Ok(blinds)
     }
 
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
     /// words.
-    pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
-        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
+    pub(crate) fn blind(&self) -> Option<Arc<dyn Blinder>> {
+        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blinder>)
     }
 
     /// Returns `true` if there are users with keys of their own.
@@ -300,7 +306,7 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
     }
 
-    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
+    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::hold_against`].
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -332,10 +338,10 @@ impl Vault {
 
     /// Returns the tie-breaker of grains of one time: the first bytes of the address. An encrypted store
     /// shows none of an address, so there all ties are equal.
-    pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
+    pub(crate) fn tie(&self, address: &ContentAddress) -> TieBreaker {
         match &self.keyring {
-            None => Tie::of(address.as_bytes()),
-            Some(_) => Tie::FIRST,
+            None => TieBreaker::of(address.as_bytes()),
+            Some(_) => TieBreaker::FIRST,
         }
     }
 
@@ -383,7 +389,7 @@ impl Vault {
         self.keyring.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
     }
 
-    fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<Holder>> {
+    fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<SlotKeys>> {
         let holder = match user {
             None => keyring.holder(STORE)?,
             Some(user) => keyring.holder_of(user)?,

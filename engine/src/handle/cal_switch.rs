@@ -65,9 +65,9 @@ impl fmt::Display for CalSwitch {
 
 /// The current switch of an open store, shared by its handles.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Switch(Arc<AtomicU8>);
+pub(crate) struct SharedCalSwitch(Arc<AtomicU8>);
 
-impl Switch {
+impl SharedCalSwitch {
     pub(crate) fn new(at: CalSwitch) -> Self {
         let switch = Self::default();
         switch.set(at);

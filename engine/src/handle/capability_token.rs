@@ -1,7 +1,7 @@
 //! Capability tokens (CAL 18.1): their fields, and a signature that cannot be made without the store's key.
 
 use data_encoding::HEXLOWER;
-use grainstore_cal::Operation;
+use grainstore_cal::CalOperation;
 use grainstore_format::{Encoding, GrainType, Map, Value, encode_value};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct CapabilityToken {
     /// 0 reads, 1 evolves.
     pub tier: u8,
     /// The operations it allows.
-    pub allowed_ops: Vec<Operation>,
+    pub allowed_ops: Vec<CalOperation>,
     /// The grain types it may write, and those it may read if there are any.
     pub allowed_grain_types: Vec<String>,
     /// Start of its life, epoch milliseconds.
@@ -49,13 +49,13 @@ pub struct CapabilityToken {
 
 /// Limits a host sets on a token. The default is one use of what the statement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct TokenLimits {
     /// Number of times it may be used; 1 by default.
     pub max_uses: u32,
     /// Its life in milliseconds; by default five minutes, which is the maximum.
     pub life_ms: u32,
     /// The operations it allows; by default all of the statement's tier.
-    pub allowed_ops: Option<Vec<Operation>>,
+    pub allowed_ops: Option<Vec<CalOperation>>,
     /// The grain types it may write, and those it may read if there are any. If empty, it reads all types and
     /// writes the type the statement writes.
     pub allowed_grain_types: Vec<GrainType>,
@@ -63,7 +63,7 @@ pub struct Terms {
     pub write_quota: Option<u32>,
 }
 
-impl Default for Terms {
+impl Default for TokenLimits {
     fn default() -> Self {
         Self {
             max_uses: 1,
@@ -75,7 +75,7 @@ impl Default for Terms {
     }
 }
 
-impl Terms {
+impl TokenLimits {
     /// Checks the limits against the maximums of a token.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Terms {
 
 impl CapabilityToken {
     /// Returns `true` if it allows all these operations.
-    pub(crate) fn allows(&self, operations: &[Operation]) -> bool {
+    pub(crate) fn allows(&self, operations: &[CalOperation]) -> bool {
         operations.iter().all(|operation| self.allowed_ops.contains(operation))
     }
 
@@ -194,7 +194,7 @@ mod tests {
             user_id: Some("alice".to_owned()),
             agent_id: None,
             tier: 1,
-            allowed_ops: vec![Operation::Add],
+            allowed_ops: vec![CalOperation::Add],
             allowed_grain_types: vec!["belief".to_owned()],
             issued_at: 1000,
             expires_at: 2000,

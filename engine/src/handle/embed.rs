@@ -5,7 +5,7 @@ use grainstore_format::ContentAddress;
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 use crate::search::embed::{Embedding, EmbeddingRef, check_count, refs};
-use crate::write::writer::Write;
+use crate::write::writer::WriteRequest;
 
 impl Session {
     /// Gives a stored grain vectors, in place of those it has in the same spaces. Vectors are stored beside
@@ -27,7 +27,7 @@ impl Session {
         drop(view);
         check_count(&vectors)?;
         let (address, author) = (*address, self.author());
-        let write = |vectors, reply| Write::Embed { address, vectors, author, reply };
+        let write = |vectors, reply| WriteRequest::Embed { address, vectors, author, reply };
         self.send(Ok(vectors), write).wait()
     }
 }

@@ -1,6 +1,6 @@
 //! The host's query firewall: statements it does not allow (CAL 20.2).
 
-use grainstore_cal::Admission;
+use grainstore_cal::AdmissionRequest;
 
 use crate::base::error::{Error, ErrorKind, Result};
 
@@ -63,7 +63,7 @@ impl Firewall {
 
     /// # Errors
     /// `ERR_LIMIT` for too much complexity, `ERR_POLICY` for a denied pattern.
-    pub(crate) fn check(&self, admission: &Admission) -> Result<()> {
+    pub(crate) fn check(&self, admission: &AdmissionRequest) -> Result<()> {
         let (points, most) = (admission.complexity, self.max_complexity);
         if points > most {
             let message =

@@ -10,20 +10,20 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{Keyring, fill};
-use crate::disk::keys::{self, AuditHead, Envelope};
+use crate::disk::keys::{self, AuditHead, PlainEnvelope};
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::options::OpenOptions;
 use crate::handle::upgrade::format_of;
-use crate::rules::preset::{Kept, Preset, RuleSet};
-use crate::search::texts::Wording;
+use crate::rules::preset::{Preset, RuleSet, StoredRules};
+use crate::search::texts::TextSettings;
 use crate::state::audit::append_audit;
-use crate::state::audit::{AuditRecord, Chain, Operation};
+use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord};
 
 /// Writes the tables, the format stamp and the genesis entry of a new store.
 pub(crate) fn set_up(
     db: &Database,
-    Identity { store_id, audit_key }: &Identity,
+    StoreIdentity { store_id, audit_key }: &StoreIdentity,
     vault: &Vault,
     options: &OpenOptions,
 ) -> Result<()> {
@@ -44,11 +44,11 @@ pub(crate) fn set_up(
             meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?;
         }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
-            meta.insert(keys::META_PRESET, seal_rules(&Kept::of(preset))?.as_slice())?;
+            meta.insert(keys::META_PRESET, seal_rules(&StoredRules::of(preset))?.as_slice())?;
         }
     }
-    let genesis = AuditRecord::of(Operation::Create, Vec::new());
-    let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
+    let genesis = AuditRecord::of(AuditOperation::Create, Vec::new());
+    let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
     append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
     txn.commit()?;
     Ok(())
@@ -56,9 +56,9 @@ pub(crate) fn set_up(
 
 /// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
 /// stored.
-pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
+pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<TextSettings> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
-        Some(row) => Some(Wording::open(row.value())?),
+        Some(row) => Some(TextSettings::open(row.value())?),
         None => None,
     };
     let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
@@ -112,15 +112,17 @@ pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> 
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
+pub(crate) fn kept_rules(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<StoredRules> {
     match meta.get(keys::META_PRESET)? {
-        Some(row) => Kept::from_json(Envelope::open(0, row.value())?),
-        None => Ok(Kept::of(Preset::default())),
+        Some(row) => StoredRules::from_json(PlainEnvelope::open(0, row.value())?),
+        None => Ok(StoredRules::of(Preset::default())),
     }
 }
 
 /// The metadata that an open store needs.
-pub(crate) struct Meta {
+pub(crate) struct StoreMeta {
     /// Key that seals cursors.
     pub(crate) cursor_key: [u8; 32],
     /// Key that signs capability tokens.
@@ -128,11 +130,11 @@ pub(crate) struct Meta {
     /// The enabled level of CAL.
     pub(crate) switch: CalSwitch,
     /// The end of the audit log.
-    pub(crate) chain: Chain,
+    pub(crate) chain: AuditHashChain,
 }
 
 /// Checks the format stamp and the keyring, and reads the metadata.
-pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
+pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<StoreMeta> {
     let txn = db.begin_read()?;
     let format = format_of(&txn)?;
     let meta = txn.open_table(keys::META)?;
@@ -153,8 +155,8 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let cursor_key = derived("grainstore-cursor-v1").into();
     let token_key = derived("grainstore-cal-token-v1").into();
     let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
-    let chain = Chain::at(head, key).with_vault(vault.clone());
-    Ok(Meta { cursor_key, token_key, switch, chain })
+    let chain = AuditHashChain::at(head, key).with_vault(vault.clone());
+    Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
 
 /// Checks that the keyring belongs to this store, and that there is one if there must be.
@@ -194,12 +196,12 @@ fn check_keyring(
 }
 
 /// The id of a store and the key of its audit log.
-pub(crate) struct Identity {
+pub(crate) struct StoreIdentity {
     store_id: [u8; 16],
     audit_key: [u8; 32],
 }
 
-impl Identity {
+impl StoreIdentity {
     /// Creates the identity and the keys of a new store in a directory. An existing keyring is never
     /// overwritten: it may be all that is left of a store, or of an attempt to create this one.
     pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
@@ -266,6 +268,6 @@ fn bad_key(message: &str, hint: &'static str) -> Error {
 }
 
 /// The row of the meta table that keeps the rules: an envelope of JSON.
-pub(crate) fn seal_rules(kept: &Kept) -> Result<Vec<u8>> {
-    Ok(Envelope::seal(0, &kept.to_json()?))
+pub(crate) fn seal_rules(kept: &StoredRules) -> Result<Vec<u8>> {
+    Ok(PlainEnvelope::seal(0, &kept.to_json()?))
 }

@@ -8,13 +8,13 @@ use grainstore_format::{ContentAddress, Envelope};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::pending::Pending;
-use crate::handle::session::{Session, Stored};
-use crate::rules::policy::Rule;
-use crate::rules::preset::Refusal;
-use crate::state::audit::Noted;
-use crate::state::audit::{AuditRecord, Operation};
-use crate::state::audit::{Errand, results_of, told_by};
-use crate::write::writer::{Request, Write, Writer};
+use crate::handle::session::{Session, StoredGrain};
+use crate::rules::policy::PolicyRule;
+use crate::rules::preset::RuleRefusal;
+use crate::state::audit::BufferAction;
+use crate::state::audit::{AuditOperation, AuditRecord};
+use crate::state::audit::{CallContext, results_of, told_by};
+use crate::write::writer::{Request, WriteRequest, Writer};
 
 /// Maximum number of grains named by one read entry.
 const MAX_NAMED: usize = 64;
@@ -24,13 +24,13 @@ const UNNOTED: &str = "the rules of this store want reads noted, and it was open
 
 /// A request that was rejected before it reached the writer.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(crate) struct Rejection {
     pub(crate) error: Error,
     /// The audit entry of the rejection.
     entry: Option<Box<AuditRecord>>,
 }
 
-impl Unsent {
+impl Rejection {
     /// Adds the position of the grain in its batch to the error.
     pub(crate) fn in_batch(self, at: usize) -> Self {
         Self { error: self.error.in_batch(at), ..self }
@@ -43,7 +43,7 @@ impl Unsent {
     }
 }
 
-impl From<Error> for Unsent {
+impl From<Error> for Rejection {
     fn from(error: Error) -> Self {
         Self { error, entry: None }
     }
@@ -60,14 +60,16 @@ impl Session {
             return Ok(());
         }
         let given: Vec<_> = given.into_iter().collect();
-        given.chunks(MAX_NAMED).try_for_each(|given| self.note(Operation::Read, given.to_vec()))
+        given
+            .chunks(MAX_NAMED)
+            .try_for_each(|given| self.note(AuditOperation::Read, given.to_vec()))
     }
 
     /// Records that these grains are returned, and returns them.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
-    pub(crate) fn noted(&self, given: Vec<Stored>) -> Result<Vec<Stored>> {
+    /// The errors of [`Session::note_read`].
+    pub(crate) fn noted(&self, given: Vec<StoredGrain>) -> Result<Vec<StoredGrain>> {
         self.note_read(given.iter().map(|stored| stored.address))?;
         Ok(given)
     }
@@ -75,14 +77,14 @@ impl Session {
     /// Records a CAL answer with this many grains. The first entry describes the call.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
+    /// The errors of [`Session::note_read`].
     pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
         let Some(errand) = self.errand() else { return Ok(()) };
         let mut given = Vec::new();
         let operation = match told_by(answer, &mut given) {
-            true => Operation::Read,
+            true => AuditOperation::Read,
             false if errand.is_told() => return Ok(()),
-            false => Operation::Cal,
+            false => AuditOperation::Cal,
         };
         let call = Some(errand.note().over(Some(results_of(answer, grains)), None));
         let (first, more) = given.split_at(given.len().min(MAX_NAMED));
@@ -95,41 +97,46 @@ impl Session {
     /// Records a CAL call that was to show what a statement would do.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
-    pub(crate) fn note_step(&self, errand: &Arc<Errand>) -> Result<()> {
+    /// The errors of [`Session::note_read`].
+    pub(crate) fn note_step(&self, errand: &Arc<CallContext>) -> Result<()> {
         let call = Some(errand.note().over(None, None));
-        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Cal, Vec::new()) })
+        self.push_note(AuditRecord { call, ..AuditRecord::of(AuditOperation::Cal, Vec::new()) })
     }
 
     /// Records a CAL call that ended with this code after some of its grains were returned.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
-    pub(crate) fn note_part(&self, errand: &Arc<Errand>, grains: u64, code: &str) -> Result<()> {
+    /// The errors of [`Session::note_read`].
+    pub(crate) fn note_part(
+        &self,
+        errand: &Arc<CallContext>,
+        grains: u64,
+        code: &str,
+    ) -> Result<()> {
         let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
-        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Read, Vec::new()) })
+        self.push_note(AuditRecord { call, ..AuditRecord::of(AuditOperation::Read, Vec::new()) })
     }
 
     /// Records that a CAL call was refused with this code.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
-    pub(crate) fn note_refused_call(&self, errand: &Arc<Errand>, code: &str) -> Result<()> {
+    /// The errors of [`Session::note_read`].
+    pub(crate) fn note_refused_call(&self, errand: &Arc<CallContext>, code: &str) -> Result<()> {
         let call = Some(errand.note().over(None, Some(code.to_owned())));
-        let record = AuditRecord::of(Operation::Cal, Vec::new());
+        let record = AuditRecord::of(AuditOperation::Cal, Vec::new());
         self.push_note(AuditRecord { call, refused: true, ..record })
     }
 
     /// Returns the error of a read refused by a rule of the store, after recording it.
-    pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: Refusal) -> Error {
+    pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: RuleRefusal) -> Error {
         let told = self.store().note(AuditRecord {
-            operation: Operation::Read,
+            operation: AuditOperation::Read,
             actor: self.options().actor.clone(),
             subjects: vec![*address],
             refused: true,
             refused_by: None,
             rules: vec![refusal.id],
-            ..AuditRecord::of(Operation::Read, Vec::new())
+            ..AuditRecord::of(AuditOperation::Read, Vec::new())
         });
         told.map_or_else(|error| error, |()| Error::from(refusal))
     }
@@ -138,14 +145,14 @@ impl Session {
     /// no entry.
     pub(crate) fn refused(
         &self,
-        operation: Operation,
+        operation: AuditOperation,
         subjects: Vec<ContentAddress>,
-        rule: Rule,
+        rule: PolicyRule,
         claimed: Option<String>,
         error: Error,
     ) -> Error {
         let entry = self.refusal(operation, subjects, rule, claimed);
-        match self.refuse::<()>(Unsent { error: error.clone(), entry: Some(entry) }).wait() {
+        match self.refuse::<()>(Rejection { error: error.clone(), entry: Some(entry) }).wait() {
             Ok(()) => error,
             Err(told) => told,
         }
@@ -154,9 +161,9 @@ impl Session {
     /// The audit entry of a refusal.
     fn refusal(
         &self,
-        operation: Operation,
+        operation: AuditOperation,
         subjects: Vec<ContentAddress>,
-        rule: Rule,
+        rule: PolicyRule,
         claimed: Option<String>,
     ) -> Box<AuditRecord> {
         let record = self.author().record(operation, subjects);
@@ -165,15 +172,19 @@ impl Session {
 
     /// Answers a request that does not reach the writer. Its audit entry is queued without waiting: the
     /// writer writes it in order and then sends the error.
-    pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Unsent) -> Pending<T> {
-        let Unsent { error, entry } = unsent;
+    pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Rejection) -> Pending<T> {
+        let Rejection { error, entry } = unsent;
         let Some(entry) = entry.filter(|_| !self.store().is_read_only()) else {
             return Pending::refused(error);
         };
         let (reply, pending) = Pending::new();
         // The receiver may be gone.
         let reply = Box::new(move |told| drop(reply.send(Err(told))));
-        match self.store().inner().send(Request::Write(Write::Refused { entry, error, reply })) {
+        match self.store().inner().send(Request::Write(WriteRequest::Refused {
+            entry,
+            error,
+            reply,
+        })) {
             Ok(()) => pending,
             Err(error) => Pending::refused(error),
         }
@@ -183,32 +194,36 @@ impl Session {
     /// scope.
     pub(crate) fn unsent(
         &self,
-        operation: Operation,
+        operation: AuditOperation,
         old: Option<&ContentAddress>,
         signed: Option<&[u8]>,
         error: Error,
-    ) -> Unsent {
+    ) -> Rejection {
         let signature = ErrorKind::Signature;
         let corrupt = ErrorKind::Format(grainstore_format::ErrorKind::Corrupt);
         let rule = match error.kind() {
-            kind if kind == signature => Rule::InvalidSignature,
-            ErrorKind::Access => Rule::OutsideSession,
+            kind if kind == signature => PolicyRule::InvalidSignature,
+            ErrorKind::Access => PolicyRule::OutsideSession,
             // What was to be signed and cannot be read has no signature.
-            kind if kind == corrupt && signed.is_some() => Rule::InvalidSignature,
+            kind if kind == corrupt && signed.is_some() => PolicyRule::InvalidSignature,
             _ => return error.into(),
         };
         let envelope = signed.and_then(|bytes| Envelope::parse(bytes.to_vec()).ok());
         let kid = envelope.as_ref().and_then(Envelope::kid);
         let new = envelope.map(|envelope| envelope.address());
         let subjects = old.copied().into_iter().chain(new).collect();
-        Unsent { entry: Some(self.refusal(operation, subjects, rule, kid)), error }
+        Rejection { entry: Some(self.refusal(operation, subjects, rule, kid)), error }
     }
 
     /// Records an operation that writes no grain, if reads are audited.
     ///
     /// # Errors
-    /// The errors of [`Session::audit_read`].
-    pub(crate) fn note(&self, operation: Operation, subjects: Vec<ContentAddress>) -> Result<()> {
+    /// The errors of [`Session::note_read`].
+    pub(crate) fn note(
+        &self,
+        operation: AuditOperation,
+        subjects: Vec<ContentAddress>,
+    ) -> Result<()> {
         match self.store().inner().regime().audits_reads() {
             true => self.push_note(AuditRecord::of(operation, subjects)),
             false => Ok(()),
@@ -226,10 +241,10 @@ impl Session {
         }
         let record = AuditRecord { actor: self.options().actor.clone(), ..record };
         match inner.notes().push(record, inner.clock().now()) {
-            Noted::Kept => {}
+            BufferAction::Kept => {}
             // A full write queue wakes the writer as well.
-            Noted::Due => inner.wake(Request::Count),
-            Noted::Full => self.write_notes()?,
+            BufferAction::Due => inner.wake(Request::Count),
+            BufferAction::Full => self.write_notes()?,
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Options for opening a store, and for a session.
 
-use crate::search::embed::Embeds;
+use crate::search::embed::SharedEmbedder;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::disk::keyring::KeyProvider;
 use crate::handle::firewall::Firewall;
 use crate::rules::preset::Preset;
 use crate::search::embed::{Embedder, Metric};
-use crate::search::texts::Wording;
+use crate::search::texts::TextSettings;
 
 /// Days within which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
 const MOST_CASCADE_DAYS: u8 = 28;
@@ -35,25 +35,25 @@ pub struct OpenOptions {
     pub(crate) reviewers: Vec<String>,
     pub(crate) users_erase_themselves: bool,
     pub(crate) cascade_after_days: u8,
-    pub(crate) resolver: Resolver,
+    pub(crate) resolver: SharedResolver,
     /// `None` to take the preset of the store, or the default for a new one.
     pub(crate) preset: Option<Preset>,
     /// `None` to take the last setting of the store.
     pub(crate) compress: Option<bool>,
     /// `None` to take the last setting of the store.
-    pub(crate) wording: Option<Wording>,
-    pub(crate) embedder: Option<(Embeds, Metric)>,
-    pub(crate) former_embedder: Option<(Embeds, Metric)>,
-    pub(crate) key: Option<Key>,
+    pub(crate) wording: Option<TextSettings>,
+    pub(crate) embedder: Option<(SharedEmbedder, Metric)>,
+    pub(crate) former_embedder: Option<(SharedEmbedder, Metric)>,
+    pub(crate) key: Option<SharedKeyProvider>,
     pub(crate) write_limits: WriteLimits,
     pub(crate) firewall: Firewall,
 }
 
 /// The provider of the master key.
 #[derive(Clone)]
-pub(crate) struct Key(pub(crate) Arc<dyn KeyProvider>);
+pub(crate) struct SharedKeyProvider(pub(crate) Arc<dyn KeyProvider>);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SharedKeyProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
@@ -61,9 +61,9 @@ impl fmt::Debug for Key {
 
 /// The resolver of signers' keys.
 #[derive(Clone)]
-pub(crate) struct Resolver(pub(crate) Arc<dyn DidResolver + Send + Sync>);
+pub(crate) struct SharedResolver(pub(crate) Arc<dyn DidResolver + Send + Sync>);
 
-impl fmt::Debug for Resolver {
+impl fmt::Debug for SharedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Resolver(..)")
     }
@@ -79,7 +79,7 @@ impl Default for OpenOptions {
             clock: Arc::new(SystemClock),
             count_access: true,
             audit_reads: true,
-            resolver: Resolver(Arc::new(OfflineResolver)),
+            resolver: SharedResolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
             reviewers: Vec::new(),
@@ -168,7 +168,7 @@ impl OpenOptions {
     /// their signatures are unverifiable. Called on the threads of callers.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn DidResolver + Send + Sync>) -> Self {
-        self.resolver = Resolver(resolver);
+        self.resolver = SharedResolver(resolver);
         self
     }
 
@@ -231,7 +231,7 @@ impl OpenOptions {
     /// `ERR_DIMENSION` if the model is stored with vectors of another length or metric.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
-        self.embedder = Some((Embeds(embedder), metric));
+        self.embedder = Some((SharedEmbedder(embedder), metric));
         self
     }
 
@@ -241,7 +241,7 @@ impl OpenOptions {
     /// another model beside it.
     #[must_use]
     pub fn former_embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
-        self.former_embedder = Some((Embeds(embedder), metric));
+        self.former_embedder = Some((SharedEmbedder(embedder), metric));
         self
     }
 
@@ -270,7 +270,7 @@ impl OpenOptions {
     /// not encrypted.
     #[must_use]
     pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
-        self.key = Some(Key(Arc::new(key)));
+        self.key = Some(SharedKeyProvider(Arc::new(key)));
         self
     }
 

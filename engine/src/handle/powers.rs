@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::Session;
-use crate::rules::policy::Rule;
-use crate::state::audit::Operation;
+use crate::rules::policy::PolicyRule;
+use crate::state::audit::AuditOperation;
 use crate::state::powers::Power;
 
 impl Session {
@@ -30,6 +30,6 @@ impl Session {
         let message = format!("{} is for the operator of the whole store", power.text());
         let error = Error::new(ErrorKind::Access, message)
             .with_hint("open a session of the operator, without a namespace and a user");
-        self.refused(Operation::Power(power), Vec::new(), Rule::NotOperator, None, error)
+        self.refused(AuditOperation::Power(power), Vec::new(), PolicyRule::NotOperator, None, error)
     }
 }

@@ -23,7 +23,7 @@ const MOST_BYTES_OF_ONE: usize = 16 << 20;
 
 /// A prepared statement.
 #[derive(Debug)]
-pub(crate) struct Statement {
+pub(crate) struct PreparedStatement {
     pub(crate) text: String,
     pub(crate) params: Params,
     pub(crate) format: Option<Format>,
@@ -37,9 +37,9 @@ pub(crate) struct Statement {
 
 /// A token in force.
 #[derive(Debug)]
-struct Entry {
+struct TokenEntry {
     /// `None` after its last use.
-    statement: Option<Arc<Statement>>,
+    statement: Option<Arc<PreparedStatement>>,
     hash: [u8; 32],
     uses: u32,
     writes: u32,
@@ -52,12 +52,12 @@ struct Entry {
 
 /// The prepared statements of a store.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PreparedStatements {
     key: [u8; 32],
-    entries: Mutex<HashMap<String, Entry>>,
+    entries: Mutex<HashMap<String, TokenEntry>>,
 }
 
-impl Kept {
+impl PreparedStatements {
     /// An empty set; tokens are signed with this key.
     pub(crate) fn new(key: [u8; 32]) -> Self {
         Self { key, entries: Mutex::default() }
@@ -70,7 +70,7 @@ impl Kept {
     pub(crate) fn keep(
         &self,
         token: CapabilityToken,
-        statement: Statement,
+        statement: PreparedStatement,
         hash: [u8; 32],
         now: EpochMs,
     ) -> Result<CapabilityToken> {
@@ -82,7 +82,8 @@ impl Kept {
         }
         let asker = statement.session.clone();
         let own = entries.values().filter(|entry| entry.asker == asker);
-        let (all, own) = (Held::by(entries.values(), &statement), Held::by(own, &statement));
+        let (all, own) =
+            (StatementUsage::by(entries.values(), &statement), StatementUsage::by(own, &statement));
         let room = entries.len() < MOST && all.bytes <= MOST_BYTES;
         if !room || own.statements > MOST_OF_ONE || own.bytes > MOST_BYTES_OF_ONE {
             let message = "too many prepared statements wait to be executed, or too large ones";
@@ -93,7 +94,7 @@ impl Kept {
         let life = Duration::from_millis(u64::try_from(life).unwrap_or_default());
         entries.insert(
             token.token_id.clone(),
-            Entry {
+            TokenEntry {
                 statement: Some(Arc::new(statement)),
                 hash,
                 uses: token.max_uses,
@@ -116,7 +117,7 @@ impl Kept {
         token: &CapabilityToken,
         executor: &SessionOptions,
         now: EpochMs,
-    ) -> Result<Arc<Statement>> {
+    ) -> Result<Arc<PreparedStatement>> {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&token.token_id) else {
             // Verify a signature although the token is unknown, so that a response takes the same time for an
@@ -149,12 +150,12 @@ impl Kept {
         Ok(statement)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, TokenEntry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
+impl TokenEntry {
     /// Returns `true` if it has ended by the store's clock or by the monotonic one.
     fn is_over(&self, now: EpochMs) -> bool {
         now.get() >= self.expires_at || Instant::now() >= self.until
@@ -162,14 +163,14 @@ impl Entry {
 }
 
 /// Number and bytes of statements that may still be executed.
-struct Held {
+struct StatementUsage {
     statements: usize,
     bytes: usize,
 }
 
-impl Held {
+impl StatementUsage {
     /// Totals of these entries and one more statement.
-    fn by<'e>(entries: impl Iterator<Item = &'e Entry>, more: &Statement) -> Self {
+    fn by<'e>(entries: impl Iterator<Item = &'e TokenEntry>, more: &PreparedStatement) -> Self {
         let mut held = Self { statements: 1, bytes: more.bytes() };
         for statement in entries.filter_map(|entry| entry.statement.as_ref()) {
             held.statements += 1;
@@ -179,7 +180,7 @@ impl Held {
     }
 }
 
-impl Statement {
+impl PreparedStatement {
     fn bytes(&self) -> usize {
         self.text.len().saturating_add(self.params.bytes())
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::Session;
-use crate::rules::policy::Standing;
-use crate::write::plan::Author;
+use crate::rules::policy::Authority;
+use crate::write::plan::Principal;
 
 /// Maximum size of a reason, or of a justification given with a call, in bytes. Both are copied into the
 /// audit log, of which one entry must always fit into an answer.
@@ -13,11 +13,11 @@ pub const MAX_REASON_BYTES: usize = 16 << 10;
 
 impl Session {
     /// The caller, without a reason.
-    pub(crate) fn author(&self) -> Author {
-        Author {
+    pub(crate) fn author(&self) -> Principal {
+        Principal {
             viewer: Arc::clone(self.viewer()),
             actor: self.options().actor.clone(),
-            standing: Standing::of(
+            standing: Authority::of(
                 self.options().actor.as_deref(),
                 self.store().inner().operator(),
             ),
@@ -31,13 +31,13 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_TOO_LARGE` beyond [`MAX_REASON_BYTES`].
-    pub(crate) fn author_because(&self, reason: Option<&str>) -> Result<Author> {
+    pub(crate) fn author_because(&self, reason: Option<&str>) -> Result<Principal> {
         if reason.is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
             let too_large = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
             let message = format!("a reason has {MAX_REASON_BYTES} bytes at most");
             return Err(Error::new(too_large, message)
                 .with_hint("say it in short, and put the rest into a grain"));
         }
-        Ok(Author { reason: reason.map(str::to_owned), ..self.author() })
+        Ok(Principal { reason: reason.map(str::to_owned), ..self.author() })
     }
 }

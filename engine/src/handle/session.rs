@@ -9,28 +9,28 @@ use std::sync::atomic::AtomicU64;
 
 use grainstore_cal::Query;
 use grainstore_format::{
-    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
+    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, SignatureVerdict, Value,
     is_disclosed_view, normalise_text,
 };
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
 use crate::disk::blob::{stored_grain, with_fields};
-use crate::disk::keys::Access;
-use crate::disk::keys::Wrapping;
-use crate::handle::noting::Unsent;
-use crate::handle::session_templates::OfSession;
+use crate::disk::keys::AccessCounts;
+use crate::disk::keys::SignatureWrapper;
+use crate::handle::noting::Rejection;
+use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
-use crate::rules::policy::{Explanation, Proofs, explain_in, of_successor, protects};
+use crate::rules::policy::{PolicyExplanation, Proofs, explain_in, of_successor, protects};
 use crate::search::embed::check_count;
-use crate::state::audit::Errand;
-use crate::state::audit::Operation;
-use crate::state::reach::{Reach, Reached, Viewer};
+use crate::state::audit::AuditOperation;
+use crate::state::audit::CallContext;
+use crate::state::reach::{Viewer, Visibility, VisibilityOutcome};
 use crate::state::session_options::SessionOptions;
-use crate::state::view::{Row, View};
+use crate::state::view::{GrainRow, View};
 use crate::write::offer::Offer;
-use crate::write::plan::{Prepared, Put, SameFact, derive_from};
-use crate::write::writer::{Request, Write};
+use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, derive_from};
+use crate::write::writer::{Request, WriteRequest};
 
 /// Most audit entries of one answer.
 pub const MAX_ENTRIES: usize = 10_000;
@@ -48,13 +48,13 @@ pub struct Session {
     /// The identity, as far as it decides visibility.
     viewer: Arc<Viewer>,
     /// The identity, in the form CAL takes.
-    cal_scope: Arc<grainstore_cal::Scope>,
+    cal_scope: Arc<grainstore_cal::SessionScope>,
     /// The CAL call it runs in, recorded in its audit entries.
-    errand: Option<Arc<Errand>>,
+    errand: Option<Arc<CallContext>>,
     /// Number of CAL statements that wrote, or tried to.
     evolved: Arc<AtomicU64>,
     /// Templates defined in this session.
-    templates: OfSession,
+    templates: SessionTemplates,
 }
 
 impl fmt::Debug for Session {
@@ -65,7 +65,7 @@ impl fmt::Debug for Session {
 
 /// A grain as it is stored.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct StoredGrain {
     /// The content address.
     pub address: ContentAddress,
     /// The exact bytes, checked against the address.
@@ -73,12 +73,12 @@ pub struct Stored {
     /// The index-layer state.
     pub state: GrainState,
     /// Access counts before this read.
-    pub access: Access,
+    pub access: AccessCounts,
     /// The envelope of a signed grain; [`Session::signature`] verifies it.
     pub envelope: Option<Envelope>,
 }
 
-impl Stored {
+impl StoredGrain {
     /// Decodes the blob.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Stored {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
-    pub fn policy(&self) -> Result<Explanation> {
+    pub fn policy(&self) -> Result<PolicyExplanation> {
         with_fields(&self.blob, |grain| Ok(explain_in(grain, Some(&self.state))))
     }
 }
@@ -99,7 +99,7 @@ impl Stored {
 impl Session {
     pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
         let options = normalised(options);
-        let cal_scope = grainstore_cal::Scope {
+        let cal_scope = grainstore_cal::SessionScope {
             namespace: options.namespace.clone(),
             user_id: options.user_id.clone(),
             actor: options.actor.clone(),
@@ -107,7 +107,7 @@ impl Session {
         };
         let viewer = Arc::new(Viewer::of(&options));
         let (options, cal_scope) = (Arc::new(options), Arc::new(cal_scope));
-        let (evolved, templates) = (Arc::default(), OfSession::default());
+        let (evolved, templates) = (Arc::default(), SessionTemplates::default());
         Self { store, options, viewer, cal_scope, errand: None, evolved, templates }
     }
 
@@ -125,12 +125,12 @@ impl Session {
     }
 
     /// Returns this session, bound to a CAL call.
-    pub(crate) fn on(&self, errand: &Arc<Errand>) -> Self {
+    pub(crate) fn on(&self, errand: &Arc<CallContext>) -> Self {
         Self { errand: Some(Arc::clone(errand)), ..self.clone() }
     }
 
     /// The CAL call it runs in.
-    pub(crate) fn errand(&self) -> Option<&Arc<Errand>> {
+    pub(crate) fn errand(&self) -> Option<&Arc<CallContext>> {
         self.errand.as_ref()
     }
 
@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// The templates defined in it.
-    pub(crate) fn own_templates(&self) -> &OfSession {
+    pub(crate) fn own_templates(&self) -> &SessionTemplates {
         &self.templates
     }
 
@@ -176,7 +176,7 @@ impl Session {
     /// for one that rests on a consent that was withdrawn or does not apply now; `ERR_SUPERSEDE_REQUIRED` for
     /// a grain that would replace another in disguise; `ERR_IO`, after which the write is in doubt until the
     /// store is reopened.
-    pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
+    pub fn put(&self, offer: impl Into<Offer>) -> Result<PutOutcome> {
         self.submit(offer, SameFact::Add).wait()
     }
 
@@ -184,14 +184,14 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::put`] and [`Session::supersede`].
-    pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<Put> {
+    pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<PutOutcome> {
         self.submit(offer, same_fact).wait()
     }
 
     /// Sends a grain to the writer thread without waiting for the disk.
-    pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
+    pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<PutOutcome> {
         let author = self.author();
-        self.send(self.validated(offer.into()).map(Box::new), |grain, reply| Write::Put {
+        self.send(self.validated(offer.into()).map(Box::new), |grain, reply| WriteRequest::Put {
             grain,
             same_fact,
             author,
@@ -200,11 +200,12 @@ impl Session {
     }
 
     /// Stores like [`Session::put`], with a reason for the audit log.
-    pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
+    pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<PutOutcome> {
         let author = self.author_because(Some(reason))?;
         let prepared = self.validated(Offer::Grain(grain)).map(Box::new);
         let same_fact = SameFact::Add;
-        self.send(prepared, |grain, reply| Write::Put { grain, same_fact, author, reply }).wait()
+        self.send(prepared, |grain, reply| WriteRequest::Put { grain, same_fact, author, reply })
+            .wait()
     }
 
     /// Stores all of these grains, or none of them.
@@ -215,7 +216,7 @@ impl Session {
     pub fn put_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
-    ) -> Result<Vec<Put>> {
+    ) -> Result<Vec<PutOutcome>> {
         self.submit_batch(offers).wait()
     }
 
@@ -223,7 +224,7 @@ impl Session {
     pub fn submit_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
-    ) -> Pending<Vec<Put>> {
+    ) -> Pending<Vec<PutOutcome>> {
         let author = self.author();
         let mut grains = Vec::new();
         let mut bytes = 0_usize;
@@ -241,7 +242,7 @@ impl Session {
                 Err(unsent) => return self.refuse(unsent.in_batch(at)),
             }
         }
-        self.send(Ok(grains), |grains, reply| Write::PutBatch { grains, author, reply })
+        self.send(Ok(grains), |grains, reply| WriteRequest::PutBatch { grains, author, reply })
     }
 
     /// Replaces `old` by a new grain, atomically (OMS 28.4, section 23).
@@ -297,9 +298,10 @@ impl Session {
         let new = new.into();
         let signed = new.signed().map(<[u8]>::to_vec);
         let prepared = self.prepare_successor(old, new, justification).map(Box::new);
-        let unsent = |error| self.unsent(Operation::Supersede, Some(old), signed.as_deref(), error);
+        let unsent =
+            |error| self.unsent(AuditOperation::Supersede, Some(old), signed.as_deref(), error);
         let (prepared, old) = (prepared.map_err(unsent), *old);
-        self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
+        self.send(prepared, |new, reply| WriteRequest::Supersede { old, new, author, reply })
     }
 
     /// Returns the grain with this address, in any state (OMS 28.4). Counts as an access.
@@ -308,7 +310,7 @@ impl Session {
     /// `ERR_NOT_FOUND` if there is none visible to this session; `ERR_ERASED` for one that was erased;
     /// `ERR_WITHDRAWN` if the consent it rests on was withdrawn or does not apply now; `ERR_POLICY` if a rule
     /// of the store refuses the read; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
+    pub fn get(&self, address: &ContentAddress) -> Result<StoredGrain> {
         let view = self.view()?;
         let given = guarded(|| self.give(&view, address))?;
         let given = given.ok_or_else(|| self.unseen(&view, address))?;
@@ -321,7 +323,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::get`].
-    pub fn inspect(&self, address: &ContentAddress) -> Result<Stored> {
+    pub fn inspect(&self, address: &ContentAddress) -> Result<StoredGrain> {
         let view = self.view()?;
         let seen = guarded(|| self.lookup(&view, address))?;
         let seen = seen.ok_or_else(|| self.unseen(&view, address))?;
@@ -332,7 +334,7 @@ impl Session {
     /// Verifies the signature of a stored grain, `None` for an unsigned one. The verdict does not depend on
     /// its state (OMS 5.6).
     #[must_use]
-    pub fn signature(&self, stored: &Stored) -> Option<Verdict> {
+    pub fn signature(&self, stored: &StoredGrain) -> Option<SignatureVerdict> {
         let envelope = stored.envelope.as_ref()?;
         Some(envelope.verify(self.store.inner().resolver()))
     }
@@ -342,7 +344,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
+    pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<StoredGrain>>> {
         let view = self.view()?;
         let given = guarded(|| {
             addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
@@ -389,7 +391,7 @@ impl Session {
         Ok(found)
     }
 
-    pub(crate) fn cal_scope(&self) -> &grainstore_cal::Scope {
+    pub(crate) fn cal_scope(&self) -> &grainstore_cal::SessionScope {
         &self.cal_scope
     }
 
@@ -429,13 +431,17 @@ impl Session {
     }
 
     /// Returns the grain with this address, if this session can see it. Counts no access.
-    pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+    pub(crate) fn lookup(
+        &self,
+        view: &View,
+        address: &ContentAddress,
+    ) -> Result<Option<StoredGrain>> {
         let row = self.visible(view, address)?;
         row.map(|row| self.stored(view, *address, row)).transpose()
     }
 
     /// Returns a grain like [`Session::lookup`], and counts an access.
-    fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+    fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<StoredGrain>> {
         let Some(row) = self.visible(view, address)? else { return Ok(None) };
         let sequence = row.sequence;
         let stored = self.stored(view, *address, row)?;
@@ -443,18 +449,27 @@ impl Session {
         Ok(Some(stored))
     }
 
-    pub(crate) fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
+    pub(crate) fn visible(
+        &self,
+        view: &View,
+        address: &ContentAddress,
+    ) -> Result<Option<GrainRow>> {
         let Some(row) = view.row(address)? else { return Ok(None) };
         let seen = self.reach(view).sees_blob(row.sequence, &row.blob)?;
         Ok(seen.then_some(row))
     }
 
     /// Adds access counts and envelope to a row.
-    pub(crate) fn stored(&self, view: &View, address: ContentAddress, row: Row) -> Result<Stored> {
-        let Row { sequence, blob, state } = row;
+    pub(crate) fn stored(
+        &self,
+        view: &View,
+        address: ContentAddress,
+        row: GrainRow,
+    ) -> Result<StoredGrain> {
+        let GrainRow { sequence, blob, state } = row;
         let access = self.store.inner().access_of(view, sequence)?;
         let envelope = view.envelope(sequence, &blob)?;
-        Ok(Stored { address, blob, state, access, envelope })
+        Ok(StoredGrain { address, blob, state, access, envelope })
     }
 
     /// The identity that decides visibility.
@@ -463,39 +478,43 @@ impl Session {
     }
 
     /// Returns the visibility check of this session on a view.
-    pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
+    pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Visibility<'r> {
         let regime = self.store.inner().regime();
-        Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
+        Visibility::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
     }
 
     /// Returns the error for a grain that this session is not shown.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
         match guarded(|| self.reached(view, address)) {
-            Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
-            Ok(reached) => reached.unwrap_or(Reached::Outside).refusal(address),
+            Ok(Some(VisibilityOutcome::Ruled(refusal))) => self.refused_read(address, refusal),
+            Ok(reached) => reached.unwrap_or(VisibilityOutcome::Outside).refusal(address),
             Err(error) => error,
         }
     }
 
     /// Returns the visibility of the grain with an address, `None` if there is none.
-    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+    pub(crate) fn reached(
+        &self,
+        view: &View,
+        address: &ContentAddress,
+    ) -> Result<Option<VisibilityOutcome>> {
         match view.row(address)? {
             Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
-            None if view.has_erased_grain(address)? => Ok(Some(Reached::Erased)),
+            None if view.has_erased_grain(address)? => Ok(Some(VisibilityOutcome::Erased)),
             None => Ok(None),
         }
     }
 
-    /// Checks an offer for a put like [`Session::check_offer`]. A refusal for its signature, or for being
+    /// Checks an offer for a put like [`Session::checked`]. A refusal for its signature, or for being
     /// outside the session, is to be audited.
-    fn validated(&self, offer: Offer) -> std::result::Result<Prepared, Unsent> {
+    fn validated(&self, offer: Offer) -> std::result::Result<PreparedGrain, Rejection> {
         let signed = offer.signed().map(<[u8]>::to_vec);
         let checked = self.checked(offer);
-        checked.map_err(|error| self.unsent(Operation::Put, None, signed.as_deref(), error))
+        checked.map_err(|error| self.unsent(AuditOperation::Put, None, signed.as_deref(), error))
     }
 
     /// Validates, encodes and hashes an offer.
-    fn checked(&self, offer: Offer) -> Result<Prepared> {
+    fn checked(&self, offer: Offer) -> Result<PreparedGrain> {
         let (offer, vectors) = offer.apart();
         check_count(&vectors)?;
         let prepared = match offer {
@@ -507,11 +526,11 @@ impl Session {
                 // A grain decoded from an envelope keeps the signed flag, which a blob without an envelope
                 // must not have.
                 Header::split(blob.bytes())?;
-                Prepared::new(blob, grain, false)?
+                PreparedGrain::new(blob, grain, false)?
             }
             Offer::Blob(bytes) => {
                 let grain = Grain::decode(&bytes)?;
-                Prepared::new(Blob::from_bytes(bytes), grain, true)?
+                PreparedGrain::new(Blob::from_bytes(bytes), grain, true)?
             }
             Offer::Signed(bytes) => self.signed(bytes)?,
         };
@@ -522,24 +541,24 @@ impl Session {
         }
         self.viewer.check_writes(&prepared.grain)?;
         self.view()?.vault().check_keys_of(prepared.grain.text("user_id"))?;
-        Ok(Prepared { vectors, ..prepared })
+        Ok(PreparedGrain { vectors, ..prepared })
     }
 
     /// Verifies an envelope and takes out its grain.
-    fn signed(&self, bytes: Vec<u8>) -> Result<Prepared> {
+    fn signed(&self, bytes: Vec<u8>) -> Result<PreparedGrain> {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
         let verdict = envelope.verify(self.store.inner().resolver());
-        if let Verdict::Invalid(reason) = &verdict {
+        if let SignatureVerdict::Invalid(reason) = &verdict {
             let message = format!("the signature is invalid: {reason}");
             return Err(Error::new(ErrorKind::Signature, message));
         }
-        let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
-        let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
+        let prepared = PreparedGrain::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
+        let (prefix, suffix) = envelope.wrapper_parts().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
         let proofs = Proofs::of_verdict(verdict, || envelope.kid());
-        let wrapping = Wrapping { valid: proofs.signer.is_some(), prefix, suffix };
-        Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
+        let wrapping = SignatureWrapper { valid: proofs.signer.is_some(), prefix, suffix };
+        Ok(PreparedGrain { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }
 
     pub(crate) fn prepare_successor(
@@ -547,7 +566,7 @@ impl Session {
         old: &ContentAddress,
         offer: Offer,
         justification: Option<&str>,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedGrain> {
         let (offer, vectors) = offer.apart();
         let offer = match (offer, justification) {
             (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
@@ -568,15 +587,15 @@ impl Session {
                 let Proofs { cosigners, flaw, .. } = of_successor(old, &prepared.grain, resolver)?;
                 let Proofs { signer, flaw: own, .. } = prepared.proofs;
                 let proofs = Proofs { signer, cosigners, flaw: own.or(flaw) };
-                Ok(Prepared { proofs, ..prepared })
+                Ok(PreparedGrain { proofs, ..prepared })
             }
         }
     }
 
     pub(crate) fn send<T: Send + 'static, P>(
         &self,
-        prepared: std::result::Result<P, Unsent>,
-        write: impl FnOnce(P, crate::base::pending::Reply<T>) -> Write,
+        prepared: std::result::Result<P, Rejection>,
+        write: impl FnOnce(P, crate::base::pending::PendingReply<T>) -> WriteRequest,
     ) -> Pending<T> {
         let prepared = match prepared {
             Ok(prepared) => prepared,

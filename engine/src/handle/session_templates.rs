@@ -2,24 +2,24 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grainstore_cal::{NamedTemplate, TemplateKept};
-use grainstore_format::SHARED;
+use grainstore_cal::{NamedTemplate, TemplateSaveOutcome};
+use grainstore_format::SHARED_PARTITION;
 
 use crate::state::session_options::SessionOptions;
 
 /// Templates of a session, shared by its clones and the sessions within it. A session of another namespace or
 /// user sees none of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OfSession(Arc<Mutex<Vec<(Whose, NamedTemplate)>>>);
+pub(crate) struct SessionTemplates(Arc<Mutex<Vec<(TemplateOwner, NamedTemplate)>>>);
 
 /// Namespace and user of a session.
-type Whose = (Option<String>, Option<String>);
+type TemplateOwner = (Option<String>, Option<String>);
 
 /// Most templates of a session and its clones, over all namespaces and users.
 const OF_ALL: usize = 20 * NamedTemplate::MOST;
 
-impl OfSession {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Whose, NamedTemplate)>> {
+impl SessionTemplates {
+    fn lock(&self) -> MutexGuard<'_, Vec<(TemplateOwner, NamedTemplate)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -37,16 +37,16 @@ impl OfSession {
         template: &NamedTemplate,
         mut known: Vec<NamedTemplate>,
         options: &SessionOptions,
-    ) -> TemplateKept {
+    ) -> TemplateSaveOutcome {
         let own = whose(options);
         let mut kept = self.lock();
         let named = kept.iter().filter(|(of, _)| *of == own);
         known.extend(named.map(|(_, template)| template.clone()));
         let among = template.among(&known);
-        if among == TemplateKept::Kept && kept.len() >= OF_ALL {
-            return TemplateKept::Full;
+        if among == TemplateSaveOutcome::Kept && kept.len() >= OF_ALL {
+            return TemplateSaveOutcome::Full;
         }
-        if among == TemplateKept::Kept {
+        if among == TemplateSaveOutcome::Kept {
             kept.push((own, template.clone()));
         }
         among
@@ -59,12 +59,13 @@ impl OfSession {
     }
 }
 
-fn whose(options: &SessionOptions) -> Whose {
+fn whose(options: &SessionOptions) -> TemplateOwner {
     (namespace_of(options), options.user_id.clone())
 }
 
 /// The partition a session works in; `None` for the whole store.
 pub(crate) fn namespace_of(options: &SessionOptions) -> Option<String> {
-    let named = |name: &String| if name.is_empty() { SHARED.to_owned() } else { name.clone() };
+    let named =
+        |name: &String| if name.is_empty() { SHARED_PARTITION.to_owned() } else { name.clone() };
     options.namespace.as_ref().map(named)
 }

@@ -1,12 +1,12 @@
 //! Opening, creating and closing a store: its format stamp, its recovery, and its writer thread.
 
 use crate::state::audit::AuditRecord;
-use crate::state::audit::Notes;
+use crate::state::audit::ReadNotes;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use grainstore_cal::Writes;
+use grainstore_cal::WriteQuotas;
 use grainstore_format::{DidResolver, EpochMs};
 use grainstore_index::Sequence;
 use redb::backends::InMemoryBackend;
@@ -19,34 +19,34 @@ use crate::base::sync::mpsc::{SyncSender, sync_channel};
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard, RwLock};
 use crate::disk::directory;
-use crate::disk::keys::Access;
-use crate::disk::overlay::Overlay;
-use crate::disk::source::{Home, Opening, Source};
-use crate::handle::cal_switch::Switch;
+use crate::disk::keys::AccessCounts;
+use crate::disk::overlay::OverlayFile;
+use crate::disk::source::{DatabaseFile, DatabaseHandle, DatabaseOptions};
+use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::firewall::Firewall;
 use crate::handle::meta::{
-    Identity, Meta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
+    StoreIdentity, StoreMeta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
 };
-use crate::handle::options::{OpenOptions, Resolver};
-use crate::handle::prepared_statements::Kept;
+use crate::handle::options::{OpenOptions, SharedResolver};
+use crate::handle::prepared_statements::PreparedStatements;
 use crate::handle::session::Session;
 use crate::handle::upgrade::upgrade;
 use crate::rules::policy::same_did;
-use crate::rules::preset::{Regime, RuleSet};
-use crate::search::embed::{Keeping, WakeWriter};
+use crate::rules::preset::{ActiveRules, RuleSet};
+use crate::search::embed::{EmbeddingWorker, WakeWriter};
 use crate::search::retrieval::Retrieval;
-use crate::search::texts::{Library, Wording};
-use crate::search::vectors::Vectors;
-use crate::state::audit::Refusals;
-use crate::state::folder::Folder;
-use crate::state::indexed::{Indexed, sound_tables};
+use crate::search::texts::{TextIndex, TextSettings};
+use crate::search::vectors::StoreVectors;
+use crate::state::audit::RefusalLog;
+use crate::state::folder::FoldWorker;
+use crate::state::indexed::{IndexSnapshot, sound_tables};
 use crate::state::session_options::SessionOptions;
 use crate::state::truth::Truth;
-use crate::state::view::Shared;
+use crate::state::view::SharedView;
 use crate::state::view::View;
-use crate::write::access::Counters;
-use crate::write::reads::{Place, ReadLog};
-use crate::write::writer::{Backlog, Presence, QUEUE, Request, Requests, Scrub, Writer};
+use crate::write::access::AccessCounters;
+use crate::write::reads::{ReadLog, ReadLogContext};
+use crate::write::writer::{Backlog, Presence, QUEUE, Request, ScrubState, Writer, WriterRequests};
 
 /// What to do about a store that met a failing disk when it was closed.
 const NOT_CLOSED: &str = "look after the disk and its room, and open the store again: everything that was \
@@ -54,7 +54,7 @@ const NOT_CLOSED: &str = "look after the disk and its room, and open the store a
 
 /// An open store. Cheap to clone; dropping the last clone closes it.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<StoreInner>);
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,29 +68,29 @@ enum Running {
     Ended(Result<()>),
 }
 
-pub(crate) struct Inner {
+pub(crate) struct StoreInner {
     path: PathBuf,
     cursor_key: [u8; 32],
     created: bool,
     clock: Arc<dyn Clock>,
-    shared: Shared,
+    shared: SharedView,
     backlog: Arc<Backlog>,
     /// Sender to the writer thread; `None` once the store is closed.
-    requests: Requests,
+    requests: WriterRequests,
     /// The writer thread, until it was joined. A concurrent close waits for the join too.
     writer: Mutex<Running>,
     writer_id: ThreadId,
     /// Quotas of CAL writes.
-    writes: Writes,
+    writes: WriteQuotas,
     /// Prepared CAL statements, by token.
-    kept: Kept,
+    kept: PreparedStatements,
     /// Switch for CAL: on, read-only or off.
-    switch: Switch,
+    switch: SharedCalSwitch,
     /// The host's refusals of CAL statements.
     firewall: Firewall,
     /// Access counts not yet in the truth; `None` if access is not counted.
-    counters: Option<Arc<Counters>>,
-    resolver: Resolver,
+    counters: Option<Arc<AccessCounters>>,
+    resolver: SharedResolver,
     /// True if an authorized signature may invalidate a locked grain.
     locked_accepts_signature: bool,
     /// DID of the operator, if the host named one.
@@ -100,16 +100,16 @@ pub(crate) struct Inner {
     /// True if the host lets a user's session erase that user.
     users_erase_themselves: bool,
     /// The rules of the store.
-    regime: Arc<Regime>,
+    regime: Arc<ActiveRules>,
     /// Records queued for the audit log.
-    notes: Arc<Notes>,
+    notes: Arc<ReadNotes>,
     /// The read log; `None` for a store in memory.
     reads: Option<Arc<ReadLog>>,
     /// Days after which what ends with a withdrawn consent is erased.
     cascade_after_days: u8,
     /// True if the store was opened read-only.
     read_only: bool,
-    opening: Opening,
+    opening: DatabaseOptions,
     retrieval: Retrieval,
 }
 
@@ -166,7 +166,7 @@ impl Store {
         let opening = opening(options);
         let database = opening.builder();
         let vault = if created {
-            let (identity, vault) = Identity::new(path, options)?;
+            let (identity, vault) = StoreIdentity::new(path, options)?;
             let set_up = |new: &Path| set_up(&database.create(new)?, &identity, &vault, options);
             directory::create(path, set_up)?;
             vault
@@ -182,11 +182,13 @@ impl Store {
             upgrade(&db, &mut meta, options)?;
             let vault = vault.clone().compressing(compression_of(&db, options)?);
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
-            let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
+            let db = DatabaseHandle::at(db, DatabaseFile::of(&directory::grains(path), &opening)?);
             let db = db.with_vault(vault);
-            let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
+            let index =
+                DatabaseHandle::at(index, DatabaseFile::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
-            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
+            let files =
+                StoreParts { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
         };
         match guarded(start) {
@@ -214,13 +216,14 @@ impl Store {
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             let vault = vault.compressing(compression_of(&db, options)?);
-            let db = Source::in_memory(db).with_vault(vault);
-            let (index, lock) = (Source::in_memory(index), Some(lock.try_clone()?));
-            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
+            let db = DatabaseHandle::in_memory(db).with_vault(vault);
+            let (index, lock) = (DatabaseHandle::in_memory(index), Some(lock.try_clone()?));
+            let files =
+                StoreParts { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, false, options)
         };
         let kept = guarded(|| {
-            let file = Overlay::open(&directory::index(path))?;
+            let file = OverlayFile::open(&directory::index(path))?;
             Ok(opening.builder().create_with_backend(file)?)
         });
         let anew =
@@ -348,7 +351,7 @@ impl Store {
         self.alone(move |writer| writer.note(record, |_| Ok(())))
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &StoreInner {
         &self.0
     }
 
@@ -375,26 +378,26 @@ impl Store {
     }
 
     /// Starts a store on opened databases: catches up the index, and starts the writer thread.
-    fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta, wording, rules, index, opening, lock } = files;
-        let Meta { cursor_key, token_key, switch, chain } = meta;
-        let notes = Arc::new(Notes::default());
-        let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
+    fn start(files: StoreParts, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
+        let StoreParts { db, meta, wording, rules, index, opening, lock } = files;
+        let StoreMeta { cursor_key, token_key, switch, chain } = meta;
+        let notes = Arc::new(ReadNotes::default());
+        let regime = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
-        let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
-        let mut folder = Folder::start(index)?;
+        let mut indexed = IndexSnapshot::of(sound_tables(&index, &truth)?)?;
+        let mut folder = FoldWorker::start(index)?;
         indexed.catch_up(&truth, &mut folder)?;
         let view = Arc::new(View::new(truth, indexed));
-        let shared: Shared = Arc::new(RwLock::new(Some(Arc::clone(&view))));
+        let shared: SharedView = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
-        let counters =
-            (options.count_access && !options.read_only).then(|| Arc::new(Counters::default()));
+        let counters = (options.count_access && !options.read_only)
+            .then(|| Arc::new(AccessCounters::default()));
         // A store in memory builds its full text on the first text search.
         let home = (lock.is_some() && !options.read_only).then_some(path);
         // A graph reveals which grains are similar, so in an encrypted store it is never written to disk.
         let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
         let (requests, incoming) = sync_channel(QUEUE);
-        let requests: Requests = Arc::new(Mutex::new(Some(requests)));
+        let requests: WriterRequests = Arc::new(Mutex::new(Some(requests)));
         let wake: WakeWriter = {
             let requests = Arc::clone(&requests);
             Arc::new(move || {
@@ -409,27 +412,28 @@ impl Store {
         let retrieval = Retrieval::of(homes, embedders, &wording, &wake)?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
-            true => (Vec::new(), Scrub::default()),
+            true => (Vec::new(), ScrubState::default()),
             false => {
                 let followers = retrieval.follow(home, &shared)?;
                 // Before any write: the secrets of erased users are destroyed, so that new rows get another
                 // key.
                 view.destroy_secrets()?;
-                (followers, Scrub::of(&view)?)
+                (followers, ScrubState::of(&view)?)
             }
         };
         let reads = match lock.is_some() {
             true => {
                 let (store_id, chain) = (view.store_id()?, chain.clone());
                 let (regime, notes, requests, clock) = (&regime, &notes, &requests, &options.clock);
-                let place = Place { store: path, store_id, chain, regime, notes, requests, clock };
+                let place =
+                    ReadLogContext { store: path, store_id, chain, regime, notes, requests, clock };
                 Some(ReadLog::of(place, options.audit_reads && !options.read_only)?)
             }
             false => None,
         };
         let refusals = match options.read_only {
-            true => Refusals::default(),
-            false => Refusals::after(chain.clone(), view.audit_from_end()?, options.clock.now()),
+            true => RefusalLog::default(),
+            false => RefusalLog::after(chain.clone(), view.audit_from_end()?, options.clock.now()),
         };
         let presence = Presence { shared: Arc::clone(&shared), backlog: Arc::clone(&backlog) };
         let writer = Writer {
@@ -458,7 +462,7 @@ impl Store {
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
         let writer_id = writer.thread().id();
-        let store = Self(Arc::new(Inner {
+        let store = Self(Arc::new(StoreInner {
             path: path.to_owned(),
             cursor_key,
             created,
@@ -468,9 +472,9 @@ impl Store {
             requests,
             writer: Mutex::new(Running::Still(writer)),
             writer_id,
-            writes: Writes::new(options.write_limits),
-            kept: Kept::new(token_key),
-            switch: Switch::new(switch),
+            writes: WriteQuotas::new(options.write_limits),
+            kept: PreparedStatements::new(token_key),
+            switch: SharedCalSwitch::new(switch),
             firewall: options.firewall.clone(),
             counters,
             resolver: options.resolver.clone(),
@@ -527,7 +531,7 @@ impl Store {
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
             if empty {
-                set_up(&db, &Identity::random()?.with_keys(vault), vault, options)?;
+                set_up(&db, &StoreIdentity::random()?.with_keys(vault), vault, options)?;
             }
             let mut meta = check_meta(&db, vault, options)?;
             let wording = wording_of(&db, options)?;
@@ -541,9 +545,10 @@ impl Store {
                 created => created?,
             };
             let vault = vault.clone().compressing(compression_of(&db, options)?);
-            let (db, index) = (Source::in_memory(db).with_vault(vault), Source::in_memory(index));
+            let (db, index) =
+                (DatabaseHandle::in_memory(db).with_vault(vault), DatabaseHandle::in_memory(index));
             let opening = opening.clone();
-            let files = Files { db, meta, wording, rules, index, opening, lock: None };
+            let files = StoreParts { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
@@ -557,20 +562,20 @@ impl Store {
 }
 
 /// The parts of a store while it is opened.
-struct Files {
-    db: Source,
-    meta: Meta,
+struct StoreParts {
+    db: DatabaseHandle,
+    meta: StoreMeta,
     /// Languages and observer domains: how grains are indexed as text.
-    wording: Wording,
+    wording: TextSettings,
     rules: RuleSet,
-    index: Source,
-    opening: Opening,
-    lock: Option<directory::Lock>,
+    index: DatabaseHandle,
+    opening: DatabaseOptions,
+    lock: Option<directory::StoreLock>,
 }
 
 /// Opens the truth in a directory, with writes kept in memory.
-fn truth_to_read(path: &Path, opening: &Opening) -> Result<Database> {
-    let file = Overlay::open(&directory::grains(path))?;
+fn truth_to_read(path: &Path, opening: &DatabaseOptions) -> Result<Database> {
+    let file = OverlayFile::open(&directory::grains(path))?;
     if file.len()? == 0 {
         // redb would initialise an empty file as a new database.
         return Err(Error::truth_damaged("the file of the truth is empty"));
@@ -582,22 +587,22 @@ fn truth_to_read(path: &Path, opening: &Opening) -> Result<Database> {
 ///
 /// # Errors
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
+pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<DatabaseHandle> {
     let (file, opening) = (directory::grains(path), opening(options));
     let vault = vault_at(path, options)?;
     if options.read_only {
         let db = truth_to_read(path, &opening)?;
         check_meta(&db, &vault, options)?;
-        return Ok(Source::in_memory(db).with_vault(vault));
+        return Ok(DatabaseHandle::in_memory(db).with_vault(vault));
     }
     let db = opening.builder().open(&file)?;
     check_meta(&db, &vault, options)?;
-    Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
+    Ok(DatabaseHandle::at(db, DatabaseFile::of(&file, &opening)?).with_vault(vault))
 }
 
 /// Options for both databases: each gets half of the page cache.
-fn opening(options: &OpenOptions) -> Opening {
-    Opening::new(options.cache_bytes / 2)
+fn opening(options: &OpenOptions) -> DatabaseOptions {
+    DatabaseOptions::new(options.cache_bytes / 2)
 }
 
 /// Opens the derived index. A file that is damaged, or no database at all, is replaced by an empty one: the
@@ -613,23 +618,23 @@ fn open_index(database: &Builder, path: &Path) -> Result<Database> {
     }
 }
 
-impl Inner {
+impl StoreInner {
     /// The key that seals the cursors of this store.
     pub(crate) fn cursor_key(&self) -> &[u8; 32] {
         &self.cursor_key
     }
 
-    pub(crate) fn writes(&self) -> &Writes {
+    pub(crate) fn writes(&self) -> &WriteQuotas {
         &self.writes
     }
 
     /// Prepared CAL statements, by token.
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &PreparedStatements {
         &self.kept
     }
 
     /// Switch for CAL: on, read-only or off.
-    pub(crate) fn switch(&self) -> &Switch {
+    pub(crate) fn switch(&self) -> &SharedCalSwitch {
         &self.switch
     }
 
@@ -663,12 +668,12 @@ impl Inner {
     }
 
     /// Records queued for the audit log.
-    pub(crate) fn notes(&self) -> &Notes {
+    pub(crate) fn notes(&self) -> &ReadNotes {
         &self.notes
     }
 
     /// The rules of the store.
-    pub(crate) fn regime(&self) -> &Arc<Regime> {
+    pub(crate) fn regime(&self) -> &Arc<ActiveRules> {
         &self.regime
     }
 
@@ -693,17 +698,17 @@ impl Inner {
     }
 
     /// The full text.
-    pub(crate) fn library(&self) -> &Library {
+    pub(crate) fn library(&self) -> &TextIndex {
         &self.retrieval.library
     }
 
     /// The store's embedder.
-    pub(crate) fn keeping(&self) -> Option<&Keeping> {
+    pub(crate) fn keeping(&self) -> Option<&EmbeddingWorker> {
         self.retrieval.keeping.as_deref()
     }
 
     /// The embedder of the model that the store is moved away from.
-    pub(crate) fn former(&self) -> Option<&Keeping> {
+    pub(crate) fn former(&self) -> Option<&EmbeddingWorker> {
         self.retrieval.former.as_deref()
     }
 
@@ -711,7 +716,7 @@ impl Inner {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn meaning(&self, view: &View) -> Result<Option<&Keeping>> {
+    pub(crate) fn meaning(&self, view: &View) -> Result<Option<&EmbeddingWorker>> {
         if self.retrieval.keeping.is_none() {
             return Ok(None);
         }
@@ -721,7 +726,7 @@ impl Inner {
     }
 
     /// The vector index.
-    pub(crate) fn vectors(&self) -> &Vectors {
+    pub(crate) fn vectors(&self) -> &StoreVectors {
         &self.retrieval.vectors
     }
 
@@ -757,7 +762,7 @@ impl Inner {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<Access> {
+    pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<AccessCounts> {
         let Some(counters) = &self.counters else { return view.access_at(sequence) };
         loop {
             let arrivals = counters.arrivals();
@@ -790,7 +795,7 @@ impl Inner {
         }
     }
 
-    /// Sends a write request to the writer thread; blocks only while [`QUEUE_CAPACITY`] requests, or too many
+    /// Sends a write request to the writer thread; blocks only while [`QUEUE`] requests, or too many
     /// bytes, are waiting.
     ///
     /// # Errors
@@ -833,7 +838,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for StoreInner {
     fn drop(&mut self) {
         // Nobody is left to be told.
         let _ = self.close();

@@ -6,13 +6,13 @@ use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransac
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys;
 use crate::disk::vault::Vault;
-use crate::handle::meta::Meta;
+use crate::handle::meta::StoreMeta;
 use crate::handle::options::OpenOptions;
 use crate::state::audit::append_audit;
-use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// An upgrade from one format to the next.
-struct Step {
+struct UpgradeStep {
     /// Resulting format version.
     to: u32,
     /// Name in the audit log.
@@ -22,9 +22,9 @@ struct Step {
 }
 
 /// One step for each format, the first from format 1.
-const STEPS: [Step; 1] = [
+const STEPS: [UpgradeStep; 1] = [
     // Everything else that is new in format 2 is created with its first row.
-    Step { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
+    UpgradeStep { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
 ];
 
 /// Returns the format version of a store, which is the current one or earlier.
@@ -56,14 +56,14 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
 ///
 /// # Errors
 /// `ERR_IO`, `ERR_INTEGRITY`; the store is unchanged then.
-pub(crate) fn upgrade(db: &Database, meta: &mut Meta, options: &OpenOptions) -> Result<()> {
+pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions) -> Result<()> {
     let format = format_of(&db.begin_read()?)?;
     if format == keys::FORMAT {
         return Ok(());
     }
     let mut txn = db.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
-    let mut record = AuditRecord::of(Operation::Upgrade, Vec::new());
+    let mut record = AuditRecord::of(AuditOperation::Upgrade, Vec::new());
     for step in STEPS.iter().filter(|step| step.to > format) {
         (step.change)(&txn, meta.chain.vault())?;
         record.rules.push(step.rule);

@@ -16,7 +16,7 @@ use crate::handle::store::Store;
 use crate::handle::upgrade::format_of;
 use crate::search::embed::EmbeddingStatus;
 use crate::search::texts::ObserverDomain;
-use crate::search::vectors::VectorSpace;
+use crate::search::vectors::VectorSpaceStats;
 use crate::state::audit::AuditEntry;
 use crate::state::view::View;
 
@@ -26,7 +26,7 @@ pub const MAX_REASONS_BYTES: usize = 8 << 20;
 /// Figures of an open store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct StoreStats {
     /// The format version of the directory.
     pub format: u32,
     /// True if it has a keyring, without whose master key nothing in it can be read.
@@ -76,7 +76,7 @@ pub struct Stats {
     /// Observer domains, as they are set.
     pub observer_domains: BTreeMap<String, ObserverDomain>,
     /// Figures of the vectors of each space.
-    pub vectors: Vec<VectorSpace>,
+    pub vectors: Vec<VectorSpaceStats>,
     /// Progress of the store's embedder.
     pub embedding: Option<EmbeddingStatus>,
     /// Progress of the former embedder, while the store is moved to another model.
@@ -106,7 +106,7 @@ impl Store {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn stats(&self) -> Result<Stats> {
+    pub fn stats(&self) -> Result<StoreStats> {
         let view = self.inner().view()?;
         let last_sequence = view.last_sequence()?.get();
         let tail_grains = view.tail().grains();
@@ -120,7 +120,7 @@ impl Store {
         let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
         let leaving = view.leaving()?;
         let erasures = view.erasures()?;
-        Ok(Stats {
+        Ok(StoreStats {
             format: format_of(view.transaction())?,
             encrypted: self.is_encrypted(),
             read_only: self.is_read_only(),
@@ -163,7 +163,7 @@ impl Session {
     /// gets the entries about grains it can see, without the addresses of others, and a reason only if it can
     /// see all of them.
     ///
-    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
+    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_ENTRIES`], and
     /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
     ///
     /// # Errors

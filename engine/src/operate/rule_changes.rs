@@ -11,16 +11,16 @@ use crate::disk::keys;
 use crate::handle::meta::{kept_rules, seal_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
-use crate::rules::preset::{Change, Kept, RuleSet};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::rules::preset::{RuleChange, RuleSet, StoredRules};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::powers::Power;
-use crate::write::plan::Author;
+use crate::write::plan::Principal;
 use crate::write::writer::Writer;
 
 /// The outcome of a rule change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct RulesChanged {
+pub struct RuleChangeReport {
     /// True if the rules differ now.
     pub changed: bool,
     /// Ids of the added rules.
@@ -53,7 +53,7 @@ impl Session {
         file: &str,
         allow_weaker: bool,
         reason: &str,
-    ) -> Result<RulesChanged> {
+    ) -> Result<RuleChangeReport> {
         if reason.trim().is_empty() {
             let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
             return Err(Error::new(empty, "the reason is empty")
@@ -71,19 +71,19 @@ impl Writer {
         &mut self,
         file: &str,
         allow_weaker: bool,
-        author: &Author,
-    ) -> Result<RulesChanged> {
+        author: &Principal,
+    ) -> Result<RuleChangeReport> {
         let Some(change) = self.kept_rules()?.extended(file)? else {
-            return Ok(RulesChanged::default());
+            return Ok(RuleChangeReport::default());
         };
         let refused = !change.loosened.is_empty() && !allow_weaker;
         let names = change.loosened_names();
         let record = AuditRecord {
             refused,
             rules: names,
-            ..author.record(Operation::PresetChanged, Vec::new())
+            ..author.record(AuditOperation::PresetChanged, Vec::new())
         };
-        let Change { kept, rules, loosened, added } = change;
+        let RuleChange { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
         self.note(record, |txn| {
             if let Some(row) = &row {
@@ -100,11 +100,11 @@ impl Writer {
         }
         self.regime.change(rules);
         let added = added.into_iter().map(str::to_owned).collect();
-        Ok(RulesChanged { changed: true, added, loosened })
+        Ok(RuleChangeReport { changed: true, added, loosened })
     }
 
     /// Reads the stored rules.
-    fn kept_rules(&self) -> Result<Kept> {
+    fn kept_rules(&self) -> Result<StoredRules> {
         let txn = self.db.begin_read()?;
         kept_rules(&txn.open_table(keys::META)?)
     }

@@ -1,6 +1,6 @@
 //! CAL queries of a session.
 
-use grainstore_cal::{Answer, Grains, Options, Response};
+use grainstore_cal::{Answer, ExecuteOptions, RecallAnswer, Response};
 
 use crate::base::error::Result;
 use crate::handle::session::Session;
@@ -11,7 +11,7 @@ impl Session {
     /// # Errors
     /// The CAL error with its code, position and suggestion.
     pub fn ask(&self, query: &str) -> Result<Response, grainstore_cal::Error> {
-        self.ask_with(query.as_bytes(), &Options::at(self.now()))
+        self.ask_with(query.as_bytes(), &ExecuteOptions::at(self.now()))
     }
 
     /// Runs one CAL query, in text or JSON, with options: now, the tier it may use, its parameters, its
@@ -25,7 +25,7 @@ impl Session {
     pub fn ask_with(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
     ) -> Result<Response, grainstore_cal::Error> {
         self.call(query, options, None, None)
     }
@@ -37,7 +37,7 @@ impl Session {
             Answer::Coalesced { answer, .. } => answer,
             other => other,
         };
-        let Answer::Grains(Grains { results, .. }) = answer else { return Ok(()) };
+        let Answer::Grains(RecallAnswer { results, .. }) = answer else { return Ok(()) };
         let view = self.view()?;
         for row in results {
             if let Some(sequence) = view.sequence_of(&row.content_address)? {

@@ -3,17 +3,17 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use grainstore_cal::{Cancel, Visibility, is_known_at};
+use grainstore_cal::{CancelHandle, Visibility, is_known_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
-use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::{is_withdrawal, with_fields};
-use crate::handle::session::{Session, Stored};
-use crate::read::graph::{Listed, spelled};
-use crate::read::query::Halt;
+use crate::handle::session::{Session, StoredGrain};
+use crate::read::graph::{BoundedList, spelled};
+use crate::read::query::ScanError;
 use crate::state::reach::in_scope;
-use crate::state::view::{Row, View};
+use crate::state::view::{GrainRow, View};
 
 /// Most versions of one history.
 pub const MAX_VERSIONS: usize = 10_000;
@@ -27,8 +27,8 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
-    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
+    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn history(&self, address: &ContentAddress) -> Result<Vec<StoredGrain>> {
         let view = self.view()?;
         self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
     }
@@ -40,9 +40,9 @@ impl Session {
         view: &View,
         address: &ContentAddress,
         limit: usize,
-    ) -> Result<Vec<Stored>> {
+    ) -> Result<Vec<StoredGrain>> {
         let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
-        let time = Time::begin();
+        let time = HistoryDeadline::begin();
         let head = self.head(view, found, &time)?;
         let (versions, more) = self.back_from(view, head, limit, &time)?;
         if more && limit >= MAX_VERSIONS {
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// The newest version of a chain that the session can see.
-    fn head(&self, view: &View, from: Stored, time: &Time) -> Result<Stored> {
+    fn head(&self, view: &View, from: StoredGrain, time: &HistoryDeadline) -> Result<StoredGrain> {
         let (mut address, mut state) = (from.address, from.state);
         let most = view.last_sequence()?.get();
         let mut steps = 0_u64;
@@ -79,10 +79,10 @@ impl Session {
     fn back_from(
         &self,
         view: &View,
-        from: Stored,
+        from: StoredGrain,
         limit: usize,
-        time: &Time,
-    ) -> Result<(Vec<Stored>, bool)> {
+        time: &HistoryDeadline,
+    ) -> Result<(Vec<StoredGrain>, bool)> {
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
         // One grain may have superseded very many: they wait as addresses, and are read one by one.
@@ -106,8 +106,8 @@ impl Session {
         &self,
         view: &View,
         waiting: &mut VecDeque<ContentAddress>,
-        time: &Time,
-    ) -> Result<Option<Stored>> {
+        time: &HistoryDeadline,
+    ) -> Result<Option<StoredGrain>> {
         while let Some(address) = waiting.pop_front() {
             time.check()?;
             if let Some(found) = self.lookup(view, &address)? {
@@ -124,14 +124,18 @@ impl Session {
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
     /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
-    /// [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn older_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn older_versions(
+        &self,
+        address: &ContentAddress,
+        limit: usize,
+    ) -> Result<BoundedList<StoredGrain>> {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
             let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
-            let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
-            Ok(Listed { items: self.noted(items)?, more })
+            let (items, more) = self.back_from(&view, from, limit, &HistoryDeadline::begin())?;
+            Ok(BoundedList { items: self.noted(items)?, more })
         })
     }
 
@@ -140,19 +144,23 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::older_versions`].
-    pub fn newer_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+    pub fn newer_versions(
+        &self,
+        address: &ContentAddress,
+        limit: usize,
+    ) -> Result<BoundedList<StoredGrain>> {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
             let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
-            let time = Time::begin();
+            let time = HistoryDeadline::begin();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
             let mut next = Some(from);
             while let Some(version) = next {
                 time.check()?;
                 if items.len() == limit {
-                    return Ok(Listed { items: self.noted(items)?, more: true });
+                    return Ok(BoundedList { items: self.noted(items)?, more: true });
                 }
                 bytes = bytes.saturating_add(version.blob.len());
                 check_size(items.len(), bytes)?;
@@ -160,7 +168,7 @@ impl Session {
                 items.push(version);
                 next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
             }
-            Ok(Listed { items: self.noted(items)?, more: false })
+            Ok(BoundedList { items: self.noted(items)?, more: false })
         })
     }
 
@@ -176,7 +184,7 @@ impl Session {
         relation: &str,
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
-    ) -> Result<Vec<Stored>> {
+    ) -> Result<Vec<StoredGrain>> {
         self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
     }
 
@@ -187,15 +195,18 @@ impl Session {
         (subject, relation): (&str, &str),
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
-    ) -> Result<Vec<Stored>> {
+    ) -> Result<Vec<StoredGrain>> {
         let (subject, relation) = (spelled(subject)?, spelled(relation)?);
         let scope = self.narrowed(namespace)?;
-        let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+        let shape =
+            IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
         guarded(|| {
-            let time = Time::begin();
+            let time = HistoryDeadline::begin();
             let reach = self.reach(view);
             let mut found = Vec::new();
-            for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+            for posting in
+                view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?
+            {
                 time.check()?;
                 let sequence = posting?.sequence;
                 if view.is_erased(sequence)? {
@@ -225,8 +236,8 @@ impl Session {
         &self,
         view: &View,
         mut found: Vec<Sequence>,
-        time: &Time,
-    ) -> Result<Vec<Stored>> {
+        time: &HistoryDeadline,
+    ) -> Result<Vec<StoredGrain>> {
         found.sort_unstable_by(|a, b| b.cmp(a));
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
@@ -237,7 +248,7 @@ impl Session {
             bytes = bytes.saturating_add(blob.len());
             check_size(versions.len(), bytes)?;
             let address = ContentAddress::of(&blob);
-            versions.push(self.stored(view, address, Row { sequence, blob, state })?);
+            versions.push(self.stored(view, address, GrainRow { sequence, blob, state })?);
         }
         Ok(versions)
     }
@@ -267,11 +278,11 @@ pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
 }
 
 /// The deadline of a history.
-struct Time(Cancel);
+struct HistoryDeadline(CancelHandle);
 
-impl Time {
+impl HistoryDeadline {
     fn begin() -> Self {
-        Self(Cancel::default().within(HISTORY_TIME))
+        Self(CancelHandle::default().within(HISTORY_TIME))
     }
 
     /// # Errors
@@ -279,14 +290,18 @@ impl Time {
     fn check(&self) -> Result<()> {
         let passed = |stop| {
             let hint = "take it in parts: newer_versions and older_versions of one of its grains";
-            Error::from(Halt::Stopped(stop)).with_hint(hint)
+            Error::from(ScanError::Stopped(stop)).with_hint(hint)
         };
         self.0.check().map_err(passed)
     }
 }
 
 /// The grains a version superseded: the parents it names whose state says so, and the grant it withdraws.
-fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<ContentAddress>> {
+fn predecessors(
+    view: &View,
+    version: &StoredGrain,
+    time: &HistoryDeadline,
+) -> Result<Vec<ContentAddress>> {
     let (named, withdrawn) = with_fields(&version.blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
         let parents = parents.into_iter().flat_map(|parents| parents.iter());

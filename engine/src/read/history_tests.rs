@@ -1,14 +1,14 @@
 //! Tests of a history read through a wrong index.
 
 use grainstore_format::Value;
-use grainstore_index::{Facts, Tail};
+use grainstore_index::{IndexedFields, Tail};
 use tempfile::TempDir;
 
 use super::*;
 use crate::disk::keys::AddressKey;
 use crate::format::BeliefBuilder;
-use crate::state::indexed::Indexed;
-use crate::state::truth::Logged;
+use crate::state::indexed::IndexSnapshot;
+use crate::state::truth::LogRow;
 use crate::{Grain, OpenOptions, SessionOptions, Store};
 
 /// Puts a belief into a namespace.
@@ -24,14 +24,15 @@ fn all_alike(view: &View, as_this: &ContentAddress) -> View {
     let tables = std::sync::Arc::clone(&view.indexed().tables);
     let mut tail = Tail::after(&tables).unwrap();
     for row in view.log_after(None).unwrap() {
-        let (sequence, Logged::Blob(blob)) = row.unwrap() else { continue };
+        let (sequence, LogRow::Blob(blob)) = row.unwrap() else { continue };
         let address = ContentAddress::of(&blob);
         let key = *AddressKey::plain(&address).as_bytes();
-        let push =
-            |grain: &GrainRef<'_>| Ok(tail.push(&tables, sequence, key, &Facts::of(grain))?);
+        let push = |grain: &GrainRef<'_>| {
+            Ok(tail.push(&tables, sequence, key, &IndexedFields::of(grain))?)
+        };
         with_fields(&model, push).unwrap();
     }
-    view.with_index(Indexed { tables, tail })
+    view.with_index(IndexSnapshot { tables, tail })
 }
 
 #[test]
@@ -46,9 +47,9 @@ fn an_index_that_lies_shows_no_grain_of_another_namespace_or_of_another_fact() {
     let options = SessionOptions { namespace: Some("mine".to_owned()), ..Default::default() };
     let session = store.session(options);
     let view = all_alike(&session.view().unwrap(), &own);
-    let shape = Shape::subject_relation("alice".into(), "likes".into());
+    let shape = IndexLookup::subject_relation("alice".into(), "likes".into());
     let scope = Scope::Exact("mine".into());
-    let proposed = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest);
+    let proposed = view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest);
     assert_eq!(proposed.unwrap().count(), 5, "the index proposes them all");
     for as_of in [None, Some(EpochMs::new(i64::MAX - 1))] {
         let told = |namespace| {
@@ -70,12 +71,12 @@ fn a_history_whose_time_is_over_is_given_up() {
     let new = new.namespace("mine").build().unwrap();
     session.supersede(&old, new, None).unwrap();
     let view = session.view().unwrap();
-    let over = Time(Cancel::default().within(Duration::ZERO));
+    let over = HistoryDeadline(CancelHandle::default().within(Duration::ZERO));
     let found = |address| session.lookup(&view, &address).unwrap().unwrap();
     let head = session.head(&view, found(old), &over).map(drop);
     let sequence = view.sequence_of(&old).unwrap().unwrap();
     let newest = session.newest_first(&view, vec![sequence], &over).map(drop);
-    let back = session.head(&view, found(old), &Time::begin()).unwrap();
+    let back = session.head(&view, found(old), &HistoryDeadline::begin()).unwrap();
     let back = session.back_from(&view, back, 10, &over).map(drop);
     for given_up in [head, newest, back] {
         assert_eq!(given_up.map_err(|error| error.code()), Err("ERR_TIMEOUT"));

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use grainstore_cal::{Visibility, is_known_at, is_valid_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
-use grainstore_index::{Posting, Shape};
+use grainstore_index::{IndexLookup, Posting};
 
 use crate::base::error::{Result, guarded};
-use crate::handle::session::{Session, Stored};
-use crate::read::graph::{Lens, Seen, Sight, spelled};
+use crate::handle::session::{Session, StoredGrain};
+use crate::read::graph::{GraphOptions, GraphReader, VisibleGrain, spelled};
 use crate::read::history::is_in;
 
 /// The two times of a bi-temporal read (ruling 29).
@@ -38,9 +38,9 @@ impl Session {
     /// one with the least address. Counts as an access.
     ///
     /// # Errors
-    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](crate::MAX_GRAPH_STEPS) grains had to be read;
+    /// `ERR_LIMIT` if more than [`MAX_LOOKED`](crate::limits::MAX_LOOKED) grains had to be read;
     /// `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn latest(&self, subject: &str, relation: &str) -> Result<Option<Stored>> {
+    pub fn latest(&self, subject: &str, relation: &str) -> Result<Option<StoredGrain>> {
         self.latest_as_of(subject, relation, None, &AsOf::default())
     }
 
@@ -54,27 +54,28 @@ impl Session {
         relation: &str,
         namespace: Option<&str>,
         as_of: &AsOf,
-    ) -> Result<Option<Stored>> {
+    ) -> Result<Option<StoredGrain>> {
         let (subject, relation) = (spelled(subject)?, spelled(relation)?);
-        let lens = Lens::default();
+        let lens = GraphOptions::default();
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, &lens);
+            let mut sight = GraphReader::new(self, &view, &lens);
             let scope = self.narrowed(namespace)?;
-            let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+            let shape =
+                IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
             let now = sight.now();
-            let mut best: Option<Best> = None;
+            let mut best: Option<LatestCandidate> = None;
             for posting in sight.postings_in(&scope, &[shape])? {
                 let posting = posting?;
                 if best.as_ref().is_some_and(|best| best.posting.time != posting.time) {
                     break;
                 }
-                let read = |seen: &Seen<'_>| {
+                let read = |seen: &VisibleGrain<'_>| {
                     let says = is_in(seen.grain.partition(), namespace)
                         && seen.grain.text("subject") == Some(&subject)
                         && seen.grain.text("relation") == Some(&relation);
                     let counts = says && as_of.admits(seen.grain, &seen.state, now);
-                    Ok(counts.then(|| Best::of(seen, posting)))
+                    Ok(counts.then(|| LatestCandidate::of(seen, posting)))
                 };
                 let rival = match as_of.known_at {
                     // A grain that is not current now need not be read.
@@ -83,7 +84,9 @@ impl Session {
                 };
                 best = best.into_iter().chain(rival).max_by_key(|one| one.rank);
             }
-            let Some(Best { posting, rank: (_, Reverse(address)) }) = best else { return Ok(None) };
+            let Some(LatestCandidate { posting, rank: (_, Reverse(address)) }) = best else {
+                return Ok(None);
+            };
             self.store().inner().touch(posting.sequence);
             self.note_read([address])?;
             self.lookup(&view, &address)
@@ -92,13 +95,13 @@ impl Session {
 }
 
 /// The best grain so far: the latest, then the one of the least address.
-struct Best {
+struct LatestCandidate {
     posting: Posting,
     rank: (EpochMs, Reverse<ContentAddress>),
 }
 
-impl Best {
-    fn of(seen: &Seen<'_>, posting: Posting) -> Self {
+impl LatestCandidate {
+    fn of(seen: &VisibleGrain<'_>, posting: Posting) -> Self {
         Self { posting, rank: (seen.grain.time(), Reverse(seen.address())) }
     }
 }

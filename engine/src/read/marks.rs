@@ -8,17 +8,17 @@ use grainstore_format::{ContentAddress, VerificationStatus};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
 use crate::handle::session::Session;
-use crate::rules::policy::{Act, Proofs, Ruling, of_call};
+use crate::rules::policy::{AppliedRule, PolicyAction, Proofs, of_call};
 use crate::write::offer::Offer;
-use crate::write::plan::{Mark, Plan};
-use crate::write::writer::Write;
+use crate::write::plan::{StateChange, WritePlan};
+use crate::write::writer::WriteRequest;
 
 /// The outcome a supersession would have.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Trial {
+pub struct SupersedePreview {
     /// The policy rules applied, in order; if one refuses, it is the last.
-    pub rules: Vec<Ruling>,
+    pub rules: Vec<AppliedRule>,
     /// The refusal; `None` if the supersession would succeed.
     pub refusal: Option<Error>,
     /// True if the new grain would be marked for review.
@@ -41,7 +41,12 @@ impl Session {
         reason: &str,
         proof: Option<&[u8]>,
     ) -> Result<()> {
-        self.mark(address, Mark::Contradict, reason, self.proofs(Act::Contradict, address, proof))
+        self.mark(
+            address,
+            StateChange::Contradict,
+            reason,
+            self.proofs(PolicyAction::Contradict, address, proof),
+        )
     }
 
     /// Sets the verification status of a grain (OMS 28.3). A status that lowers its standing goes through its
@@ -63,10 +68,10 @@ impl Session {
         proof: Option<&[u8]>,
     ) -> Result<()> {
         let act = match status {
-            VerificationStatus::Retracted => Act::Retract,
-            _ => Act::Contest,
+            VerificationStatus::Retracted => PolicyAction::Retract,
+            _ => PolicyAction::Contest,
         };
-        self.mark(address, Mark::Status(status), reason, self.proofs(act, address, proof))
+        self.mark(address, StateChange::Status(status), reason, self.proofs(act, address, proof))
     }
 
     /// Puts a grain under litigation hold: until it is lifted the grain cannot be superseded, contradicted or
@@ -75,7 +80,7 @@ impl Session {
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_EMPTY` and `ERR_TOO_LARGE` as [`Session::contradict`]; `ERR_IO`.
     pub fn hold(&self, address: &ContentAddress, reason: &str) -> Result<()> {
-        self.mark(address, Mark::Hold, reason, Proofs::default())
+        self.mark(address, StateChange::Hold, reason, Proofs::default())
     }
 
     /// Lifts the litigation hold on a grain. The operator may, or, if its policy names `authorized` DIDs
@@ -91,7 +96,12 @@ impl Session {
         reason: &str,
         proof: Option<&[u8]>,
     ) -> Result<()> {
-        self.mark(address, Mark::LiftHold, reason, self.proofs(Act::LiftHold, address, proof))
+        self.mark(
+            address,
+            StateChange::LiftHold,
+            reason,
+            self.proofs(PolicyAction::LiftHold, address, proof),
+        )
     }
 
     /// Previews [`Session::supersede`] as of now, without writing or auditing it.
@@ -103,12 +113,12 @@ impl Session {
         old: &ContentAddress,
         new: impl Into<Offer>,
         justification: Option<&str>,
-    ) -> Result<Trial> {
+    ) -> Result<SupersedePreview> {
         let author = self.author_because(justification)?;
         let new = self.prepare_successor(old, new.into(), justification)?;
         let view = self.view()?;
         guarded(|| {
-            let plan = Plan::new(&view, self.now())?;
+            let plan = WritePlan::new(&view, self.now())?;
             let inner = self.store().inner();
             let mut plan = plan
                 .accepting_signatures(inner.accepts_signatures())
@@ -119,8 +129,8 @@ impl Session {
             let needs_review = refusal.is_none()
                 && decision.as_ref().is_some_and(|decision| decision.needs_review);
             let rules = decision.map(|decision| decision.rules).unwrap_or_default();
-            Ok(Trial {
-                rules: rules.into_iter().map(Ruling::from).collect(),
+            Ok(SupersedePreview {
+                rules: rules.into_iter().map(AppliedRule::from).collect(),
                 refusal,
                 needs_review,
             })
@@ -128,14 +138,14 @@ impl Session {
     }
 
     /// Verifies the proof of a call, and returns its signers.
-    fn proofs(&self, act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
+    fn proofs(&self, act: PolicyAction, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
         of_call(act, address, proof, self.store().inner().resolver())
     }
 
     fn mark(
         &self,
         address: &ContentAddress,
-        mark: Mark,
+        mark: StateChange,
         reason: &str,
         proofs: Proofs,
     ) -> Result<()> {
@@ -145,7 +155,7 @@ impl Session {
             return Err(error.with_hint("say why: the reason goes into the audit log"));
         }
         let (author, address) = (self.author_because(Some(reason))?, *address);
-        let write = |(), reply| Write::Mark { address, mark, proofs, author, reply };
+        let write = |(), reply| WriteRequest::Mark { address, mark, proofs, author, reply };
         let pending: Pending<()> = self.send(Ok(()), write);
         pending.wait()
     }

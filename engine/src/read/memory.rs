@@ -7,19 +7,20 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
-    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
-    NamedTemplate, Query, Recalled, Score, Stop, TemplateKept, Visit,
+    self as cal, AccessPlan, CancelHandle, HashPrefix, Hit, HostInfo, Memory, MemoryError,
+    NamedTemplate, PrefixMatch, Query, RecallStats, RecallVisitor, Score, StopReason,
+    TemplateSaveOutcome,
 };
 use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
-use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::session::{Session, Stored};
+use crate::handle::session::{Session, StoredGrain};
 use crate::handle::store::Store;
-use crate::read::query::{Halt, Sought, Walk, explain};
-use crate::read::read_log::ReadsRecorded;
-use crate::state::reach::Reached;
+use crate::read::query::{CandidateScan, ParsedSearch, ScanError, explain};
+use crate::read::read_log::ReadsDestination;
+use crate::state::reach::VisibilityOutcome;
 use crate::state::truth::whole;
 use crate::state::view::View;
 
@@ -56,7 +57,7 @@ impl Store {
     #[must_use]
     pub fn cal_conformance(&self) -> &'static str {
         match self.reads_recorded() {
-            ReadsRecorded::Nowhere => NO_LEVEL,
+            ReadsDestination::Nowhere => NO_LEVEL,
             _ => CAL_CONFORMANCE,
         }
     }
@@ -64,7 +65,7 @@ impl Store {
     /// The exceptions of this store to [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists them.
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
-        let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
+        let unread = self.reads_recorded() == ReadsDestination::Nowhere;
         let own = unread.then_some(if self.is_read_only() { READ_ONLY } else { NO_READ_LOG });
         CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
     }
@@ -73,24 +74,24 @@ impl Store {
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::Timeout => Self::stopped(Stop::Timeout),
+            ErrorKind::Timeout => Self::stopped(StopReason::Timeout),
             _ => Self::new(error.code(), error.to_string(), error.hint()),
         }
     }
 }
 
-impl From<Halt> for MemoryError {
-    fn from(halt: Halt) -> Self {
+impl From<ScanError> for MemoryError {
+    fn from(halt: ScanError) -> Self {
         match halt {
-            Halt::Failed(error) => error.into(),
-            Halt::Stopped(stop) => stop.into(),
+            ScanError::Failed(error) => error.into(),
+            ScanError::Stopped(stop) => stop.into(),
         }
     }
 }
 
 /// The memory of a session on one state of the store.
 #[derive(Debug)]
-pub struct Reading<'s> {
+pub struct SessionMemory<'s> {
     session: &'s Session,
     view: RwLock<Arc<View>>,
 }
@@ -100,12 +101,12 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
-    pub fn reading(&self) -> Result<Reading<'_>> {
-        Ok(Reading { session: self, view: RwLock::new(self.view()?) })
+    pub fn reading(&self) -> Result<SessionMemory<'_>> {
+        Ok(SessionMemory { session: self, view: RwLock::new(self.view()?) })
     }
 }
 
-impl Reading<'_> {
+impl SessionMemory<'_> {
     fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -115,8 +116,9 @@ impl Reading<'_> {
     fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
         let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
         let user = self.session.options().user_id.as_deref().unwrap_or_default();
-        for shape in [Shape::Value(Field::User, user.into()), Shape::All] {
-            let found = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+        for shape in [IndexLookup::Value(Field::User, user.into()), IndexLookup::All] {
+            let found =
+                view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
             for posting in found.take(LOOKED_AT) {
                 let at = posting?.sequence;
                 if whole(view.with_blob(at, |blob| reach.sees_blob(at, blob)))?.unwrap_or(false) {
@@ -129,7 +131,7 @@ impl Reading<'_> {
 
     /// The grain with this address, if it is of one of the ten standard types: CAL treats them as a closed
     /// set (CAL 1.5).
-    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<StoredGrain>> {
         let found = self.session.lookup(view, address)?;
         Ok(match found {
             Some(stored) if is_standard(&stored)? => Some(stored),
@@ -144,30 +146,30 @@ impl Reading<'_> {
     }
 }
 
-impl Memory for Reading<'_> {
-    fn scope(&self) -> &cal::Scope {
+impl Memory for SessionMemory<'_> {
+    fn scope(&self) -> &cal::SessionScope {
         self.session.cal_scope()
     }
 
     fn recall(
         &self,
         query: &Query,
-        cancel: &Cancel,
-        visit: &mut Visit<'_>,
-    ) -> Result<Recalled, MemoryError> {
+        cancel: &CancelHandle,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
-        let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
+        let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
-        Ok(Recalled { scanned: walk.scanned, total })
+        Ok(RecallStats { scanned: walk.scanned, total })
     }
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
         let Some(search) = query.search() else { return Ok(Vec::new()) };
-        Ok(Sought::of(self.session, query.reach(), search)?.fields_of(grain)?)
+        Ok(ParsedSearch::of(self.session, query.reach(), search)?.fields_of(grain)?)
     }
 
-    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+    fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
         let view = self.view();
         // Grains of opaque types do not make a prefix ambiguous either.
         let mut found = Vec::new();
@@ -177,13 +179,13 @@ impl Memory for Reading<'_> {
             }
         }
         match (found.as_slice(), prefix.whole()) {
-            ([one], _) => Ok(Located::One(*one)),
+            ([one], _) => Ok(PrefixMatch::One(*one)),
             ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
-                Some(Reached::Outside) => Located::Elsewhere,
-                _ => Located::Nothing,
+                Some(VisibilityOutcome::Outside) => PrefixMatch::Elsewhere,
+                _ => PrefixMatch::Nothing,
             }),
-            ([], _) => Ok(Located::Nothing),
-            _ => Ok(Located::Several),
+            ([], _) => Ok(PrefixMatch::Nothing),
+            _ => Ok(PrefixMatch::Several),
         }
     }
 
@@ -200,7 +202,7 @@ impl Memory for Reading<'_> {
         Ok(self.session.templates_in(view.transaction(), view.vault())?)
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         let kept = self.session.keep(template)?;
         self.refresh()?;
         Ok(kept)
@@ -225,7 +227,7 @@ impl Memory for Reading<'_> {
         &self,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
     }
@@ -235,11 +237,11 @@ impl Memory for Reading<'_> {
         query.search().is_some() && embeds.is_ok_and(|keeping| keeping.is_some())
     }
 
-    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
+    fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
         let plan = explain(&view, self.session, query, cancel)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
-        Ok(Explained {
+        Ok(AccessPlan {
             index: plan.index,
             lookups,
             search: plan.search,
@@ -248,7 +250,7 @@ impl Memory for Reading<'_> {
         })
     }
 
-    fn describe(&self) -> Result<Host, MemoryError> {
+    fn describe(&self) -> Result<HostInfo, MemoryError> {
         let view = self.view();
         let scope = self.session.narrowed(None)?;
         let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
@@ -265,7 +267,7 @@ impl Memory for Reading<'_> {
         namespaces.sort_unstable();
         let inner = self.session.store().inner();
         let embedder = inner.meaning(&view)?.or(inner.keeping());
-        Ok(Host {
+        Ok(HostInfo {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cal_conformance: self.session.store().cal_conformance(),
@@ -274,7 +276,7 @@ impl Memory for Reading<'_> {
             full_text: true,
             embedding_model: embedder.map(|keeping| keeping.space().model().to_owned()),
             supported_languages: Language::all().map(|of| of.code().to_owned()).collect(),
-            ..Host::default()
+            ..HostInfo::default()
         })
     }
 
@@ -297,18 +299,18 @@ impl Memory for Reading<'_> {
 }
 
 /// Returns `true` if a grain is of one of the ten standard types, by its header byte.
-fn is_standard(stored: &Stored) -> Result<bool> {
+fn is_standard(stored: &StoredGrain) -> Result<bool> {
     Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
 }
 
-fn hit(stored: &Stored) -> Result<Hit> {
+fn hit(stored: &StoredGrain) -> Result<Hit> {
     let (grain, score) = (stored.grain()?, Score::STRUCTURAL);
     Ok(Hit { address: stored.address, grain, state: stored.state, score })
 }
 
-fn plain(name: Name) -> Option<String> {
+fn plain(name: OwnedTermValue) -> Option<String> {
     match name {
-        Name::Plain(text) => Some(text),
-        Name::Token(_) => None,
+        OwnedTermValue::Plain(text) => Some(text),
+        OwnedTermValue::Token(_) => None,
     }
 }

@@ -9,15 +9,15 @@ use crate::base::error::{Error, Result};
 use crate::handle::session::MAX_ENTRIES;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
-use crate::state::audit::{AuditEntry, Chain};
+use crate::state::audit::{AuditEntry, AuditHashChain};
 use crate::write::reads::ReadLog;
-use crate::write::reads::group::{self, Read, ReadNote};
-use crate::write::reads::segment::{self, Frames, Start};
+use crate::write::reads::group::{self, LoggedRead, ReadRecord};
+use crate::write::reads::segment::{self, FileHeader, GroupIter};
 
 /// The log that records CAL calls that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ReadsRecorded {
+pub enum ReadsDestination {
     /// The read log.
     ReadLog,
     /// The audit log, because the rules of the store require it.
@@ -30,13 +30,13 @@ pub enum ReadsRecorded {
 impl Store {
     /// Returns the log that records CAL calls that read, or are refused to.
     #[must_use]
-    pub fn reads_recorded(&self) -> ReadsRecorded {
+    pub fn reads_recorded(&self) -> ReadsDestination {
         let inner = self.inner();
         match inner.reads() {
-            _ if self.is_read_only() => ReadsRecorded::Nowhere,
-            _ if inner.regime().audits_reads() => ReadsRecorded::AuditLog,
-            Some(reads) if reads.records() => ReadsRecorded::ReadLog,
-            _ => ReadsRecorded::Nowhere,
+            _ if self.is_read_only() => ReadsDestination::Nowhere,
+            _ if inner.regime().audits_reads() => ReadsDestination::AuditLog,
+            Some(reads) if reads.records() => ReadsDestination::ReadLog,
+            _ => ReadsDestination::Nowhere,
         }
     }
 
@@ -87,8 +87,8 @@ impl Session {
         let dir = reads.place()?;
         let Some(number) = segment::numbers(&dir)?.last().copied() else { return Ok(None) };
         let bytes = segment::bytes_of(&dir, number)?;
-        let start = Start::decode(&bytes, &store, number)?;
-        let mut frames = Frames::of(&bytes, &start);
+        let start = FileHeader::decode(&bytes, &store, number)?;
+        let mut frames = GroupIter::of(&bytes, &start);
         frames.by_ref().for_each(drop);
         Ok(Some((frames.end.count, HEXLOWER.encode(&frames.end.hash))))
     }
@@ -97,13 +97,13 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_IO` if the store is closed.
-    pub(crate) fn record_read(&self, note: ReadNote) -> Result<()> {
+    pub(crate) fn record_read(&self, note: ReadRecord) -> Result<()> {
         self.store().inner().reads().map_or(Ok(()), |reads| reads.push(note))
     }
 
     /// Returns `true` if reads are recorded in the read log.
     pub(crate) fn records_reads(&self) -> bool {
-        self.store().reads_recorded() == ReadsRecorded::ReadLog
+        self.store().reads_recorded() == ReadsDestination::ReadLog
     }
 
     /// Writes waiting entries. Returns the store's id.
@@ -122,7 +122,7 @@ impl Session {
         let store = self.settled(reads)?;
         let view = self.view()?;
         let chain = view.chain_before_genesis()?.with_vault(view.vault().clone());
-        let sight = Sight::of(self, &chain, actor);
+        let sight = ReadLogFilter::of(self, &chain, actor);
         let from = after.map_or(0, |after| after.saturating_add(1));
         let limit = limit.min(MAX_ENTRIES);
         let mut entries = Vec::new();
@@ -139,14 +139,20 @@ impl Session {
 }
 
 /// Visits the entries from a number on, until `take` returns `false`.
-fn walk(dir: &Path, store: &[u8; 16], from: u64, take: &mut dyn FnMut(Read) -> bool) -> Result<()> {
+fn walk(
+    dir: &Path,
+    store: &[u8; 16],
+    from: u64,
+    take: &mut dyn FnMut(LoggedRead) -> bool,
+) -> Result<()> {
     let numbers = segment::numbers(dir)?;
     let starts = numbers.iter().map(|number| segment::start_of(dir, *number, store));
-    let starts: Vec<Start> = starts.collect::<Result<_>>().map_err(|error| error.within(dir))?;
+    let starts: Vec<FileHeader> =
+        starts.collect::<Result<_>>().map_err(|error| error.within(dir))?;
     let begin = starts.iter().rposition(|start| start.at.count <= from).unwrap_or_default();
     for start in starts.iter().skip(begin) {
         let bytes = segment::bytes_of(dir, start.number)?;
-        let mut frames = Frames::of(&bytes, start);
+        let mut frames = GroupIter::of(&bytes, start);
         while let Some((first, body)) = frames.next() {
             if frames.end.count <= from {
                 continue;
@@ -167,15 +173,15 @@ fn walk(dir: &Path, store: &[u8; 16], from: u64, take: &mut dyn FnMut(Read) -> b
 }
 
 /// The filter for the entries that a session sees.
-struct Sight {
+struct ReadLogFilter {
     /// The namespace as written in the log, and the prefix of those below it if names are in the clear.
     namespace: Option<(String, Option<String>)>,
     user: Option<String>,
     actor: Option<String>,
 }
 
-impl Sight {
-    fn of(session: &Session, chain: &Chain, actor: Option<&str>) -> Self {
+impl ReadLogFilter {
+    fn of(session: &Session, chain: &AuditHashChain, actor: Option<&str>) -> Self {
         let own = session.options();
         let namespace = own.namespace.as_deref().map(|name| {
             let below = chain.vault().keyring().is_none().then(|| format!("{name}:"));
@@ -189,7 +195,7 @@ impl Sight {
         Self { namespace, user, actor }
     }
 
-    fn sees(&self, read: &Read) -> bool {
+    fn sees(&self, read: &LoggedRead) -> bool {
         let told = read.entry.call.as_ref().and_then(|call| call.namespace.as_deref());
         let in_namespace = self.namespace.as_ref().is_none_or(|(own, below)| {
             told.is_some_and(|told| {

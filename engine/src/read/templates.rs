@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use grainstore_cal::{NamedTemplate, TemplateKeeper, TemplateKept};
+use grainstore_cal::{NamedTemplate, TemplateOwner, TemplateSaveOutcome};
 use grainstore_format::ContentAddress;
 use redb::{ReadTransaction, ReadableTable, TableError};
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,13 @@ use crate::disk::keys::{self, RowKey};
 use crate::disk::vault::Vault;
 use crate::handle::session::Session;
 use crate::handle::session_templates::namespace_of;
-use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::write::writer::Writer;
 
 /// A stored row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct TemplateRow {
     /// `None` for sessions of the whole store.
     namespace: Option<String>,
     name: String,
@@ -32,11 +32,11 @@ struct Kept {
     definition: String,
 }
 
-impl Kept {
+impl TemplateRow {
     fn template(&self) -> NamedTemplate {
         NamedTemplate {
             name: self.name.clone(),
-            keeper: TemplateKeeper::Namespace,
+            keeper: TemplateOwner::Namespace,
             definition: self.definition.clone(),
         }
     }
@@ -64,9 +64,9 @@ impl Session {
     /// # Errors
     /// `ERR_ACCESS` for a session with a user that would store it for its namespace; `ERR_INTEGRITY`,
     /// `ERR_IO`.
-    pub(crate) fn keep(&self, template: &NamedTemplate) -> Result<TemplateKept> {
+    pub(crate) fn keep(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome> {
         let namespace = namespace_of(self.options());
-        if template.keeper == TemplateKeeper::Session {
+        if template.keeper == TemplateOwner::Session {
             let view = self.view()?;
             let known = of_namespace(view.transaction(), view.vault(), namespace.as_deref())?;
             return Ok(self.own_templates().keep(template, known, self.options()));
@@ -78,14 +78,14 @@ impl Session {
             ));
         }
         let mine = self.own_templates().named_by(self.options());
-        if template.among(&mine) == TemplateKept::Taken {
-            return Ok(TemplateKept::Taken);
+        if template.among(&mine) == TemplateSaveOutcome::Taken {
+            return Ok(TemplateSaveOutcome::Taken);
         }
-        let record = self.author().record(Operation::DefineTemplate, Vec::new());
+        let record = self.author().record(AuditOperation::DefineTemplate, Vec::new());
         let NamedTemplate { name, definition, .. } = template.clone();
-        let row = Kept { namespace, name, definition };
+        let row = TemplateRow { namespace, name, definition };
         let kept = self.store().alone(move |writer| writer.keep_template(&row, record))?;
-        if kept == TemplateKept::Kept {
+        if kept == TemplateSaveOutcome::Kept {
             self.own_templates().give_up(&template.name, self.options());
         }
         Ok(kept)
@@ -93,11 +93,15 @@ impl Session {
 }
 
 impl Writer {
-    fn keep_template(&mut self, row: &Kept, record: AuditRecord) -> Result<TemplateKept> {
+    fn keep_template(
+        &mut self,
+        row: &TemplateRow,
+        record: AuditRecord,
+    ) -> Result<TemplateSaveOutcome> {
         let view = Arc::clone(&self.view);
         let known = of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
         let among = row.template().among(&known);
-        if among != TemplateKept::Kept {
+        if among != TemplateSaveOutcome::Kept {
             return Ok(among);
         }
         let numbers = numbers_of(view.vault(), row.namespace.as_deref());
@@ -116,7 +120,7 @@ impl Writer {
             table.insert(key, sealed.as_slice())?;
             Ok(())
         })?;
-        Ok(TemplateKept::Kept)
+        Ok(TemplateSaveOutcome::Kept)
     }
 }
 
@@ -159,7 +163,7 @@ fn numbers_of(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
     start..=start | 0xff
 }
 
-fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<Kept> {
+fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
     let body = vault.open(RowKey::template(key), row)?;
     serde_json::from_slice(&body).map_err(|_| damaged())
 }

@@ -4,24 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::search::embed::{Embeds, Keeping, Metric, Space, WakeWriter, mixed};
-use crate::search::texts::{Library, Wording};
-use crate::search::vectors::Vectors;
-use crate::state::follow::Following;
-use crate::state::view::Shared;
+use crate::search::embed::{EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, mixed};
+use crate::search::texts::{TextIndex, TextSettings};
+use crate::search::vectors::StoreVectors;
+use crate::state::follow::FollowerThread;
+use crate::state::view::SharedView;
 use crate::state::view::View;
 
 /// An embedder of the options, with the metric its vectors are compared by.
-pub(crate) type EmbedderOption = Option<(Embeds, Metric)>;
+pub(crate) type EmbedderOption = Option<(SharedEmbedder, Metric)>;
 
 /// Everything that follows the truth and is searched.
 #[derive(Debug, Clone)]
 pub(crate) struct Retrieval {
-    pub(crate) library: Arc<Library>,
-    pub(crate) vectors: Arc<Vectors>,
-    pub(crate) keeping: Option<Arc<Keeping>>,
+    pub(crate) library: Arc<TextIndex>,
+    pub(crate) vectors: Arc<StoreVectors>,
+    pub(crate) keeping: Option<Arc<EmbeddingWorker>>,
     /// Embedder of the model the store is being moved away from.
-    pub(crate) former: Option<Arc<Keeping>>,
+    pub(crate) former: Option<Arc<EmbeddingWorker>>,
 }
 
 impl Retrieval {
@@ -34,14 +34,14 @@ impl Retrieval {
     pub(crate) fn of(
         (words_home, vectors_home): (Option<&Path>, Option<&Path>),
         (former, leading): (&EmbedderOption, &EmbedderOption),
-        wording: &Wording,
+        wording: &TextSettings,
         wake: &WakeWriter,
     ) -> Result<Self> {
         let keeping = |given: &EmbedderOption, leads| match given {
             Some((embedder, metric)) => {
                 let embedder = (Arc::clone(&embedder.0), *metric);
                 let wording = wording.clone();
-                let keeping = Keeping::new(embedder, leads, wording, Arc::clone(wake))?;
+                let keeping = EmbeddingWorker::new(embedder, leads, wording, Arc::clone(wake))?;
                 Ok::<_, Error>(Some(Arc::new(keeping)))
             }
             None => Ok(None),
@@ -56,12 +56,12 @@ impl Retrieval {
                 return Err(Error::new(schema, message).with_hint("name both, each by its model"));
             }
         }
-        let library = Arc::new(Library::new(words_home, wording.clone()));
-        Ok(Self { library, vectors: Arc::new(Vectors::new(vectors_home)), keeping, former })
+        let library = Arc::new(TextIndex::new(words_home, wording.clone()));
+        Ok(Self { library, vectors: Arc::new(StoreVectors::new(vectors_home)), keeping, former })
     }
 
     /// The embedders, the former one first.
-    pub(crate) fn keepings(&self) -> impl Iterator<Item = &Arc<Keeping>> {
+    pub(crate) fn keepings(&self) -> impl Iterator<Item = &Arc<EmbeddingWorker>> {
         self.former.iter().chain(&self.keeping)
     }
 
@@ -92,18 +92,22 @@ impl Retrieval {
     ///
     /// # Errors
     /// `ERR_IO` if a thread cannot be started.
-    pub(crate) fn follow(&self, home: Option<&Path>, shared: &Shared) -> Result<Vec<Following>> {
+    pub(crate) fn follow(
+        &self,
+        home: Option<&Path>,
+        shared: &SharedView,
+    ) -> Result<Vec<FollowerThread>> {
         let Self { library, vectors, keeping, former } = self.clone();
         let mut followers = Vec::new();
         if home.is_some() {
-            followers.push(Following::start("grainstore-words", library, shared)?);
-            followers.push(Following::start("grainstore-vectors", vectors, shared)?);
+            followers.push(FollowerThread::start("grainstore-words", library, shared)?);
+            followers.push(FollowerThread::start("grainstore-vectors", vectors, shared)?);
         }
         if let Some(keeping) = keeping {
-            followers.push(Following::start("grainstore-embedder", keeping, shared)?);
+            followers.push(FollowerThread::start("grainstore-embedder", keeping, shared)?);
         }
         if let Some(former) = former {
-            followers.push(Following::start("grainstore-former", former, shared)?);
+            followers.push(FollowerThread::start("grainstore-former", former, shared)?);
         }
         Ok(followers)
     }

@@ -22,22 +22,22 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
-use crate::disk::vault::{Keeper, Vault};
-use crate::rules::policy::Rule;
+use crate::disk::vault::{EncryptionKey, Vault};
+use crate::rules::policy::PolicyRule;
 use crate::rules::preset;
 use crate::state::powers::Power;
 
-pub use call::CalledEntry;
+pub use call::AuditedCall;
 pub(crate) use call::{
-    CallNote, Errand, hash_in, id_in, millis_since, name_of, results_of, told_by,
+    CallContext, CallRecord, hash_in, id_in, millis_since, name_of, results_of, told_by,
 };
 pub use checkpoint::Checkpoint;
 pub(crate) use checkpoint::schema as checkpoint_schema;
 pub use consent::ErasedConsent;
-pub(crate) use notes::{Noted, Notes};
-pub(crate) use refusals::Refusals;
-pub(crate) use stream::StreamNote;
-pub use stream::StreamedEntry;
+pub(crate) use notes::{BufferAction, ReadNotes};
+pub(crate) use refusals::RefusalLog;
+pub use stream::AuditedStream;
+pub(crate) use stream::StreamRecord;
 
 /// Maximum length of a claimed key id (`kid`) in an entry, in characters.
 const MAX_KID: usize = 256;
@@ -51,7 +51,7 @@ const OPERATOR: &str = "operator";
 /// An audit event that has no position in the chain yet.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
-    pub(crate) operation: Operation,
+    pub(crate) operation: AuditOperation,
     pub(crate) actor: Option<String>,
     pub(crate) subjects: Vec<ContentAddress>,
     pub(crate) refused: bool,
@@ -60,7 +60,7 @@ pub(crate) struct AuditRecord {
     pub(crate) rules: Vec<&'static str>,
     pub(crate) reason: Option<String>,
     /// The CAL call that caused the event.
-    pub(crate) call: Option<CallNote>,
+    pub(crate) call: Option<CallRecord>,
     /// Key id claimed by a signature that did not verify.
     pub(crate) claimed: Option<String>,
     /// Number of refusals that this record stands for, each equal to an earlier one.
@@ -71,7 +71,7 @@ pub(crate) struct AuditRecord {
 
 impl AuditRecord {
     /// A record of a completed operation by the operator, without further details.
-    pub(crate) fn of(operation: Operation, subjects: Vec<ContentAddress>) -> Self {
+    pub(crate) fn of(operation: AuditOperation, subjects: Vec<ContentAddress>) -> Self {
         Self {
             operation,
             actor: None,
@@ -90,7 +90,7 @@ impl AuditRecord {
 
 /// Audited operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum AuditOperation {
     Create,
     Put,
     Supersede,
@@ -102,7 +102,7 @@ pub(crate) enum Operation {
     SetVerification(VerificationStatus),
     Hold,
     LiftHold,
-    Import(ImportNote),
+    Import(ImportSummary),
     /// Grains were erased, or their erasure was refused.
     Erase,
     /// All grains of a user were erased, or their erasure was refused; the subject is the user's token.
@@ -129,14 +129,14 @@ pub(crate) enum Operation {
     /// The store was upgraded to a later format; the rules name each step.
     Upgrade,
     /// State of the read log.
-    ReadLog(ReadsNote),
+    ReadLog(ReadLogSummary),
 }
 
 /// State of the read log, recorded in the audit log when one of its files is full and when the store is
 /// closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReadsNote {
+pub struct ReadLogSummary {
     /// Number of entries since the read log began, including those of files that were deleted since.
     pub entries: u64,
     /// Number of the first entry that is kept.
@@ -148,7 +148,7 @@ pub struct ReadsNote {
 /// Summary of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ImportNote {
+pub struct ImportSummary {
     /// Sequence of the first new grain; the others follow without a gap.
     pub first: u64,
     /// Number of new grains.
@@ -161,7 +161,7 @@ pub struct ImportNote {
     pub refused: u64,
 }
 
-impl Operation {
+impl AuditOperation {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -231,13 +231,13 @@ pub struct AuditEntry {
     /// The grain whose policy refused, if it is not the grain concerned but an ancestor or another version.
     pub refused_by: Option<ContentAddress>,
     /// Summary of an import.
-    pub import: Option<ImportNote>,
+    pub import: Option<ImportSummary>,
     /// Reason given by the caller. `None` if there was none, or it was erased.
     pub reason: Option<String>,
     /// The CAL call that caused the entry.
-    pub call: Option<CalledEntry>,
+    pub call: Option<AuditedCall>,
     /// State of the read log.
-    pub reads: Option<ReadsNote>,
+    pub reads: Option<ReadLogSummary>,
     /// Key id claimed by a signature that did not verify; not evidence of the signer.
     pub kid: Option<String>,
     /// Number of refusals this entry stands for, each equal to a refusal of the minute before that has an
@@ -268,12 +268,12 @@ impl AuditEntry {
         time: EpochMs,
         actor: Option<String>,
         refused: bool,
-        call: CalledEntry,
+        call: AuditedCall,
     ) -> Self {
         Self {
             sequence,
             time,
-            operation: Operation::Cal.name().to_owned(),
+            operation: AuditOperation::Cal.name().to_owned(),
             actor: actor.unwrap_or_else(|| OPERATOR.to_owned()),
             subjects: Vec::new(),
             decision: if refused { "refused" } else { "done" }.to_owned(),
@@ -292,7 +292,7 @@ impl AuditEntry {
 
     /// Returns `true` for an entry about an erasure.
     pub(crate) fn is_erasure(&self) -> bool {
-        [Operation::Erase, Operation::EraseUser, Operation::EraseConsent]
+        [AuditOperation::Erase, AuditOperation::EraseUser, AuditOperation::EraseConsent]
             .iter()
             .any(|of| self.operation == of.name())
     }
@@ -301,13 +301,13 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
+        PolicyRule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
     }
 }
 
 /// The end of the audit chain, to which new entries are linked.
 #[derive(Debug, Clone)]
-pub(crate) struct Chain {
+pub(crate) struct AuditHashChain {
     head: AuditHead,
     key: [u8; 32],
     /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
@@ -315,7 +315,7 @@ pub(crate) struct Chain {
     vault: Vault,
 }
 
-impl Chain {
+impl AuditHashChain {
     /// An empty chain; the first record linked to it is the genesis entry of the store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
@@ -372,10 +372,10 @@ impl Chain {
         if let Some(status) = record.operation.status() {
             entry.insert("status".to_owned(), Value::from(status.name()));
         }
-        if let Operation::Import(note) = record.operation {
+        if let AuditOperation::Import(note) = record.operation {
             entry.insert("import".to_owned(), Value::Map(note.fields()));
         }
-        if let Operation::ReadLog(note) = record.operation {
+        if let AuditOperation::ReadLog(note) = record.operation {
             entry.insert("reads".to_owned(), Value::Map(note.fields()));
         }
         if let Some(reason) = &record.reason {
@@ -511,16 +511,16 @@ impl AuditEntry {
             refused_by: entry.get("refused_by").map(address).transpose()?,
             import: match entry.get("import") {
                 None => None,
-                Some(fields) => Some(ImportNote::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(ImportSummary::of(fields).ok_or_else(damaged)?),
             },
             reason: None,
             call: match entry.get("call") {
                 None => None,
-                Some(fields) => Some(CalledEntry::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(AuditedCall::of(fields).ok_or_else(damaged)?),
             },
             reads: match entry.get("reads") {
                 None => None,
-                Some(fields) => Some(ReadsNote::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(ReadLogSummary::of(fields).ok_or_else(damaged)?),
             },
             kid: entry.get("kid").and_then(Value::as_str).map(str::to_owned),
             count: match entry.get("count") {
@@ -538,12 +538,12 @@ impl AuditEntry {
     }
 }
 
-/// Truncates a claimed key id to [`MAX_KID_CHARS`].
+/// Truncates a claimed key id to [`MAX_KID`].
 fn bounded(kid: &str) -> String {
     kid.chars().take(MAX_KID).collect()
 }
 
-impl ImportNote {
+impl ImportSummary {
     /// The summary of an import that changed nothing.
     pub(crate) const NONE: Self =
         Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
@@ -585,7 +585,7 @@ impl ImportNote {
     }
 }
 
-impl ReadsNote {
+impl ReadLogSummary {
     pub(crate) fn new(head: &AuditHead, first: u64) -> Self {
         Self { entries: head.count, first, head: head.hash }
     }
@@ -613,10 +613,10 @@ impl ReadsNote {
 /// reason of a record is encrypted.
 pub(crate) fn append_audit(
     txn: &WriteTransaction,
-    chain: &mut Chain,
+    chain: &mut AuditHashChain,
     records: &[AuditRecord],
     now: EpochMs,
-    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
+    keeper: &dyn Fn(&AuditRecord) -> Result<EncryptionKey>,
 ) -> Result<()> {
     if records.is_empty() {
         return Ok(());
@@ -642,7 +642,7 @@ mod tests {
 
     fn record(reason: Option<&str>) -> AuditRecord {
         AuditRecord {
-            operation: Operation::Supersede,
+            operation: AuditOperation::Supersede,
             actor: Some("did:web:a".to_owned()),
             subjects: vec![ContentAddress::of(b"old"), ContentAddress::of(b"new")],
             refused: true,
@@ -665,7 +665,7 @@ mod tests {
             valid_from: None,
             valid_to: Some(9),
         };
-        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
         let record = AuditRecord {
             claimed: Some("k".repeat(MAX_KID + 1)),
             count: Some(3),
@@ -688,7 +688,7 @@ mod tests {
 
     #[test]
     fn an_entry_reads_back_and_names_no_actor_or_reason() {
-        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
         let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
@@ -703,7 +703,7 @@ mod tests {
 
     #[test]
     fn each_entry_carries_the_hash_of_the_one_before() {
-        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
         let (_, first) = chain.link(&record(None), EpochMs::new(5));
         let (_, second) = chain.link(&record(None), EpochMs::new(6));
         let hash: [u8; 32] = Sha256::digest(&first).into();

@@ -2,20 +2,22 @@
 //! rule.
 
 use crate::base::error::Result;
-use crate::rules::preset::Basis;
-use crate::state::consent::{Standing, address_of};
+use crate::rules::preset::ProcessingBasis;
+use crate::state::consent::{ConsentLookup, address_of};
 
 /// Resolves a basis in this state of the store. A consent counts as its last version says, in whatever
 /// namespace that is.
 ///
 /// # Errors
 /// The errors of [`ConsentLookup::consent_of`].
-pub(crate) fn basis_in(state: &dyn Standing, said: Option<&str>) -> Result<Basis> {
-    let Some(said) = said.filter(|said| !said.is_empty()) else { return Ok(Basis::Missing) };
-    let Some(address) = address_of(said) else { return Ok(Basis::Word(said.to_owned())) };
+pub(crate) fn basis_in(state: &dyn ConsentLookup, said: Option<&str>) -> Result<ProcessingBasis> {
+    let Some(said) = said.filter(|said| !said.is_empty()) else {
+        return Ok(ProcessingBasis::Missing);
+    };
+    let Some(address) = address_of(said) else { return Ok(ProcessingBasis::Word(said.to_owned())) };
     Ok(match state.consent_of(&address)? {
-        None => Basis::Unknown,
-        Some(consent) if consent.withdrawn => Basis::Withdrawn,
-        Some(consent) => Basis::Consent(consent.scope.clone()),
+        None => ProcessingBasis::Unknown,
+        Some(consent) if consent.withdrawn => ProcessingBasis::Withdrawn,
+        Some(consent) => ProcessingBasis::Consent(consent.scope.clone()),
     })
 }

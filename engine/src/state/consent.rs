@@ -12,7 +12,7 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_withdrawal, with_fields};
-use crate::state::view::Row;
+use crate::state::view::GrainRow;
 
 /// Maximum number of versions of one consent that are followed.
 const MAX_VERSIONS: usize = 1 << 20;
@@ -52,7 +52,7 @@ impl Consent {
 }
 
 /// A state of the store in which consents, erased users and grain states are looked up.
-pub(crate) trait Standing {
+pub(crate) trait ConsentLookup {
     /// Returns the consent that a basis names; `None` if no consent is stored there.
     ///
     /// # Errors
@@ -74,12 +74,12 @@ pub(crate) trait Standing {
 }
 
 /// Lookup of the versions of a consent.
-pub(crate) trait Versions {
+pub(crate) trait ConsentVersions {
     /// Returns the version with this address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    fn version(&self, address: &ContentAddress) -> Result<Option<Row>>;
+    fn version(&self, address: &ContentAddress) -> Result<Option<GrainRow>>;
 
     /// Returns `true` if a grain with this address was stored and erased.
     ///
@@ -101,7 +101,7 @@ pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
 ///
 /// # Errors
 /// The errors of [`ConsentLookup::consent_of`].
-pub(crate) fn is_withdrawn(consents: &dyn Standing, grain: &GrainRef<'_>) -> Result<bool> {
+pub(crate) fn is_withdrawn(consents: &dyn ConsentLookup, grain: &GrainRef<'_>) -> Result<bool> {
     let Some(basis) = basis_of(grain) else { return Ok(false) };
     Ok(consents.consent_of(&basis)?.is_some_and(|consent| consent.withdrawn))
 }
@@ -120,7 +120,7 @@ pub(crate) fn address_of(basis: &str) -> Option<ContentAddress> {
 /// [`ConsentVersions::version`].
 pub(crate) fn last_version(
     basis: ContentAddress,
-    versions: &dyn Versions,
+    versions: &dyn ConsentVersions,
 ) -> Result<Option<Consent>> {
     let Some(mut row) = versions.version(&basis)? else {
         return Ok(versions.was_erased(&basis)?.then(|| Consent::erased(basis)));
@@ -150,9 +150,9 @@ pub(crate) fn last_version(
 
 /// A cache of consent lookups in one immutable state of the store.
 #[derive(Debug, Default)]
-pub(crate) struct Known(RwLock<HashMap<ContentAddress, Option<Arc<Consent>>>>);
+pub(crate) struct ConsentCache(RwLock<HashMap<ContentAddress, Option<Arc<Consent>>>>);
 
-impl Known {
+impl ConsentCache {
     /// Returns the cached consent of a basis, and calls `look_up` if there is none.
     ///
     /// # Errors

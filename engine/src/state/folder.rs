@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use grainstore_index::{self as index, Frozen, Tables};
+use grainstore_index::{self as index, FrozenTail, Tables};
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::base::error::{Result, guarded};
@@ -14,44 +14,44 @@ use crate::base::pending::stopped;
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
-use crate::disk::source::{Former, Leased, Source};
+use crate::disk::source::{DatabaseHandle, LeasedReader, ReplacedDatabase};
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
 
 /// A change of the index between two snapshots of it.
-type Change = Box<dyn FnOnce(&mut Source) -> Result<()> + Send>;
+type IndexChange = Box<dyn FnOnce(&mut DatabaseHandle) -> Result<()> + Send>;
 
 /// A job for the thread.
-enum Job {
+enum IndexJob {
     /// Changes the index; the result is a new snapshot of the tables.
-    Change(Change),
+    Change(IndexChange),
     /// Leaves the tables as they are, and sends its result itself.
-    Aside(Box<dyn FnOnce(&mut Source) + Send>),
+    Aside(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
 }
 
 /// A handle of the thread. Dropping it waits for the running job.
-pub(crate) struct Folder {
+pub(crate) struct FoldWorker {
     /// Taken on drop, which ends the thread.
-    jobs: Option<Sender<Job>>,
-    done: Receiver<Result<Leased<Tables>>>,
+    jobs: Option<Sender<IndexJob>>,
+    done: Receiver<Result<LeasedReader<Tables>>>,
     thread: Option<JoinHandle<Result<()>>>,
     busy: bool,
 }
 
-impl Drop for Folder {
+impl Drop for FoldWorker {
     fn drop(&mut self) {
         // Whoever wants to know closes it.
         let _ = self.end();
     }
 }
 
-impl Folder {
+impl FoldWorker {
     /// Starts the thread for this database.
     ///
     /// # Errors
     /// `ERR_IO` if the system cannot create a thread.
-    pub(crate) fn start(db: Source) -> Result<Self> {
+    pub(crate) fn start(db: DatabaseHandle) -> Result<Self> {
         let (jobs, incoming) = channel();
         let (finished, done) = channel();
         let thread =
@@ -59,12 +59,12 @@ impl Folder {
                 let mut db = db;
                 while let Some(job) = next(&mut db, &incoming) {
                     match job {
-                        Job::Change(change) => {
+                        IndexJob::Change(change) => {
                             if finished.send(carry_out(&mut db, change)).is_err() {
                                 break;
                             }
                         }
-                        Job::Aside(work) => work(&mut db),
+                        IndexJob::Aside(work) => work(&mut db),
                     }
                 }
                 db.close()
@@ -98,7 +98,7 @@ impl Folder {
     ///
     /// # Errors
     /// `ERR_IO` if the thread is gone.
-    pub(crate) fn fold(&mut self, frozen: Frozen) -> Result<()> {
+    pub(crate) fn fold(&mut self, frozen: FrozenTail) -> Result<()> {
         self.begin(Box::new(move |db| {
             in_transaction(db, |txn| index::fold(txn, &frozen).map(drop))
         }))
@@ -108,7 +108,7 @@ impl Folder {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn snapshot(&mut self) -> Result<Leased<ReadTransaction>> {
+    pub(crate) fn snapshot(&mut self) -> Result<LeasedReader<ReadTransaction>> {
         self.aside(|db| Ok(db.lease(db.begin_read()?)))
     }
 
@@ -124,7 +124,7 @@ impl Folder {
     ///
     /// # Errors
     /// `ERR_IO` if the thread is gone.
-    pub(crate) fn adopt(&mut self, former: Vec<Former>) -> Result<()> {
+    pub(crate) fn adopt(&mut self, former: Vec<ReplacedDatabase>) -> Result<()> {
         self.aside(|db| {
             db.adopt(former);
             db.release();
@@ -139,10 +139,10 @@ impl Folder {
     /// Those of `work`, `ERR_INTEGRITY` if it panicked; `ERR_IO` if the thread is gone.
     pub(crate) fn aside<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut Source) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, outcome) = channel();
-        self.ask(Job::Aside(Box::new(move |db| {
+        self.ask(IndexJob::Aside(Box::new(move |db| {
             // The caller waits for this below.
             let _ = sender.send(guarded(|| work(db)));
         })))?;
@@ -153,19 +153,19 @@ impl Folder {
     ///
     /// # Errors
     /// `ERR_IO` if the thread is gone.
-    pub(crate) fn begin(&mut self, change: Change) -> Result<()> {
-        self.ask(Job::Change(change))?;
+    pub(crate) fn begin(&mut self, change: IndexChange) -> Result<()> {
+        self.ask(IndexJob::Change(change))?;
         self.busy = true;
         Ok(())
     }
 
-    fn ask(&self, job: Job) -> Result<()> {
+    fn ask(&self, job: IndexJob) -> Result<()> {
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
         jobs.send(job).map_err(|_| stopped())
     }
 
     /// Takes the outcome of the job if it has ended.
-    pub(crate) fn finished(&mut self) -> Option<Result<Leased<Tables>>> {
+    pub(crate) fn finished(&mut self) -> Option<Result<LeasedReader<Tables>>> {
         let outcome = match self.done.try_recv() {
             Ok(outcome) => outcome,
             Err(TryRecvError::Empty) => return None,
@@ -179,7 +179,7 @@ impl Folder {
     ///
     /// # Errors
     /// Those of the job; `ERR_IO` if the thread is gone.
-    pub(crate) fn wait(&mut self) -> Result<Leased<Tables>> {
+    pub(crate) fn wait(&mut self) -> Result<LeasedReader<Tables>> {
         let outcome = self.done.recv().unwrap_or_else(|_| Err(stopped()));
         self.busy = false;
         outcome
@@ -187,7 +187,7 @@ impl Folder {
 }
 
 /// Waits for the next job; `None` once the handle is dropped.
-fn next(db: &mut Source, jobs: &Receiver<Job>) -> Option<Job> {
+fn next(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>) -> Option<IndexJob> {
     while db.has_former() {
         match receive_within(jobs, RELEASE_CHECK) {
             Ok(job) => return Some(job),
@@ -199,7 +199,7 @@ fn next(db: &mut Source, jobs: &Receiver<Job>) -> Option<Job> {
 }
 
 /// Changes the index and opens a snapshot of the result.
-fn carry_out(db: &mut Source, change: Change) -> Result<Leased<Tables>> {
+fn carry_out(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReader<Tables>> {
     guarded(|| {
         db.release();
         change(db)?;

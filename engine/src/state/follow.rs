@@ -11,7 +11,7 @@ use crate::base::error::{Result, guarded};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
-use crate::state::view::Shared;
+use crate::state::view::SharedView;
 use crate::state::view::View;
 
 /// Time within which commits are batched.
@@ -52,7 +52,7 @@ pub(crate) trait Follower: Send + Sync {
 }
 
 /// A background thread that runs a [`Follower`].
-pub(crate) struct Following {
+pub(crate) struct FollowerThread {
     follower: Arc<dyn Follower>,
     wake: Option<SyncSender<()>>,
     /// Set when the thread must take no further step.
@@ -60,12 +60,16 @@ pub(crate) struct Following {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Following {
+impl FollowerThread {
     /// Starts the thread.
     ///
     /// # Errors
     /// `ERR_IO` if the system cannot create a thread.
-    pub(crate) fn start(name: &str, follower: Arc<dyn Follower>, shared: &Shared) -> Result<Self> {
+    pub(crate) fn start(
+        name: &str,
+        follower: Arc<dyn Follower>,
+        shared: &SharedView,
+    ) -> Result<Self> {
         let (wake, woken) = sync_channel(1);
         let (own, shared) = (Arc::clone(&follower), Arc::clone(shared));
         let ended = Arc::new(AtomicBool::new(false));
@@ -107,13 +111,13 @@ impl Following {
     }
 }
 
-impl Drop for Following {
+impl Drop for FollowerThread {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-fn run(follower: &dyn Follower, shared: &Shared, (woken, ended): (&Receiver<()>, &AtomicBool)) {
+fn run(follower: &dyn Follower, shared: &SharedView, (woken, ended): (&Receiver<()>, &AtomicBool)) {
     loop {
         match receive_within(woken, LOOK) {
             Ok(()) => {}
@@ -135,7 +139,7 @@ fn run(follower: &dyn Follower, shared: &Shared, (woken, ended): (&Receiver<()>,
     }
 }
 
-/// Waits for a pause in the commits, or for [`MAX_BATCHED_COMMITS`] of them. Returns `false` if the store was
+/// Waits for a pause in the commits, or for [`MANY`] of them. Returns `false` if the store was
 /// closed.
 fn gathers(woken: &Receiver<()>) -> bool {
     for _ in 0..MANY {
@@ -148,6 +152,6 @@ fn gathers(woken: &Receiver<()>) -> bool {
     true
 }
 
-fn newest(shared: &Shared) -> Option<Arc<View>> {
+fn newest(shared: &SharedView) -> Option<Arc<View>> {
     shared.read().unwrap_or_else(PoisonError::into_inner).clone()
 }

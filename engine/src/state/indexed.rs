@@ -4,7 +4,7 @@
 //! while new grains go on top. The first fold must have ended before a second begins: that is the
 //! back-pressure. A reader with an old snapshot keeps reading that snapshot.
 
-use grainstore_index::{Blind, Facts};
+use grainstore_index::{Blinder, IndexedFields};
 use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
@@ -13,21 +13,21 @@ use redb::ReadableDatabase;
 
 use crate::base::error::{Error, Result, guarded};
 use crate::disk::blob::with_fields;
-use crate::disk::source::{Leased, Source};
+use crate::disk::source::{DatabaseHandle, LeasedReader};
 use crate::disk::vault::Vault;
-use crate::state::folder::{Folder, in_transaction};
-use crate::state::truth::{Logged, Truth};
+use crate::state::folder::{FoldWorker, in_transaction};
+use crate::state::truth::{LogRow, Truth};
 
 /// A snapshot of the tables, and the tail after it.
 #[derive(Clone)]
-pub(crate) struct Indexed {
-    pub(crate) tables: Arc<Leased<Tables>>,
+pub(crate) struct IndexSnapshot {
+    pub(crate) tables: Arc<LeasedReader<Tables>>,
     pub(crate) tail: Tail,
 }
 
-impl Indexed {
+impl IndexSnapshot {
     /// The tables as they are, with an empty tail.
-    pub(crate) fn of(tables: Leased<Tables>) -> Result<Self> {
+    pub(crate) fn of(tables: LeasedReader<Tables>) -> Result<Self> {
         let tail = Tail::after(&tables)?;
         Ok(Self { tables: Arc::new(tables), tail })
     }
@@ -38,7 +38,7 @@ impl Indexed {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn push(
         &mut self,
-        folder: &mut Folder,
+        folder: &mut FoldWorker,
         sequence: Sequence,
         (address, blob): (&ContentAddress, &[u8]),
         vault: &Vault,
@@ -51,7 +51,7 @@ impl Indexed {
     ///
     /// # Errors
     /// `ERR_IO` if the fold worker is gone; `ERR_INTEGRITY`.
-    pub(crate) fn fold(&mut self, folder: &mut Folder) -> Result<()> {
+    pub(crate) fn fold(&mut self, folder: &mut FoldWorker) -> Result<()> {
         self.tail.freeze()?;
         self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen))
     }
@@ -60,7 +60,7 @@ impl Indexed {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY` of the fold.
-    pub(crate) fn settle(&mut self, folder: &mut Folder) -> Result<()> {
+    pub(crate) fn settle(&mut self, folder: &mut FoldWorker) -> Result<()> {
         if folder.is_busy() {
             let tables = folder.wait()?;
             self.folded(tables);
@@ -69,7 +69,7 @@ impl Indexed {
     }
 
     /// Continues from the tables of a completed fold.
-    pub(crate) fn folded(&mut self, tables: Leased<Tables>) {
+    pub(crate) fn folded(&mut self, tables: LeasedReader<Tables>) {
         self.tables = Arc::new(tables);
         self.tail.thaw();
     }
@@ -78,7 +78,7 @@ impl Indexed {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn fold_through(&mut self, folder: &mut Folder) -> Result<()> {
+    pub(crate) fn fold_through(&mut self, folder: &mut FoldWorker) -> Result<()> {
         self.settle(folder)?;
         if self.tail.grains() > 0 {
             self.fold(folder)?;
@@ -91,7 +91,7 @@ impl Indexed {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut Folder) -> Result<()> {
+    pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut FoldWorker) -> Result<()> {
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, logged) = row?;
             self.push_logged(folder, sequence, &logged, truth.vault())?;
@@ -105,16 +105,16 @@ impl Indexed {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn push_logged(
         &mut self,
-        folder: &mut Folder,
+        folder: &mut FoldWorker,
         sequence: Sequence,
-        logged: &Logged,
+        logged: &LogRow,
         vault: &Vault,
     ) -> Result<()> {
         match logged {
-            Logged::Blob(blob) => {
+            LogRow::Blob(blob) => {
                 self.push(folder, sequence, (&ContentAddress::of(blob), blob), vault)
             }
-            Logged::Erased(address) => {
+            LogRow::Erased(address) => {
                 self.make_room(folder)?;
                 Ok(self.tail.push_place(sequence, *address.as_bytes())?)
             }
@@ -122,7 +122,7 @@ impl Indexed {
     }
 
     /// Makes room in a full tail: waits for the running fold and begins the next.
-    fn make_room(&mut self, folder: &mut Folder) -> Result<()> {
+    fn make_room(&mut self, folder: &mut FoldWorker) -> Result<()> {
         if self.tail.is_full() {
             self.settle(folder)?;
             self.fold(folder)?;
@@ -135,14 +135,14 @@ impl Indexed {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn sound_tables(db: &Source, truth: &Truth) -> Result<Leased<Tables>> {
+pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
     let tables = Tables::open(db.begin_read()?);
     let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
         // A damaged row cannot be compared with the watermark; the other samples decide.
-        Row::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
-        Row::Whole(address) => Ok(Some(address)),
-        Row::Absent => Ok::<_, Error>(None),
+        LoggedAddress::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
+        LoggedAddress::Whole(address) => Ok(Some(address)),
+        LoggedAddress::Absent => Ok::<_, Error>(None),
     };
     let fits = match index::state(&txn, address_at)? {
         IndexState::Stale(_) => false,
@@ -163,24 +163,24 @@ const COMPARED: u64 = 12;
 /// folded, where another history of the same store would differ, and some spread over all others.
 fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     let tail = Tail::after(tables)?;
-    let reader = index::Reader::new(tables, &tail);
+    let reader = index::IndexReader::new(tables, &tail);
     let last = last.get();
     let latest = (0..COMPARED).map(|back| last.saturating_sub(back));
     let spread = (1..=COMPARED).map(|part| last.saturating_mul(part) / COMPARED);
     for sequence in latest.chain(spread).filter(|sequence| *sequence > 0).map(Sequence::new) {
         match address_at(truth, sequence)? {
-            Row::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {
+            LoggedAddress::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {
                 return Ok(false);
             }
-            Row::Absent => return Ok(false),
-            Row::Whole(_) | Row::Damaged => {}
+            LoggedAddress::Absent => return Ok(false),
+            LoggedAddress::Whole(_) | LoggedAddress::Damaged => {}
         }
     }
     Ok(true)
 }
 
 /// The address found at a sequence of the log.
-enum Row {
+enum LoggedAddress {
     Absent,
     /// The address of a grain, as a key of the index.
     Whole([u8; 32]),
@@ -189,17 +189,17 @@ enum Row {
     Damaged,
 }
 
-fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
+fn address_at(truth: &Truth, sequence: Sequence) -> Result<LoggedAddress> {
     if sequence > truth.last_sequence()? {
-        return Ok(Row::Absent);
+        return Ok(LoggedAddress::Absent);
     }
     if let Some(address) = truth.stub_at(sequence)? {
-        return Ok(Row::Whole(*address.as_bytes()));
+        return Ok(LoggedAddress::Whole(*address.as_bytes()));
     }
     let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     match address {
-        Ok(address) => Ok(Row::Whole(*truth.vault().address(&address).as_bytes())),
-        Err(error) if error.is_of_truth() || error.is_erased() => Ok(Row::Damaged),
+        Ok(address) => Ok(LoggedAddress::Whole(*truth.vault().address(&address).as_bytes())),
+        Err(error) if error.is_of_truth() || error.is_erased() => Ok(LoggedAddress::Damaged),
         Err(error) => Err(error),
     }
 }
@@ -215,7 +215,7 @@ fn push(
     with_fields(blob, |grain| {
         let key = *vault.address(address).as_bytes();
         let blind = vault.blind_of(grain)?;
-        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
-        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
+        let blind = blind.as_deref().map(|holder| holder as &dyn Blinder);
+        Ok(tail.push(tables, sequence, key, &IndexedFields::blinded(grain, blind))?)
     })
 }

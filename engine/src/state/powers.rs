@@ -4,7 +4,7 @@
 //! One list and one check. A method that takes a [`Store`](crate::Store) and no session is available to any
 //! holder of the store: interfaces that give a store to others check here first.
 
-use crate::rules::policy::Standing;
+use crate::rules::policy::Authority;
 use crate::state::session_options::SessionOptions;
 
 /// Declares the powers once: variant, the name it has in the audit log, and what it is, for people.
@@ -62,7 +62,7 @@ impl SessionOptions {
     #[must_use]
     pub fn have_powers(&self, operator: Option<&str>) -> bool {
         let is_limited = self.namespace.is_some() || self.user_id.is_some();
-        !is_limited && Standing::of(self.actor.as_deref(), operator).is_operator()
+        !is_limited && Authority::of(self.actor.as_deref(), operator).is_operator()
     }
 }
 

@@ -5,15 +5,15 @@
 //! claims of an imported file. Knows nothing of queries, or of what is done with a visible grain.
 
 use grainstore_format::{
-    ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED, VerificationStatus,
+    ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED_PARTITION, VerificationStatus,
 };
 use grainstore_index::{Scope, Sequence};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::preset::{Deed, Facts, Refusal, Regime};
+use crate::rules::preset::{Action, ActiveRules, RuleFacts, RuleRefusal};
 use crate::state::basis::basis_in;
-use crate::state::consent::{Standing, basis_of};
+use crate::state::consent::{ConsentLookup, basis_of};
 use crate::state::erasure::erased;
 use crate::state::session_options::SessionOptions;
 
@@ -26,7 +26,7 @@ pub(crate) struct Viewer {
 
 /// The outcome of a visibility check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reached {
+pub(crate) enum VisibilityOutcome {
     /// The grain is shown.
     Seen,
     /// The grain lies outside the session, which must not learn that it exists.
@@ -36,19 +36,19 @@ pub(crate) enum Reached {
     /// The consent it rests on is not valid now: it has ended, or not begun.
     Lapsed,
     /// A rule of the store refuses the read.
-    Ruled(Refusal),
+    Ruled(RuleRefusal),
     /// The grain was erased: it is never shown, but a read by address reports the erasure.
     Erased,
 }
 
 /// The visibility check for one viewer, on one state of the store, at one time.
 #[derive(Clone, Copy)]
-pub(crate) struct Reach<'r> {
+pub(crate) struct Visibility<'r> {
     viewer: &'r Viewer,
-    state: &'r dyn Standing,
+    state: &'r dyn ConsentLookup,
     now: EpochMs,
     /// The rules of the store and the purposes of the session; `None` if rules are not checked.
-    rules: Option<(&'r Regime, &'r [String])>,
+    rules: Option<(&'r ActiveRules, &'r [String])>,
 }
 
 impl Viewer {
@@ -114,20 +114,20 @@ impl Viewer {
     pub(crate) fn partitions(&self) -> Scope<'_> {
         match self.namespace() {
             None => Scope::All,
-            Some("") => Scope::Subtree(SHARED),
+            Some("") => Scope::Subtree(SHARED_PARTITION),
             Some(own) => Scope::Subtree(own),
         }
     }
 }
 
-impl<'r> Reach<'r> {
+impl<'r> Visibility<'r> {
     /// The check for this viewer at `now` on a state of the store.
-    pub(crate) fn new(viewer: &'r Viewer, state: &'r dyn Standing, now: EpochMs) -> Self {
+    pub(crate) fn new(viewer: &'r Viewer, state: &'r dyn ConsentLookup, now: EpochMs) -> Self {
         Self { viewer, state, now, rules: None }
     }
 
     /// Adds the rules of the store and the purposes of the session.
-    pub(crate) fn under(self, regime: &'r Regime, purposes: &'r [String]) -> Self {
+    pub(crate) fn under(self, regime: &'r ActiveRules, purposes: &'r [String]) -> Self {
         Self { rules: Some((regime, purposes)), ..self }
     }
 
@@ -145,27 +145,27 @@ impl<'r> Reach<'r> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Reached> {
+    pub(crate) fn of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<VisibilityOutcome> {
         if self.state.has_erased_user(grain.text("user_id"), at)? {
-            return Ok(Reached::Erased);
+            return Ok(VisibilityOutcome::Erased);
         }
         if self.viewer.namespace.is_some() && !self.viewer.reaches_partition(grain.partition()) {
-            return Ok(Reached::Outside);
+            return Ok(VisibilityOutcome::Outside);
         }
         if self.viewer.has_user() && !self.viewer.reaches_user(grain.text("user_id")) {
-            return Ok(Reached::Outside);
+            return Ok(VisibilityOutcome::Outside);
         }
         if let Some(basis) = basis_of(grain) {
             let resting = self.resting_on(&basis)?;
-            if resting != Reached::Seen {
+            if resting != VisibilityOutcome::Seen {
                 return Ok(resting);
             }
         }
-        Ok(self.refusal_of(at, grain)?.map_or(Reached::Seen, Reached::Ruled))
+        Ok(self.refusal_of(at, grain)?.map_or(VisibilityOutcome::Seen, VisibilityOutcome::Ruled))
     }
 
     /// Returns the refusal of a rule of the store, if one refuses to read the grain.
-    fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<Refusal>> {
+    fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<RuleRefusal>> {
         let Some((regime, purposes)) = self.rules.filter(|_| self.asks_rules()) else {
             return Ok(None);
         };
@@ -174,19 +174,19 @@ impl<'r> Reach<'r> {
         let GrainState { held, verification_status, .. } = self.state.state_of(at)?;
         let verified = verification_status == VerificationStatus::Verified;
         let encrypted = regime.encrypts(grain);
-        let facts = Facts { grain, basis: &basis, purposes, held, verified, encrypted };
-        Ok(rules.decide(Deed::Read, &facts).refusal)
+        let facts = RuleFacts { grain, basis: &basis, purposes, held, verified, encrypted };
+        Ok(rules.decide(Action::Read, &facts).refusal)
     }
 
     /// Checks the consent that a grain names as its basis.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn resting_on(&self, basis: &ContentAddress) -> Result<Reached> {
+    pub(crate) fn resting_on(&self, basis: &ContentAddress) -> Result<VisibilityOutcome> {
         Ok(match self.state.consent_of(basis)? {
-            Some(consent) if consent.withdrawn => Reached::Withdrawn,
-            Some(consent) if consent.is_lapsed(self.now) => Reached::Lapsed,
-            _ => Reached::Seen,
+            Some(consent) if consent.withdrawn => VisibilityOutcome::Withdrawn,
+            Some(consent) if consent.is_lapsed(self.now) => VisibilityOutcome::Lapsed,
+            _ => VisibilityOutcome::Seen,
         })
     }
 
@@ -195,27 +195,27 @@ impl<'r> Reach<'r> {
     /// # Errors
     /// The errors of [`Visibility::check`].
     pub(crate) fn sees(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
-        Ok(self.of(at, grain)? == Reached::Seen)
+        Ok(self.of(at, grain)? == VisibilityOutcome::Seen)
     }
 
     /// Like [`Visibility::check`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn of_blob(&self, at: Sequence, blob: &[u8]) -> Result<Reached> {
+    pub(crate) fn of_blob(&self, at: Sequence, blob: &[u8]) -> Result<VisibilityOutcome> {
         with_fields(blob, |grain| self.of(at, grain))
     }
 
-    /// Like [`Visibility::is_visible`], for an encoded grain.
+    /// Like [`Visibility::sees`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
     pub(crate) fn sees_blob(&self, at: Sequence, blob: &[u8]) -> Result<bool> {
-        Ok(self.of_blob(at, blob)? == Reached::Seen)
+        Ok(self.of_blob(at, blob)? == VisibilityOutcome::Seen)
     }
 }
 
-impl Reached {
+impl VisibilityOutcome {
     /// The error for a grain that was requested by its address. A grain out of scope is reported as not
     /// found.
     pub(crate) fn refusal(self, address: &ContentAddress) -> Error {
@@ -258,5 +258,5 @@ pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
 
 /// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).
 fn named(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
+    if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }

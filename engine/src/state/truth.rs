@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use grainstore_format::GrainState;
-use grainstore_format::container::Embedded;
+use grainstore_format::container::EmbeddingSummary;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Space, Vector};
 use redb::{
@@ -19,46 +19,47 @@ use redb::{
 };
 
 use crate::base::error::{Error, Result};
-use crate::disk::keys::Access;
+use crate::disk::keys::AccessCounts;
 use crate::disk::keys::{
-    self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
+    self, ACCESS_LEN, AuditHead, RowKey, STATE_LEN, SignatureWrapper, StateRecord, StoredVector,
+    Stub,
 };
-use crate::disk::source::{Leased, Source};
-use crate::disk::vault::{Keeper, Vault};
-use crate::state::audit::Chain;
+use crate::disk::source::{DatabaseHandle, LeasedReader};
+use crate::disk::vault::{EncryptionKey, Vault};
+use crate::state::audit::AuditHashChain;
 use crate::state::truth::spaces::embedded;
-use erased::Known;
-pub(crate) use erased::{Logged, whole};
-use spaces::Marks;
+use erased::ErasureState;
+pub(crate) use erased::{LogRow, whole};
+use spaces::SpaceMeta;
 
 /// An immutable snapshot of the truth.
 pub(crate) struct Truth {
-    txn: Leased<ReadTransaction>,
+    txn: LeasedReader<ReadTransaction>,
     vault: Vault,
-    log: Lazy<u64, &'static [u8]>,
-    state: Lazy<u64, &'static [u8; STATE_LEN]>,
-    roots: Lazy<u64, &'static [u8]>,
-    audit: Lazy<u64, &'static [u8]>,
-    reasons: Lazy<u64, &'static [u8]>,
-    access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
-    signatures: Lazy<u64, &'static [u8]>,
-    vectors: Lazy<u64, &'static [u8]>,
-    templates: Lazy<u64, &'static [u8]>,
+    log: LazyTable<u64, &'static [u8]>,
+    state: LazyTable<u64, &'static [u8; STATE_LEN]>,
+    roots: LazyTable<u64, &'static [u8]>,
+    audit: LazyTable<u64, &'static [u8]>,
+    reasons: LazyTable<u64, &'static [u8]>,
+    access: LazyTable<u64, &'static [u8; ACCESS_LEN]>,
+    signatures: LazyTable<u64, &'static [u8]>,
+    vectors: LazyTable<u64, &'static [u8]>,
+    templates: LazyTable<u64, &'static [u8]>,
     /// Vector spaces by number.
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// Rows of the meta table about spaces.
-    marks: OnceLock<Marks>,
+    marks: OnceLock<SpaceMeta>,
     /// Erasures and users whose scrub is pending.
-    erased: OnceLock<Known>,
+    erased: OnceLock<ErasureState>,
 }
 
 /// A table that is opened on first use.
-struct Lazy<K: Key + 'static, V: Value + 'static> {
+struct LazyTable<K: Key + 'static, V: Value + 'static> {
     definition: TableDefinition<'static, K, V>,
     opened: OnceLock<ReadOnlyTable<K, V>>,
 }
 
-impl<K: Key + 'static, V: Value + 'static> Lazy<K, V> {
+impl<K: Key + 'static, V: Value + 'static> LazyTable<K, V> {
     fn new(definition: TableDefinition<'static, K, V>) -> Self {
         Self { definition, opened: OnceLock::new() }
     }
@@ -88,19 +89,19 @@ impl<K: Key + 'static, V: Value + 'static> Lazy<K, V> {
 
 impl Truth {
     /// Takes a snapshot of the last commit.
-    pub(crate) fn open(db: &Source) -> Result<Self> {
+    pub(crate) fn open(db: &DatabaseHandle) -> Result<Self> {
         Ok(Self {
             txn: db.lease(db.begin_read()?),
             vault: db.vault().clone(),
-            log: Lazy::new(keys::LOG),
-            state: Lazy::new(keys::STATE),
-            roots: Lazy::new(keys::ROOTS),
-            audit: Lazy::new(keys::AUDIT),
-            reasons: Lazy::new(keys::REASONS),
-            access: Lazy::new(keys::ACCESS),
-            signatures: Lazy::new(keys::SIGNATURES),
-            vectors: Lazy::new(keys::VECTORS),
-            templates: Lazy::new(keys::TEMPLATES),
+            log: LazyTable::new(keys::LOG),
+            state: LazyTable::new(keys::STATE),
+            roots: LazyTable::new(keys::ROOTS),
+            audit: LazyTable::new(keys::AUDIT),
+            reasons: LazyTable::new(keys::REASONS),
+            access: LazyTable::new(keys::ACCESS),
+            signatures: LazyTable::new(keys::SIGNATURES),
+            vectors: LazyTable::new(keys::VECTORS),
+            templates: LazyTable::new(keys::TEMPLATES),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
             erased: OnceLock::new(),
@@ -139,12 +140,12 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the store lacks its id or its key.
-    pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
+    pub(crate) fn chain_before_genesis(&self) -> Result<AuditHashChain> {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
         let row = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
         let key = self.vault.open_audit_key(row.value())?;
-        Ok(Chain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
+        Ok(AuditHashChain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
 
     /// The id of the store.
@@ -186,7 +187,7 @@ impl Truth {
     ///
     /// # Errors
     /// Those of [`Vault::key_of_row`]; `ERR_INTEGRITY` if the log has no such sequence.
-    pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<Keeper> {
+    pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<EncryptionKey> {
         match self.log.get(&self.txn)?.get(sequence.get())? {
             Some(row) => self.vault.keeper_beside(row.value()),
             None => Err(Error::integrity(format!("the log has no entry {}", sequence.get()))),
@@ -269,21 +270,21 @@ impl Truth {
     }
 
     /// Returns the stored access count of the grain at a sequence.
-    pub(crate) fn access_at(&self, sequence: Sequence) -> Result<Access> {
+    pub(crate) fn access_at(&self, sequence: Sequence) -> Result<AccessCounts> {
         let Some(table) = self.access.get_if_there(&self.txn)? else {
-            return Ok(Access::default());
+            return Ok(AccessCounts::default());
         };
         match table.get(sequence.get())? {
             Some(record) => keys::decode_access(sequence, record.value()),
-            None => Ok(Access::default()),
+            None => Ok(AccessCounts::default()),
         }
     }
 
     /// Returns the envelope bytes around a signed blob at a sequence.
-    pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
+    pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<SignatureWrapper>> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
         let row = table.get(sequence.get())?;
-        row.map(|row| Wrapping::open(sequence, row.value(), &self.vault)).transpose()
+        row.map(|row| SignatureWrapper::open(sequence, row.value(), &self.vault)).transpose()
     }
 
     /// Returns `true` if envelope bytes are stored for the blob at a sequence.
@@ -312,13 +313,13 @@ impl Truth {
     pub(crate) fn vectors_after(
         &self,
         row: u64,
-    ) -> Result<impl Iterator<Item = Result<(u64, Option<Placed>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(u64, Option<StoredVector>)>> + '_> {
         let table = self.vectors.get_if_there(&self.txn)?;
         let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
         Ok(rows.into_iter().flatten().map(|row| {
             let (row, bytes) = row?;
             let row = row.value();
-            Ok((row, whole(Placed::open(row, bytes.value(), &self.vault))?))
+            Ok((row, whole(StoredVector::open(row, bytes.value(), &self.vault))?))
         }))
     }
 
@@ -351,7 +352,9 @@ impl Truth {
         let Ok(rows) = rows else { return Ok(true) };
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Ok(placed) = Placed::open(row, bytes.value(), &self.vault) else { return Ok(true) };
+            let Ok(placed) = StoredVector::open(row, bytes.value(), &self.vault) else {
+                return Ok(true);
+            };
             if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
                 return Ok(true);
             }
@@ -379,7 +382,7 @@ impl Truth {
         };
         for row in rows? {
             let Some(bytes) = table.get(row)? else { continue };
-            let placed = Placed::open(row, bytes.value(), &self.vault)?;
+            let placed = StoredVector::open(row, bytes.value(), &self.vault)?;
             if placed.chunk == chunk && self.spaces()?.get(&placed.space) == Some(space) {
                 return Ok(Some(placed.vector));
             }
@@ -392,7 +395,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<Embedded>> {
+    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
         let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(Vec::new()) };
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
@@ -403,7 +406,7 @@ impl Truth {
         let mut found = BTreeSet::new();
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Some(placed) = whole(Placed::open(row, bytes.value(), &self.vault))? else {
+            let Some(placed) = whole(StoredVector::open(row, bytes.value(), &self.vault))? else {
                 continue;
             };
             found.extend(spaces.get(&placed.space).map(|space| (space, placed.chunk)));
@@ -474,7 +477,7 @@ impl Truth {
     pub(crate) fn log_after(
         &self,
         sequence: Option<Sequence>,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Logged)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, LogRow)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
         let rows = self.log_from(from)?;
         Ok(rows.map(|row| row.and_then(|(sequence, logged)| Ok((sequence, logged?)))))
@@ -485,12 +488,12 @@ impl Truth {
     pub(crate) fn log_from(
         &self,
         from: u64,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Logged>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<LogRow>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
             let (sequence, row) = row?;
             let sequence = Sequence::new(sequence.value());
-            Ok((sequence, Logged::open(sequence, row.value(), &self.vault)))
+            Ok((sequence, LogRow::open(sequence, row.value(), &self.vault)))
         }))
     }
 }

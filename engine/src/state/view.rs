@@ -9,16 +9,16 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use grainstore_format::{ContentAddress, Envelope, GrainState};
-use grainstore_index::text::{Question, Texts};
+use grainstore_index::text::{FullTextQuery, InvertedIndex};
 use grainstore_index::vectors;
-use grainstore_index::{self as index, Blind, Eyes, Sequence, Tail};
+use grainstore_index::{self as index, Blinder, Sequence, Tail, TokenScope};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::Wrapping;
+use crate::disk::keys::SignatureWrapper;
 use crate::state::audit::AuditEntry;
-use crate::state::consent::{self, Consent, Standing, Versions};
-use crate::state::indexed::Indexed;
-use crate::state::truth::{Logged, Truth};
+use crate::state::consent::{self, Consent, ConsentLookup, ConsentVersions};
+use crate::state::indexed::IndexSnapshot;
+use crate::state::truth::{LogRow, Truth};
 
 /// Maximum number of encrypted grains that are read to complete an address prefix.
 const MOST_READ: u64 = 65_536;
@@ -26,17 +26,17 @@ const MOST_READ: u64 = 65_536;
 /// An immutable state of the store.
 pub(crate) struct View {
     truth: Arc<Truth>,
-    indexed: Indexed,
+    indexed: IndexSnapshot,
     /// The full-text index, read by the first search of this view.
-    pub(crate) texts: Arc<OnceLock<Texts>>,
+    pub(crate) texts: Arc<OnceLock<InvertedIndex>>,
     /// The vectors, read by the first search of this view.
-    pub(crate) vectors: Arc<OnceLock<vectors::View>>,
+    pub(crate) vectors: Arc<OnceLock<vectors::VectorView>>,
     /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
-    blinds: Vec<Arc<dyn Blind>>,
+    blinds: Vec<Arc<dyn Blinder>>,
     /// True if users were named; else a lookup that needs users' tokens is refused.
     is_named: bool,
     /// Cached consents.
-    consents: Arc<consent::Known>,
+    consents: Arc<consent::ConsentCache>,
 }
 
 impl std::fmt::Debug for View {
@@ -55,13 +55,13 @@ impl Deref for View {
 
 /// A grain of a view: its sequence, its blob and its state.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub(crate) struct GrainRow {
     pub(crate) sequence: Sequence,
     pub(crate) blob: Vec<u8>,
     pub(crate) state: GrainState,
 }
 
-impl Standing for View {
+impl ConsentLookup for View {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
         self.consents.or_else(basis, || consent::last_version(*basis, self))
     }
@@ -75,8 +75,8 @@ impl Standing for View {
     }
 }
 
-impl Versions for View {
-    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+impl ConsentVersions for View {
+    fn version(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         self.row(address)
     }
 
@@ -91,7 +91,7 @@ const WHOLE_WORDS: &str =
 
 impl View {
     /// A view of a truth and an index that covers all of it.
-    pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
+    pub(crate) fn new(truth: Arc<Truth>, indexed: IndexSnapshot) -> Self {
         let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
         let blinds = truth.vault().blind().into_iter().collect();
         Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
@@ -100,7 +100,7 @@ impl View {
     /// A view that looks up the tokens of these users and of grains without a user.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinders_for_users`].
+    /// The errors of [`Vault::blinds`].
     pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
         let mut blinds = self.blinds.clone();
         blinds.extend(self.vault().blinds(user_ids)?);
@@ -119,13 +119,13 @@ impl View {
     /// the view's own users are: for internal work of the store.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinders_for_users`].
+    /// The errors of [`Vault::blinds`].
     pub(crate) fn with_index_of<T>(
         &self,
         user_id: Option<&str>,
-        read: impl FnOnce(&index::Reader<'_>) -> Result<T>,
+        read: impl FnOnce(&index::IndexReader<'_>) -> Result<T>,
     ) -> Result<T> {
-        let reader = index::Reader::new(&self.indexed.tables, &self.indexed.tail);
+        let reader = index::IndexReader::new(&self.indexed.tables, &self.indexed.tail);
         if self.vault().keyring().is_none() {
             return read(&reader);
         }
@@ -133,7 +133,7 @@ impl View {
             Some(user_id) => self.vault().blinds([user_id])?,
             None => self.vault().blind().into_iter().collect(),
         };
-        read(&reader.with_eyes(Eyes::Of(&blinds)))
+        read(&reader.with_eyes(TokenScope::Of(&blinds)))
     }
 
     /// Returns a full-text query in the tokens of every user looked up; the query itself if the index holds
@@ -141,7 +141,10 @@ impl View {
     ///
     /// # Errors
     /// `ERR_KEY` if no user was named; `ERR_LIMIT` for terms that tokens cannot answer.
-    pub(crate) fn in_tokens<'q>(&self, question: &'q Question) -> Result<Cow<'q, [Question]>> {
+    pub(crate) fn in_tokens<'q>(
+        &self,
+        question: &'q FullTextQuery,
+    ) -> Result<Cow<'q, [FullTextQuery]>> {
         if self.vault().keyring().is_none() {
             return Ok(Cow::Borrowed(std::slice::from_ref(question)));
         }
@@ -168,7 +171,7 @@ impl View {
     }
 
     /// Combines this truth with another index.
-    pub(crate) fn with_index(&self, indexed: Indexed) -> Self {
+    pub(crate) fn with_index(&self, indexed: IndexSnapshot) -> Self {
         Self::new(Arc::clone(&self.truth), indexed)
     }
 
@@ -176,16 +179,16 @@ impl View {
         &self.truth
     }
 
-    pub(crate) fn index(&self) -> index::Reader<'_> {
+    pub(crate) fn index(&self) -> index::IndexReader<'_> {
         let eyes = match self.vault().keyring() {
-            None => Eyes::Plain,
-            Some(_) if self.is_named || !self.vault().has_people() => Eyes::Of(&self.blinds),
-            Some(_) => Eyes::Some(&self.blinds),
+            None => TokenScope::Plain,
+            Some(_) if self.is_named || !self.vault().has_people() => TokenScope::Of(&self.blinds),
+            Some(_) => TokenScope::Some(&self.blinds),
         };
-        index::Reader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
+        index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
     }
 
-    pub(crate) fn indexed(&self) -> &Indexed {
+    pub(crate) fn indexed(&self) -> &IndexSnapshot {
         &self.indexed
     }
 
@@ -217,7 +220,7 @@ impl View {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
-    /// Returns the sequence of a grain named by an entry of [`View::decode_audit_entry`]: by its address, or
+    /// Returns the sequence of a grain named by an entry of [`View::entry`]: by its address, or
     /// by its token if it was erased.
     pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         match self.place_of(address)? {
@@ -254,7 +257,7 @@ impl View {
         }
     }
 
-    /// Like [`View::index_key_at`], for a grain that may be erased together with its key.
+    /// Like [`View::address_at`], for a grain that may be erased together with its key.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -266,7 +269,7 @@ impl View {
     }
 
     /// Returns the grain with this address, its bytes verified against it.
-    pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
+    pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         let Some(sequence) = self.sequence_of(address)? else {
             return Ok(None);
         };
@@ -274,7 +277,7 @@ impl View {
             address.verify(blob)?;
             Ok(blob.to_vec())
         })?;
-        Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
+        Ok(Some(GrainRow { sequence, blob, state: self.state_at(sequence)? }))
     }
 
     /// Returns the envelope of a stored blob; `None` for an unsigned one.
@@ -286,8 +289,9 @@ impl View {
             return Ok(None);
         }
         let damaged = || Error::truth_damaged("what stood around a signed grain is gone");
-        let Wrapping { prefix, suffix, .. } = self.wrapping_at(sequence)?.ok_or_else(damaged)?;
-        let envelope = Envelope::around(&prefix, blob, &suffix);
+        let SignatureWrapper { prefix, suffix, .. } =
+            self.wrapping_at(sequence)?.ok_or_else(damaged)?;
+        let envelope = Envelope::from_parts(&prefix, blob, &suffix);
         envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
     }
 
@@ -339,7 +343,7 @@ impl View {
         }
         let mut found = Vec::new();
         for row in self.log_from(0)? {
-            let Ok(Logged::Blob(blob)) = row?.1 else { continue };
+            let Ok(LogRow::Blob(blob)) = row?.1 else { continue };
             let address = ContentAddress::of(&blob);
             if begins(address.as_bytes(), prefix, half) {
                 found.push(address);
@@ -358,4 +362,4 @@ fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
 }
 
 /// The view that readers take, replaced with each commit.
-pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
+pub(crate) type SharedView = Arc<RwLock<Option<Arc<View>>>>;

@@ -10,7 +10,7 @@ use grainstore_format::{BeliefBuilder, Blob, ContentAddress, EpochMs, Grain};
 use super::disk::{Cut, Disk, Event, Fault, File, Image, Shut};
 use super::kit::calls::session;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open, power_cut};
-use crate::{Pending, Put, Result, SameFact, Session, Store};
+use crate::{Pending, PutOutcome, Result, SameFact, Session, Store};
 
 /// Threads that write at once, and how often each does.
 const THREADS: usize = 4;
@@ -56,7 +56,7 @@ impl Held {
         }
     }
 
-    fn put(&self, grain: Grain, same_fact: SameFact) -> Put {
+    fn put(&self, grain: Grain, same_fact: SameFact) -> PutOutcome {
         self.answer(self.session.submit(grain, same_fact)).unwrap()
     }
 
@@ -84,7 +84,7 @@ fn every_kind_of_write_is_answered_after_its_sync() {
     assert_eq!(held.survivor().get(&first).unwrap().state.superseded_by, Some(second));
 
     let again = belief("alice", "rice").created_at(EpochMs::new(2000)).build().unwrap();
-    let Put::Replaced { old, new } = held.put(again, SameFact::Supersede) else {
+    let PutOutcome::Replaced { old, new } = held.put(again, SameFact::Supersede) else {
         panic!("the same fact is replaced")
     };
     assert_eq!(old, second);

@@ -9,7 +9,7 @@ use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
 use crate::base::pending::Pending;
 use crate::disk::keys;
 use crate::write::writer::Request;
-use crate::{Erasing, Session, SessionOptions, Store};
+use crate::{EraseOptions, Session, SessionOptions, Store};
 
 const ANN: &str = "ann";
 const BOB: &str = "bob";
@@ -96,7 +96,7 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     }));
     store.inner().send(damage).unwrap();
     damaged.wait().unwrap();
-    let erased = session.erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+    let erased = session.erase_user(ANN, "ann asked", &EraseOptions::new().now(true)).unwrap();
     assert_eq!((erased.erased, erased.scrubbed), (before.of_ann.len() as u64, false));
     assert!(erased.certificate.is_some());
     assert_eq!(erased.scrub_failure.unwrap().code(), "ERR_INTEGRITY");
@@ -113,7 +113,7 @@ fn an_erasure_is_whole_whenever_the_power_goes_and_its_scrub_goes_on() {
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     let session = operator(&store);
     disk.note(Event::Called(0));
-    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     disk.note(Event::Answered(0));
     store.scrub().unwrap();
     drop(session);

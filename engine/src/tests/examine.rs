@@ -4,7 +4,7 @@
 //! Beside the store's own answers, the tables are read as they are.
 
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, EpochMs, Value, decode_value};
-use grainstore_index::{Order, Scope, Shape, TimeRange};
+use grainstore_index::{IndexLookup, Scope, TimeOrder, TimeRange};
 use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,7 @@ use super::kit::model::Model;
 use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
-use crate::disk::keys::{self, AuditHead, Envelope};
+use crate::disk::keys::{self, AuditHead, PlainEnvelope};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.
@@ -61,7 +61,7 @@ fn place_of(store: &Store, grains: u64, states: &[Model]) -> Result<usize, Strin
 fn every_grain_is_indexed_once(store: &Store) -> Result<(), String> {
     let view = store.inner().view().map_err(|error| error.to_string())?;
     let index = view.index();
-    let all = index.scan(&Scope::All, &Shape::All, TimeRange::default(), Order::Oldest);
+    let all = index.scan(&Scope::All, &IndexLookup::All, TimeRange::default(), TimeOrder::Oldest);
     let all: Result<Vec<_>, _> = all.map_err(|error| error.to_string())?.collect();
     let all = all.map_err(|error| error.to_string())?;
     let mut found: Vec<_> = all.into_iter().map(|posting| posting.sequence.get()).collect();
@@ -96,7 +96,7 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
         let mut next = 1;
         for row in log.iter()? {
             let (sequence, envelope) = row?;
-            Envelope::open(sequence.value(), envelope.value())?;
+            PlainEnvelope::open(sequence.value(), envelope.value())?;
             let place = same("a place in the log", &sequence.value(), &next);
             if place.is_err() {
                 return Ok(place);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, is_full, open, open_with};
-use crate::{Error, Exporting, Importing, Session, SessionOptions, Store};
+use crate::{Error, ExportOptions, ImportOptions, Session, SessionOptions, Store};
 
 /// Grains of the file, half of which supersede the other half.
 const GRAINS: u64 = 50;
@@ -38,7 +38,7 @@ fn exported() -> Vec<u8> {
     }
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("all.mg");
-    let how = Exporting { compression: Compression::None, ..Exporting::default() };
+    let how = ExportOptions { compression: Compression::None, ..ExportOptions::default() };
     session.export(&file, &Query::default(), &how).unwrap();
     std::fs::read(file).unwrap()
 }
@@ -60,7 +60,7 @@ fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     disk.note(Event::Called(0));
     let sources = vec![("file".to_owned(), bytes)];
-    let imported = operator(&store).import_from(sources, &Importing::default()).unwrap();
+    let imported = operator(&store).import_from(sources, &ImportOptions::default()).unwrap();
     disk.note(Event::Answered(0));
     assert_eq!((imported.added, imported.duplicate), (GRAINS - 1, 1));
     store.close().unwrap();
@@ -147,7 +147,7 @@ fn import_after_a_put(disk: &Disk, bytes: &[u8]) -> (bool, bool) {
             let session = operator(&store);
             answered.0 = is_done(session.put(belief(8000, "before", "it")).map(drop));
             let sources = vec![("file".to_owned(), bytes.to_vec())];
-            let imported = session.import_from(sources, &Importing::default());
+            let imported = session.import_from(sources, &ImportOptions::default());
             answered.1 = is_done(imported.map(drop));
             assert!(answered.0 || !answered.1, "nothing is written after a failure");
             // The failure may come, or may have come, at any operation of it.
@@ -205,7 +205,7 @@ fn a_file_that_changes_at_any_moment_of_its_import_is_refused() {
                 last,
             };
             let imported = operator(&store)
-                .import_from(vec![("file".to_owned(), source)], &Importing::default());
+                .import_from(vec![("file".to_owned(), source)], &ImportOptions::default());
             if reads.load(Ordering::SeqCst) <= last {
                 assert_eq!(imported.unwrap().added, GRAINS);
                 break;

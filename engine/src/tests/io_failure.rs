@@ -21,7 +21,7 @@ use super::{
 };
 use crate::disk::keyring::Keyring;
 use crate::disk::vault::Vault;
-use crate::{Erasing, ManualClock, MasterKey, OpenOptions, Store};
+use crate::{EraseOptions, ManualClock, MasterKey, OpenOptions, Store};
 
 /// Calls that are still made after the first one that fails.
 const AFTERWARDS: usize = 3;
@@ -290,7 +290,7 @@ fn work_keyed(store: &Store) -> Acknowledged {
             }
         }
         if number == 2 {
-            match operator.erase_user("ann", "ann asked", &Erasing::new().now(true)) {
+            match operator.erase_user("ann", "ann asked", &EraseOptions::new().now(true)) {
                 Ok(_) => known.erased.push("ann"),
                 Err(error) => {
                     known.failed = Some(error.code());

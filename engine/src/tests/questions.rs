@@ -14,7 +14,7 @@ use super::kit::rules;
 use super::naive::{self, Item};
 use super::question::{Condition, Question};
 use crate::limits::MAX_PAGE;
-use crate::{ContentAddress, Page, Store};
+use crate::{ContentAddress, PageOptions, Store};
 
 /// Says which answer differs first.
 pub(crate) fn answers_agree(store: &Store, model: &Model) -> Result<(), String> {
@@ -33,7 +33,7 @@ fn rows(
     namespace: Option<&str>,
     question: &Question,
 ) -> Result<Vec<ContentAddress>, String> {
-    let answer = session(store, namespace).query(&question.query(), &Page::first(MAX_PAGE));
+    let answer = session(store, namespace).query(&question.query(), &PageOptions::first(MAX_PAGE));
     let answer = answer.map_err(|error| error.code().to_owned())?;
     Ok(answer.results.iter().map(|row| row.content_address).collect())
 }

@@ -14,7 +14,7 @@ use super::{START_MS, clock_at, open};
 use crate::disk::keyring::Keyring;
 use crate::disk::keys::{self, AuditHead};
 use crate::disk::vault::Vault;
-use crate::{AuditEntry, Erasing, MasterKey, OpenOptions, Result, SessionOptions, Store};
+use crate::{AuditEntry, EraseOptions, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
 /// Any time after the fixture was written.
 const LATER_MS: i64 = 2 * START_MS;
@@ -162,7 +162,7 @@ fn fill_keyed(store: &Store) -> [ContentAddress; 2] {
         let grain = BeliefBuilder::new(EpochMs::new(1), user, "likes", "tea", 1.0).user_id(user);
         session.put(grain.build().unwrap()).unwrap().address()
     });
-    session.erase_user("ann", "ann asked", &Erasing::new().now(true)).unwrap();
+    session.erase_user("ann", "ann asked", &EraseOptions::new().now(true)).unwrap();
     addresses
 }
 

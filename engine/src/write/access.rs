@@ -8,7 +8,7 @@
 
 mod flush;
 
-use crate::disk::keys::Access;
+use crate::disk::keys::AccessCounts;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -32,11 +32,11 @@ const MANY: usize = SHARDS * MAX_SHARD / 2;
 
 /// Counts that are not in the truth yet.
 #[derive(Debug)]
-pub(crate) struct Counters {
-    shards: [Mutex<Shard>; SHARDS],
+pub(crate) struct AccessCounters {
+    shards: [Mutex<CounterShard>; SHARDS],
     /// Number of grains waiting in all shards.
     waiting: AtomicUsize,
-    /// Time of the oldest waiting count; [`NO_TIME`] if none waits.
+    /// Time of the oldest waiting count; [`NONE`] if none waits.
     since: AtomicI64,
     /// Number of batches of counts discarded because they are in the truth.
     arrivals: AtomicU64,
@@ -45,19 +45,19 @@ pub(crate) struct Counters {
 /// Sentinel for no time.
 const NONE: i64 = i64::MAX;
 
-type Counts = HashMap<u64, Access, BuildHasherDefault<Spread>>;
+type Counts = HashMap<u64, AccessCounts, BuildHasherDefault<SequenceHasher>>;
 
 #[derive(Debug, Default)]
-struct Shard {
+struct CounterShard {
     /// Counts since this shard was last taken.
     waiting: Counts,
     /// Taken counts, until readers see them in the truth.
-    leaving: Leaving,
+    leaving: InFlight,
 }
 
 /// Counts in transit from memory to the truth.
 #[derive(Debug, Default)]
-enum Leaving {
+enum InFlight {
     #[default]
     Nothing,
     /// Counts to add to the value that any reader sees in the truth.
@@ -68,13 +68,13 @@ enum Leaving {
 
 /// The counts taken from one shard by the writer.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TakenCounts {
     shard: usize,
     /// Counts to add, by ascending sequence.
-    pub(crate) counts: Vec<(Sequence, Access)>,
+    pub(crate) counts: Vec<(Sequence, AccessCounts)>,
 }
 
-impl Default for Counters {
+impl Default for AccessCounters {
     fn default() -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -85,13 +85,13 @@ impl Default for Counters {
     }
 }
 
-impl Counters {
+impl AccessCounters {
     /// Counts one access. Returns `true` if so many grains wait now that the writer should be woken, once per
     /// time that this happens. An access without room in its shard is not counted.
     pub(crate) fn touch(&self, sequence: Sequence, now: EpochMs) -> bool {
         let Some(mut shard) = self.shard(place(sequence)) else { return false };
         let full = shard.waiting.len() >= MAX_SHARD;
-        let one = Access { count: 1, last_accessed_at: Some(now) };
+        let one = AccessCounts { count: 1, last_accessed_at: Some(now) };
         match shard.waiting.get_mut(&sequence.get()) {
             Some(count) => {
                 *count = count.and(one);
@@ -106,13 +106,13 @@ impl Counters {
     }
 
     /// Returns the current counts of a grain for which the truth has `stored`.
-    pub(crate) fn of(&self, sequence: Sequence, stored: Access) -> Access {
+    pub(crate) fn of(&self, sequence: Sequence, stored: AccessCounts) -> AccessCounts {
         let Some(shard) = self.shard(place(sequence)) else { return stored };
         let key = sequence.get();
         let base = match &shard.leaving {
-            Leaving::Taken(counts) => stored.and(counts.get(&key).copied().unwrap_or_default()),
-            Leaving::Summed(sums) => sums.get(&key).copied().unwrap_or(stored),
-            Leaving::Nothing => stored,
+            InFlight::Taken(counts) => stored.and(counts.get(&key).copied().unwrap_or_default()),
+            InFlight::Summed(sums) => sums.get(&key).copied().unwrap_or(stored),
+            InFlight::Nothing => stored,
         };
         base.and(shard.waiting.get(&key).copied().unwrap_or_default())
     }
@@ -133,10 +133,10 @@ impl Counters {
 
     /// Takes the counts of a shard that has some. They stay visible to readers until
     /// [`AccessCounters::finish`].
-    pub(crate) fn take(&self) -> Option<Taken> {
+    pub(crate) fn take(&self) -> Option<TakenCounts> {
         for at in 0..SHARDS {
             let Some(mut shard) = self.shard(at) else { continue };
-            if shard.waiting.is_empty() || !matches!(shard.leaving, Leaving::Nothing) {
+            if shard.waiting.is_empty() || !matches!(shard.leaving, InFlight::Nothing) {
                 continue;
             }
             let taken = std::mem::take(&mut shard.waiting);
@@ -147,24 +147,24 @@ impl Counters {
             let mut counts: Vec<_> =
                 taken.iter().map(|(key, access)| (Sequence::new(*key), *access)).collect();
             counts.sort_unstable_by_key(|(sequence, _)| *sequence);
-            shard.leaving = Leaving::Taken(taken);
-            return Some(Taken { shard: at, counts });
+            shard.leaving = InFlight::Taken(taken);
+            return Some(TakenCounts { shard: at, counts });
         }
         None
     }
 
     /// Records the sums that the truth will have once the transaction is committed.
-    pub(crate) fn summed(&self, taken: &Taken, sums: &[(Sequence, Access)]) {
+    pub(crate) fn summed(&self, taken: &TakenCounts, sums: &[(Sequence, AccessCounts)]) {
         if let Some(mut shard) = self.shard(taken.shard) {
             let sums = sums.iter().map(|(sequence, access)| (sequence.get(), *access));
-            shard.leaving = Leaving::Summed(sums.collect());
+            shard.leaving = InFlight::Summed(sums.collect());
         }
     }
 
     /// Discards taken counts: new readers see them in the truth.
-    pub(crate) fn done(&self, taken: &Taken) {
+    pub(crate) fn done(&self, taken: &TakenCounts) {
         if let Some(mut shard) = self.shard(taken.shard) {
-            shard.leaving = Leaving::Nothing;
+            shard.leaving = InFlight::Nothing;
             // Under the shard's lock: a reader that finds no counts in transit sees the new generation.
             self.arrivals.fetch_add(1, Ordering::AcqRel);
         }
@@ -176,7 +176,7 @@ impl Counters {
         self.arrivals.load(Ordering::Acquire)
     }
 
-    fn shard(&self, at: usize) -> Option<MutexGuard<'_, Shard>> {
+    fn shard(&self, at: usize) -> Option<MutexGuard<'_, CounterShard>> {
         Some(self.shards.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -188,9 +188,9 @@ fn place(sequence: Sequence) -> usize {
 
 /// A fast hasher for sequences. The store assigns them, so callers cannot choose colliding ones.
 #[derive(Debug, Default)]
-struct Spread(u64);
+struct SequenceHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for SequenceHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -215,13 +215,13 @@ mod tests {
         EpochMs::new(ms)
     }
 
-    fn access(count: u64, last: i64) -> Access {
-        Access { count, last_accessed_at: Some(at(last)) }
+    fn access(count: u64, last: i64) -> AccessCounts {
+        AccessCounts { count, last_accessed_at: Some(at(last)) }
     }
 
     #[test]
     fn counts_are_the_same_wherever_they_are_on_their_way() {
-        let counters = Counters::default();
+        let counters = AccessCounters::default();
         let grain = Sequence::new(7);
         let (old, new) = (access(3, 10), access(5, 30));
         counters.touch(grain, at(20));
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn counts_are_due_when_old_or_many_or_the_clock_went_back() {
-        let counters = Counters::default();
+        let counters = AccessCounters::default();
         assert!(!counters.is_due(at(i64::MAX)), "nothing waits");
         counters.touch(Sequence::new(1), at(1000));
         for (now, due) in [
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_writer_is_told_once() {
-        let counters = Counters::default();
+        let counters = AccessCounters::default();
         let far = 4 * (SHARDS * MAX_SHARD) as u64;
         let told = (0..far).filter(|n| counters.touch(Sequence::new(*n), at(1))).count();
         assert_eq!(told, 1);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn counts_of_many_threads_add_up() {
-        let counters = Counters::default();
+        let counters = AccessCounters::default();
         let taken = std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -296,7 +296,7 @@ mod tests {
             sum
         });
         let left: u64 =
-            (0..100).map(|n| counters.of(Sequence::new(n), Access::default()).count).sum();
+            (0..100).map(|n| counters.of(Sequence::new(n), AccessCounts::default()).count).sum();
         assert_eq!(taken + left, 40_000);
     }
 }

@@ -32,40 +32,40 @@ use grainstore_index::vectors::Space;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::Wrapping;
-use crate::rules::policy::{Proofs, Standing};
-use crate::rules::preset::Regime;
+use crate::disk::keys::SignatureWrapper;
+use crate::rules::policy::{Authority, Proofs};
+use crate::rules::preset::ActiveRules;
 use crate::search::embed::Embedding;
-use crate::state::audit::Errand;
-use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::CallContext;
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::erasure::check_not_erased;
 use crate::state::reach::Viewer;
 use crate::state::view::View;
 
-pub(crate) use beneath::Beneath;
+pub(crate) use beneath::UncommittedLog;
 pub(crate) use conflict::Conflicts;
-pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
+pub use conflict::{Conflict, ConflictSubject, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use import::{
-    Claim, Successor, arriving, by_successor, is_lift_refused, not_cleared, not_lifted, prevails,
-    unreviewed,
+    ClaimedSuccessor, ManifestClaim, arriving, by_successor, is_lift_refused, not_cleared,
+    not_lifted, prevails, unreviewed,
 };
-pub(crate) use mark::{Mark, is_earlier_end};
-use replace::Succession;
+pub(crate) use mark::{StateChange, is_earlier_end};
+use replace::Replacement;
 pub(crate) use roots::own_terms;
-use rows::Rows;
+use rows::StagedRows;
 pub(crate) use withdrawal::GRANTED_ANEW;
 use withdrawal::withdrawn_by;
 
 /// A grain ready for the writer: validated, encoded and addressed on the caller's thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedGrain {
     pub(crate) blob: Blob,
     pub(crate) grain: Grain,
     /// True if the caller gave the encoded blob, whose bytes must not change.
     pub(crate) ready: bool,
     /// The envelope bytes around a signed blob.
-    pub(crate) wrapping: Option<Arc<Wrapping>>,
+    pub(crate) wrapping: Option<Arc<SignatureWrapper>>,
     /// Size of the uncompressed payload in bytes; memory use is proportional to it.
     pub(crate) open_bytes: usize,
     /// The valid signers of the grain.
@@ -74,7 +74,7 @@ pub(crate) struct Prepared {
     pub(crate) vectors: Vec<Embedding>,
 }
 
-impl Prepared {
+impl PreparedGrain {
     /// # Errors
     /// `ERR_INTEGRITY`, but never for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
@@ -93,19 +93,19 @@ impl Prepared {
 
 /// The caller of a write, as far as decisions depend on it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Author {
+pub(crate) struct Principal {
     pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
-    pub(crate) standing: Standing,
+    pub(crate) standing: Authority,
     /// True if the host named the actor as a reviewer.
     pub(crate) is_reviewer: bool,
     /// Reason given, for the audit log.
     pub(crate) reason: Option<String>,
     /// The CAL call that the write belongs to.
-    pub(crate) errand: Option<Arc<Errand>>,
+    pub(crate) errand: Option<Arc<CallContext>>,
 }
 
-impl Author {
+impl Principal {
     /// Returns `true` for the operator of the whole store (rulings 51 and 55): never in a session limited to
     /// a namespace or a user, whatever its actor.
     pub(crate) fn speaks_for_store(&self) -> bool {
@@ -120,11 +120,11 @@ impl Author {
     /// Creates the audit record of an operation by this caller.
     pub(crate) fn record(
         &self,
-        operation: Operation,
+        operation: AuditOperation,
         subjects: Vec<ContentAddress>,
     ) -> AuditRecord {
         let (actor, reason) = (self.actor.clone(), self.reason.clone());
-        let call = self.errand.as_ref().map(Errand::note);
+        let call = self.errand.as_ref().map(CallContext::note);
         AuditRecord { actor, reason, call, ..AuditRecord::of(operation, subjects) }
     }
 }
@@ -143,7 +143,7 @@ pub enum SameFact {
 
 /// The outcome of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
+pub enum PutOutcome {
     /// Stored under its address.
     Added(ContentAddress),
     /// These bytes were stored already; no change.
@@ -159,7 +159,7 @@ pub enum Put {
     },
 }
 
-impl Put {
+impl PutOutcome {
     /// The address of the grain that the store now holds for this put.
     #[must_use]
     pub fn address(&self) -> ContentAddress {
@@ -179,12 +179,12 @@ impl Put {
 }
 
 /// A grain to be written.
-pub(crate) struct Staged {
+pub(crate) struct StagedGrain {
     pub(crate) sequence: Sequence,
-    pub(crate) prepared: Prepared,
+    pub(crate) prepared: PreparedGrain,
 }
 
-impl Staged {
+impl StagedGrain {
     /// The grains it derives from.
     pub(crate) fn parents(&self) -> Vec<ContentAddress> {
         parents(&self.prepared.grain).into_iter().collect()
@@ -192,23 +192,23 @@ impl Staged {
 }
 
 /// The staged effects of a group of writes.
-pub(crate) struct Plan<'v> {
+pub(crate) struct WritePlan<'v> {
     view: &'v View,
     /// Grains of an import that are written but not committed.
-    beneath: Option<&'v dyn Beneath>,
+    beneath: Option<&'v dyn UncommittedLog>,
     now: EpochMs,
     /// True if an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
     /// The rules of the store; `None` if they were checked before.
-    regime: Option<Arc<Regime>>,
+    regime: Option<Arc<ActiveRules>>,
     /// The last sequence assigned before this group.
     stored: Sequence,
     /// In order of sequence, without a gap.
-    pub(crate) grains: Vec<Staged>,
-    pub(crate) states: Rows<GrainState>,
-    pub(crate) roots: Rows<Vec<Sequence>>,
+    pub(crate) grains: Vec<StagedGrain>,
+    pub(crate) states: StagedRows<GrainState>,
+    pub(crate) roots: StagedRows<Vec<Sequence>>,
     /// Envelopes that replace stored ones.
-    pub(crate) wrappings: Rows<Arc<Wrapping>>,
+    pub(crate) wrappings: StagedRows<Arc<SignatureWrapper>>,
     /// Vectors of grains that are stored already.
     pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
     /// New vector spaces.
@@ -221,7 +221,7 @@ pub(crate) struct Plan<'v> {
     pub(crate) serving: Option<Space>,
     pub(crate) audit: Vec<AuditRecord>,
     /// Grains that stop being current, each with the index in `audit` of the record of its end.
-    pub(crate) ended: Rows<usize>,
+    pub(crate) ended: StagedRows<usize>,
     by_address: HashMap<ContentAddress, usize>,
     /// Staged grains, by the parents they name.
     children: HashMap<ContentAddress, Vec<Sequence>>,
@@ -229,7 +229,7 @@ pub(crate) struct Plan<'v> {
     withdrawals: HashMap<ContentAddress, Vec<Sequence>>,
 }
 
-impl<'v> Plan<'v> {
+impl<'v> WritePlan<'v> {
     pub(crate) fn new(view: &'v View, now: EpochMs) -> Result<Self> {
         Ok(Self {
             view,
@@ -239,16 +239,16 @@ impl<'v> Plan<'v> {
             regime: None,
             stored: view.last_sequence()?,
             grains: Vec::new(),
-            states: Rows::default(),
-            roots: Rows::default(),
-            wrappings: Rows::default(),
+            states: StagedRows::default(),
+            roots: StagedRows::default(),
+            wrappings: StagedRows::default(),
             vectors: Vec::new(),
             spaces: Vec::new(),
             reserved: Vec::new(),
             embedded: Vec::new(),
             serving: None,
             audit: Vec::new(),
-            ended: Rows::default(),
+            ended: StagedRows::default(),
             by_address: HashMap::new(),
             children: HashMap::new(),
             withdrawals: HashMap::new(),
@@ -288,10 +288,10 @@ impl<'v> Plan<'v> {
     /// [`WritePlan::supersede`].
     pub(crate) fn put(
         &mut self,
-        grains: Vec<Prepared>,
+        grains: Vec<PreparedGrain>,
         same_fact: SameFact,
-        author: &Author,
-    ) -> Result<Vec<Put>> {
+        author: &Principal,
+    ) -> Result<Vec<PutOutcome>> {
         self.all_or_nothing(|plan| {
             let count = grains.len();
             let mut puts = Vec::with_capacity(count);
@@ -301,18 +301,18 @@ impl<'v> Plan<'v> {
                 let put = plan.put_one(grain, same_fact, author);
                 let put = put.map_err(|e| if count > 1 { e.in_batch(at) } else { e })?;
                 // A supersession has an audit entry of its own.
-                if let Put::Added(address) = put
+                if let PutOutcome::Added(address) = put
                     && plan.audit.len() == told
                 {
                     added.push(address);
                 }
-                if let Put::Added(new) | Put::Replaced { new, .. } = put {
+                if let PutOutcome::Added(new) | PutOutcome::Replaced { new, .. } = put {
                     plan.honour_withdrawals(&new, author)?;
                 }
                 puts.push(put);
             }
             if !added.is_empty() {
-                plan.audit.push(author.record(Operation::Put, added));
+                plan.audit.push(author.record(AuditOperation::Put, added));
             }
             Ok(puts)
         })
@@ -327,8 +327,8 @@ impl<'v> Plan<'v> {
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
-        new: Prepared,
-        author: &Author,
+        new: PreparedGrain,
+        author: &Principal,
     ) -> Result<ContentAddress> {
         self.all_or_nothing(|plan| {
             let was_here = plan.is_here(&new.blob.address())?;
@@ -340,7 +340,12 @@ impl<'v> Plan<'v> {
         })
     }
 
-    fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
+    fn put_one(
+        &mut self,
+        prepared: PreparedGrain,
+        same_fact: SameFact,
+        author: &Principal,
+    ) -> Result<PutOutcome> {
         let address = prepared.blob.address();
         self.check_room(&prepared.vectors, author)?;
         let place = self.locate(&address)?;
@@ -351,7 +356,7 @@ impl<'v> Plan<'v> {
         if let Some(sequence) = place {
             self.improve(&prepared, author)?;
             self.embed(&address, sequence, prepared.vectors, author)?;
-            return Ok(Put::Duplicate(address));
+            return Ok(PutOutcome::Duplicate(address));
         }
         self.check_fields(&prepared, author)?;
         self.check_ownership(None, &prepared, author)?;
@@ -366,12 +371,12 @@ impl<'v> Plan<'v> {
             SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
         };
         match twin {
-            Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),
-            Some(old) if self.is_retry(&old, &prepared.grain)? => Ok(Put::Duplicate(old)),
+            Some(stored) if same_fact == SameFact::Keep => Ok(PutOutcome::Kept(stored)),
+            Some(old) if self.is_retry(&old, &prepared.grain)? => Ok(PutOutcome::Duplicate(old)),
             Some(old) => {
                 let prepared = derive_from(prepared, &old)?;
                 let new = self.supersede_one(&old, prepared, author)?;
-                Ok(Put::Replaced { old, new })
+                Ok(PutOutcome::Replaced { old, new })
             }
             None => {
                 self.check_parents(&prepared, None, author)?;
@@ -379,14 +384,14 @@ impl<'v> Plan<'v> {
                 let needs_review = self.check_rules(None, &prepared, author)?;
                 let sequence = self.stage(prepared, None)?;
                 self.review(sequence, needs_review)?;
-                Ok(Put::Added(address))
+                Ok(PutOutcome::Added(address))
             }
         }
     }
 
     /// Replaces the envelope of a stored grain if the new signature is valid and the stored one was not (OMS
     /// 9.3). Otherwise the first envelope of a grain stays.
-    pub(crate) fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+    pub(crate) fn improve(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
@@ -394,7 +399,7 @@ impl<'v> Plan<'v> {
             return Ok(());
         }
         self.wrappings.insert(sequence, Arc::clone(wrapping));
-        self.audit.push(author.record(Operation::Sign, vec![address]));
+        self.audit.push(author.record(AuditOperation::Sign, vec![address]));
         Ok(())
     }
 
@@ -426,7 +431,7 @@ impl<'v> Plan<'v> {
     }
 
     /// Removes the last staged grain from the maps by address and by parent.
-    fn forget(&mut self, Staged { prepared, .. }: &Staged) {
+    fn forget(&mut self, StagedGrain { prepared, .. }: &StagedGrain) {
         self.by_address.remove(&prepared.blob.address());
         for parent in parents(&prepared.grain) {
             if let Some(children) = self.children.get_mut(&parent) {
@@ -444,7 +449,11 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_ERASED` for a grain that was erased, or that an erased user created before; `ERR_LIMIT`.
-    fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
+    fn stage(
+        &mut self,
+        prepared: PreparedGrain,
+        succession: Option<Replacement>,
+    ) -> Result<Sequence> {
         check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
         let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
@@ -455,7 +464,7 @@ impl<'v> Plan<'v> {
         self.admit_spaces(&prepared.vectors)?;
         let (protects, held) = own_terms(prepared.blob.bytes())?;
         let (old, released) = match succession {
-            Some(Succession { old, released }) => (Some(old), released),
+            Some(Replacement { old, released }) => (Some(old), released),
             None => (None, false),
         };
         let mut roots = self.roots_for(&prepared.grain, old.as_ref(), released)?;
@@ -471,7 +480,7 @@ impl<'v> Plan<'v> {
         if let Some(grant) = withdrawn_by(&prepared.grain) {
             self.withdrawals.entry(grant).or_default().push(sequence);
         }
-        self.grains.push(Staged { sequence, prepared });
+        self.grains.push(StagedGrain { sequence, prepared });
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
             self.spread_roots(address, sequence)?;
@@ -484,7 +493,7 @@ impl<'v> Plan<'v> {
 const PARENTS: &str = "derived_from";
 
 /// Returns the grain with `old` among its parents, encoded again; a given blob stays as it is.
-pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {
+pub(crate) fn derive_from(prepared: PreparedGrain, old: &ContentAddress) -> Result<PreparedGrain> {
     let parent = Value::from(old.to_string());
     let has_it = |parents: &[Value]| parents.contains(&parent);
     if prepared.ready || prepared.grain.list(PARENTS).is_some_and(has_it) {
@@ -498,5 +507,5 @@ pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Pr
         other => *other = Value::Array(vec![parent]),
     }
     let grain = Grain::from_fields(fields)?;
-    Ok(Prepared { vectors, ..Prepared::new(grain.encode(encoding)?, grain, false)? })
+    Ok(PreparedGrain { vectors, ..PreparedGrain::new(grain.encode(encoding)?, grain, false)? })
 }

@@ -18,9 +18,9 @@ mod vectors;
 
 use crate::base::sync::Mutex;
 use crate::base::sync::mpsc::SyncSender;
-use crate::state::audit::Notes;
+use crate::state::audit::ReadNotes;
 use crate::state::audit::append_audit;
-use crate::state::view::Shared;
+use crate::state::view::SharedView;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -29,37 +29,39 @@ use redb::{Durability, WriteTransaction};
 
 use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind, Result, guarded};
-use crate::base::pending::{Reply, stopped};
+use crate::base::pending::{PendingReply, stopped};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
 use crate::disk::directory;
 use crate::disk::keys::{self, RowKey};
-use crate::disk::source::Source;
+use crate::disk::source::DatabaseHandle;
 use crate::rules::policy::Proofs;
-use crate::rules::preset::Regime;
-use crate::search::embed::{Embedding, Keeping};
+use crate::rules::preset::ActiveRules;
+use crate::search::embed::{Embedding, EmbeddingWorker};
 use crate::search::retrieval::Retrieval;
-use crate::state::audit::{AuditRecord, Chain, Refusals};
-use crate::state::folder::Folder;
-use crate::state::follow::Following;
-use crate::state::indexed::Indexed;
+use crate::state::audit::{AuditHashChain, AuditRecord, RefusalLog};
+use crate::state::folder::FoldWorker;
+use crate::state::follow::FollowerThread;
+use crate::state::indexed::IndexSnapshot;
 use crate::state::truth::Truth;
 use crate::state::view::View;
-use crate::write::access::{CHECK_MS, Counters};
-use crate::write::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
+use crate::write::access::{AccessCounters, CHECK_MS};
+use crate::write::plan::{
+    PreparedGrain, Principal, PutOutcome, SameFact, StagedGrain, StateChange, WritePlan,
+};
 use crate::write::reads::ReadLog;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use closing::Presence;
-pub(crate) use erasure::{Done, Order, Target};
-pub(crate) use import::Ground;
-pub(crate) use keepers::Keepers;
-pub(crate) use scrub::Scrub;
+pub(crate) use erasure::{CommittedErasure, ErasureOrder, ErasureTarget};
+pub(crate) use import::WriteTxn;
+pub(crate) use keepers::GroupKeys;
+pub(crate) use scrub::ScrubState;
 use states::{write_roots, write_states};
 use vectors::write_vectors;
 
 /// Channel to the writer thread; `None` once the store is closed.
-pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
+pub(crate) type WriterRequests = Arc<Mutex<Option<SyncSender<Request>>>>;
 
 /// Capacity of the queue of requests, beyond which senders wait.
 pub(crate) const QUEUE: usize = 4096;
@@ -78,11 +80,11 @@ const NOTE_CHECK: Duration = Duration::from_millis(250);
 
 /// A request to the writer.
 pub(crate) enum Request {
-    Write(Write),
+    Write(WriteRequest),
     /// Fold the tail, and answer when everything before is on disk.
-    Flush(Reply<()>),
+    Flush(PendingReply<()>),
     /// Work that excludes writes. It runs after the writes of its group.
-    Alone(Alone),
+    Alone(ExclusiveTask),
     /// Access counts or audited reads are due: write them.
     Count,
     /// An embedder of the store has computed vectors.
@@ -90,39 +92,39 @@ pub(crate) enum Request {
 }
 
 /// Work on the writer's thread: called with the writer, or with the error that stopped it.
-pub(crate) type Alone = Box<dyn FnOnce(Result<&mut Writer>) + Send>;
+pub(crate) type ExclusiveTask = Box<dyn FnOnce(Result<&mut Writer>) + Send>;
 
 /// A write of a group.
-pub(crate) enum Write {
+pub(crate) enum WriteRequest {
     Put {
-        grain: Box<Prepared>,
+        grain: Box<PreparedGrain>,
         same_fact: SameFact,
-        author: Author,
-        reply: Reply<Put>,
+        author: Principal,
+        reply: PendingReply<PutOutcome>,
     },
     PutBatch {
-        grains: Vec<Prepared>,
-        author: Author,
-        reply: Reply<Vec<Put>>,
+        grains: Vec<PreparedGrain>,
+        author: Principal,
+        reply: PendingReply<Vec<PutOutcome>>,
     },
     Supersede {
         old: ContentAddress,
-        new: Box<Prepared>,
-        author: Author,
-        reply: Reply<ContentAddress>,
+        new: Box<PreparedGrain>,
+        author: Principal,
+        reply: PendingReply<ContentAddress>,
     },
     Mark {
         address: ContentAddress,
-        mark: Mark,
+        mark: StateChange,
         proofs: Proofs,
-        author: Author,
-        reply: Reply<()>,
+        author: Principal,
+        reply: PendingReply<()>,
     },
     Embed {
         address: ContentAddress,
         vectors: Vec<Embedding>,
-        author: Author,
-        reply: Reply<()>,
+        author: Principal,
+        reply: PendingReply<()>,
     },
     /// A write that was rejected before it got here, and needs an audit entry.
     Refused {
@@ -136,17 +138,19 @@ impl Request {
     /// Size of its blobs in bytes, or of the reason of a write without a blob.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
-                new.bytes()
+            Self::Write(
+                WriteRequest::Put { grain: new, .. } | WriteRequest::Supersede { new, .. },
+            ) => new.bytes(),
+            Self::Write(WriteRequest::PutBatch { grains, .. }) => {
+                grains.iter().map(PreparedGrain::bytes).sum()
             }
-            Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
-            Self::Write(Write::Mark { author, .. }) => {
+            Self::Write(WriteRequest::Mark { author, .. }) => {
                 author.reason.as_ref().map_or(0, String::len)
             }
-            Self::Write(Write::Embed { vectors, .. }) => {
+            Self::Write(WriteRequest::Embed { vectors, .. }) => {
                 vectors.iter().map(|vector| 4 * vector.values().len()).sum()
             }
-            Self::Write(Write::Refused { .. })
+            Self::Write(WriteRequest::Refused { .. })
             | Self::Flush(_)
             | Self::Alone(_)
             | Self::Count
@@ -157,13 +161,13 @@ impl Request {
     /// Answers it with an error. The receiver may be gone.
     fn fail(self, error: Error) {
         match self {
-            Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
-            Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
-            Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
-            Self::Write(Write::Mark { reply, .. } | Write::Embed { reply, .. }) => {
+            Self::Write(WriteRequest::Put { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(WriteRequest::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(WriteRequest::Supersede { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(WriteRequest::Mark { reply, .. } | WriteRequest::Embed { reply, .. }) => {
                 drop(reply.send(Err(error)));
             }
-            Self::Write(Write::Refused { reply, .. }) => reply(error),
+            Self::Write(WriteRequest::Refused { reply, .. }) => reply(error),
             Self::Flush(reply) => drop(reply.send(Err(error))),
             Self::Alone(work) => work(Err(error)),
             Self::Count | Self::Vectors => {}
@@ -172,11 +176,11 @@ impl Request {
 }
 
 /// A reply that is computed, but must not be sent before the group is durable.
-type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+type DeferredReply = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// A decided member of a group: its reply, and the I/O error it met.
-struct Decided {
-    answer: Answer,
+struct DecidedMember {
+    answer: DeferredReply,
     failure: Option<Error>,
 }
 
@@ -184,24 +188,24 @@ struct Decided {
 pub(crate) struct Writer {
     /// Dropped first, however it ends.
     pub(crate) presence: Presence,
-    pub(crate) db: Source,
-    pub(crate) folder: Folder,
-    pub(crate) chain: Chain,
+    pub(crate) db: DatabaseHandle,
+    pub(crate) folder: FoldWorker,
+    pub(crate) chain: AuditHashChain,
     /// Refusals of the last minute, of which equal ones are counted.
-    pub(crate) refusals: Refusals,
+    pub(crate) refusals: RefusalLog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) view: Arc<View>,
     /// The error that stopped the writer. The state in memory may lag behind the disk after it, so nothing
     /// more is written until the store is opened again.
     pub(crate) failed: Option<Error>,
     /// Access counters; `None` if access is not counted.
-    pub(crate) counters: Option<Arc<Counters>>,
+    pub(crate) counters: Option<Arc<AccessCounters>>,
     /// True if an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
     /// The rules of the store.
-    pub(crate) regime: Arc<Regime>,
+    pub(crate) regime: Arc<ActiveRules>,
     /// Records queued for the audit log.
-    pub(crate) notes: Arc<Notes>,
+    pub(crate) notes: Arc<ReadNotes>,
     /// The read log; `None` for a store in memory.
     pub(crate) reads: Option<Arc<ReadLog>>,
     /// Maximum number of days that grains wait for erasure after a third party withdrew their consent.
@@ -212,11 +216,11 @@ pub(crate) struct Writer {
     /// The search indexes of the store.
     pub(crate) retrieval: Retrieval,
     /// Erasures that are not scrubbed from the disk.
-    pub(crate) scrub: Scrub,
+    pub(crate) scrub: ScrubState,
     /// Background followers; empty for a store in memory.
-    pub(crate) followers: Vec<Following>,
+    pub(crate) followers: Vec<FollowerThread>,
     /// Dropped last: until then the database is in use.
-    pub(crate) _lock: Option<directory::Lock>,
+    pub(crate) _lock: Option<directory::StoreLock>,
 }
 
 impl Writer {
@@ -298,7 +302,7 @@ impl Writer {
         let bytes = group.iter().map(Request::bytes).sum();
         let mut alone = Vec::new();
         let view = Arc::clone(&self.view);
-        let plan = || Plan::new(&view, self.clock.now());
+        let plan = || WritePlan::new(&view, self.clock.now());
         match self.ready().and_then(|()| guarded(plan)) {
             Ok(plan) => {
                 let plan = plan
@@ -321,10 +325,10 @@ impl Writer {
     }
 
     /// Processes a group, and returns the exclusive tasks in it.
-    fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) -> Vec<Alone> {
+    fn carry_out(&mut self, mut plan: WritePlan<'_>, group: Vec<Request>) -> Vec<ExclusiveTask> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
-        let mut answers: Vec<Decided> = Vec::new();
+        let mut answers: Vec<DecidedMember> = Vec::new();
         for request in group {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
@@ -345,13 +349,13 @@ impl Writer {
         }
         let made = self.retrieval.keepings().filter_map(|keeping| Some((keeping, keeping.take()?)));
         let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.take_made(made)));
-        let made: Vec<(Arc<Keeping>, Result<()>)> = made.collect();
+        let made: Vec<(Arc<EmbeddingWorker>, Result<()>)> = made.collect();
         let outcome = guarded(|| self.apply(&plan));
         for (keeping, taken) in made {
             keeping.written(&taken.and_then(|()| outcome.clone()));
         }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
-        for Decided { answer, failure } in answers {
+        for DecidedMember { answer, failure } in answers {
             // A disk that cannot be read is not written any more.
             self.failed = self.failed.take().or(failure);
             answer(outcome.clone());
@@ -363,14 +367,14 @@ impl Writer {
     }
 
     /// Writes and syncs a plan, and publishes the new view.
-    fn apply(&mut self, plan: &Plan<'_>) -> Result<()> {
+    fn apply(&mut self, plan: &WritePlan<'_>) -> Result<()> {
         if plan.is_empty() {
             return Ok(());
         }
         let notes = self.refusals.fold(self.notes.take(), plan.now());
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
-        let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
+        let keepers = GroupKeys::of(&self.view, plan, (vault, &self.regime))?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains, &keepers)?;
@@ -396,7 +400,7 @@ impl Writer {
     }
 
     /// Publishes what was committed, with the new grains in the tail. A damaged index is rebuilt.
-    fn show(&mut self, grains: &[Staged]) -> Result<()> {
+    fn show(&mut self, grains: &[StagedGrain]) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
         match guarded(|| self.extend(&mut indexed, grains)) {
@@ -410,8 +414,8 @@ impl Writer {
         }
     }
 
-    fn extend(&mut self, indexed: &mut Indexed, grains: &[Staged]) -> Result<()> {
-        for Staged { sequence, prepared } in grains {
+    fn extend(&mut self, indexed: &mut IndexSnapshot, grains: &[StagedGrain]) -> Result<()> {
+        for StagedGrain { sequence, prepared } in grains {
             let blob = &prepared.blob;
             let grain = (&blob.address(), blob.bytes());
             indexed.push(&mut self.folder, *sequence, grain, self.db.vault())?;
@@ -554,50 +558,55 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 }
 
 /// Stages one member; its reply waits for the group.
-fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
+fn decide(plan: &mut WritePlan<'_>, write: WriteRequest) -> DecidedMember {
     match write {
-        Write::Put { grain, same_fact, author, reply } => {
+        WriteRequest::Put { grain, same_fact, author, reply } => {
             let put = plan.put(vec![*grain], same_fact, &author);
             let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
             answer(reply, put)
         }
-        Write::PutBatch { grains, author, reply } => {
+        WriteRequest::PutBatch { grains, author, reply } => {
             answer(reply, plan.put(grains, SameFact::Add, &author))
         }
-        Write::Supersede { old, new, author, reply } => {
+        WriteRequest::Supersede { old, new, author, reply } => {
             answer(reply, plan.supersede(&old, *new, &author))
         }
-        Write::Mark { address, mark, proofs, author, reply } => {
+        WriteRequest::Mark { address, mark, proofs, author, reply } => {
             answer(reply, plan.mark(&address, mark, &proofs, &author))
         }
-        Write::Embed { address, vectors, author, reply } => {
+        WriteRequest::Embed { address, vectors, author, reply } => {
             answer(reply, plan.embed_stored(&address, vectors, &author))
         }
-        Write::Refused { entry, error, reply } => {
+        WriteRequest::Refused { entry, error, reply } => {
             plan.audit.push(*entry);
-            let answer: Answer = Box::new(move |durable| reply(durable.err().unwrap_or(error)));
-            Decided { answer, failure: None }
+            let answer: DeferredReply =
+                Box::new(move |durable| reply(durable.err().unwrap_or(error)));
+            DecidedMember { answer, failure: None }
         }
     }
 }
 
 /// A decision is valid only if the group is durable: a refusal may name what the group wrote, and its audit
 /// record is part of the group.
-fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
+fn answer<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) -> DecidedMember {
     let failure = decided.as_ref().err().filter(|error| error.kind() == ErrorKind::Io).cloned();
-    let answer: Answer = Box::new(move |durable| {
+    let answer: DeferredReply = Box::new(move |durable| {
         // The receiver may be gone.
         let _ = reply.send(durable.and(decided));
     });
-    Decided { answer, failure }
+    DecidedMember { answer, failure }
 }
 
-fn write_grains(txn: &WriteTransaction, grains: &[Staged], keepers: &Keepers<'_>) -> Result<()> {
+fn write_grains(
+    txn: &WriteTransaction,
+    grains: &[StagedGrain],
+    keepers: &GroupKeys<'_>,
+) -> Result<()> {
     if grains.is_empty() {
         return Ok(());
     }
     let mut log = txn.open_table(keys::LOG)?;
-    for Staged { sequence, prepared } in grains {
+    for StagedGrain { sequence, prepared } in grains {
         let keeper = keepers.at(*sequence)?;
         let envelope =
             keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
@@ -606,7 +615,11 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged], keepers: &Keepers<'_>
     Ok(())
 }
 
-fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>, keepers: &Keepers<'_>) -> Result<()> {
+fn write_signatures(
+    txn: &WriteTransaction,
+    plan: &WritePlan<'_>,
+    keepers: &GroupKeys<'_>,
+) -> Result<()> {
     let first = plan.grains.iter();
     let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
     let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));

@@ -131,7 +131,7 @@ struct Read {
 impl Read {
     fn of(step: &Step) -> Option<Self> {
         let text = step.readable()?;
-        let source = cal::Source::read(&text).ok()?;
+        let source = cal::QuerySource::read(&text).ok()?;
         let statement = source.statement().ok()?;
         let (printed, json) = (statement.to_string(), statement.to_json());
         let text = source.text().to_owned();

@@ -1,8 +1,8 @@
 //! Statements that people and models write for CAL and that are none (`vectors/cal/near-misses.json`): how many of
 //! them answer once what their refusal suggests is put in, once.
 
-use grainstore::Preparing;
-use grainstore::cal::{Error, Options, Source, Tier};
+use grainstore::PrepareOptions;
+use grainstore::cal::{Error, ExecuteOptions, QuerySource, Tier};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -115,15 +115,16 @@ fn ask(built: &Built, query: &str, params: &Map<String, Json>) -> Result<(), Err
     // MY asks for a session of a user.
     let user = query.contains("MY ").then(|| "alice".to_owned());
     let session = built.session(&As { user, ..As::default() });
-    let writes = Source::read(query)?.statement()?.tier() > 0;
+    let writes = QuerySource::read(query)?.statement()?.tier() > 0;
     let params: Vec<(String, Json)> =
         params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     if writes {
         let now = Some(built.now);
-        let preparing = Preparing { tier: Tier::Evolve, params, now, ..Preparing::default() };
+        let preparing =
+            PrepareOptions { tier: Tier::Evolve, params, now, ..PrepareOptions::default() };
         return session.prepare(query.as_bytes(), &preparing).map(|_| ());
     }
-    let mut options = Options::at(built.now);
+    let mut options = ExecuteOptions::at(built.now);
     for (name, value) in &params {
         options.params.bind(name, value)?;
     }
@@ -131,5 +132,5 @@ fn ask(built: &Built, query: &str, params: &Map<String, Json>) -> Result<(), Err
 }
 
 fn hash(query: &str) -> Option<String> {
-    Some(Source::read(query).ok()?.statement().ok()?.query_hash())
+    Some(QuerySource::read(query).ok()?.statement().ok()?.query_hash())
 }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use grainstore::Preparing;
-use grainstore::cal::{self, Cancel, Error, Options, Response, StatementType, Tier};
+use grainstore::PrepareOptions;
+use grainstore::cal::{self, CancelHandle, Error, ExecuteOptions, Response, StatementType, Tier};
 use grainstore_sml::TokenCounter;
 use serde_json::Value as Json;
 
@@ -191,7 +191,7 @@ fn run(case: &Case, shared: &BTreeMap<&str, Built>) -> Vec<String> {
 
 /// Whether the statement may change the store.
 fn writes(step: &Step) -> bool {
-    let tier = |text: &str| Some(cal::Source::read(text).ok()?.statement().ok()?.tier());
+    let tier = |text: &str| Some(cal::QuerySource::read(text).ok()?.statement().ok()?.tier());
     step.readable().and_then(|text| tier(&text)).unwrap_or_default() > 0
 }
 
@@ -312,7 +312,7 @@ fn query(step: &Step, labels: &Labels, form: Form) -> Option<Result<Vec<u8>, Str
 /// What is wrong with the normal form of a statement: it reads as the same statement, in JSON too, and is
 /// the one that was expected.
 fn normal_form(step: &Step, query: &str, labels: &Labels) -> Vec<String> {
-    let Ok(source) = cal::Source::read(query) else { return Vec::new() };
+    let Ok(source) = cal::QuerySource::read(query) else { return Vec::new() };
     let Ok(statement) = source.statement() else { return Vec::new() };
     let printed = statement.to_string();
     let json = statement.to_json();
@@ -323,7 +323,7 @@ fn normal_form(step: &Step, query: &str, labels: &Labels) -> Vec<String> {
         why.push(format!("normal form {printed}, expected {expected}"));
     }
     for (form, again) in [("normal form", &printed), ("JSON", &json)] {
-        let read = cal::Source::read(again).and_then(|source| {
+        let read = cal::QuerySource::read(again).and_then(|source| {
             let statement = source.statement()?;
             Ok((statement.to_string(), statement.to_json()))
         });
@@ -340,7 +340,7 @@ fn normal_form(step: &Step, query: &str, labels: &Labels) -> Vec<String> {
 
 /// What is wrong with the `_cal` of an answer, whatever was asked.
 fn envelope(response: &Response, query: &[u8], asked: Tier) -> Vec<String> {
-    let source = cal::Source::read_bytes(query);
+    let source = cal::QuerySource::read_bytes(query);
     let Ok(source) = source else { return vec!["what was answered does not read".to_owned()] };
     // A BATCH with an entry that does not parse has no normal form.
     let Ok(statement) = source.statement() else { return Vec::new() };
@@ -373,17 +373,18 @@ fn ask(case: &Case, at: usize, built: &Built, query: &[u8], form: Form) -> Resul
     let spelled = |(name, value): &(String, Json)| (name.clone(), built.labels.spell_all(value));
     let params: Vec<(String, Json)> = step.params.iter().map(spelled).collect();
     if form == Form::Phases {
-        let preparing = Preparing { tier, params, now: Some(now), ..Preparing::default() };
+        let preparing =
+            PrepareOptions { tier, params, now: Some(now), ..PrepareOptions::default() };
         return session.execute(&session.prepare(query, &preparing)?.token);
     }
-    let mut options = Options::at(now);
+    let mut options = ExecuteOptions::at(now);
     options.tier = tier;
     options.auto_toon = step.host.auto_toon;
     if step.host.counts_words {
         options.counter = &Words;
     }
     if step.host.time_up {
-        options.cancel = Cancel::new().within(Duration::ZERO);
+        options.cancel = CancelHandle::new().within(Duration::ZERO);
     }
     if step.host.cancelled {
         options.cancel.cancel();

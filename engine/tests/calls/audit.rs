@@ -2,19 +2,19 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::EpochMs;
-use grainstore::{AuditEntry, CalledEntry, Health, MasterKey, OpenOptions, Preparing, Preset};
+use grainstore::{AuditEntry, AuditedCall, Health, MasterKey, OpenOptions, PrepareOptions, Preset};
 use sha2::{Digest, Sha256};
 
 use crate::kit::{ADD, START_MS, World, code, prepared};
 
-fn calls(world: &World) -> Vec<(AuditEntry, CalledEntry)> {
+fn calls(world: &World) -> Vec<(AuditEntry, AuditedCall)> {
     let entries = world.entries().into_iter();
     entries.filter_map(|entry| entry.call.clone().map(|call| (entry, call))).collect()
 }
 
-fn evolving() -> grainstore::cal::Options<'static> {
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    grainstore::cal::Options { tier: Tier::Evolve, ..options }
+fn evolving() -> grainstore::cal::ExecuteOptions<'static> {
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options }
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_batch_with_an_entry_that_does_not_read_has_the_hash_of_its_answer() {
     let world = World::new();
     let agent = world.agent("work");
     let query = b"BATCH { a: RECALL beliefs, b: RECALL bogus }";
-    let prepared = agent.prepare(query, &Preparing::default()).unwrap();
+    let prepared = agent.prepare(query, &PrepareOptions::default()).unwrap();
     let answer = agent.execute(&prepared.token).unwrap();
     assert_eq!(calls(&world), []);
     // What prepared it, and itself.
@@ -139,7 +139,7 @@ fn reads_are_there_where_the_rules_ask_for_them_and_else_in_the_read_log() {
         let expected = expected.map(|(name, subjects, count)| (name.to_owned(), subjects, count));
         assert_eq!(told, if audited { &expected[..] } else { &[] }, "{preset}");
         let before = calls(&world).len();
-        let token = agent.prepare(b"RECALL beliefs", &Preparing::default()).unwrap().token;
+        let token = agent.prepare(b"RECALL beliefs", &PrepareOptions::default()).unwrap().token;
         agent.execute(&token).unwrap();
         let found = calls(&world).split_off(before);
         let steps: Vec<_> = found.iter().map(|(entry, _)| entry.operation.as_str()).collect();
@@ -160,7 +160,7 @@ fn no_text_of_a_query_is_in_the_store() {
     let query = r#"RECALL beliefs WHERE subject = "quetzalcoatl" OR nonsense"#;
     assert_eq!(code(agent.ask(query)), "CAL-E002");
     agent.ask(r#"RECALL beliefs WHERE subject = "quetzalcoatl""#).unwrap();
-    agent.prepare(br#"RECALL beliefs ABOUT "quetzalcoatl""#, &Preparing::default()).unwrap();
+    agent.prepare(br#"RECALL beliefs ABOUT "quetzalcoatl""#, &PrepareOptions::default()).unwrap();
     world.store.flush().unwrap();
     assert_eq!(calls(&world).len(), 3);
     world.store.close().unwrap();

@@ -2,7 +2,7 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::EpochMs;
-use grainstore::{CalSwitch, Finding, Health, OpenOptions, Preset, ReadsRecorded};
+use grainstore::{CalSwitch, Finding, Health, OpenOptions, Preset, ReadsDestination};
 
 use crate::kit::{ADD, START_MS, World};
 
@@ -40,8 +40,8 @@ fn every_check_of_the_standard_runs_and_holds_under_every_preset() {
         });
         let grain = grainstore::Grain::from_json(&fields.to_string()).unwrap();
         world.operator().put(grain).unwrap();
-        let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-        let options = grainstore::cal::Options { tier: Tier::Evolve, ..options };
+        let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+        let options = grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options };
         let evolved = world.operator().ask_with(ADD.as_bytes(), &options).unwrap();
         let address = serde_json::to_value(&evolved).unwrap()["content_address"].clone();
         let supersede = format!(
@@ -55,7 +55,7 @@ fn every_check_of_the_standard_runs_and_holds_under_every_preset() {
             let found = world.store.check_cal().unwrap();
             let own = world.operator().audit(before.0.checked_sub(1), 10).unwrap();
             let own: Vec<_> = own.iter().map(|entry| entry.operation.as_str()).collect();
-            let noted = world.store.reads_recorded() == ReadsRecorded::AuditLog;
+            let noted = world.store.reads_recorded() == ReadsDestination::AuditLog;
             assert_eq!(own, if noted { vec!["cal"] } else { vec![] }, "nothing else is written");
             let names: Vec<_> = found.iter().map(|finding| finding.name).collect();
             assert_eq!(names, NAMES);

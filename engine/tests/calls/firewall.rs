@@ -2,7 +2,7 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::{EpochMs, Grain};
-use grainstore::{Firewall, OpenOptions, Preparing, Preset};
+use grainstore::{Firewall, OpenOptions, PrepareOptions, Preset};
 use serde_json::json as object;
 
 use crate::kit::{ADD, START_MS, World, code, shown};
@@ -17,7 +17,7 @@ fn a_statement_with_too_many_points_does_not_run() {
     let agent = world.agent("work");
     assert_eq!(code(agent.ask("RECALL beliefs")), "done");
     assert_eq!(code(agent.ask("RECALL beliefs LIMIT 1000")), "ERR_LIMIT");
-    assert_eq!(code(agent.prepare(b"RECALL LIMIT 1000", &Preparing::default())), "ERR_LIMIT");
+    assert_eq!(code(agent.prepare(b"RECALL LIMIT 1000", &PrepareOptions::default())), "ERR_LIMIT");
     assert_eq!(code(agent.ask("EXPLAIN RECALL beliefs LIMIT 1000")), "done", "it can be looked at");
     let plain = World::new();
     let batch = "BATCH { a: RECALL LIMIT 1000, b: RECALL LIMIT 1000, c: RECALL LIMIT 1000 }";
@@ -51,8 +51,8 @@ fn denied_patterns_see_through_shortcuts_spaces_comments_and_escapes() {
 fn a_session_and_its_parts_write_as_often_as_the_host_says() {
     let world = behind(Firewall::default().max_evolving(2));
     let agent = world.agent("work");
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    let options = grainstore::cal::Options { tier: Tier::Evolve, ..options };
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    let options = grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options };
     let part = agent.part(agent.options().clone());
     assert_eq!(code(agent.ask_with(ADD.as_bytes(), &options)), "done");
     let prepared = part.prepare(ADD.as_bytes(), &crate::kit::evolving()).unwrap();

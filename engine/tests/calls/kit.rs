@@ -5,8 +5,8 @@ use std::sync::Arc;
 use grainstore::cal::{Response, Tier};
 use grainstore::format::{EpochMs, Grain};
 use grainstore::{
-    AuditEntry, CalledEntry, ContentAddress, ManualClock, OpenOptions, Prepared, Preparing,
-    Session, SessionOptions, Store, Terms,
+    AuditEntry, AuditedCall, ContentAddress, ManualClock, OpenOptions, PrepareOptions,
+    PreparedQuery, Session, SessionOptions, Store, TokenLimits,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -86,7 +86,7 @@ impl World {
     }
 
     /// The calls of the read log.
-    pub(crate) fn reads(&self) -> Vec<CalledEntry> {
+    pub(crate) fn reads(&self) -> Vec<AuditedCall> {
         let entries = self.operator().reads(None, 1000).unwrap().into_iter();
         entries.filter_map(|entry| entry.call).collect()
     }
@@ -101,15 +101,15 @@ fn open(dir: &TempDir, clock: &Arc<ManualClock>, options: OpenOptions) -> Store 
     Store::open(dir.path().join("s.grains"), &options).unwrap()
 }
 
-pub(crate) fn evolving() -> Preparing {
-    Preparing { tier: Tier::Evolve, ..Preparing::default() }
+pub(crate) fn evolving() -> PrepareOptions {
+    PrepareOptions { tier: Tier::Evolve, ..PrepareOptions::default() }
 }
 
-pub(crate) fn on_terms(tier: Tier, terms: Terms) -> Preparing {
-    Preparing { tier, terms, ..Preparing::default() }
+pub(crate) fn on_terms(tier: Tier, terms: TokenLimits) -> PrepareOptions {
+    PrepareOptions { tier, terms, ..PrepareOptions::default() }
 }
 
-pub(crate) fn prepared(session: &Session, query: &str) -> Prepared {
+pub(crate) fn prepared(session: &Session, query: &str) -> PreparedQuery {
     session.prepare(query.as_bytes(), &evolving()).unwrap()
 }
 

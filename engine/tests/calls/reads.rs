@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use grainstore::cal::Tier;
 use grainstore::format::EpochMs;
 use grainstore::{
-    AuditEntry, Health, MasterKey, OpenOptions, Preparing, ReadsRecorded, Session, SessionOptions,
-    Store, Verification,
+    AuditEntry, Health, MasterKey, OpenOptions, PrepareOptions, ReadsDestination, Session,
+    SessionOptions, Store, VerifyReport,
 };
 use sha2::{Digest, Sha256};
 
@@ -27,7 +27,7 @@ fn opened(path: &Path) -> Store {
     Store::open(path, &OpenOptions::new()).unwrap()
 }
 
-fn verified(path: &Path) -> Verification {
+fn verified(path: &Path) -> VerifyReport {
     grainstore::verify(path, &OpenOptions::new(), false).unwrap()
 }
 
@@ -101,9 +101,9 @@ fn every_statement_that_reads_or_is_refused_has_one_entry() {
 fn what_writes_and_its_refusal_stay_in_the_audit_log() {
     let world = World::new();
     let agent = world.agent("work");
-    let evolving = grainstore::cal::Options {
+    let evolving = grainstore::cal::ExecuteOptions {
         tier: Tier::Evolve,
-        ..grainstore::cal::Options::at(EpochMs::new(START_MS))
+        ..grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS))
     };
     agent.ask_with(ADD.as_bytes(), &evolving).unwrap();
     assert_eq!(code(agent.ask(ADD)), "CAL-E044");
@@ -112,7 +112,7 @@ fn what_writes_and_its_refusal_stay_in_the_audit_log() {
     assert_eq!(of_calls, 2);
     agent.ask_with(b"RECALL beliefs", &evolving).unwrap();
     agent.prepare(ADD.as_bytes(), &crate::kit::evolving()).unwrap();
-    agent.prepare(b"RECALL beliefs", &Preparing::default()).unwrap();
+    agent.prepare(b"RECALL beliefs", &PrepareOptions::default()).unwrap();
     let named: Vec<_> = world.reads().into_iter().map(|call| call.statement.unwrap()).collect();
     assert_eq!(named, ["recall", "add", "recall"], "what prepares a write writes nothing");
     assert_eq!(world.entries().iter().filter(|entry| entry.call.is_some()).count(), of_calls);
@@ -212,7 +212,7 @@ fn in_an_encrypted_store_nothing_of_a_call_can_be_tested() {
 fn switched_off_it_records_nothing_and_the_store_says_so() {
     let world = World::with(OpenOptions::new().audit_reads(false));
     world.agent("work").ask("RECALL").unwrap();
-    assert_eq!(world.store.reads_recorded(), ReadsRecorded::Nowhere);
+    assert_eq!(world.store.reads_recorded(), ReadsDestination::Nowhere);
     assert_eq!(reads(&world.operator()), []);
     assert!(!directory(&world).join("reads").exists());
     let told = world.operator().ask("DESCRIBE capabilities").unwrap();

@@ -2,17 +2,19 @@
 
 use std::ops::ControlFlow;
 
-use grainstore::cal::{Cancel, Event, EventKind, Options};
+use grainstore::cal::{CancelHandle, Event, EventKind, ExecuteOptions};
 use grainstore::format::EpochMs;
-use grainstore::{OpenOptions, Preparing, Preset, Session, StreamedEntry, Streaming, Terms};
+use grainstore::{
+    AuditedStream, OpenOptions, PrepareOptions, Preset, Session, StreamOptions, TokenLimits,
+};
 
 use crate::kit::{START_MS, World, code, on_terms};
 
 const QUERY: &str = "ASSEMBLE FROM likes: (RECALL beliefs LIMIT 100), none: (RECALL goals) \
     STREAM { all, chunk_size = 20 }";
 
-fn options() -> Options<'static> {
-    Options::at(EpochMs::new(START_MS))
+fn options() -> ExecuteOptions<'static> {
+    ExecuteOptions::at(EpochMs::new(START_MS))
 }
 
 fn filled(options: OpenOptions) -> World {
@@ -53,14 +55,15 @@ fn an_iterator_and_a_listener_have_the_same_events_and_the_text_of_the_answer() 
     let (events, ended) = heard(&agent, QUERY);
     assert_eq!(ended, "done");
     let now = Some(EpochMs::new(START_MS));
-    let mut stream = agent.stream(QUERY, Streaming { now, ..Streaming::default() }).unwrap();
+    let mut stream =
+        agent.stream(QUERY, StreamOptions { now, ..StreamOptions::default() }).unwrap();
     let streamed: Vec<Event> = stream.by_ref().collect();
     assert_eq!(streamed, events);
     assert!(events.len() > 20, "more than may wait: {}", events.len());
     let whole = agent.ask_with(QUERY.as_bytes(), &options()).unwrap();
     assert_eq!(whole.text(), Some(text(&events).as_str()));
     assert_eq!(stream.finish().unwrap().text(), whole.text());
-    let unread = agent.stream(QUERY, Streaming { now, ..Streaming::default() }).unwrap();
+    let unread = agent.stream(QUERY, StreamOptions { now, ..StreamOptions::default() }).unwrap();
     assert_eq!(unread.finish().unwrap().text(), whole.text(), "events nobody took");
 }
 
@@ -103,7 +106,11 @@ fn what_is_refused_before_it_begins_is_no_stream() {
         ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = 5 }", "CAL-E078"),
         ("ASSEMBLE FROM (RECALL beleifs)", "CAL-E003"),
     ] {
-        assert_eq!(code(agent.stream(query, Streaming::default()).map(drop)), refused, "{query}");
+        assert_eq!(
+            code(agent.stream(query, StreamOptions::default()).map(drop)),
+            refused,
+            "{query}"
+        );
         assert_eq!(heard(&agent, query), (Vec::new(), refused.to_owned()), "{query}");
     }
 }
@@ -112,7 +119,7 @@ fn what_is_refused_before_it_begins_is_no_stream() {
 fn a_stream_is_cancelled_by_its_handle_and_by_dropping_it() {
     let world = filled(OpenOptions::new());
     let agent = world.agent("work");
-    let mut stream = agent.stream(QUERY, Streaming::default()).unwrap();
+    let mut stream = agent.stream(QUERY, StreamOptions::default()).unwrap();
     let first = stream.next().unwrap();
     assert_eq!(first.kind.name(), "assembly_started");
     stream.cancel_handle().cancel();
@@ -121,7 +128,7 @@ fn a_stream_is_cancelled_by_its_handle_and_by_dropping_it() {
     assert!(rest.len() <= 19, "{:?}", names(&rest));
     assert_eq!(rest.last().unwrap().kind.name(), "cancelled");
     assert_eq!(code(stream.finish()), "CAL-E082");
-    drop(agent.stream(QUERY, Streaming::default()).unwrap());
+    drop(agent.stream(QUERY, StreamOptions::default()).unwrap());
     let (events, ended) = heard(&agent, QUERY);
     assert_eq!(
         (events.last().unwrap().kind.name(), ended.as_str()),
@@ -133,8 +140,8 @@ fn a_stream_is_cancelled_by_its_handle_and_by_dropping_it() {
 fn a_prepared_assembly_is_streamed_by_its_token_within_what_that_covers() {
     let world = filled(OpenOptions::new());
     let agent = world.agent("work");
-    let terms = Terms { max_uses: 2, ..Terms::default() };
-    let preparing = Preparing {
+    let terms = TokenLimits { max_uses: 2, ..TokenLimits::default() };
+    let preparing = PrepareOptions {
         now: Some(EpochMs::new(START_MS)),
         ..on_terms(grainstore::cal::Tier::Read, terms)
     };
@@ -154,7 +161,7 @@ fn a_prepared_assembly_is_streamed_by_its_token_within_what_that_covers() {
 }
 
 /// What the newest entry of a call says of its events.
-fn noted(world: &World) -> Option<StreamedEntry> {
+fn noted(world: &World) -> Option<AuditedStream> {
     let entries = world.entries();
     entries.iter().rev().find_map(|entry| entry.call.clone()).unwrap().stream
 }
@@ -173,8 +180,8 @@ fn the_audit_log_tells_what_became_of_the_events() {
     agent.ask(QUERY).unwrap();
     assert_eq!(noted(&world), None, "one that was not streamed");
 
-    let cancel = Cancel::new();
-    let asked = Options { cancel: cancel.clone(), ..options() };
+    let cancel = CancelHandle::new();
+    let asked = ExecuteOptions { cancel: cancel.clone(), ..options() };
     let mut cancelling = |event: Event| {
         if event.kind.name() == "chunk" {
             cancel.cancel();
@@ -233,13 +240,13 @@ fn the_read_log_of_every_store_tells_of_streams_and_how_they_were_cancelled() {
     let stream = last().stream.unwrap();
     assert_eq!(stream.options, "progress, budget, chunks, chunk_size = 20");
     assert_eq!((stream.events_emitted, stream.is_cancelled()), (events.len() as u64, false));
-    let token = agent.prepare(QUERY.as_bytes(), &Preparing::default()).unwrap().token;
+    let token = agent.prepare(QUERY.as_bytes(), &PrepareOptions::default()).unwrap().token;
     agent.execute_streaming(&token, &mut |_: Event| ControlFlow::Continue(())).unwrap();
     assert_eq!(last().stream.unwrap().events_emitted, events.len() as u64);
     assert_eq!(last().token_id, Some(token.token_id));
 
-    let cancel = Cancel::new();
-    let asked = Options { cancel: cancel.clone(), ..options() };
+    let cancel = CancelHandle::new();
+    let asked = ExecuteOptions { cancel: cancel.clone(), ..options() };
     let mut cancelling = |event: Event| {
         if event.kind.name() == "chunk" {
             cancel.cancel();
@@ -253,7 +260,7 @@ fn the_read_log_of_every_store_tells_of_streams_and_how_they_were_cancelled() {
     let mut deaf = |_: Event| ControlFlow::Break(());
     assert_eq!(code(agent.ask_streaming(QUERY.as_bytes(), &options(), &mut deaf)), "CAL-E082");
     assert_eq!(last().stream.unwrap().cancel_reason.as_deref(), Some("listener"));
-    let mut dropped = agent.stream(QUERY, Streaming::default()).unwrap();
+    let mut dropped = agent.stream(QUERY, StreamOptions::default()).unwrap();
     dropped.next().unwrap();
     drop(dropped);
     assert!(last().stream.unwrap().is_cancelled());

@@ -2,13 +2,13 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::EpochMs;
-use grainstore::{CalSwitch, Preparing, SessionOptions};
+use grainstore::{CalSwitch, PrepareOptions, SessionOptions};
 
 use crate::kit::{ADD, START_MS, World, code, evolving, prepared};
 
-fn tier_one() -> grainstore::cal::Options<'static> {
-    let options = grainstore::cal::Options::at(EpochMs::new(START_MS));
-    grainstore::cal::Options { tier: Tier::Evolve, ..options }
+fn tier_one() -> grainstore::cal::ExecuteOptions<'static> {
+    let options = grainstore::cal::ExecuteOptions::at(EpochMs::new(START_MS));
+    grainstore::cal::ExecuteOptions { tier: Tier::Evolve, ..options }
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn reads_only_refuses_what_writes_and_off_refuses_everything() {
         assert_eq!(code(agent.ask(query)), "ERR_DISABLED", "{query}");
         assert_eq!(code(operator.ask(query)), "ERR_DISABLED", "{query}");
     }
-    assert_eq!(code(agent.prepare(b"RECALL", &Preparing::default())), "ERR_DISABLED");
+    assert_eq!(code(agent.prepare(b"RECALL", &PrepareOptions::default())), "ERR_DISABLED");
     assert_eq!(code(agent.execute(&reading)), "ERR_DISABLED");
     assert_eq!(operator.get(&world.put("work", "tea")).map(|_| ()).map_err(|e| e.code()), Ok(()));
     operator.switch_cal(CalSwitch::On, "over").unwrap();

@@ -1,10 +1,11 @@
 //! Templates that are kept: by a session, and by a namespace in the store; who names them, what the audit
 //! log has of them, and that they stay whatever happens to the files.
 
-use grainstore::cal::{Operation, Options, Tier};
+use grainstore::cal::{CalOperation, ExecuteOptions, Tier};
 use grainstore::format::EpochMs;
 use grainstore::{
-    CalSwitch, Erasing, MasterKey, OpenOptions, Preparing, Session, SessionOptions, Store, Terms,
+    CalSwitch, EraseOptions, MasterKey, OpenOptions, PrepareOptions, Session, SessionOptions,
+    Store, TokenLimits,
 };
 use tempfile::TempDir;
 
@@ -14,8 +15,8 @@ const BRIEF: &str =
     "DEFINE TEMPLATE brief EXTENDS compact ELEMENT { * {{grain.content}} quetzalcoatl }";
 const ASSEMBLE: &str = "ASSEMBLE FROM (RECALL beliefs) FORMAT TEMPLATE brief";
 
-fn tier_one() -> Options<'static> {
-    Options { tier: Tier::Evolve, ..Options::at(EpochMs::new(START_MS)) }
+fn tier_one() -> ExecuteOptions<'static> {
+    ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(EpochMs::new(START_MS)) }
 }
 
 fn store_it(session: &Session) -> String {
@@ -138,18 +139,19 @@ fn a_token_defines_in_its_tier_and_only_where_its_terms_say_so() {
     let prepared = agent.prepare(BRIEF.as_bytes(), &evolving()).unwrap();
     assert_eq!((prepared.tier, prepared.token.tier), (1, 1));
     assert_eq!(prepared.side_effects, ["keeps a template for the namespace"]);
-    assert!(prepared.token.allowed_ops.contains(&Operation::DefineTemplate));
+    assert!(prepared.token.allowed_ops.contains(&CalOperation::DefineTemplate));
     assert_eq!(code(agent.execute(&prepared.token)), "done");
     assert_eq!(code(agent.execute(&prepared.token)), "ERR_TOKEN");
     let reading = agent.prepare(
         BRIEF.replace("brief", "own").as_bytes(),
-        &Preparing { tier: Tier::Read, ..Preparing::default() },
+        &PrepareOptions { tier: Tier::Read, ..PrepareOptions::default() },
     );
     let reading = reading.unwrap();
     assert_eq!(reading.token.tier, 0);
     agent.execute(&reading.token).unwrap();
     assert_eq!(code(agent.ask("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE own")), "done");
-    let terms = Terms { allowed_ops: Some(vec![Operation::Add]), ..Terms::default() };
+    let terms =
+        TokenLimits { allowed_ops: Some(vec![CalOperation::Add]), ..TokenLimits::default() };
     let narrow =
         agent.prepare(BRIEF.replace("brief", "third").as_bytes(), &on_terms(Tier::Evolve, terms));
     assert_eq!(code(narrow), "ERR_TOKEN");
@@ -191,7 +193,7 @@ fn templates_outlast_scrubbing_compaction_and_backup() {
         let erased = world.put("work", "coffee");
         world.put("work", "tea");
         store_it(&world.host("work"));
-        let erasing = Erasing::new().now(true);
+        let erasing = EraseOptions::new().now(true);
         world.operator().erase(&erased, "asked to", &erasing).unwrap();
         world.store.scrub().unwrap();
         assert_eq!(said(&world.agent("work")), "* likes tea quetzalcoatl\n");

@@ -3,9 +3,9 @@
 use std::sync::Barrier;
 use std::thread;
 
-use grainstore::cal::{Operation, Tier};
+use grainstore::cal::{CalOperation, Tier};
 use grainstore::format::{EpochMs, GrainType};
-use grainstore::{CapabilityToken, Preparing, SessionOptions, Terms};
+use grainstore::{CapabilityToken, PrepareOptions, SessionOptions, TokenLimits};
 use serde_json::json;
 
 use crate::kit::{ADD, START_MS, World, code, evolving, on_terms, prepared, shown};
@@ -38,16 +38,16 @@ fn a_token_of_a_read_writes_nothing_and_names_no_write() {
     let world = World::new();
     world.put("work", "tea");
     let agent = world.agent("work");
-    let waiting = agent.prepare(b"RECALL beliefs", &Preparing::default()).unwrap();
+    let waiting = agent.prepare(b"RECALL beliefs", &PrepareOptions::default()).unwrap();
     assert_eq!((waiting.tier, waiting.token.write_quota_remaining), (0, 0));
-    assert!(!waiting.token.allowed_ops.contains(&Operation::Add));
+    assert!(!waiting.token.allowed_ops.contains(&CalOperation::Add));
     assert_eq!(
         shown(&agent.execute(&waiting.token).unwrap())["results"].as_array().unwrap().len(),
         1
     );
-    assert_eq!(code(agent.prepare(ADD.as_bytes(), &Preparing::default())), "CAL-E044");
+    assert_eq!(code(agent.prepare(ADD.as_bytes(), &PrepareOptions::default())), "CAL-E044");
     let explained = format!("EXPLAIN {ADD}");
-    let waiting = agent.prepare(explained.as_bytes(), &Preparing::default()).unwrap();
+    let waiting = agent.prepare(explained.as_bytes(), &PrepareOptions::default()).unwrap();
     assert_eq!(shown(&agent.execute(&waiting.token).unwrap())["plan"]["tier"], 1);
 }
 
@@ -56,7 +56,7 @@ fn what_was_altered_forged_or_swapped_is_no_token_and_uses_none_up() {
     let world = World::new();
     let agent = world.agent("work");
     let one = prepared(&agent, ADD).token;
-    let other = agent.prepare(b"DESCRIBE server", &Preparing::default()).unwrap().token;
+    let other = agent.prepare(b"DESCRIBE server", &PrepareOptions::default()).unwrap().token;
     let good = serde_json::to_value(&one).unwrap();
     for (field, value) in [
         ("namespace", json!("private")),
@@ -113,7 +113,7 @@ fn tokens_end_by_the_clock_and_a_clock_set_back_brings_none_back() {
     at(START_MS + FIVE_MINUTES_MS);
     assert_eq!(code(agent.execute(&token)), "ERR_TOKEN");
     at(START_MS + FIVE_MINUTES_MS - 1);
-    let short = Terms { life_ms: 1, ..Terms::default() };
+    let short = TokenLimits { life_ms: 1, ..TokenLimits::default() };
     let short = agent.prepare(ADD.as_bytes(), &on_terms(Tier::Evolve, short)).unwrap().token;
     // Longer than it holds, by a clock that nobody sets back.
     thread::sleep(std::time::Duration::from_millis(20));
@@ -128,7 +128,7 @@ fn of_many_who_execute_at_once_as_many_do_as_there_are_uses() {
     let world = World::new();
     let agent = world.agent("work");
     for uses in [1, 3] {
-        let terms = Terms { max_uses: uses, ..Terms::default() };
+        let terms = TokenLimits { max_uses: uses, ..TokenLimits::default() };
         let token = agent.prepare(ADD.as_bytes(), &on_terms(Tier::Evolve, terms)).unwrap().token;
         let start = Barrier::new(8);
         let done = thread::scope(|scope| {
@@ -151,16 +151,16 @@ fn of_many_who_execute_at_once_as_many_do_as_there_are_uses() {
 fn a_write_quota_may_be_smaller_than_the_uses() {
     let world = World::new();
     let agent = world.agent("work");
-    let terms = Terms { max_uses: 3, write_quota: Some(2), ..Terms::default() };
+    let terms = TokenLimits { max_uses: 3, write_quota: Some(2), ..TokenLimits::default() };
     let token = agent.prepare(ADD.as_bytes(), &on_terms(Tier::Evolve, terms)).unwrap().token;
     assert_eq!(token.write_quota_remaining, 2);
     let codes: Vec<_> = (0..3).map(|_| code(agent.execute(&token))).collect();
     assert_eq!(codes, ["done", "done", "ERR_TOKEN"]);
     for bad in [
-        Terms { max_uses: 0, ..Terms::default() },
-        Terms { max_uses: 101, ..Terms::default() },
-        Terms { life_ms: 0, ..Terms::default() },
-        Terms { life_ms: 300_001, ..Terms::default() },
+        TokenLimits { max_uses: 0, ..TokenLimits::default() },
+        TokenLimits { max_uses: 101, ..TokenLimits::default() },
+        TokenLimits { life_ms: 0, ..TokenLimits::default() },
+        TokenLimits { life_ms: 300_001, ..TokenLimits::default() },
     ] {
         let refused = agent.prepare(b"RECALL", &on_terms(Tier::Read, bad.clone()));
         assert_eq!(code(refused), "ERR_SCHEMA", "{bad:?}");
@@ -174,7 +174,7 @@ fn a_token_works_in_its_own_namespace_whatever_the_statement_or_the_session_says
     world.put("private", "secrets");
     let query = br#"RECALL beliefs IN "private""#;
     let token = |session: &grainstore::Session| {
-        session.prepare(query, &Preparing::default()).unwrap().token
+        session.prepare(query, &PrepareOptions::default()).unwrap().token
     };
     let work = world.agent("work");
     let found = shown(&work.execute(&token(&work)).unwrap());
@@ -219,22 +219,22 @@ fn a_token_covers_what_its_terms_say() {
     let world = World::new();
     world.put("work", "tea");
     let agent = world.agent("work");
-    let with = |query: &str, ops: &[Operation], types: &[GrainType]| {
-        let terms = Terms {
+    let with = |query: &str, ops: &[CalOperation], types: &[GrainType]| {
+        let terms = TokenLimits {
             allowed_ops: (!ops.is_empty()).then(|| ops.to_vec()),
             allowed_grain_types: types.to_vec(),
-            ..Terms::default()
+            ..TokenLimits::default()
         };
         agent.prepare(query.as_bytes(), &on_terms(Tier::Evolve, terms))
     };
     let goals = [GrainType::Goal];
     for (query, ops, types, expected) in [
-        ("RECALL beliefs", &[Operation::Recall][..], &[][..], "done"),
-        ("RECALL beliefs | COUNT", &[Operation::Recall], &[], "ERR_TOKEN"),
-        ("BATCH { a: RECALL }", &[Operation::Batch], &[], "ERR_TOKEN"),
-        ("BATCH { a: RECALL }", &[Operation::Batch, Operation::Recall], &[], "done"),
-        ("ASSEMBLE FROM (RECALL)", &[Operation::Assemble], &[], "done"),
-        (ADD, &[Operation::Supersede], &[], "ERR_TOKEN"),
+        ("RECALL beliefs", &[CalOperation::Recall][..], &[][..], "done"),
+        ("RECALL beliefs | COUNT", &[CalOperation::Recall], &[], "ERR_TOKEN"),
+        ("BATCH { a: RECALL }", &[CalOperation::Batch], &[], "ERR_TOKEN"),
+        ("BATCH { a: RECALL }", &[CalOperation::Batch, CalOperation::Recall], &[], "done"),
+        ("ASSEMBLE FROM (RECALL)", &[CalOperation::Assemble], &[], "done"),
+        (ADD, &[CalOperation::Supersede], &[], "ERR_TOKEN"),
         (ADD, &[], &goals, "ERR_TOKEN"),
         ("RECALL beliefs", &[], &goals, "ERR_TOKEN"),
         ("RECALL goals", &[], &goals, "done"),
@@ -275,7 +275,7 @@ fn the_target_is_pinned_when_it_is_prepared() {
     let erased = world.put("work", "coffee");
     let query = format!(r#"SUPERSEDE sha256:{erased} SET object = "x" REASON "r""#);
     let waiting = prepared(&agent, &query);
-    world.operator().erase(&erased, "asked", &grainstore::Erasing::default()).unwrap();
+    world.operator().erase(&erased, "asked", &grainstore::EraseOptions::default()).unwrap();
     assert_eq!(code(agent.execute(&waiting.token)), "CAL-E046");
 }
 
@@ -284,15 +284,15 @@ fn parameters_and_the_present_are_those_of_preparing() {
     let world = World::new();
     world.put("work", "tea");
     let agent = world.agent("work");
-    let preparing = Preparing {
+    let preparing = PrepareOptions {
         params: vec![("who".to_owned(), json!("bob"))],
         now: Some(EpochMs::new(START_MS + 86_400_000)),
-        ..Preparing::default()
+        ..PrepareOptions::default()
     };
     let query = br#"RECALL beliefs WHERE subject = $who SINCE "yesterday" | COUNT"#;
     let token = agent.prepare(query, &preparing).unwrap().token;
     assert_eq!(shown(&agent.execute(&token).unwrap())["count"], 1);
-    assert_eq!(code(agent.prepare(query, &Preparing::default())), "CAL-E008");
+    assert_eq!(code(agent.prepare(query, &PrepareOptions::default())), "CAL-E008");
     assert_eq!(code(agent.prepare(b"RECALL \xff", &preparing)), "CAL-E070");
     assert_eq!(code(agent.prepare(b"", &preparing)), "CAL-E014");
 }
@@ -301,8 +301,9 @@ fn parameters_and_the_present_are_those_of_preparing() {
 fn one_who_asks_cannot_fill_the_store_with_prepared_statements() {
     let world = World::new();
     let (agent, other) = (world.agent("work"), world.agent("elsewhere"));
-    let prepare =
-        |session: &grainstore::Session| session.prepare(b"DESCRIBE server", &Preparing::default());
+    let prepare = |session: &grainstore::Session| {
+        session.prepare(b"DESCRIBE server", &PrepareOptions::default())
+    };
     let tokens: Vec<_> = (0..256).map(|_| prepare(&agent).unwrap().token).collect();
     assert_eq!(code(prepare(&agent)), "ERR_LIMIT");
     assert_eq!(code(prepare(&other)), "done", "another is not kept from it");
@@ -310,9 +311,9 @@ fn one_who_asks_cannot_fill_the_store_with_prepared_statements() {
     assert_eq!(code(prepare(&agent)), "done");
     world.clock.set(EpochMs::new(START_MS + FIVE_MINUTES_MS));
     assert_eq!(code(prepare(&agent)), "done", "those are over");
-    let large = Preparing {
+    let large = PrepareOptions {
         params: vec![("text".to_owned(), "x".repeat(7 << 20).into())],
-        ..Preparing::default()
+        ..PrepareOptions::default()
     };
     let prepare = |session: &grainstore::Session| {
         session.prepare(b"RECALL beliefs WHERE object = $text", &large)

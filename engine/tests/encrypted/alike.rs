@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::{Expansion, Near, Query};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::graph::Walk;
+use grainstore::graph::EdgeQuery;
 use grainstore::{ContentAddress, Grain, Offer, OpenOptions, Session, Store};
 use tempfile::TempDir;
 
@@ -172,10 +172,11 @@ fn compare(twins: &Twins, random: &mut Random, questions: usize) -> usize {
         assert_eq!(linked(&keyed), linked(&plain), "{user}: {address}");
         let subject = random.pick(&SUBJECTS);
         let edges = |session: &Session| {
-            let edges = session.neighbours(subject, &Walk { limit: 500, ..Walk::default() });
+            let edges =
+                session.neighbours(subject, &EdgeQuery { limit: 500, ..EdgeQuery::default() });
             // Edges of one instant come as the index has them, which knows no addresses here.
             let all =
-                |listed: grainstore::graph::Listed<grainstore::graph::Edge>| -> BTreeSet<String> {
+                |listed: grainstore::graph::BoundedList<grainstore::graph::Edge>| -> BTreeSet<String> {
                     listed.items.iter().map(|edge| format!("{edge:?}")).collect()
                 };
             edges.map(all).map_err(|error| error.code())

@@ -2,7 +2,7 @@
 //! it is about.
 
 use grainstore::cal::Query;
-use grainstore::{ContentAddress, Exporting, Put, SameFact};
+use grainstore::{ContentAddress, ExportOptions, PutOutcome, SameFact};
 
 use super::world::{World, asked, belief, turn};
 
@@ -154,7 +154,7 @@ fn supersession_history_and_twins_work_on_tokens() {
     assert_eq!(said(&ann, r#"RECALL beliefs WHERE subject = "ann""#).unwrap(), ["oolong"]);
     assert_eq!(ann.history(&new).unwrap().len(), 2);
     let twin = ann.put_fact(belief(Some("ann"), "ann", "oolong", 9500), SameFact::Keep).unwrap();
-    assert_eq!(twin, Put::Kept(new));
+    assert_eq!(twin, PutOutcome::Kept(new));
     let audit = world.operator().audit(None, 100).unwrap();
     let entry = audit.iter().find(|entry| entry.operation == "supersede").unwrap();
     assert_eq!(entry.subjects, [of[0], new]);
@@ -188,10 +188,10 @@ fn an_export_with_a_condition_looks_for_the_people_it_names() {
         (r#"subject = "kim" AND user_id = "eve""#, 0),
     ] {
         let query = conditions(&operator, text);
-        let exported = operator.export(&file, &query, &Exporting::default()).unwrap();
+        let exported = operator.export(&file, &query, &ExportOptions::default()).unwrap();
         assert_eq!(exported.exported, expected, "{text}");
     }
-    let all = operator.export(&file, &Query::default(), &Exporting::default()).unwrap();
+    let all = operator.export(&file, &Query::default(), &ExportOptions::default()).unwrap();
     assert_eq!(all.exported, of.len() as u64, "without a condition nobody has to be named");
     std::fs::remove_file(&file).unwrap();
 }

@@ -1,7 +1,7 @@
 //! What lies on disk: nothing that can be read, or tested without the key.
 
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Erasing, Grain, Offer, Session, SessionOptions};
+use grainstore::{ContentAddress, EraseOptions, Grain, Offer, Session, SessionOptions};
 use sha2::{Digest, Sha256};
 
 use super::world::{World, belief, open, turn};
@@ -106,7 +106,7 @@ fn erasing_a_person_takes_the_key_the_rows_and_every_token_and_leaves_the_others
     for row in &rows {
         assert!(!found(&world, row).is_empty(), "the scan finds the rows");
     }
-    let done = operator.erase_user(CANARY, "asked to", &Erasing::new().now(true)).unwrap();
+    let done = operator.erase_user(CANARY, "asked to", &EraseOptions::new().now(true)).unwrap();
     assert_eq!(done.erased, u64::try_from(addresses.len()).unwrap());
     let all = |session: &Session| {
         for address in &addresses {

@@ -1,7 +1,7 @@
 //! Stores that compress what they keep, encrypted and not: the same answers from fewer bytes.
 
 use grainstore::cal::Query;
-use grainstore::{ContentAddress, Erasing, MasterKey, OpenOptions, SessionOptions, Store};
+use grainstore::{ContentAddress, EraseOptions, MasterKey, OpenOptions, SessionOptions, Store};
 use redb::{ReadableDatabase, ReadableTable};
 use tempfile::TempDir;
 
@@ -115,7 +115,7 @@ fn erasing_takes_what_is_compressed() {
             world.files().values().any(|file| file.windows(part.len()).any(|bytes| bytes == part))
         };
         assert!(theirs.iter().all(|row| has(&world, row)), "the scan finds them");
-        let how = Erasing::new().now(true);
+        let how = EraseOptions::new().now(true);
         assert_eq!(world.operator().erase_user("ann", "asked to", &how).unwrap().erased, 30);
         world.store.close().unwrap();
         assert!(!theirs.iter().any(|row| has(&world, row)));

@@ -1,7 +1,7 @@
 //! What stands against an erasure, and what a user has, is found in an encrypted store as in a plain one.
 
 use grainstore::cal::Query;
-use grainstore::{Erasing, Grain, Page, Session};
+use grainstore::{EraseOptions, Grain, PageOptions, Session};
 
 use super::world::{World, belief, open};
 
@@ -33,11 +33,12 @@ fn holds_and_retention_refuse_the_erasure_of_a_user() {
         put(&operator, "bob", "tea", r#", "retention_policy": {"minimum_retention_years": 99}"#);
         let report = operator.subject_report("ann").unwrap();
         assert_eq!(report.addresses, [bound, free]);
-        let tried = operator.erase_user("ann", "asked", &Erasing::new().dry_run(true)).unwrap();
+        let tried =
+            operator.erase_user("ann", "asked", &EraseOptions::new().dry_run(true)).unwrap();
         assert_eq!(tried.refusal.map(|refusal| refusal.code()), expected.err(), "{more}");
-        let alone = operator.erase(&bound, "asked", &Erasing::new().dry_run(true)).unwrap();
+        let alone = operator.erase(&bound, "asked", &EraseOptions::new().dry_run(true)).unwrap();
         assert_eq!(alone.refusal.map(|refusal| refusal.code()), expected.err(), "{more}");
-        let erased = operator.erase_user("ann", "asked", &Erasing::new().now(true));
+        let erased = operator.erase_user("ann", "asked", &EraseOptions::new().now(true));
         assert_eq!(erased.map(|e| e.erased).map_err(|error| error.code()), expected, "{more}");
     }
 }
@@ -75,20 +76,20 @@ fn others_are_answered_while_an_erasure_waits_to_be_scrubbed() {
     }
     operator.put(belief(Some("ann"), "b", "the last", 99)).unwrap();
     let bob = world.user("bob");
-    let first = bob.query(&Query::default(), &Page::first(10)).unwrap();
-    operator.erase_user("ann", "asked", &Erasing::new()).unwrap();
-    let check = |page: Page| {
+    let first = bob.query(&Query::default(), &PageOptions::first(10)).unwrap();
+    operator.erase_user("ann", "asked", &EraseOptions::new()).unwrap();
+    let check = |page: PageOptions| {
         let answer = bob.query(&Query::default(), &page).unwrap();
         assert_eq!(answer.results.len(), 10);
         answer.next_cursor
     };
-    check(Page::first(10).after(check(Page::first(10))));
+    check(PageOptions::first(10).after(check(PageOptions::first(10))));
     // A page of before goes on, now and once it is scrubbed.
-    check(Page::first(10).after(first.next_cursor.clone()));
+    check(PageOptions::first(10).after(first.next_cursor.clone()));
     assert!(world.store.verify(true).unwrap().problems.is_empty());
     world.store.scrub().unwrap();
-    check(Page::first(10).after(first.next_cursor));
-    let found = bob.query(&Query::default().searching("o7"), &Page::first(10)).unwrap();
+    check(PageOptions::first(10).after(first.next_cursor));
+    let found = bob.query(&Query::default().searching("o7"), &PageOptions::first(10)).unwrap();
     assert_eq!(found.results.len(), 1);
 }
 
@@ -105,7 +106,7 @@ fn what_rests_on_an_erased_consent_stays_hidden_whatever_is_built_again() {
         assert_eq!(refused(&resting), Err("ERR_WITHDRAWN"));
         assert_eq!(refused(&free), Err("ERR_ERASED"));
     };
-    operator.erase_user("ann", "asked", &Erasing::new()).unwrap();
+    operator.erase_user("ann", "asked", &EraseOptions::new()).unwrap();
     hidden(&operator);
     world.store.reindex().unwrap();
     hidden(&operator);
@@ -128,7 +129,7 @@ fn a_reason_goes_with_the_person_it_is_about() {
         entries.into_iter().find(|entry| entry.operation == "supersede").unwrap().reason
     };
     assert_eq!(reason().as_deref(), Some("ann said so"));
-    operator.erase_user("ann", "asked", &Erasing::new().now(true)).unwrap();
+    operator.erase_user("ann", "asked", &EraseOptions::new().now(true)).unwrap();
     assert_eq!(reason(), None);
     world.store.close().unwrap();
     drop(open(world.dir.path()));

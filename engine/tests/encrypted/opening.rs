@@ -214,7 +214,7 @@ fn a_key_is_destroyed_where_the_rows_say_so_and_nowhere_else() {
     assert!(store.verify(true).unwrap().ok);
 
     let operator = store.session(SessionOptions::default());
-    operator.erase_user("ann", "she asked", &grainstore::Erasing::new().now(true)).unwrap();
+    operator.erase_user("ann", "she asked", &grainstore::EraseOptions::new().now(true)).unwrap();
     store.close().unwrap();
     assert_eq!(std::fs::read(&ring).unwrap(), zeroed);
     assert_eq!(told(&world), [Ok(0), Ok(1), Ok(1)], "a third has come");
@@ -235,7 +235,7 @@ fn a_store_of_format_1_has_its_destroyed_keys_marked_when_it_is_upgraded() {
     for (user, at) in [("ann", 1), ("bob", 2)] {
         world.operator().put(belief(Some(user), "a", "b", at)).unwrap();
     }
-    let now = grainstore::Erasing::new().now(true);
+    let now = grainstore::EraseOptions::new().now(true);
     world.operator().erase_user("ann", "she asked", &now).unwrap();
     world.store.close().unwrap();
     change_tables(&world, |txn| {

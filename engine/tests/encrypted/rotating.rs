@@ -1,7 +1,7 @@
 //! Other keys: everything stays readable, and what the former key opened it opens no more.
 
 use grainstore::cal::Query;
-use grainstore::{Derivation, Erasing, KeyFile, KeyProvider, MasterKey, Passphrase, Store};
+use grainstore::{Derivation, EraseOptions, KeyFile, KeyProvider, MasterKey, Passphrase, Store};
 
 use super::world::{World, asked, belief, open, options, turn};
 
@@ -64,7 +64,8 @@ fn another_key_of_a_person_takes_all_of_theirs_and_nothing_of_others() {
     let world = world.reopened();
     check(&world);
     assert_eq!(world.files()["keyring"][128..256], [0; 128], "the former key is destroyed");
-    let erased = world.operator().erase_user("ann", "asked to", &Erasing::new().now(true)).unwrap();
+    let erased =
+        world.operator().erase_user("ann", "asked to", &EraseOptions::new().now(true)).unwrap();
     assert_eq!(erased.erased, u64::try_from(kept.len() + 2).unwrap());
     world.store.close().unwrap();
     assert_eq!(world.files()["keyring"][3 * 128..4 * 128], [0; 128]);

@@ -11,7 +11,7 @@ use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, Erasing, MasterKey, Offer, SameFact, Session, SessionOptions, Store,
+    ContentAddress, EraseOptions, MasterKey, Offer, SameFact, Session, SessionOptions, Store,
 };
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use tempfile::TempDir;
@@ -76,7 +76,7 @@ fn original() -> Original {
     let key = SigningKey::ed25519_from_seed(&[3; 32]);
     addresses.push(session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap().address());
     session.put_fact(belief(Some("bob"), "bob", "red tea", 9000), SameFact::Add).unwrap();
-    session.erase_user("gus", "gus asked", &Erasing::new().now(true)).unwrap();
+    session.erase_user("gus", "gus asked", &EraseOptions::new().now(true)).unwrap();
     world.store.flush().unwrap();
     drop(session);
     let world = world.reopened();

@@ -8,7 +8,8 @@ use std::path::Path;
 use grainstore::cal::{Diversity, Near, Query, Rerank};
 use grainstore::embed::{Embedding, Metric};
 use grainstore::{
-    ContentAddress, Erasing, Exporting, Importing, Offer, Page, Session, SessionOptions, Store,
+    ContentAddress, EraseOptions, ExportOptions, ImportOptions, Offer, PageOptions, Session,
+    SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -57,7 +58,7 @@ fn gone_before_the_scrub() -> (TempDir, Vec<ContentAddress>, Vec<ContentAddress>
         world.store.flush().unwrap();
         // What is not folded yet has its address nowhere else.
         let (more_of_ann, more_of_bob) = put_both(&session, GRAINS);
-        session.erase_user("ann", "ann asked", &Erasing::new()).unwrap();
+        session.erase_user("ann", "ann asked", &EraseOptions::new()).unwrap();
         let copy = TempDir::new().unwrap();
         copy_files(world.dir.path(), copy.path());
         let stats = world.store.stats().unwrap();
@@ -132,7 +133,7 @@ fn assert_others_are_answered(store: &Store, of_bob: &[ContentAddress]) {
     for session in [store.session(SessionOptions::default()), bob] {
         let out = TempDir::new().unwrap();
         let file = out.path().join("memory.mg");
-        let exported = session.export(&file, &Query::default(), &Exporting::default()).unwrap();
+        let exported = session.export(&file, &Query::default(), &ExportOptions::default()).unwrap();
         assert_eq!(exported.exported, of_bob.len() as u64);
     }
 }
@@ -150,11 +151,11 @@ fn rows_that_wait_to_be_scrubbed_keep_nothing_from_others() {
         let (_, of_bob) = put_both(&session, 0);
         if searched_before {
             let bob = as_user(&world.store, "bob");
-            assert!(!bob.query(&near(), &Page::first(1)).unwrap().results.is_empty());
+            assert!(!bob.query(&near(), &PageOptions::first(1)).unwrap().results.is_empty());
         }
         let (_, more_of_bob) = put_both(&session, GRAINS);
         let of_bob = [of_bob, more_of_bob].concat();
-        session.erase_user("ann", "ann asked", &Erasing::new()).unwrap();
+        session.erase_user("ann", "ann asked", &EraseOptions::new()).unwrap();
         assert_others_are_answered(&world.store, &of_bob);
         world.store.scrub().unwrap();
         assert_others_are_answered(&world.store, &of_bob);
@@ -176,16 +177,16 @@ fn an_export_goes_on_without_those_who_are_erased_meanwhile() {
     let (erased, eraser) = (Cell::new(false), world.operator());
     let erase = |_, _| {
         if !erased.replace(true) {
-            eraser.erase_user("ann", "ann asked", &Erasing::new()).unwrap();
+            eraser.erase_user("ann", "ann asked", &EraseOptions::new()).unwrap();
         }
     };
     let out = TempDir::new().unwrap();
     let file = out.path().join("memory.mg");
-    let how = Exporting { progress: Some(&erase), ..Exporting::default() };
+    let how = ExportOptions { progress: Some(&erase), ..ExportOptions::default() };
     let exported = session.export(&file, &Query::default(), &how).unwrap();
     assert!(erased.get());
     assert_eq!(exported.exported, 300);
     let other = World::new();
-    let report = other.operator().import([&file], &Importing::default()).unwrap();
+    let report = other.operator().import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(report.added, 300);
 }

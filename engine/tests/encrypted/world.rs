@@ -5,8 +5,8 @@ use std::path::Path;
 
 use grainstore::cal::Query;
 use grainstore::{
-    ContentAddress, Grain, KeyProvider, MasterKey, OpenOptions, Page, Session, SessionOptions,
-    Store,
+    ContentAddress, Grain, KeyProvider, MasterKey, OpenOptions, PageOptions, Session,
+    SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -111,7 +111,7 @@ pub(crate) fn turn(user: &str, session: &str, words: &str, at: i64) -> Grain {
 
 /// The addresses of an answer, or the code it was refused with.
 pub(crate) fn asked(session: &Session, query: &Query) -> Result<Vec<ContentAddress>, &'static str> {
-    let answer = session.query(query, &Page::first(1000)).map_err(|error| error.code())?;
+    let answer = session.query(query, &PageOptions::first(1000)).map_err(|error| error.code())?;
     Ok(answer.results.into_iter().map(|row| row.content_address).collect())
 }
 

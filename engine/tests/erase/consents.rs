@@ -1,7 +1,7 @@
 //! What an erasure leaves of consents: that they were given and taken back, and nothing of who or why
 //! (ruling 40).
 
-use grainstore::{AuditEntry, ContentAddress, Erasing, SessionOptions, Store};
+use grainstore::{AuditEntry, ContentAddress, EraseOptions, SessionOptions, Store};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -43,8 +43,9 @@ fn a_record_without_content_stays_of_each_consent_of_an_erased_user() {
         let dir = TempDir::new().unwrap();
         let store = opened(dir.path());
         let [given, taken, of_bob] = consents(&store);
-        let erasure =
-            operator(&store).erase_user("ann", "she asked", &Erasing::new().now(true)).unwrap();
+        let erasure = operator(&store)
+            .erase_user("ann", "she asked", &EraseOptions::new().now(true))
+            .unwrap();
         assert_eq!(erasure.erased, 3);
         let told = left(&store);
         let kinds: Vec<_> =
@@ -91,18 +92,18 @@ fn one_consent_that_is_erased_leaves_its_record_and_a_dry_run_or_a_refusal_leave
     let store = open(dir.path());
     let [.., of_bob] = consents(&store);
     let session = operator(&store);
-    session.erase(&of_bob, "a test", &Erasing::new().dry_run(true)).unwrap();
+    session.erase(&of_bob, "a test", &EraseOptions::new().dry_run(true)).unwrap();
     session.hold(&of_bob, "case 7").unwrap();
-    let refused = session.erase(&of_bob, "a test", &Erasing::new());
+    let refused = session.erase(&of_bob, "a test", &EraseOptions::new());
     assert_eq!(code(refused), "ERR_INVALIDATION_DENIED");
     assert_eq!(left(&store), []);
     session.lift_hold(&of_bob, "over", None).unwrap();
-    session.erase(&of_bob, "a test", &Erasing::new()).unwrap();
+    session.erase(&of_bob, "a test", &EraseOptions::new()).unwrap();
     let [told] = &left(&store)[..] else { panic!("one record") };
     assert_eq!(told.subjects, [of_bob]);
     // What is no consent leaves none.
     let other = put(&session, belief("bob", "milk", 5000, ""));
-    session.erase(&other, "a test", &Erasing::new()).unwrap();
+    session.erase(&other, "a test", &EraseOptions::new()).unwrap();
     assert_eq!(left(&store).len(), 1);
     assert!(store.verify(true).unwrap().problems.is_empty());
 }

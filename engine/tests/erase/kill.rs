@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use grainstore::{Erasing, Store};
+use grainstore::{EraseOptions, Store};
 use tempfile::TempDir;
 
 use crate::child;
@@ -36,7 +36,7 @@ fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
     if let Some(directory) = child::store_of_child() {
         let store = open(Path::new(&directory));
         child::begin();
-        operator(&store).erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+        operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new().now(true)).unwrap();
         child::told(ANN);
         return;
     }
@@ -61,7 +61,7 @@ fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
             store.scrub().unwrap();
         } else {
             operator(&store).get(&world.of_ann[0]).unwrap();
-            operator(&store).erase_user(ANN, "again", &Erasing::new().now(true)).unwrap();
+            operator(&store).erase_user(ANN, "again", &EraseOptions::new().now(true)).unwrap();
         }
         world.assert_ann_is_gone(&store);
         world.assert_bob_is_whole(&store);

@@ -11,8 +11,8 @@ use grainstore::cal::Query;
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, Offer, OpenOptions, Page, Session,
-    SessionOptions, Store,
+    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, Offer, OpenOptions, PageOptions,
+    Session, SessionOptions, Store,
 };
 
 use crate::random::Random;
@@ -67,7 +67,8 @@ pub(crate) fn put(session: &Session, grain: Grain) -> ContentAddress {
 
 /// What a search finds.
 pub(crate) fn found(session: &Session, text: &str) -> Vec<ContentAddress> {
-    let answer = session.query(&Query::default().searching(text), &Page::first(1000)).unwrap();
+    let answer =
+        session.query(&Query::default().searching(text), &PageOptions::first(1000)).unwrap();
     answer.results.iter().map(|row| row.content_address).collect()
 }
 

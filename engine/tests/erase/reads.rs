@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use grainstore::cal::{Near, Query, Visibility};
-use grainstore::graph::{Lens, Walk};
-use grainstore::{Erasing, Exporting, Page, Session};
+use grainstore::graph::{EdgeQuery, GraphOptions};
+use grainstore::{EraseOptions, ExportOptions, PageOptions, Session};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, World, files, open, operator};
@@ -17,7 +17,7 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     let spoken = every.clone().searching(world.spoken());
     let near = every.clone().nearing(Near { model: None, values: [1.0, 0.25].into() });
     for query in [Query::default(), every.clone(), spoken, near] {
-        let answer = session.query(&query, &Page::first(1000)).unwrap();
+        let answer = session.query(&query, &PageOptions::first(1000)).unwrap();
         seen.extend(answer.results.iter().map(|row| row.content_address.to_string()));
     }
     for statement in ["RECALL beliefs LIMIT 1000", "RECALL events WHERE user_id = \"ann\" LIMIT 9"]
@@ -27,7 +27,7 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     let known: Vec<_> = world.of_ann.iter().chain(&world.of_bob).copied().collect();
     let batch = session.get_batch(&known).unwrap();
     seen.extend(batch.into_iter().flatten().map(|stored| stored.address.to_string()));
-    let lens = Lens::default();
+    let lens = GraphOptions::default();
     for address in &known {
         let prefix: String = address.to_string().chars().take(16).collect();
         seen.extend(session.resolve(&prefix, 9).unwrap().iter().map(ToString::to_string));
@@ -43,9 +43,9 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     seen.extend(versions.iter().map(|version| version.address.to_string()));
     let latest = session.latest("s", "likes").unwrap();
     seen.extend(latest.map(|stored| stored.address.to_string()));
-    seen.insert(format!("{:?}", session.neighbours("s", &Walk::default()).unwrap()));
+    seen.insert(format!("{:?}", session.neighbours("s", &EdgeQuery::default()).unwrap()));
     seen.insert(format!("{:?}", session.thread_of_session("s1", &lens).unwrap()));
-    session.export(beside.path().join("all.mg"), &every, &Exporting::default()).unwrap();
+    session.export(beside.path().join("all.mg"), &every, &ExportOptions::default()).unwrap();
     for bytes in files(beside.path()).into_values() {
         seen.insert(String::from_utf8_lossy(&bytes).into_owned());
     }
@@ -73,7 +73,7 @@ fn nothing_is_shown_of_who_was_erased_before_and_after_the_scrub() {
     let session = operator(&store);
     let before = shown(&session, &world, &beside);
     assert!(telling(&before, &world).len() > world.of_ann.len());
-    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     for _ in 0..2 {
         let after = shown(&session, &world, &beside);
         assert_eq!(telling(&after, &world), Vec::<String>::new());
@@ -93,10 +93,10 @@ fn a_turn_that_was_erased_lends_its_words_to_nobody() {
     let world = World::of(&store, 3);
     let session = operator(&store);
     let spoken = Query::default().searching(world.spoken());
-    let found = || session.query(&spoken, &Page::first(100)).unwrap().results;
+    let found = || session.query(&spoken, &PageOptions::first(100)).unwrap().results;
     let first = found();
     assert!(first.len() > 1, "its neighbours borrow the word");
-    session.erase(&first[0].content_address, "said by mistake", &Erasing::new()).unwrap();
+    session.erase(&first[0].content_address, "said by mistake", &EraseOptions::new()).unwrap();
     assert_eq!(found().len(), 0);
     store.scrub().unwrap();
     assert_eq!(found().len(), 0);

@@ -1,6 +1,6 @@
 //! What stands against an erasure: holds, the time grains have to be kept, and who asks.
 
-use grainstore::{Erasing, OpenOptions, SessionOptions, Store};
+use grainstore::{EraseOptions, OpenOptions, SessionOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, BOB, NOW, belief, clock_at, code, open, open_at, operator, put};
@@ -22,19 +22,19 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
     let of_bob = put(&session, belief(BOB, "tea", 4, ""));
     session.hold(&of_bob, "another case").unwrap();
     let entries = store.stats().unwrap().audit_entries;
-    let tried = session.erase_user(ANN, "ann asked", &Erasing::new().dry_run(true)).unwrap();
+    let tried = session.erase_user(ANN, "ann asked", &EraseOptions::new().dry_run(true)).unwrap();
     assert_eq!((tried.erased, tried.skipped, tried.scrubbed), (0, 3, false));
     assert_eq!(tried.holds, [marked, born]);
     assert_eq!(tried.refusal.unwrap().code(), "ERR_INVALIDATION_DENIED");
     assert!(tried.certificate.is_none());
     assert_eq!(store.stats().unwrap().audit_entries, entries, "a dry run leaves no trace");
-    let refused = session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap_err();
+    let refused = session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap_err();
     assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
     assert!(refused.to_string().contains(&marked.to_string()));
     assert!(refused.to_string().contains(&born.to_string()));
     for held in [&marked, &born] {
         assert_eq!(
-            code(session.erase(held, "ann asked", &Erasing::new())),
+            code(session.erase(held, "ann asked", &EraseOptions::new())),
             "ERR_INVALIDATION_DENIED"
         );
     }
@@ -46,7 +46,7 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
     }
     session.lift_hold(&marked, "the case is over", None).unwrap();
     session.lift_hold(&born, "the case is over", None).unwrap();
-    assert_eq!(session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap().erased, 3);
+    assert_eq!(session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap().erased, 3);
     session.get(&of_bob).unwrap();
 }
 
@@ -66,7 +66,7 @@ fn a_session_of_a_user_lifts_no_hold_and_so_erases_nothing_held() {
         let error = narrow.lift_hold(&held, "it is mine", None).unwrap_err();
         assert_eq!(error.code(), "ERR_ACCESS");
         assert!(error.hint().contains("as the operator"), "{}", error.hint());
-        assert!(narrow.erase_user(ANN, "it is mine", &Erasing::new()).is_err());
+        assert!(narrow.erase_user(ANN, "it is mine", &EraseOptions::new()).is_err());
         assert!(operator(&store).get(&held).unwrap().state.held);
     }
     let told = operator(&store).audit(None, 100).unwrap();
@@ -108,9 +108,9 @@ fn a_timed_lock_that_becomes_a_hold_refuses_from_then_on() {
             r#", "invalidation_policy": {{"mode": "timed", "locked_until": {until}, "fallback_mode": "hold"}}"#
         );
         let address = put(&session, belief(ANN, "tea", 1, &policy));
-        let alone = session.erase(&address, "asked", &Erasing::new().dry_run(true)).unwrap();
+        let alone = session.erase(&address, "asked", &EraseOptions::new().dry_run(true)).unwrap();
         assert_eq!(alone.refusal.map(|refusal| refusal.code()), expected.err());
-        let erased = session.erase_user(ANN, "ann asked", &Erasing::new());
+        let erased = session.erase_user(ANN, "ann asked", &EraseOptions::new());
         assert_eq!(erased.map(|e| e.erased).map_err(|error| error.code()), expected, "{until}");
     }
 }
@@ -131,11 +131,11 @@ fn what_has_to_be_kept_is_kept_to_the_last_moment() {
         let store = open_at(dir.path(), now);
         let session = operator(&store);
         let address = put(&session, belief(ANN, "an account", LEAP_DAY, more));
-        let tried = session.erase_user(ANN, reason, &Erasing::new().dry_run(true)).unwrap();
+        let tried = session.erase_user(ANN, reason, &EraseOptions::new().dry_run(true)).unwrap();
         assert_eq!(tried.refusal.map(|refusal| refusal.code()), expected.err());
-        let alone = session.erase(&address, reason, &Erasing::new().dry_run(true)).unwrap();
+        let alone = session.erase(&address, reason, &EraseOptions::new().dry_run(true)).unwrap();
         assert_eq!(alone.refusal.map(|refusal| refusal.code()), expected.err());
-        let erased = session.erase_user(ANN, reason, &Erasing::new());
+        let erased = session.erase_user(ANN, reason, &EraseOptions::new());
         if now < THREE_YEARS_LATER {
             let message = erased.as_ref().unwrap_err().to_string();
             assert!(message.contains("2027-02-28T00:00:00"), "{message}");
@@ -151,8 +151,8 @@ fn a_malformed_retention_policy_is_overridden_only_by_saying_so() {
     let store = open(dir.path());
     let session = operator(&store);
     put(&session, belief(ANN, "an account", 1, r#", "retention_policy": {"years": 3}"#));
-    assert_eq!(code(session.erase_user(ANN, "ann asked", &Erasing::new())), "ERR_POLICY");
-    let overriding = Erasing::new().override_malformed_retention(true);
+    assert_eq!(code(session.erase_user(ANN, "ann asked", &EraseOptions::new())), "ERR_POLICY");
+    let overriding = EraseOptions::new().override_malformed_retention(true);
     assert_eq!(session.erase_user(ANN, "ann asked", &overriding).unwrap().erased, 1);
     let last = session.audit(None, 100).unwrap().pop().unwrap();
     assert_eq!(last.rules, ["malformed_retention_overridden"]);
@@ -186,7 +186,7 @@ fn only_the_operator_erases_and_a_user_where_the_store_lets_them() {
         let store = Store::open(dir.path(), &options.clone().users_erase_themselves(lets)).unwrap();
         put(&operator(&store), belief(ANN, "tea", 1, ""));
         let session = as_who(&store, actor, user, namespace);
-        let tried = session.erase_user(ANN, "ann asked", &Erasing::new().dry_run(true));
+        let tried = session.erase_user(ANN, "ann asked", &EraseOptions::new().dry_run(true));
         let refused = tried.map(drop).map_err(|error| error.code());
         let expected = if may { Ok(()) } else { Err("ERR_ACCESS") };
         assert_eq!(refused, expected, "{lets} {actor:?} {user:?} {namespace:?}");
@@ -204,9 +204,9 @@ fn an_erasure_needs_a_user_and_a_reason() {
     for (user, reason, expected) in
         [("", "why", "ERR_EMPTY"), (ANN, " ", "ERR_EMPTY"), (ANN, &long, "ERR_TOO_LARGE")]
     {
-        assert_eq!(code(session.erase_user(user, reason, &Erasing::new())), expected);
+        assert_eq!(code(session.erase_user(user, reason, &EraseOptions::new())), expected);
     }
-    assert_eq!(code(session.erase(&address, "", &Erasing::new())), "ERR_EMPTY");
+    assert_eq!(code(session.erase(&address, "", &EraseOptions::new())), "ERR_EMPTY");
     session.get(&address).unwrap();
 }
 
@@ -216,18 +216,19 @@ fn a_certificate_is_verified_without_the_store_and_a_forged_one_is_not() {
     let store = open(dir.path());
     let session = operator(&store);
     put(&session, belief(ANN, "tea", 1, ""));
-    let certificate = session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap().certificate;
+    let certificate =
+        session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap().certificate;
     let certificate = certificate.unwrap();
     put(&session, belief(BOB, "tea", 2, ""));
     assert_eq!(store.passes(&certificate.checkpoint).unwrap(), None);
     store.close().unwrap();
     let json = serde_json::to_string(&certificate).unwrap();
-    let read: grainstore::Certificate = serde_json::from_str(&json).unwrap();
+    let read: grainstore::ErasureCertificate = serde_json::from_str(&json).unwrap();
     let resolver = grainstore::format::OfflineResolver;
     let entry = read.verify(&resolver).unwrap();
     assert_eq!((entry.operation.as_str(), entry.sequence), ("erase_user", certificate.sequence));
     assert!(!json.contains(ANN));
-    let forged = |change: &dyn Fn(&mut grainstore::Certificate)| {
+    let forged = |change: &dyn Fn(&mut grainstore::ErasureCertificate)| {
         let mut forged = certificate.clone();
         change(&mut forged);
         code(forged.verify(&resolver))

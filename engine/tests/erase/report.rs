@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grainstore::{Erasing, Exporting, Importing, SessionOptions};
+use grainstore::{EraseOptions, ExportOptions, ImportOptions, SessionOptions};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, BOB, World, code, open, operator};
@@ -23,17 +23,17 @@ fn a_report_has_what_an_erasure_takes() {
     let grains = session.subject_grains(ANN).unwrap();
     assert_eq!(grains.iter().map(|g| g.address).collect::<Vec<_>>(), report.addresses);
     let file = beside.path().join("ann.mg");
-    let exported = session.export_subject(&file, ANN, &Exporting::default()).unwrap();
+    let exported = session.export_subject(&file, ANN, &ExportOptions::default()).unwrap();
     assert_eq!(exported.exported, expected.len() as u64);
     let other = open(&beside.path().join("other"));
-    let imported = operator(&other).import([&file], &Importing::default()).unwrap();
+    let imported = operator(&other).import([&file], &ImportOptions::default()).unwrap();
     assert_eq!((imported.added, imported.refused), (expected.len() as u64, 0));
     for address in &expected {
         let (there, here) = (operator(&other).get(address).unwrap(), session.get(address).unwrap());
         assert_eq!((there.blob, there.state), (here.blob, here.state));
     }
     assert_eq!(
-        session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap().erased,
+        session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap().erased,
         exported.exported
     );
     assert!(session.subject_report(ANN).unwrap().addresses.is_empty());
@@ -57,7 +57,10 @@ fn a_report_is_for_the_operator_and_for_the_user() {
         assert_eq!(code(refused.subject_report(ANN)), "ERR_ACCESS");
         assert_eq!(code(refused.subject_grains(ANN)), "ERR_ACCESS");
         let file = dir.path().with_extension("mg");
-        assert_eq!(code(refused.export_subject(file, ANN, &Exporting::default())), "ERR_ACCESS");
+        assert_eq!(
+            code(refused.export_subject(file, ANN, &ExportOptions::default())),
+            "ERR_ACCESS"
+        );
     }
     assert_eq!(code(operator(&store).subject_report("")), "ERR_EMPTY");
 }

@@ -1,7 +1,7 @@
 //! What was erased does not come back: not by a put, not from a file, not from a backup.
 
 use grainstore::cal::{Query, Visibility};
-use grainstore::{Erasing, Exporting, Importing, Offer, Store};
+use grainstore::{EraseOptions, ExportOptions, ImportOptions, Offer, Store};
 use tempfile::TempDir;
 
 use crate::kit::{
@@ -13,7 +13,7 @@ fn exported(store: &Store, beside: &TempDir, name: &str) -> std::path::PathBuf {
     let all = Visibility { superseded: true, contradicted: true, retracted: true };
     let file = beside.path().join(name);
     let every = Query::default().seeing(all);
-    operator(store).export(&file, &every, &Exporting::default()).unwrap();
+    operator(store).export(&file, &every, &ExportOptions::default()).unwrap();
     file
 }
 
@@ -31,7 +31,7 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
     let offers: Vec<Offer> = world.of_ann.iter().map(offer).collect();
     let file = exported(&store, &beside, "before.mg");
     store.backup(beside.path().join("backup")).unwrap();
-    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     for scrubbed in [false, true] {
         if scrubbed {
             store.scrub().unwrap();
@@ -42,12 +42,12 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
         let mut batch = vec![Offer::Grain(belief(BOB, "is kept out as well", 9, ""))];
         batch.extend(offers.clone());
         assert_eq!(code(session.put_batch(batch)), "ERR_ERASED");
-        let imported = session.import([&file], &Importing::default()).unwrap();
+        let imported = session.import([&file], &ImportOptions::default()).unwrap();
         assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
         let backup = open(&beside.path().join("backup"));
         let file = exported(&backup, &beside, "backup.mg");
         backup.close().unwrap();
-        let imported = session.import([&file], &Importing::default()).unwrap();
+        let imported = session.import([&file], &ImportOptions::default()).unwrap();
         assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
         world.assert_ann_is_gone(&store);
     }
@@ -62,7 +62,7 @@ fn what_a_user_created_since_is_a_new_beginning() {
     put(&session, belief(ANN, "tea", NOW - 1, ""));
     let future = belief(ANN, "said of the future", NOW + 500, "");
     put(&session, future.clone());
-    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     for scrubbed in [false, true] {
         if scrubbed {
             store.scrub().unwrap();
@@ -81,7 +81,7 @@ fn what_a_user_created_since_is_a_new_beginning() {
     let new = put(&session, belief(ANN, "coffee", NOW + 1, ""));
     assert!(session.exists(&new).unwrap());
     // She goes again, with what was new.
-    let again = session.erase_user(ANN, "ann asked again", &Erasing::new().now(true)).unwrap();
+    let again = session.erase_user(ANN, "ann asked again", &EraseOptions::new().now(true)).unwrap();
     assert_eq!(again.erased, 1);
     assert_eq!(code(session.get(&new)), "ERR_ERASED");
     assert_eq!(code(session.put(belief(ANN, "tea", NOW + 1000, ""))), "ERR_ERASED");
@@ -114,7 +114,7 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
     };
     derived(&dir, &beside);
     let store = open(dir.path());
-    operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     store.close().unwrap();
     derived(&beside, &dir);
     let store = open(dir.path());
@@ -126,12 +126,12 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
         contradicted: true,
         retracted: true,
     });
-    let shown = session.query(&every, &grainstore::Page::first(1000)).unwrap().results;
+    let shown = session.query(&every, &grainstore::PageOptions::first(1000)).unwrap().results;
     assert!(shown.iter().all(|row| !world.of_ann.contains(&row.content_address)));
     assert_eq!(session.history_of("s", "likes", None, None).unwrap().len(), 85);
-    session.neighbours("s", &grainstore::graph::Walk::default()).unwrap();
+    session.neighbours("s", &grainstore::graph::EdgeQuery::default()).unwrap();
     assert!(session.subject_report(ANN).unwrap().addresses.is_empty());
-    assert_eq!(session.erase_user(ANN, "again", &Erasing::new()).unwrap().erased, 0);
+    assert_eq!(session.erase_user(ANN, "again", &EraseOptions::new()).unwrap().erased, 0);
     store.reindex().unwrap();
     world.assert_bob_is_whole(&store);
 }
@@ -144,13 +144,13 @@ fn a_grain_is_erased_alone_and_its_versions_stay() {
     let old = put(&session, belief(ANN, "tea", 1, ""));
     let new = session.supersede(&old, belief(ANN, "coffee", 2, ""), None).unwrap();
     let blob = session.get(&new).unwrap().blob;
-    assert_eq!(session.erase(&new, "a slip", &Erasing::new()).unwrap().erased, 1);
+    assert_eq!(session.erase(&new, "a slip", &EraseOptions::new()).unwrap().erased, 1);
     for scrubbed in [false, true] {
         if scrubbed {
             store.scrub().unwrap();
         }
         assert_eq!(code(session.get(&new)), "ERR_ERASED");
-        assert_eq!(code(session.erase(&new, "again", &Erasing::new())), "ERR_ERASED");
+        assert_eq!(code(session.erase(&new, "again", &EraseOptions::new())), "ERR_ERASED");
         assert_eq!(code(session.put(Offer::Blob(blob.clone()))), "ERR_ERASED");
         assert_eq!(code(session.hold(&new, "too late")), "ERR_ERASED");
         assert_eq!(code(session.supersede(&new, belief(ANN, "x", 3, ""), None)), "ERR_ERASED");
@@ -187,7 +187,7 @@ fn an_erasure_that_waits_for_its_scrub_verifies_as_clean() {
                 put(&session, grain(&drawn));
             }
         }
-        session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+        session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
         for full in [false, true] {
             let pending = store.stats().unwrap().unscrubbed;
             let verified = store.verify(full).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grainstore::embed::Metric;
-use grainstore::{Erasing, OpenOptions, Store};
+use grainstore::{EraseOptions, OpenOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, BOB, Slow, World, belief, files, found, found_in, open, operator, put};
@@ -48,7 +48,8 @@ fn no_file_has_a_word_of_who_was_erased() {
     // The lists of words under text/ are packed, so no word of them can be read: none may stay.
     let segments = segments(&dir);
     assert!(!segments.is_empty());
-    let erased = operator(&store).erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+    let erased =
+        operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new().now(true)).unwrap();
     assert_eq!(erased.erased, world.of_ann.len() as u64);
     assert!(erased.scrubbed);
     assert_eq!(store.stats().unwrap().unscrubbed, 0);
@@ -67,7 +68,7 @@ fn no_file_has_a_word_of_who_was_erased() {
 fn a_store_that_is_closed_leaves_nothing_to_scrub() {
     let dir = TempDir::new().unwrap();
     let (store, world) = filled(&dir);
-    let erased = operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    let erased = operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     assert_eq!(erased.erased, world.of_ann.len() as u64);
     world.assert_ann_is_gone(&store);
     assert_eq!(found(&operator(&store), world.spoken()), []);
@@ -106,7 +107,7 @@ fn what_gives_way_before_the_scrub_is_overwritten_as_well() {
         for part in ["grains.redb", "index.redb"] {
             assert!(had.iter().any(|(name, _)| name.contains(part)), "{part} has no word");
         }
-        operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+        operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
         works.iter().for_each(|work| work(&store));
         store.scrub().unwrap();
         world.assert_ann_is_gone(&store);
@@ -129,7 +130,7 @@ fn what_gives_way_before_the_scrub_is_overwritten_as_well() {
 fn no_backup_has_a_word_of_who_was_erased() {
     let (dir, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (store, world) = filled(&dir);
-    operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
     let backup = beside.path().join("backup");
     store.backup(&backup).unwrap();
     assert_eq!(found_in(&backup, &world.canaries), []);
@@ -148,8 +149,8 @@ fn a_vector_that_comes_after_the_erasure_is_not_kept() {
     let erased = [belief(ANN, "tea", 1, ""), belief(ANN, "coffee", 2, "")];
     let erased = erased.map(|grain| put(&session, grain));
     gate.was_given();
-    session.erase(&erased[0], "one of them", &Erasing::new()).unwrap();
-    session.erase_user(ANN, "all of her", &Erasing::new()).unwrap();
+    session.erase(&erased[0], "one of them", &EraseOptions::new()).unwrap();
+    session.erase_user(ANN, "all of her", &EraseOptions::new()).unwrap();
     gate.open();
     put(&session, belief(BOB, "milk", 3, ""));
     assert!(store.wait_for_vectors(Duration::from_secs(20)).unwrap());
@@ -163,7 +164,7 @@ fn grains_that_are_erased_one_by_one_leave_the_disk_as_well() {
     let (store, world) = filled(&dir);
     let session = operator(&store);
     for address in &world.of_ann {
-        let erased = session.erase(address, "one by one", &Erasing::new()).unwrap();
+        let erased = session.erase(address, "one by one", &EraseOptions::new()).unwrap();
         assert_eq!(erased.erased, 1);
     }
     world.assert_ann_is_gone(&store);

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use grainstore::{
-    ContentAddress, EpochMs, Erasing, ManualClock, OpenOptions, Session, SessionOptions, Store,
-    Swept,
+    ContentAddress, EpochMs, EraseOptions, ManualClock, OpenOptions, Session, SessionOptions,
+    Store, SweepReport,
 };
 use tempfile::TempDir;
 
@@ -38,7 +38,7 @@ fn resting(session: &Session, on: &ContentAddress, object: &str, policy: &str) -
 const CASCADE: &str = r#", "invalidation_policy": {"mode": "consent_cascade"}"#;
 
 fn swept(store: &Store) -> (u64, u64) {
-    let Swept { erased, skipped, .. } = operator(store).sweep().unwrap();
+    let SweepReport { erased, skipped, .. } = operator(store).sweep().unwrap();
     (erased, skipped)
 }
 
@@ -81,7 +81,7 @@ fn what_ends_with_a_consent_is_erased_at_once_when_the_operator_withdraws() {
     assert!(verified.ok, "{:?}", verified.problems);
     // An explicit erasure takes consent too, once nothing stands against it.
     session.lift_hold(&held, "over", None).unwrap();
-    assert_eq!(code(session.erase_user(ANN, "ann asked", &Erasing::new())), "ERR_POLICY");
+    assert_eq!(code(session.erase_user(ANN, "ann asked", &EraseOptions::new())), "ERR_POLICY");
 }
 
 fn doctors(store: &Store) -> String {
@@ -233,7 +233,7 @@ fn a_store_may_promise_less_than_a_month_and_a_renewed_grant_is_withdrawn_as_a_w
     assert_eq!(code(agent.sweep()), "ERR_ACCESS");
     // Consent itself goes with its user alone.
     assert_eq!(session.subject_report(ANN).unwrap().addresses.len(), 3);
-    assert_eq!(session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap().erased, 3);
+    assert_eq!(session.erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap().erased, 3);
     assert_eq!(session.subject_report(ANN).unwrap().addresses.len(), 0);
 }
 

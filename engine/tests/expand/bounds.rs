@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use grainstore::cal::{Cancel, Expansion, Link, Links, Query};
-use grainstore::{Error, Page, SessionOptions};
+use grainstore::cal::{CancelHandle, Expansion, Link, Links, Query};
+use grainstore::{Error, PageOptions, SessionOptions};
 
 use crate::kit::{belief, found, put, store};
 use crate::ways::edge;
@@ -41,13 +41,13 @@ fn what_cannot_be_followed_is_refused() {
     ];
     for (expansion, expected) in table {
         let query = Query::default().searching("tea").expanding(expansion);
-        assert_eq!(code(session.query(&query, &Page::default())), expected, "{expansion:?}");
+        assert_eq!(code(session.query(&query, &PageOptions::default())), expected, "{expansion:?}");
         assert_eq!(code(session.explain(&query)), expected, "{expansion:?}");
     }
     let alone = Query::default().expanding(usual);
-    assert_eq!(code(session.query(&alone, &Page::default())), schema);
+    assert_eq!(code(session.query(&alone, &PageOptions::default())), schema);
     let freely = Query::default().expanding(Expansion { freely: true, ..usual });
-    assert_eq!(code(session.query(&freely, &Page::default())), Ok(()));
+    assert_eq!(code(session.query(&freely, &PageOptions::default())), Ok(()));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_hub_gives_its_newest_and_says_that_there_are_more() {
     }
     let spokes = |expansion: Expansion| {
         let query = Query::default().searching("kettle").expanding(expansion);
-        let page = Page { count_to: 10_000, explain: true, ..Page::first(10_000) };
+        let page = PageOptions { count_to: 10_000, explain: true, ..PageOptions::first(10_000) };
         let answer = session.query(&query, &page).unwrap();
         let mut objects: Vec<String> =
             answer.results.iter().map(|row| row.grain.text("object").unwrap().to_owned()).collect();
@@ -98,7 +98,7 @@ fn of_one_instant_the_smallest_addresses_are_taken() {
     // So many that some addresses start alike.
     let grains = (0..9_000).map(|at| edge("hub", &format!("spoke {at}"), 2_000));
     let puts = session.put_batch(grains.collect::<Vec<_>>()).unwrap();
-    let mut spokes: Vec<_> = puts.iter().map(grainstore::Put::address).collect();
+    let mut spokes: Vec<_> = puts.iter().map(grainstore::PutOutcome::address).collect();
     spokes.sort();
     let alike = |end: &usize| spokes[end - 1].as_bytes()[..2] == spokes[*end].as_bytes()[..2];
     let between: Vec<usize> = (1..256).filter(alike).collect();
@@ -106,7 +106,7 @@ fn of_one_instant_the_smallest_addresses_are_taken() {
     for fan_out in between {
         let expansion = Expansion { fan_out, ..Expansion::default() };
         let query = Query::default().searching("kettle").expanding(expansion);
-        let answer = session.query(&query, &Page::first(10_000)).unwrap();
+        let answer = session.query(&query, &PageOptions::first(10_000)).unwrap();
         let linked: Vec<_> = answer.results.iter().skip(1).map(|row| row.content_address).collect();
         assert_eq!(linked, spokes[..fan_out], "{fan_out}");
     }
@@ -119,11 +119,11 @@ fn following_links_ends_when_the_host_says_so() {
     let grains = (0..2_000).map(|at| edge("hub", &format!("spoke {at}"), 2_000 + at));
     session.put_batch(grains.collect::<Vec<_>>()).unwrap();
     let query = Query::default().searching("kettle").expanding(Expansion::default());
-    let late = Page { timeout: Duration::ZERO, ..Page::default() };
+    let late = PageOptions { timeout: Duration::ZERO, ..PageOptions::default() };
     assert_eq!(code(session.query(&query, &late)), Err("ERR_TIMEOUT"));
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
-    let stopped = Page { cancel, ..Page::default() };
+    let stopped = PageOptions { cancel, ..PageOptions::default() };
     assert_eq!(code(session.query(&query, &stopped)), Err("ERR_TIMEOUT"));
 }
 
@@ -147,7 +147,8 @@ fn the_most_that_may_be_asked_for_ends_soon() {
         ..Expansion::default()
     };
     let query = Query::default().searching("node").expanding(most);
-    let page = Page { timeout: Duration::from_secs(60), explain: true, ..Page::default() };
+    let page =
+        PageOptions { timeout: Duration::from_secs(60), explain: true, ..PageOptions::default() };
     let started = Instant::now();
     let answer = session.query(&query, &page).unwrap();
     let run = answer.plan.unwrap().expansion.unwrap().run.unwrap();
@@ -176,7 +177,7 @@ fn grains_that_may_not_be_seen_are_passed_over_to_a_bound() {
         let others = (0..hidden).map(|at| said("hub", &format!("{at}"), "ben", 1_000 + at));
         session.put_batch(others.collect::<Vec<_>>()).unwrap();
         let query = Query::default().searching("kettle").expanding(Expansion::default());
-        let page = Page { count_to: 10_000, ..Page::default() };
+        let page = PageOptions { count_to: 10_000, ..PageOptions::default() };
         let answer = session.query(&query.clone().when(ann()), &page).unwrap();
         assert_eq!(answer.results.len(), found, "behind {hidden}");
         assert_eq!(answer.total.is_none(), found == 1, "what was not looked at is not counted");

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use grainstore::cal::{Direction, Expansion, Link, Links, Near, Query};
-use grainstore::{ContentAddress, Page, Session, SessionOptions};
+use grainstore::{ContentAddress, PageOptions, Session, SessionOptions};
 use serde_json::Value;
 
 use crate::kit::store;
@@ -17,7 +17,7 @@ type Scores = BTreeMap<ContentAddress, f64>;
 
 /// What a query answers: addresses and scores in its order.
 fn answer(session: &Session, query: &Query) -> Vec<(ContentAddress, f64)> {
-    let answer = session.query(query, &Page::first(10_000)).unwrap();
+    let answer = session.query(query, &PageOptions::first(10_000)).unwrap();
     assert!(answer.next_cursor.is_none());
     answer.results.iter().map(|row| (row.content_address, row.score)).collect()
 }

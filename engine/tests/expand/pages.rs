@@ -2,7 +2,7 @@
 
 use grainstore::cal::{Diversity, Expansion, Near, Predicate, Query, Rerank};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{Offer, Page, SessionOptions};
+use grainstore::{Offer, PageOptions, SessionOptions};
 
 use crate::kit::{open, paged, put, scored, store};
 use crate::random::Random;
@@ -76,9 +76,9 @@ fn a_cursor_is_of_one_expansion() {
     let (_dir, session) = store();
     fill(&session, &mut Random::new(2), 60);
     let query = |expansion| Query::default().searching("tea").expanding(expansion);
-    let first = session.query(&query(freely()), &Page::first(3)).unwrap();
+    let first = session.query(&query(freely()), &PageOptions::first(3)).unwrap();
     let go_on = |query: &Query| {
-        let page = Page::first(3).after(first.next_cursor.clone());
+        let page = PageOptions::first(3).after(first.next_cursor.clone());
         session.query(query, &page).map(drop).map_err(|error| error.code())
     };
     assert_eq!(go_on(&query(freely())), Ok(()));

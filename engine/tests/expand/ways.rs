@@ -2,7 +2,7 @@
 
 use grainstore::cal::{self, Direction, Expansion, Floor, Link, Links, Predicate, Query, TypeSet};
 use grainstore::format::GrainType;
-use grainstore::{ContentAddress, Grain, Page, Session, SessionOptions};
+use grainstore::{ContentAddress, Grain, PageOptions, Session, SessionOptions};
 
 use crate::kit::{addresses, grain, put, store};
 
@@ -32,7 +32,7 @@ fn a_score_goes_down_with_each_link() {
     let chain = ["one", "two", "three", "four", "five"];
     let edges = chain.windows(2).map(|pair| put(&session, edge(pair[0], pair[1], 1)));
     let edges: Vec<ContentAddress> = edges.collect();
-    let answer = session.query(&from("one", steps(3)), &Page::default()).unwrap();
+    let answer = session.query(&from("one", steps(3)), &PageOptions::default()).unwrap();
     let rows: Vec<_> = answer.results.iter().map(|row| (row.content_address, row.score)).collect();
     let best = rows[0].1;
     assert!(best > 0.0 && best <= 1.0);
@@ -96,7 +96,7 @@ fn conditions_are_for_what_is_shown_and_not_for_the_way() {
     assert_eq!(addresses(&session, &early_and_late), [first, last]);
     let freely = Expansion { freely: true, ..steps(1) };
     let query = from("leads", freely).when(three);
-    let answer = session.query(&query, &Page::default()).unwrap();
+    let answer = session.query(&query, &PageOptions::default()).unwrap();
     assert_eq!(answer.results.len(), 2);
     assert_eq!(answer.results[0].matched_fields, ["subject", "relation"]);
     assert_eq!(answer.results[1].matched_fields, ["relation"], "it does not have the subject");
@@ -174,7 +174,8 @@ fn a_floor_is_for_what_is_followed_and_for_what_is_linked() {
         let query = from("one", steps(1)).scoring(Floor { least, above: false });
         addresses(&session, &query).len()
     };
-    let best = session.query(&from("one", steps(1)), &Page::default()).unwrap().results[0].score;
+    let best =
+        session.query(&from("one", steps(1)), &PageOptions::default()).unwrap().results[0].score;
     assert_eq!([0.0, best / 2.0, best, 1.0].map(count), [2, 2, 1, 0]);
 }
 
@@ -189,7 +190,7 @@ fn answers_to_conditions_alone_are_followed_freely_and_stay_first() {
     let freely = Expansion { freely: true, ..steps(2) };
     let query = alice.clone().expanding(freely);
     assert_eq!(addresses(&session, &query), [new, old, tea, kettle]);
-    let answer = session.query(&query, &Page::default()).unwrap();
+    let answer = session.query(&query, &PageOptions::default()).unwrap();
     let scores: Vec<f64> = answer.results.iter().map(|row| row.score).collect();
     assert_eq!(scores, [1.0, 1.0, 0.5, 0.25]);
     assert_eq!(answer.results[2].matched_fields, [""; 0]);
@@ -200,8 +201,11 @@ fn answers_to_conditions_alone_are_followed_freely_and_stay_first() {
 /// What CAL answers with an expansion of its host.
 fn recalled(session: &Session, source: &str, expansion: Expansion) -> serde_json::Value {
     let reading = session.reading().unwrap();
-    let options = cal::Options { expansion: Some(expansion), ..cal::Options::at(session.now()) };
-    let answer = cal::execute(&reading, source, &options, &cal::Writes::default()).unwrap();
+    let options = cal::ExecuteOptions {
+        expansion: Some(expansion),
+        ..cal::ExecuteOptions::at(session.now())
+    };
+    let answer = cal::execute(&reading, source, &options, &cal::WriteQuotas::default()).unwrap();
     serde_json::to_value(answer).unwrap()
 }
 

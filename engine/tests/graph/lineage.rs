@@ -1,6 +1,6 @@
 //! Derivation and cross-links.
 
-use grainstore::graph::{Direction, Lens, Listed, Relative};
+use grainstore::graph::{BoundedList, Direction, GraphOptions, Relative};
 use grainstore::limits::MAX_RELATIVES;
 use grainstore::{ContentAddress, Session};
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ fn derived(name: &str, parents: &[Value]) -> Value {
     grain
 }
 
-fn addresses(found: &Listed<Relative>) -> Vec<(ContentAddress, usize)> {
+fn addresses(found: &BoundedList<Relative>) -> Vec<(ContentAddress, usize)> {
     found.items.iter().map(|one| (one.address, one.hops)).collect()
 }
 
 fn ancestry(session: &Session, of: &ContentAddress) -> Vec<(ContentAddress, usize)> {
-    addresses(&session.ancestry(of, 16, 100, &Lens::default()).unwrap())
+    addresses(&session.ancestry(of, 16, 100, &GraphOptions::default()).unwrap())
 }
 
 #[test]
@@ -35,14 +35,16 @@ fn ancestors_come_level_by_level_each_once() {
     assert_eq!(ancestry(&place.session, &left), [(root, 1)]);
     assert_eq!(ancestry(&place.session, &root), []);
     let grandchild = place.put(&derived("grandchild", &[json!(child.to_string())]));
-    let found =
-        |hops, limit| place.session.ancestry(&grandchild, hops, limit, &Lens::default()).unwrap();
+    let found = |hops, limit| {
+        place.session.ancestry(&grandchild, hops, limit, &GraphOptions::default()).unwrap()
+    };
     assert_eq!(found(0, 100).items, []);
     assert_eq!(addresses(&found(1, 100)), [(child, 1)]);
     assert_eq!(found(2, 100).items.len(), 4);
     assert_eq!((found(2, 2).items.len(), found(2, 2).more), (2, true));
 
-    let mut children: Vec<_> = place.session.children(&root, 100, &Lens::default()).unwrap().items;
+    let mut children: Vec<_> =
+        place.session.children(&root, 100, &GraphOptions::default()).unwrap().items;
     children.sort_unstable_by_key(|one| one.address);
     let mut expected = [left, right, child];
     expected.sort_unstable();
@@ -57,7 +59,7 @@ fn citations_are_no_ancestors_even_where_they_go_round() {
     let two = place.put(&derived("two", &[citation("one"), json!(one.to_string())]));
     assert_eq!(ancestry(&place.session, &one), []);
     assert_eq!(ancestry(&place.session, &two), [(one, 1)]);
-    let children = place.session.children(&one, 10, &Lens::default()).unwrap();
+    let children = place.session.children(&one, 10, &GraphOptions::default()).unwrap();
     assert_eq!(addresses(&children), [(two, 1)]);
 }
 
@@ -67,13 +69,14 @@ fn superseded_ancestors_are_walked_through_and_listed_on_request() {
     let first = place.edge("a", "is", "1");
     let second = place.supersede(&first, &edge("a", "is", "2"));
     let third = place.supersede(&second, &edge("a", "is", "3"));
-    let all = Lens { include_superseded: true, ..Lens::default() };
+    let all = GraphOptions { include_superseded: true, ..GraphOptions::default() };
     assert_eq!(ancestry(&place.session, &third), []);
     let found = place.session.ancestry(&third, 16, 100, &all).unwrap();
     assert_eq!(addresses(&found), [(second, 1), (first, 2)]);
     assert_eq!(found.items[0].state.superseded_by, Some(third));
-    let children = |lens: &Lens| addresses(&place.session.children(&first, 10, lens).unwrap());
-    assert_eq!(children(&Lens::default()), []);
+    let children =
+        |lens: &GraphOptions| addresses(&place.session.children(&first, 10, lens).unwrap());
+    assert_eq!(children(&GraphOptions::default()), []);
     assert_eq!(children(&all), [(second, 1)]);
 }
 
@@ -90,15 +93,21 @@ fn another_namespace_ends_a_line() {
     let session = place.within("x");
     assert_eq!(ancestry(&place.session, &bottom), [(middle, 1), (top, 2)]);
     assert_eq!(ancestry(&session, &bottom), []);
-    assert_eq!(session.children(&top, 10, &Lens::default()).unwrap().items, []);
+    assert_eq!(session.children(&top, 10, &GraphOptions::default()).unwrap().items, []);
     for address in [middle, nowhere()] {
-        assert_eq!(code(session.ancestry(&address, 16, 10, &Lens::default())), "ERR_NOT_FOUND");
-        assert_eq!(code(session.children(&address, 10, &Lens::default())), "ERR_NOT_FOUND");
-        assert_eq!(code(session.related(&address, None, 10, &Lens::default())), "ERR_NOT_FOUND");
+        assert_eq!(
+            code(session.ancestry(&address, 16, 10, &GraphOptions::default())),
+            "ERR_NOT_FOUND"
+        );
+        assert_eq!(code(session.children(&address, 10, &GraphOptions::default())), "ERR_NOT_FOUND");
+        assert_eq!(
+            code(session.related(&address, None, 10, &GraphOptions::default())),
+            "ERR_NOT_FOUND"
+        );
     }
     let most = MAX_RELATIVES + 1;
-    assert_eq!(code(session.ancestry(&bottom, 16, most, &Lens::default())), "ERR_LIMIT");
-    assert_eq!(code(session.children(&top, most, &Lens::default())), "ERR_LIMIT");
+    assert_eq!(code(session.ancestry(&bottom, 16, most, &GraphOptions::default())), "ERR_LIMIT");
+    assert_eq!(code(session.children(&top, most, &GraphOptions::default())), "ERR_LIMIT");
 }
 
 #[test]
@@ -117,7 +126,7 @@ fn cross_links_are_found_from_both_ends() {
     ]);
     let source = place.put(&grain);
     let related = |session: &Session, of, kind| {
-        let found = session.related(of, kind, 100, &Lens::default()).unwrap().items;
+        let found = session.related(of, kind, 100, &GraphOptions::default()).unwrap().items;
         found.into_iter().map(|one| (one.address, one.kind, one.direction)).collect::<Vec<_>>()
     };
     let session = place.within("shared");

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore::Session;
-use grainstore::cal::Cancel;
-use grainstore::graph::{Direction, Edge, Lens, Walk};
+use grainstore::cal::CancelHandle;
+use grainstore::graph::{Direction, Edge, EdgeQuery, GraphOptions};
 use grainstore::limits::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 use proptest::prelude::*;
 
 use crate::kit::{Place, code, edge, ends, grain_of};
 
-fn walk(direction: Direction) -> Walk {
-    Walk { direction, limit: MAX_PATHS, ..Walk::default() }
+fn walk(direction: Direction) -> EdgeQuery {
+    EdgeQuery { direction, limit: MAX_PATHS, ..EdgeQuery::default() }
 }
 
-fn paths(session: &Session, from: &str, to: &str, hops: usize, walk: &Walk) -> Vec<Vec<Edge>> {
+fn paths(session: &Session, from: &str, to: &str, hops: usize, walk: &EdgeQuery) -> Vec<Vec<Edge>> {
     let found = session.paths(from, to, hops, walk).unwrap();
     assert!(!found.more);
     found.items
@@ -50,9 +50,9 @@ fn all_shortest_paths_are_given_and_no_longer_one() {
 fn a_node_is_no_step_from_itself() {
     let place = Place::new();
     place.edge("a", "is", "a");
-    let found = paths(&place.session, "a", "a", MAX_HOPS, &Walk::default());
+    let found = paths(&place.session, "a", "a", MAX_HOPS, &EdgeQuery::default());
     assert_eq!(found, [Vec::<Edge>::new()]);
-    assert_eq!(paths(&place.session, "a", "b", MAX_HOPS, &Walk::default()).len(), 0);
+    assert_eq!(paths(&place.session, "a", "b", MAX_HOPS, &EdgeQuery::default()).len(), 0);
 }
 
 #[test]
@@ -64,21 +64,21 @@ fn parallel_edges_are_paths_of_their_own_until_the_limit() {
     }
     let all = paths(&place.session, "a", "c", 2, &walk(Direction::Out));
     assert_eq!(all.len(), 9);
-    let few = Walk { limit: 4, ..walk(Direction::Out) };
+    let few = EdgeQuery { limit: 4, ..walk(Direction::Out) };
     let few = place.session.paths("a", "c", 2, &few).unwrap();
     assert!(few.more);
     assert_eq!(few.items, all[..4], "the first ones in order");
-    let likes = Walk { relation: Some("likes".to_owned()), ..walk(Direction::Out) };
+    let likes = EdgeQuery { relation: Some("likes".to_owned()), ..walk(Direction::Out) };
     assert_eq!(paths(&place.session, "a", "c", 2, &likes).len(), 1);
 }
 
 #[test]
 fn more_than_a_search_may_do_is_refused() {
     let place = Place::new();
-    let refused = place.session.paths("a", "b", MAX_HOPS + 1, &Walk::default());
+    let refused = place.session.paths("a", "b", MAX_HOPS + 1, &EdgeQuery::default());
     assert_eq!(code(refused), "ERR_LIMIT");
     let limit = MAX_PATHS + 1;
-    let refused = place.session.paths("a", "b", 1, &Walk { limit, ..Walk::default() });
+    let refused = place.session.paths("a", "b", 1, &EdgeQuery { limit, ..EdgeQuery::default() });
     assert_eq!(code(refused), "ERR_LIMIT");
 }
 
@@ -87,16 +87,17 @@ fn neither_superseded_edges_nor_other_namespaces_are_on_the_way() {
     let place = Place::new();
     place.edge_in("x", "a", "b");
     place.edge_in("y", "b", "c");
-    let across = |session: &Session| session.paths("a", "c", 4, &Walk::default()).unwrap().items;
+    let across =
+        |session: &Session| session.paths("a", "c", 4, &EdgeQuery::default()).unwrap().items;
     assert_eq!(across(&place.session).len(), 1);
     assert_eq!(across(&place.within("x")).len(), 0);
     assert_eq!(across(&place.within("y")).len(), 0);
 
     let old = place.edge("a", "lives in", "d");
     place.supersede(&old, &edge("a", "lives in", "e"));
-    assert_eq!(paths(&place.session, "a", "d", 1, &Walk::default()).len(), 0);
-    let lens = Lens { include_superseded: true, ..Lens::default() };
-    let walk = Walk { lens, ..Walk::default() };
+    assert_eq!(paths(&place.session, "a", "d", 1, &EdgeQuery::default()).len(), 0);
+    let lens = GraphOptions { include_superseded: true, ..GraphOptions::default() };
+    let walk = EdgeQuery { lens, ..EdgeQuery::default() };
     assert_eq!(paths(&place.session, "a", "d", 1, &walk).len(), 1);
 }
 
@@ -111,7 +112,7 @@ fn a_hub_in_the_middle_is_passed_and_two_hubs_apart_are_told_to_be() {
     assert_eq!(found.len(), 1);
     let none = place.session.paths("hub", "other", MAX_HOPS, &walk(Direction::Both)).unwrap();
     assert_eq!(none.items, Vec::<Vec<Edge>>::new());
-    let neighbours = place.session.neighbours("hub", &Walk::default()).unwrap();
+    let neighbours = place.session.neighbours("hub", &EdgeQuery::default()).unwrap();
     assert_eq!((neighbours.items.len(), neighbours.more), (100, true));
 }
 
@@ -122,8 +123,8 @@ fn a_search_that_would_fill_the_memory_is_refused() {
         for hub in ["one", "other"] {
             fan(&place, hub, MAX_NODES);
         }
-        let lens = Lens { cancel: Cancel::new(), ..Lens::default() };
-        let walk = Walk { lens, ..Walk::default() };
+        let lens = GraphOptions { cancel: CancelHandle::new(), ..GraphOptions::default() };
+        let walk = EdgeQuery { lens, ..EdgeQuery::default() };
         let refused = place.session.paths("one", "other", MAX_HOPS, &walk).unwrap_err();
         assert_eq!(refused.code(), "ERR_LIMIT");
         assert!(refused.hint().contains("fewer hops"), "{}", refused.hint());

@@ -1,7 +1,7 @@
 //! Conversations as trees.
 
 use grainstore::cal::Answer;
-use grainstore::graph::{Lens, Thread};
+use grainstore::graph::{GraphOptions, Thread};
 use grainstore::limits::MAX_MESSAGES;
 use grainstore::{ContentAddress, Session};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn with(mut grain: Value, field: &str, value: &str) -> Value {
 }
 
 fn thread(session: &Session, of: &ContentAddress) -> Thread {
-    session.thread(of, &Lens::default()).unwrap()
+    session.thread(of, &GraphOptions::default()).unwrap()
 }
 
 fn members(thread: &Thread) -> Vec<ContentAddress> {
@@ -71,13 +71,13 @@ fn a_session_id_says_what_belongs_together() {
         assert_eq!(members(&found), [one, two, apart]);
         assert_eq!(found.roots, [one, apart]);
     }
-    let by_id = place.session.thread_of_session("s", &Lens::default()).unwrap();
+    let by_id = place.session.thread_of_session("s", &GraphOptions::default()).unwrap();
     assert_eq!(by_id, thread(&place.session, &one));
     assert!(members(&thread(&place.session, &outside)).contains(&outside), "by its links");
-    let none = place.session.thread_of_session("nobody", &Lens::default()).unwrap();
+    let none = place.session.thread_of_session("nobody", &GraphOptions::default()).unwrap();
     assert_eq!(none, Thread::default());
-    assert_eq!(code(place.session.thread(&note, &Lens::default())), "ERR_SCHEMA");
-    assert_eq!(code(place.session.thread(&nowhere(), &Lens::default())), "ERR_NOT_FOUND");
+    assert_eq!(code(place.session.thread(&note, &GraphOptions::default())), "ERR_SCHEMA");
+    assert_eq!(code(place.session.thread(&nowhere(), &GraphOptions::default())), "ERR_NOT_FOUND");
 }
 
 /// The members of a thread as CAL finds them.
@@ -135,7 +135,7 @@ fn messages_of_other_namespaces_are_neither_members_nor_links() {
     let session = place.within("x");
     assert_eq!(members(&thread(&session, &bottom)), [bottom]);
     assert_eq!(members(&thread(&session, &top)), [top]);
-    assert_eq!(code(session.thread(&middle, &Lens::default())), "ERR_NOT_FOUND");
+    assert_eq!(code(session.thread(&middle, &GraphOptions::default())), "ERR_NOT_FOUND");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_superseded_message_is_shown_on_request() {
     let mended = place.supersede(&first, &message("mended", 1000, None));
     let found = thread(&place.session, &reply);
     assert_eq!((members(&found), found.roots), (vec![reply], vec![reply]));
-    let all = Lens { include_superseded: true, ..Lens::default() };
+    let all = GraphOptions { include_superseded: true, ..GraphOptions::default() };
     let found = place.session.thread(&reply, &all).unwrap();
     assert_eq!(members(&found), [first, reply]);
     assert_eq!(members(&thread(&place.session, &mended)), [mended]);
@@ -164,7 +164,7 @@ fn a_state_leads_back_along_one_branch() {
         place.put(&json!({"type": "state", "context": context, "created_at": 9000}))
     };
     let snapshot = state(json!({"messages_tail": tail}));
-    let found = place.session.thread_from_state(&snapshot, &Lens::default()).unwrap();
+    let found = place.session.thread_from_state(&snapshot, &GraphOptions::default()).unwrap();
     assert_eq!(members(&found), [root, left, tail]);
     assert_eq!((found.heads, found.branch_points), (vec![tail], vec![]));
     for (at, expected) in [
@@ -175,7 +175,7 @@ fn a_state_leads_back_along_one_branch() {
         (tail, "ERR_SCHEMA"),
         (nowhere(), "ERR_NOT_FOUND"),
     ] {
-        let refused = place.session.thread_from_state(&at, &Lens::default());
+        let refused = place.session.thread_from_state(&at, &GraphOptions::default());
         assert_eq!(code(refused), expected, "{at}");
     }
 }
@@ -193,5 +193,5 @@ fn ten_thousand_messages_are_a_thread_and_one_more_is_refused() {
     assert_eq!(found.messages.len(), MAX_MESSAGES);
     assert_eq!((found.heads.len(), found.branch_points), (MAX_MESSAGES - 1, vec![root]));
     place.put(&message("one more", 99_000, Some(&root)));
-    assert_eq!(code(place.session.thread(&root, &Lens::default())), "ERR_LIMIT");
+    assert_eq!(code(place.session.thread(&root, &GraphOptions::default())), "ERR_LIMIT");
 }

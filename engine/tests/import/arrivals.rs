@@ -1,10 +1,10 @@
 //! Grains that are new here: their state, what protects them, what is left out.
 
-use grainstore::cal::{Options, Query};
-use grainstore::format::container::{Carried, Compression};
+use grainstore::cal::{ExecuteOptions, Query};
+use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::{Encoding, Envelope, Value, decode_value, disclose, encode_value};
 use grainstore::{
-    ContentAddress, Disputed, EpochMs, Grain, GrainState, Importing, Offer, Page,
+    ConflictSubject, ContentAddress, EpochMs, Grain, GrainState, ImportOptions, Offer, PageOptions,
     VerificationStatus,
 };
 
@@ -33,7 +33,7 @@ fn a_state_is_taken_as_it_is_stated() {
         ..GrainState::default()
     };
     let unknown = state(ContentAddress::of(b"neither"), all);
-    let counted = Carried { state: all, access_count: 9, ..Carried::default() };
+    let counted = ManifestEntry { state: all, access_count: 9, ..ManifestEntry::default() };
     place.import(&[blob(&old)], &[unknown, (address(&old), counted)]).unwrap();
     let stored = place.session.get(&address(&old)).unwrap();
     // What is contradicted has ended, now where it is not said when.
@@ -50,7 +50,7 @@ fn a_hold_of_a_policy_comes_with_the_grain_unless_it_was_lifted() {
     let place = Place::new();
     let held = belief("held", 1000, &policy(r#""mode": "hold""#));
     let lifted = belief("lifted", 1000, &policy(r#""mode": "hold""#));
-    let says = Carried { hold_lifted: true, ..Carried::default() };
+    let says = ManifestEntry { hold_lifted: true, ..ManifestEntry::default() };
     place.import(&[blob(&held), blob(&lifted)], &[(address(&lifted), says.clone())]).unwrap();
     assert!(place.state(&address(&held)).held);
     assert!(!place.state(&address(&lifted)).held);
@@ -164,7 +164,7 @@ fn what_put_refuses_for_what_it_is_is_left_out() {
     let entries = [blob(&view), blob(&owner), blob(&good)];
     let imported = place.import(&entries, &[]).unwrap();
     assert_eq!(counts(&imported), (1, 0, 2, 2));
-    assert!(imported.conflicts.iter().all(|conflict| conflict.about == Disputed::Grain));
+    assert!(imported.conflicts.iter().all(|conflict| conflict.about == ConflictSubject::Grain));
     assert_eq!(place.store.stats().unwrap().grains, 1);
     place.verify();
 }
@@ -177,19 +177,19 @@ fn a_session_imports_only_what_lies_in_its_namespace() {
     let session = place.within("acme");
     for outside in [foreign, belief("shared", 2000, "")] {
         let file = place.file("mixed.mg", &[blob(&own), blob(&outside)], &[]);
-        let error = session.import([&file], &Importing::default()).unwrap_err();
+        let error = session.import([&file], &ImportOptions::default()).unwrap_err();
         assert_eq!(error.code(), "ERR_ACCESS");
         assert!(error.to_string().contains("mixed.mg: grain 1: "), "{error}");
     }
     assert_eq!(place.store.stats().unwrap().grains, 0);
     let file = place.file("own.mg", &[blob(&own)], &[]);
-    assert_eq!(session.import([&file], &Importing::default()).unwrap().added, 1);
+    assert_eq!(session.import([&file], &ImportOptions::default()).unwrap().added, 1);
     // A manifest reaches no further either.
     let hidden = place.session.put(belief("hidden", 5000, r#", "namespace": "other""#)).unwrap();
     let retracted =
         GrainState { verification_status: VerificationStatus::Retracted, ..GrainState::default() };
     let file = place.file("far.mg", &[blob(&own)], &[state(hidden.address(), retracted)]);
-    assert_eq!(session.import([&file], &Importing::default()).unwrap().conflict_count, 0);
+    assert_eq!(session.import([&file], &ImportOptions::default()).unwrap().conflict_count, 0);
     assert!(place.state(&hidden.address()).is_current());
 }
 
@@ -282,14 +282,14 @@ fn what_was_granted_again_after_a_withdrawal_comes_in_as_it_was() {
     let again = from.session.supersede(&by, again, Some("granted anew")).unwrap();
     let (file, _) = from.export("all.mg", Compression::None);
     let to = Place::new();
-    to.session.import([&file], &Importing::default()).unwrap();
+    to.session.import([&file], &ImportOptions::default()).unwrap();
     assert!(to.state(&again).is_current());
     assert_eq!(to.everything(), from.everything());
     to.verify();
     // And where the withdrawal was here already, before its grant.
     let to = Place::new();
     to.session.put(withdrawal(2000, &first)).unwrap();
-    to.session.import([&file], &Importing::default()).unwrap();
+    to.session.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(to.state(&first).superseded_by, Some(by));
     assert!(to.state(&again).is_current());
     to.verify();
@@ -302,7 +302,7 @@ fn one_file_may_hold_a_grain_twice_and_another_time_what_is_here() {
     let entries = std::slice::from_ref(&tea);
     let two = || [place.file("a.mg", entries, &[]), place.file("b.mg", entries, &[])];
     for expected in [(1, 1, 0, 0), (0, 2, 0, 0)] {
-        let imported = place.session.import(two(), &Importing::default()).unwrap();
+        let imported = place.session.import(two(), &ImportOptions::default()).unwrap();
         assert_eq!(counts(&imported), expected);
     }
     let empty = place.import(&[], &[]).unwrap();
@@ -343,11 +343,12 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
             }
             let stored = place.session.get(&address).unwrap();
             assert_eq!((stored.blob, stored.state), (bytes, GrainState::default()));
-            let found = place.session.query(&Query::default(), &Page::default()).unwrap();
+            let found = place.session.query(&Query::default(), &PageOptions::default()).unwrap();
             assert_eq!(found.results.len(), 1);
             let ask = |text: &str| {
-                let answer =
-                    place.session.ask_with(text.as_bytes(), &Options::at(EpochMs::new(2000)));
+                let answer = place
+                    .session
+                    .ask_with(text.as_bytes(), &ExecuteOptions::at(EpochMs::new(2000)));
                 serde_json::to_string(&answer.unwrap()).unwrap().contains(&address.to_string())
             };
             assert!(ask("RECALL beliefs WHERE contradicted = false"));

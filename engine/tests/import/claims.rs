@@ -2,7 +2,9 @@
 
 use grainstore::format::Value;
 use grainstore::format::cose::{proof, sign_detached};
-use grainstore::{ContentAddress, Disputed, Grain, GrainState, Imported, VerificationStatus};
+use grainstore::{
+    ConflictSubject, ContentAddress, Grain, GrainState, ImportReport, VerificationStatus,
+};
 
 use crate::kit::{
     Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
@@ -15,7 +17,7 @@ fn pair(operation: &str, decision: &str) -> (String, String) {
 /// A grain that two keys have signed for as the successor of its parent.
 fn cosigned(old: &Grain, seeds: &[u8]) -> Grain {
     let new = child(&[address(old)], "cosigned", 2000, "");
-    let message = proof::supersede(&address(old), &blob(&new));
+    let message = proof::supersede_message(&address(old), &blob(&new));
     let auth = seeds.iter().map(|seed| Value::Bytes(sign_detached(&message, &key(*seed)).unwrap()));
     let mut fields = new.fields().clone();
     fields.insert("supersession_auth".to_owned(), Value::Array(auth.collect()));
@@ -75,7 +77,7 @@ fn a_supersession_applies_where_the_call_would() {
             assert_eq!(place.audit(2), [pair("import", "done"), pair("supersede", "done")]);
         } else {
             assert_eq!(counts(&imported), (0, 1, 1, 2), "{mode}: {:?}", imported.conflicts);
-            assert_eq!(imported.conflicts[0].about, Disputed::Supersession);
+            assert_eq!(imported.conflicts[0].about, ConflictSubject::Supersession);
             assert!(state.is_current() && !place.session.exists(&by).unwrap(), "{mode}");
             assert_eq!(place.audit(2), [pair("import", "done"), pair("supersede", "refused")]);
         }
@@ -221,7 +223,12 @@ fn contradiction_is_asked_for_and_holds_and_reviews_are_only_ever_set() {
 }
 
 /// That no chain of these grains runs in a circle, and so many conflicts were told.
-fn assert_straight(place: &Place, grains: &[ContentAddress], imported: &Imported, circles: u64) {
+fn assert_straight(
+    place: &Place,
+    grains: &[ContentAddress],
+    imported: &ImportReport,
+    circles: u64,
+) {
     assert_eq!(imported.conflict_count, circles, "{:?}", imported.conflicts);
     for grain in grains {
         assert!(!place.session.history(grain).unwrap().is_empty());

@@ -2,10 +2,10 @@
 //! it end so.
 
 use grainstore::format::Value;
-use grainstore::format::container::{Carried, Compression};
+use grainstore::format::container::{Compression, ManifestEntry};
 use grainstore::format::cose::{proof, sign_detached};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, GrainState, Imported, Importing, OpenOptions, Session,
+    ContentAddress, EpochMs, Grain, GrainState, ImportOptions, ImportReport, OpenOptions, Session,
     SessionOptions, Store, VerificationStatus,
 };
 use tempfile::TempDir;
@@ -26,9 +26,9 @@ fn agent(place: &Place) -> Session {
     place.store.session(SessionOptions { actor, ..SessionOptions::default() })
 }
 
-fn import(place: &Place, entries: &[Vec<u8>], stated: &[Stated]) -> Imported {
+fn import(place: &Place, entries: &[Vec<u8>], stated: &[Stated]) -> ImportReport {
     let file = place.file("in.mg", entries, stated);
-    agent(place).import([file], &Importing::default()).unwrap()
+    agent(place).import([file], &ImportOptions::default()).unwrap()
 }
 
 fn ended(more: GrainState) -> GrainState {
@@ -57,7 +57,7 @@ fn no_agent_ends_a_protected_grain_that_is_still_to_come() {
                 "agent" => agent(&place),
                 _ => place.within("shared"),
             };
-            let imported = session.import([file], &Importing::default()).unwrap();
+            let imported = session.import([file], &ImportOptions::default()).unwrap();
             assert_eq!((imported.added, imported.refused), (1, 0), "{mode} {claim:?}");
             assert_eq!(imported.conflict_count, 1, "{mode} {claim:?}: {:?}", imported.conflicts);
             let (_, decision) = place.audit(2).pop().unwrap();
@@ -88,7 +88,7 @@ fn a_successor_that_comes_with_what_it_ends_is_left_out_where_that_is_protected(
 
 /// A grain that a key has signed for as the successor of another.
 fn signed_for(old: &Grain, new: &Grain, seed: u8) -> Grain {
-    let message = proof::supersede(&address(old), &blob(new));
+    let message = proof::supersede_message(&address(old), &blob(new));
     let auth = vec![Value::Bytes(sign_detached(&message, &key(seed)).unwrap())];
     let mut fields = new.fields().clone();
     fields.insert("supersession_auth".to_owned(), Value::Array(auth));
@@ -126,7 +126,7 @@ fn a_chain_whose_proofs_are_in_the_file_comes_in_as_it_was_whatever_its_order() 
 #[test]
 fn no_agent_lifts_the_hold_of_a_policy_by_a_file_and_the_operator_does() {
     let held = belief("held", 1000, &policy(r#""mode": "hold""#));
-    let says = Carried { hold_lifted: true, ..Carried::default() };
+    let says = ManifestEntry { hold_lifted: true, ..ManifestEntry::default() };
     let (one, other) = (place(), place());
     let imported = import(&one, &[blob(&held)], &[(address(&held), says.clone())]);
     assert_eq!(imported.conflict_count, 1);
@@ -153,7 +153,7 @@ fn a_restore_by_the_operator_keeps_every_state() {
     }
     let (file, _) = place.export("all.mg", Compression::Zstd);
     let restored = self::place();
-    let imported = restored.session.import([&file], &Importing::default()).unwrap();
+    let imported = restored.session.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(imported.conflict_count, 0, "{:?}", imported.conflicts);
     assert_eq!(restored.everything(), place.everything());
     restored.verify();

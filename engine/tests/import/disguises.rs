@@ -1,7 +1,7 @@
 //! A grain of a file that claims nothing, and would replace another all the same (ruling 37): what `put`
 //! refuses, an import leaves out where the other is protected, and marks for review where it is not.
 
-use grainstore::{ContentAddress, Disputed, Grain, GrainState};
+use grainstore::{ConflictSubject, ContentAddress, Grain, GrainState};
 
 use crate::kit::{
     Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
@@ -66,7 +66,7 @@ fn a_grain_that_claims_nothing_replaces_none_that_is_protected_here() {
             let refused = u64::from(protects);
             let told = (1 - refused, 0, refused, refused);
             assert_eq!(counts(&imported), told, "{policy}: {:?}", imported.conflicts);
-            assert!(imported.conflicts.iter().all(|one| one.about == Disputed::Grain));
+            assert!(imported.conflicts.iter().all(|one| one.about == ConflictSubject::Grain));
             check(&place, &old, by, protects, &policy);
         }
     }

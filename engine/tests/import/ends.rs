@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use grainstore::cal::{Options, Query};
-use grainstore::graph::Walk;
+use grainstore::cal::{ExecuteOptions, Query};
+use grainstore::graph::EdgeQuery;
 use grainstore::{
-    AsOf, ContentAddress, Disputed, EpochMs, Grain, GrainState, ManualClock, OpenOptions, Page,
-    SessionOptions, Store, VerificationStatus,
+    AsOf, ConflictSubject, ContentAddress, EpochMs, Grain, GrainState, ManualClock, OpenOptions,
+    PageOptions, SessionOptions, Store, VerificationStatus,
 };
 use tempfile::TempDir;
 
@@ -34,17 +34,19 @@ fn at_now() -> (Place, Arc<ManualClock>) {
 fn shown(place: &Place, address: &ContentAddress, at: i64) -> Vec<(&'static str, bool)> {
     let session = &place.session;
     let found = |query: Query| {
-        let answer = session.query(&query, &Page::default()).unwrap();
+        let answer = session.query(&query, &PageOptions::default()).unwrap();
         answer.results.iter().any(|row| row.content_address == *address)
     };
     let cal = |text: &str| {
-        let response = session.ask_with(text.as_bytes(), &Options::at(EpochMs::new(at))).unwrap();
+        let response =
+            session.ask_with(text.as_bytes(), &ExecuteOptions::at(EpochMs::new(at))).unwrap();
         let json = serde_json::to_string(&response).unwrap();
         // What ASSEMBLE gives names no address.
         json.contains(&address.to_string()) || json.contains("assam")
     };
     let as_of = AsOf { known_at: Some(EpochMs::new(at)), valid_at: None };
-    let is_it = |found: Option<grainstore::Stored>| found.is_some_and(|it| it.address == *address);
+    let is_it =
+        |found: Option<grainstore::StoredGrain>| found.is_some_and(|it| it.address == *address);
     let known = session.history_of("alice", "likes", None, Some(EpochMs::new(at))).unwrap();
     vec![
         ("query", found(Query::default())),
@@ -56,7 +58,10 @@ fn shown(place: &Place, address: &ContentAddress, at: i64) -> Vec<(&'static str,
         ("RECALL", cal("RECALL beliefs WHERE subject = \"alice\"")),
         ("ABOUT", cal("RECALL beliefs ABOUT \"assam\"")),
         ("ASSEMBLE", cal("ASSEMBLE c FROM x: (RECALL beliefs) BUDGET 400 tokens FORMAT text")),
-        ("neighbours", !session.neighbours("alice", &Walk::default()).unwrap().items.is_empty()),
+        (
+            "neighbours",
+            !session.neighbours("alice", &EdgeQuery::default()).unwrap().items.is_empty(),
+        ),
     ]
 }
 
@@ -84,7 +89,7 @@ fn an_end_alone_ends_a_grain_on_every_path() {
         let before = AsOf { known_at: Some(EpochMs::new(4999)), valid_at: None };
         assert!(place.session.latest_as_of("alice", "likes", None, &before).unwrap().is_some());
         let ended = Query::default().seeing(grainstore::cal::Visibility::EVERYTHING);
-        assert_eq!(place.session.query(&ended, &Page::default()).unwrap().results.len(), 1);
+        assert_eq!(place.session.query(&ended, &PageOptions::default()).unwrap().results.len(), 1);
         place.verify();
         // It is no fact any more that one could say twice, and may be said anew.
         clock.set(EpochMs::new(NOW + 1));
@@ -143,7 +148,7 @@ fn what_is_not_current_has_ended_now_at_the_latest() {
                 // Now, and as of now, is the same; before it was known.
                 let known = |then: i64| {
                     let query = Query::default().known_at(EpochMs::new(then));
-                    let answer = place.session.query(&query, &Page::default()).unwrap();
+                    let answer = place.session.query(&query, &PageOptions::default()).unwrap();
                     answer.results.iter().any(|row| row.content_address == at)
                 };
                 assert!(!known(NOW) && known(NOW - 1), "{stated:?}, here before: {is_here}");
@@ -190,7 +195,7 @@ fn a_policy_is_asked_before_a_stored_grain_ends() {
             assert_eq!(told, [("end".to_owned(), "done".to_owned())], "{mode}");
         } else {
             assert_eq!(counts(&imported), (0, 0, 0, 1), "{mode}: {:?}", imported.conflicts);
-            assert_eq!(imported.conflicts[0].about, Disputed::End);
+            assert_eq!(imported.conflicts[0].about, ConflictSubject::End);
             assert_eq!(told, [("end".to_owned(), "refused".to_owned())], "{mode}");
         }
         place.verify();
@@ -207,11 +212,11 @@ fn pages_that_began_before_an_import_show_what_it_ended() {
     let (place, _) = at_now();
     let first = place.session.put(belief("assam tea", 1000, "")).unwrap().address();
     let second = place.session.put(belief("coffee", 2000, "")).unwrap().address();
-    let page = Page { limit: 1, ..Page::default() };
+    let page = PageOptions { limit: 1, ..PageOptions::default() };
     let answer = place.session.query(&Query::default(), &page).unwrap();
     assert_eq!(answer.results[0].content_address, second);
     place.import(&[], &[state(first, until(5000))]).unwrap();
-    let page = Page { limit: 1, cursor: answer.next_cursor, ..Page::default() };
+    let page = PageOptions { limit: 1, cursor: answer.next_cursor, ..PageOptions::default() };
     let answer = place.session.query(&Query::default(), &page).unwrap();
     assert_eq!(answer.results[0].content_address, first);
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use grainstore::cal::Cancel;
+use grainstore::cal::CancelHandle;
 use grainstore::format::container::Compression;
-use grainstore::{Importing, Offer};
+use grainstore::{ImportOptions, Offer};
 
 use crate::kit::{Place, address, belief, blob, container, sealed, signed, superseded};
 
@@ -70,7 +70,7 @@ fn a_file_that_is_wrong_anywhere_changes_nothing() {
     ] {
         let file = place.dir.path().join("bad.mg");
         fs::write(&file, bytes).unwrap();
-        let error = place.session.import([&file], &Importing::default()).unwrap_err();
+        let error = place.session.import([&file], &ImportOptions::default()).unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error}");
         assert!(error.to_string().contains("bad.mg: "), "{name}: {error}");
         assert_eq!(place.figures(), before, "{name}");
@@ -96,7 +96,7 @@ fn a_file_with_any_byte_flipped_or_cut_at_any_length_is_refused_with_its_name() 
     let mut refused = 0;
     let mut check = |bytes: &[u8], what: &str| {
         fs::write(&file, bytes).unwrap();
-        let error = place.session.import([&file], &Importing::default()).unwrap_err();
+        let error = place.session.import([&file], &ImportOptions::default()).unwrap_err();
         let known = ["ERR_CORRUPT", "ERR_VERSION", "ERR_INTEGRITY"].contains(&error.code());
         assert!(known, "{what}: {error}");
         assert!(error.to_string().contains("bad.mg: "), "{what}: {error}");
@@ -114,7 +114,7 @@ fn a_file_with_any_byte_flipped_or_cut_at_any_length_is_refused_with_its_name() 
         let sound = Place::new();
         let file = sound.dir.path().join("good.mg");
         fs::write(&file, &whole).unwrap();
-        assert_eq!(sound.session.import([&file], &Importing::default()).unwrap().added, 3);
+        assert_eq!(sound.session.import([&file], &ImportOptions::default()).unwrap().added, 3);
     }
     assert_eq!(refused, 2 * bytes);
     assert_eq!(place.figures(), before);
@@ -128,7 +128,7 @@ fn a_flipped_byte_under_a_fitting_checksum_is_refused_or_another_grain() {
     let from = Place::new();
     let file = from.dir.path().join("bad.mg");
     fs::write(&file, &whole).unwrap();
-    from.session.import([&file], &Importing::default()).unwrap();
+    from.session.import([&file], &ImportOptions::default()).unwrap();
     let known = from.everything();
     let (mut refused, mut others) = (0, 0);
     let mut place = Place::new();
@@ -136,7 +136,7 @@ fn a_flipped_byte_under_a_fitting_checksum_is_refused_or_another_grain() {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
         fs::write(&file, resealed(flipped)).unwrap();
-        match place.session.import([&file], &Importing::default()) {
+        match place.session.import([&file], &ImportOptions::default()) {
             Err(error) => {
                 assert!(error.to_string().contains("bad.mg: "), "byte {at}: {error}");
                 assert_eq!(place.store.stats().unwrap().grains, 0, "byte {at}");
@@ -161,7 +161,7 @@ fn what_is_no_file_is_not_waited_for() {
     let pipe = place.dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [pipe, place.dir.path().to_owned(), PathBuf::from("/no/such/file.mg")] {
-        let error = place.session.import([&path], &Importing::default()).unwrap_err();
+        let error = place.session.import([&path], &ImportOptions::default()).unwrap_err();
         assert_eq!(error.code(), "ERR_IO", "{error}");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }
@@ -172,10 +172,10 @@ fn an_import_that_is_cancelled_changes_nothing() {
     let place = Place::new();
     let file = place.dir.path().join("good.mg");
     fs::write(&file, good()).unwrap();
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
-    let how = Importing { cancel, ..Importing::default() };
+    let how = ImportOptions { cancel, ..ImportOptions::default() };
     assert_eq!(place.session.import([&file], &how).unwrap_err().code(), "ERR_TIMEOUT");
     assert_eq!(place.store.stats().unwrap().grains, 0);
-    assert_eq!(place.session.import([&file], &Importing::default()).unwrap().added, 2);
+    assert_eq!(place.session.import([&file], &ImportOptions::default()).unwrap().added, 2);
 }

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use grainstore::cal::{Query, Visibility};
-use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, Writer, arrange};
+use grainstore::format::container::{
+    Compression, ContainerEntry, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry,
+    sort_entries,
+};
 use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Page,
-    Result, Session, SessionOptions, Stats, Store,
+    ContentAddress, EpochMs, ExportOptions, Grain, GrainState, ImportOptions, ImportReport,
+    OpenOptions, PageOptions, Result, Session, SessionOptions, Store, StoreStats,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -34,9 +37,9 @@ impl Place {
     }
 
     /// Imports a file of these entries and this manifest.
-    pub(crate) fn import(&self, entries: &[Vec<u8>], stated: &[Stated]) -> Result<Imported> {
+    pub(crate) fn import(&self, entries: &[Vec<u8>], stated: &[Stated]) -> Result<ImportReport> {
         let file = self.file("in.mg", entries, stated);
-        self.session.import([file], &Importing::default())
+        self.session.import([file], &ImportOptions::default())
     }
 
     pub(crate) fn file(&self, name: &str, entries: &[Vec<u8>], stated: &[Stated]) -> PathBuf {
@@ -51,9 +54,9 @@ impl Place {
 
     /// That nothing is wrong with the store.
     /// The figures of the store once its full text has followed it: nobody waits for the background.
-    pub(crate) fn figures(&self) -> Stats {
+    pub(crate) fn figures(&self) -> StoreStats {
         let question = Query::default().searching("anything");
-        self.session.query(&question, &Page::default()).unwrap();
+        self.session.query(&question, &PageOptions::default()).unwrap();
         self.store.stats().unwrap()
     }
 
@@ -70,7 +73,7 @@ impl Place {
 
     /// Every grain there is: address, blob and state, in the order of the addresses.
     pub(crate) fn everything(&self) -> Vec<(ContentAddress, Vec<u8>, GrainState)> {
-        let page = Page { limit: 1000, ..Page::default() };
+        let page = PageOptions { limit: 1000, ..PageOptions::default() };
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = Query::default().seeing(all);
         let answer = self.session.query(&query, &page).unwrap();
@@ -85,7 +88,7 @@ impl Place {
 
     pub(crate) fn export(&self, name: &str, compression: Compression) -> (PathBuf, Vec<u8>) {
         let file = self.dir.path().join(name);
-        let how = Exporting { compression, ..Exporting::default() };
+        let how = ExportOptions { compression, ..ExportOptions::default() };
         self.session.export(&file, &Query::default(), &how).unwrap();
         let bytes = std::fs::read(&file).unwrap();
         (file, bytes)
@@ -93,10 +96,10 @@ impl Place {
 }
 
 /// What a manifest says of a grain.
-pub(crate) type Stated = (ContentAddress, Carried);
+pub(crate) type Stated = (ContentAddress, ManifestEntry);
 
 pub(crate) fn state(address: ContentAddress, state: GrainState) -> Stated {
-    (address, Carried { state, ..Carried::default() })
+    (address, ManifestEntry { state, ..ManifestEntry::default() })
 }
 
 pub(crate) fn superseded(old: ContentAddress, by: ContentAddress, at: i64) -> Stated {
@@ -161,14 +164,14 @@ pub(crate) fn signed(grain: &Grain, seed: u8) -> (Vec<u8>, ContentAddress) {
 pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     let options = DecodeOptions::default();
     let planned = |entry: &Vec<u8>| {
-        let read = Entry::read(entry.clone(), &options).unwrap();
-        Planned::of(entry, read.created_at()).unwrap()
+        let read = ContainerEntry::read(entry.clone(), &options).unwrap();
+        PlannedEntry::of(entry, read.created_at()).unwrap()
     };
     let mut order: Vec<_> = entries.iter().map(planned).collect();
-    arrange(&mut order).unwrap();
-    let mut plan = Plan::new(Compression::None);
+    sort_entries(&mut order).unwrap();
+    let mut plan = ContainerPlan::new(Compression::None);
     order.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     for wanted in &order {
         writer.push(entries.iter().find(|entry| planned(entry) == *wanted).unwrap()).unwrap();
     }
@@ -179,7 +182,7 @@ pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
 /// The same container with a manifest, which may speak of any grain.
 fn with_manifest(mut bytes: Vec<u8>, stated: &[Stated]) -> Vec<u8> {
     let entries = stated.iter().map(|(address, carried)| {
-        let Carried { state, access_count, hold_lifted, .. } = carried.clone();
+        let ManifestEntry { state, access_count, hold_lifted, .. } = carried.clone();
         let held = state.held.then_some(true).or(hold_lifted.then_some(false));
         let status = state.verification_status;
         let fields: [(&str, Option<Value>); 8] = [
@@ -209,7 +212,7 @@ pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn counts(imported: &Imported) -> (u64, u64, u64, u64) {
+pub(crate) fn counts(imported: &ImportReport) -> (u64, u64, u64, u64) {
     (imported.added, imported.duplicate, imported.refused, imported.conflict_count)
 }
 

@@ -7,11 +7,12 @@ mod conversations;
 use std::collections::BTreeSet;
 
 use conversations::{Conversation, NAMES, folder};
-use grainstore::cal::{Options, Query};
+use grainstore::cal::{ExecuteOptions, Query};
 use grainstore::format::Encoding;
 use grainstore::format::container::Compression;
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, GrainState, Importing, Offer, Page, VerificationStatus,
+    ContentAddress, EpochMs, ExportOptions, GrainState, ImportOptions, Offer, PageOptions,
+    VerificationStatus,
 };
 
 use crate::kit::{Place, about, belief, child, code, counts, grain, key, policy, signed};
@@ -79,12 +80,12 @@ fn every_policy_state_and_form_survives_the_way_through_a_file() {
     for compression in Compression::ALL {
         let (file, bytes) = from.export("all.mg", compression);
         let to = Place::new();
-        let imported = to.session.import([&file], &Importing::default()).unwrap();
+        let imported = to.session.import([&file], &ImportOptions::default()).unwrap();
         assert_eq!(counts(&imported), (grains, 0, 0, 0), "{:?}", imported.conflicts);
         to.verify();
         assert!(to.export("again.mg", compression).1 == bytes, "{compression:?}");
         assert_eq!(to.audit(1), [("import".to_owned(), "done".to_owned())]);
-        let again = to.session.import([&file], &Importing::default()).unwrap();
+        let again = to.session.import([&file], &ImportOptions::default()).unwrap();
         assert_eq!(counts(&again), (0, grains, 0, 0), "{:?}", again.conflicts);
         assert!(to.export("again.mg", Compression::None).1 == plain);
         to.verify();
@@ -97,7 +98,7 @@ fn what_comes_in_has_the_same_addresses_and_states_and_answers_alike() {
     for compression in Compression::ALL {
         let (file, _) = from.export("all.mg", compression);
         let to = Place::new();
-        to.session.import([&file], &Importing::default()).unwrap();
+        to.session.import([&file], &ImportOptions::default()).unwrap();
         assert_eq!(to.everything(), from.everything(), "{compression:?}");
         assert_same_answers(&to, &from);
     }
@@ -121,7 +122,7 @@ const QUESTIONS: [&str; 10] = [
 fn assert_same_answers(one: &Place, other: &Place) {
     for question in QUESTIONS {
         let ask = |place: &Place| {
-            let options = Options::at(EpochMs::new(2_000_000_000_000));
+            let options = ExecuteOptions::at(EpochMs::new(2_000_000_000_000));
             let answer = place.session.ask_with(question.as_bytes(), &options).unwrap();
             serde_json::to_string(&answer.answer).unwrap()
         };
@@ -174,7 +175,7 @@ fn what_was_protected_is_protected_where_it_arrives() {
     let from = everything();
     let (file, _) = from.export("all.mg", Compression::Zstd);
     let to = Place::new();
-    to.session.import([&file], &Importing::default()).unwrap();
+    to.session.import([&file], &ImportOptions::default()).unwrap();
     let mut refused = 0;
     for old in addresses(&from) {
         let next = |place: &Place| {
@@ -193,7 +194,7 @@ fn what_was_protected_is_protected_where_it_arrives() {
 }
 
 fn addresses(place: &Place) -> Vec<ContentAddress> {
-    let page = Page { limit: 1000, ..Page::default() };
+    let page = PageOptions { limit: 1000, ..PageOptions::default() };
     let answer = place.session.query(&Query::default(), &page).unwrap();
     answer.results.iter().map(|found| found.content_address).collect()
 }
@@ -202,7 +203,11 @@ fn addresses(place: &Place) -> Vec<ContentAddress> {
 fn an_export_in_several_files_comes_in_together() {
     let from = everything();
     let (_, whole) = from.export("whole.mg", Compression::None);
-    let how = Exporting { compression: Compression::None, file_bytes: 900, ..Exporting::default() };
+    let how = ExportOptions {
+        compression: Compression::None,
+        file_bytes: 900,
+        ..ExportOptions::default()
+    };
     let file = from.dir.path().join("part.mg");
     let exported = from.session.export(&file, &Query::default(), &how).unwrap();
     assert!(exported.files.len() > 3, "{:?}", exported.files);
@@ -210,11 +215,11 @@ fn an_export_in_several_files_comes_in_together() {
     let mut broken = exported.files.clone();
     broken.push(to.file("last.mg", &[], &[]));
     std::fs::write(&broken[broken.len() - 1], b"MG\x01 no container").unwrap();
-    assert_eq!(code(to.session.import(&broken, &Importing::default())), "ERR_CORRUPT");
+    assert_eq!(code(to.session.import(&broken, &ImportOptions::default())), "ERR_CORRUPT");
     assert_eq!(to.store.stats().unwrap().grains, 0, "all files or none");
     let mut files = exported.files;
     files.reverse();
-    let imported = to.session.import(&files, &Importing::default()).unwrap();
+    let imported = to.session.import(&files, &ImportOptions::default()).unwrap();
     assert_eq!(counts(&imported), (exported.exported, 0, 0, 0), "{:?}", imported.conflicts);
     assert!(to.export("again.mg", Compression::None).1 == whole);
     to.verify();
@@ -235,7 +240,7 @@ fn conversations_are_the_same_memory_after_the_way_through_a_file() {
     }
     let (file, bytes) = from.export("all.mg", Compression::Zstd);
     let to = Place::new();
-    let imported = to.session.import([&file], &Importing::default()).unwrap();
+    let imported = to.session.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!(counts(&imported), (2760 + others, 0, 0, 0));
     assert!(to.export("again.mg", Compression::Zstd).1 == bytes);
     to.verify();
@@ -245,7 +250,7 @@ fn conversations_are_the_same_memory_after_the_way_through_a_file() {
         r#"RECALL events LIMIT 100"#,
     ] {
         let ask = |place: &Place| {
-            let options = Options::at(EpochMs::new(2_000_000_000_000));
+            let options = ExecuteOptions::at(EpochMs::new(2_000_000_000_000));
             let answer = place.session.ask_with(question.as_bytes(), &options).unwrap();
             serde_json::to_string(&answer.answer).unwrap()
         };

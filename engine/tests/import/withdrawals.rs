@@ -40,7 +40,7 @@ fn place() -> (Place, Arc<ManualClock>) {
 fn imports(place: &Place, by: &str, entries: &[Vec<u8>], stated: &[Stated]) {
     let file = place.dir.path().join("withdrawn.mg");
     std::fs::write(&file, container(entries, stated)).unwrap();
-    acting(&place.store, by).import([file], &grainstore::Importing::default()).unwrap();
+    acting(&place.store, by).import([file], &grainstore::ImportOptions::default()).unwrap();
 }
 
 /// A grant, what ends with it, and a file by a stranger that says it was withdrawn long ago.

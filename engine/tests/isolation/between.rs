@@ -1,6 +1,6 @@
 //! What lies between the grains of one user: others are no stepping stones, and nothing names them.
 
-use grainstore::cal::{Expansion, Options, Query, Tier};
+use grainstore::cal::{ExecuteOptions, Expansion, Query, Tier};
 use serde_json::json;
 
 use crate::kit::{Place, belief, found, grain, put, with};
@@ -27,7 +27,7 @@ fn a_grain_of_another_user_is_no_stepping_stone() {
     chain.sort_unstable();
     assert_eq!(reached(None), chain);
     assert_eq!(reached(Some("ann")), [first]);
-    let walk = grainstore::graph::Walk::default();
+    let walk = grainstore::graph::EdgeQuery::default();
     let paths = |user| place.session(None, user).paths("start", "three", 6, &walk).unwrap();
     assert_eq!((paths(None).items.len(), paths(Some("ann")).items.len()), (1, 0));
 }
@@ -41,7 +41,7 @@ fn no_refusal_names_the_successor_that_another_user_has() {
     let refusal = |user: Option<&str>| {
         let session = place.session(None, user);
         let by_cal = format!("SUPERSEDE sha256:{old} SET object = \"milk\" REASON \"why\"");
-        let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+        let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
         let by_cal = session.ask_with(by_cal.as_bytes(), &options).unwrap_err();
         let milk = with(belief("milk", 3000), &json!({ "user_id": user.unwrap_or_default() }));
         let by_call = session.supersede(&old, grain(&milk), Some("why")).unwrap_err();

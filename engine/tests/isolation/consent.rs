@@ -2,7 +2,7 @@
 //! written on one that does not hold.
 
 use grainstore::cal::{Query, Rerank};
-use grainstore::{ContentAddress, Match, Page, Session};
+use grainstore::{ContentAddress, PageOptions, QueryMatch, Session};
 use serde_json::{Value, json};
 
 use crate::kit::{NOW, Place, address, belief, code, consent, everything, found, grain, put, with};
@@ -195,8 +195,8 @@ fn a_consent_does_not_fade() {
     let all = place.all();
     let (grant, old) = (put(&all, &held(1000, None, None)), put(&all, &belief("old", 1000)));
     let rerank = Rerank { diversity: None, recency_ms: Some(1000), access: false };
-    let answer = all.query(&Query::default().reranked(rerank), &Page::first(9)).unwrap();
-    let told = |row: &Match| (row.content_address, row.score);
+    let answer = all.query(&Query::default().reranked(rerank), &PageOptions::first(9)).unwrap();
+    let told = |row: &QueryMatch| (row.content_address, row.score);
     let rows: Vec<_> = answer.results.iter().map(told).collect();
     assert_eq!(rows, [(grant, 1.0), (old, 0.5)]);
 }
@@ -224,7 +224,7 @@ fn what_was_erased_is_said_to_be_though_its_consent_was_withdrawn() {
     let anew = consent(3000, None);
     let refused = all.supersede(&withdrawal, grain(&anew), None);
     assert_eq!(code(refused), "ERR_INVALIDATION_DENIED", "a grant anew says why");
-    all.erase(&stored, "asked", &grainstore::Erasing::new()).unwrap();
+    all.erase(&stored, "asked", &grainstore::EraseOptions::new()).unwrap();
     assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
     assert_eq!(code(all.put_batch([grain(&dependent)])), "ERR_ERASED");
     let next = with(dependent.clone(), &json!({ "derived_from": [free.to_string()] }));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Offer, Page, Session};
+use grainstore::{ContentAddress, Offer, PageOptions, Session};
 use serde_json::json;
 
 use crate::kit::{Place, belief, code, consent, everything, found, grain, put, with};
@@ -106,12 +106,12 @@ fn no_page_of_an_answer_that_began_before_shows_what_was_withdrawn() {
     ] {
         let rested = Rested::new();
         let all = rested.place.all();
-        let first = all.query(&query, &Page::first(2)).unwrap();
+        let first = all.query(&query, &PageOptions::first(2)).unwrap();
         rested.withdraw();
         let mut cursor = first.next_cursor;
         let mut shown = Vec::new();
         while let Some(after) = cursor {
-            let page = all.query(&query, &Page::first(3).after(Some(after))).unwrap();
+            let page = all.query(&query, &PageOptions::first(3).after(Some(after))).unwrap();
             shown.extend(page.results.iter().map(|row| row.content_address));
             cursor = page.next_cursor;
         }
@@ -189,7 +189,8 @@ fn whoever_reads_while_it_is_withdrawn_sees_all_of_it_or_nothing() {
                     // Once more after it is done, however the threads run.
                     while gone < 3 {
                         let was_done = done.load(Ordering::SeqCst);
-                        let answer = all.query(&Query::default(), &Page::first(100)).unwrap();
+                        let answer =
+                            all.query(&Query::default(), &PageOptions::first(100)).unwrap();
                         let rows = answer.results.iter();
                         let shown =
                             rows.filter(|row| rested.hidden.contains(&row.content_address)).count();

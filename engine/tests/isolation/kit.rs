@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grainstore::cal::{Query, Visibility};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, OpenOptions, Page, Session,
+    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, OpenOptions, PageOptions, Session,
     SessionOptions, Store,
 };
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ pub(crate) fn found(session: &Session, query: &Query) -> Vec<ContentAddress> {
     let mut found = Vec::new();
     let mut cursor = None;
     loop {
-        let page = session.query(query, &Page::first(3).after(cursor)).unwrap();
+        let page = session.query(query, &PageOptions::first(3).after(cursor)).unwrap();
         found.extend(page.results.iter().map(|row| row.content_address));
         cursor = page.next_cursor;
         if cursor.is_none() {

@@ -1,7 +1,7 @@
 //! Stores of random steps, and a naive reading of what each session sees of them.
 
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Erasing, Offer};
+use grainstore::{ContentAddress, EraseOptions, Offer};
 use serde_json::{Value, json};
 
 use crate::kit::{NOW, Place, address, code, grain, with};
@@ -78,7 +78,8 @@ impl World {
     /// Erases all of a user, and goes on once it is scrubbed or while it is.
     pub(crate) fn erase(&mut self, user: usize, at_once: bool) {
         let Some(name) = USERS[user] else { return };
-        let erased = self.place.all().erase_user(name, "asked to", &Erasing::new().now(at_once));
+        let erased =
+            self.place.all().erase_user(name, "asked to", &EraseOptions::new().now(at_once));
         let is_theirs = |grain: &Written| grain.place.1 == user;
         assert_eq!(code(erased), "OK", "{name}");
         for grain in self.grains.iter_mut().filter(|grain| is_theirs(grain)) {

@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use grainstore::cal::{Diversity, Expansion, Near, Options, Query, Rerank, Tier};
+use grainstore::cal::{Diversity, ExecuteOptions, Expansion, Near, Query, Rerank, Tier};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
-use grainstore::graph::{Lens, Listed, Relative, Walk};
-use grainstore::{AsOf, ContentAddress, EpochMs, Exporting, Page, Preparing, Session, Streaming};
+use grainstore::graph::{BoundedList, EdgeQuery, GraphOptions, Relative};
+use grainstore::{
+    AsOf, ContentAddress, EpochMs, ExportOptions, PageOptions, PrepareOptions, Session,
+    StreamOptions,
+};
 use serde_json::json;
 
 use crate::kit::{NOW, Place, everything, grain};
@@ -179,17 +182,17 @@ pub(crate) const READS: &[Read] = reads! {
     };
     "ask in two phases" Everything ["prepare", "execute"] |on, told| {
         for statement in ["RECALL | LIMIT 100", "RECALL beliefs WHERE user_id = \"bob\""] {
-            let prepared = on.session.prepare(statement.as_bytes(), &Preparing::default()).unwrap();
+            let prepared = on.session.prepare(statement.as_bytes(), &PrepareOptions::default()).unwrap();
             told.bytes(&serde_json::to_vec(&prepared.plan).unwrap());
             told.json(&on.session.execute(&prepared.token).unwrap());
         }
     };
     "stream" Everything ["stream", "ask_streaming", "execute_streaming"] |on, told| {
         let statement = "ASSEMBLE FROM beliefs: (RECALL beliefs), talk: (RECALL events LIKE \"common\") STREAM";
-        for event in on.session.stream(statement, Streaming::default()).unwrap() {
+        for event in on.session.stream(statement, StreamOptions::default()).unwrap() {
             told.json(&event);
         }
-        let prepared = on.session.prepare(statement.as_bytes(), &Preparing::default()).unwrap();
+        let prepared = on.session.prepare(statement.as_bytes(), &PrepareOptions::default()).unwrap();
         let answer = on.session.execute_streaming(&prepared.token, told).unwrap();
         told.json(&answer);
     };
@@ -210,7 +213,7 @@ pub(crate) const READS: &[Read] = reads! {
     };
     "neighbours" Everything ["neighbours"] |on, told| {
         for node in ["hub", AGENT] {
-            told.outcome(on.session.neighbours(node, &Walk::default()), |told, edges| {
+            told.outcome(on.session.neighbours(node, &EdgeQuery::default()), |told, edges| {
                 edges.items.iter().for_each(|edge| told.grain(edge.address));
                 told.json(&edges);
             });
@@ -219,7 +222,7 @@ pub(crate) const READS: &[Read] = reads! {
     };
     "paths" Grain ["paths"] |on, told| {
         let object = format!("{} {COMMON}", on.secret);
-        told.outcome(on.session.paths("hub", &object, 3, &Walk::default()), |told, found| {
+        told.outcome(on.session.paths("hub", &object, 3, &EdgeQuery::default()), |told, found| {
             told.json(&found);
         });
     };
@@ -271,7 +274,7 @@ pub(crate) const READS: &[Read] = reads! {
     };
     "export" Everything ["export"] |on, told| {
         let file = on.place.dir.path().join("export.mg");
-        let how = Exporting { compression: Compression::None, ..Exporting::default() };
+        let how = ExportOptions { compression: Compression::None, ..ExportOptions::default() };
         told.outcome(on.session.export(&file, &everything(), &how), |told, exported| {
             let bytes = fs::read(&file).unwrap();
             told.packed(&bytes);
@@ -293,7 +296,7 @@ pub(crate) const READS: &[Read] = reads! {
         if !on.session.exists(&on.address).unwrap() {
             let (session, address) = (on.session, &on.address);
             let statement = format!("SUPERSEDE sha256:{address} SET object = \"x\" REASON \"why\"");
-            let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+            let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
             let error = session.ask_with(statement.as_bytes(), &options).unwrap_err();
             told.bytes(format!("{error} {error:?}").as_bytes());
             told.outcome(session.supersede(address, grain(&new), None), |_, _| panic!("done"));
@@ -307,15 +310,16 @@ fn near() -> Near {
     Near { model: None, values: vec![1.0, 2.0].into() }
 }
 
-fn lens() -> Lens {
-    Lens { include_superseded: true, ..Lens::default() }
+fn lens() -> GraphOptions {
+    GraphOptions { include_superseded: true, ..GraphOptions::default() }
 }
 
 /// Every page of an answer, three rows at a time.
 fn asked(on: &Asking<'_>, told: &mut Told, query: &Query) {
     let mut cursor = None;
     loop {
-        let page = Page { explain: true, count_to: 100, ..Page::first(3).after(cursor) };
+        let page =
+            PageOptions { explain: true, count_to: 100, ..PageOptions::first(3).after(cursor) };
         let answer = match on.session.query(query, &page) {
             Ok(answer) => answer,
             Err(error) => return told.error(&error),
@@ -339,7 +343,7 @@ fn said(on: &Asking<'_>, told: &mut Told, statement: &str) {
     }
 }
 
-fn relatives(told: &mut Told, found: Listed<Relative>) {
+fn relatives(told: &mut Told, found: BoundedList<Relative>) {
     told.debug(&found);
     found.items.into_iter().for_each(|one| told.grain(one.address));
 }

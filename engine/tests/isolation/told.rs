@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 
 use data_encoding::BASE64URL_NOPAD;
-use grainstore::cal::{Event, Listener};
-use grainstore::{Answer, ContentAddress, Cursor, Error, Stored};
+use grainstore::cal::{Event, EventListener};
+use grainstore::{ContentAddress, Cursor, Error, QueryPage, StoredGrain};
 use serde::Serialize;
 
 /// Answers and errors of one way to read.
@@ -21,7 +21,7 @@ pub(crate) struct Told {
     pub(crate) refused: Vec<&'static str>,
 }
 
-impl Listener for Told {
+impl EventListener for Told {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.json(&event);
         ControlFlow::Continue(())
@@ -53,13 +53,13 @@ impl Told {
         self.debug(&address);
     }
 
-    pub(crate) fn stored(&mut self, stored: &Stored) {
+    pub(crate) fn stored(&mut self, stored: &StoredGrain) {
         self.grain(stored.address);
         self.bytes(&stored.blob);
         self.debug(&(&stored.state, &stored.access));
     }
 
-    pub(crate) fn answer(&mut self, answer: &Answer) {
+    pub(crate) fn answer(&mut self, answer: &QueryPage) {
         for row in &answer.results {
             self.grain(row.content_address);
             self.json(row);

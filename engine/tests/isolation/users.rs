@@ -1,7 +1,7 @@
 //! A session for a user sees the grains of that user and of nobody, and writes no other.
 
 use grainstore::cal::Query;
-use grainstore::{Put, SameFact, Session};
+use grainstore::{PutOutcome, SameFact, Session};
 use serde_json::json;
 
 use crate::kit::{Place, belief, code, everything, found, grain, put, with};
@@ -67,9 +67,9 @@ fn what_a_query_names_is_kept_within_the_session() {
     }
     let added = r#"ADD belief SET subject = "ann" SET relation = "likes" SET object = "tea"
         SET confidence = 0.5 REASON "said so""#;
-    let options = grainstore::cal::Options {
+    let options = grainstore::cal::ExecuteOptions {
         tier: grainstore::cal::Tier::Evolve,
-        ..grainstore::cal::Options::at(ann.now())
+        ..grainstore::cal::ExecuteOptions::at(ann.now())
     };
     ann.ask_with(added.as_bytes(), &options).unwrap();
     let own = Query::default().searching("tea");
@@ -113,7 +113,7 @@ fn the_same_fact_of_another_user_is_not_found() {
         let ann: Session = place.session(None, Some("ann"));
         let put = |at| ann.put_fact(grain(&fact("ann", at)), same_fact).unwrap();
         let first = put(2000);
-        assert!(matches!(first, Put::Added(_)), "{first:?}");
+        assert!(matches!(first, PutOutcome::Added(_)), "{first:?}");
         let again = put(3000);
         assert_eq!(again.is_duplicate(), same_fact == SameFact::Keep, "{again:?}");
         assert!(place.all().get(&bobs).unwrap().state.is_current());

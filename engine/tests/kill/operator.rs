@@ -7,7 +7,7 @@ use std::sync::Arc;
 use grainstore::cal::Answer;
 use grainstore::format::{BeliefBuilder, EpochMs};
 use grainstore::{
-    ContentAddress, Erasing, Grain, ManualClock, MasterKey, OpenOptions, Put, Session,
+    ContentAddress, EraseOptions, Grain, ManualClock, MasterKey, OpenOptions, PutOutcome, Session,
     SessionOptions, Store,
 };
 use tempfile::TempDir;
@@ -165,7 +165,7 @@ fn a_change_of_a_persons_key_that_is_killed_loses_nothing_and_erases_whole() {
         assert_whole(&store, BOB, &bob);
         assert!(entries(&store, "rotate_key") >= last);
         let session = operator(&store);
-        session.erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+        session.erase_user(ANN, "ann asked", &EraseOptions::new().now(true)).unwrap();
         assert!(ann.iter().all(|address| session.get(address).is_err()));
         assert_whole(&store, BOB, &bob);
         drop(session);
@@ -245,7 +245,7 @@ fn fill_with_due(directory: &Path) -> Vec<ContentAddress> {
         );
         Grain::from_json(&json).unwrap()
     });
-    let due = session.put_batch(due).unwrap().iter().map(Put::address).collect();
+    let due = session.put_batch(due).unwrap().iter().map(PutOutcome::address).collect();
     let second =
         format!(r#", "is_withdrawal": true, "prior_consent": "{grant}", "created_at": {NOW}"#);
     put(&session, consent(&second));

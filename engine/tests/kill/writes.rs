@@ -14,7 +14,9 @@ use std::time::Duration;
 use grainstore::format::{
     BeliefBuilder, ContentAddress, Envelope, EpochMs, Grain, SigningKey, sign,
 };
-use grainstore::{Offer, OpenOptions, Put, Session, SessionOptions, Store, VerificationStatus};
+use grainstore::{
+    Offer, OpenOptions, PutOutcome, Session, SessionOptions, Store, VerificationStatus,
+};
 use tempfile::TempDir;
 
 use crate::child::Running;
@@ -135,7 +137,7 @@ impl Place {
         check_audit(&session, &store);
         assert_eq!(store.verify(false).unwrap().problems, [], "round {round}");
         let after = BeliefBuilder::new(CREATED, "round", "ends", format!("well {round}"), 1.0);
-        assert!(matches!(session.put(after.build().unwrap()).unwrap(), Put::Added(_)));
+        assert!(matches!(session.put(after.build().unwrap()).unwrap(), PutOutcome::Added(_)));
         let grains = store.stats().unwrap().grains;
         totals.most_grains = totals.most_grains.max(grains);
         totals.unanswered_versions = totals.unanswered_versions.max(stored - versions);
@@ -318,7 +320,7 @@ fn write(session: &Session, author: Author) {
         head = new;
         let parts = (0..BATCH).map(|part| batch_part(author, number - 1, part));
         let puts = session.put_batch(parts).unwrap();
-        let addresses: Vec<_> = puts.iter().map(Put::address).collect();
+        let addresses: Vec<_> = puts.iter().map(PutOutcome::address).collect();
         listened &= tell("batch", author, number - 1, &addresses);
         listened &= mark(session, author, number - 1, &addresses);
         if !listened {

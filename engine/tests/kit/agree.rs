@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::session;
 use super::engine::format::ContentAddress;
-use super::engine::{AuditEntry, Session, Store, Stored};
+use super::engine::{AuditEntry, Session, Store, StoredGrain};
 use super::model::{Known, Model};
 
 /// Entries one answer of the audit log holds.
@@ -37,7 +37,7 @@ pub(crate) fn agree_on(store: &Store, model: &Model, all_counts: bool) -> Result
 }
 
 /// Whether a grain came back as it was stored, in the state it must be in.
-pub(crate) fn as_known(stored: &Stored, known: &Known) -> Result<(), String> {
+pub(crate) fn as_known(stored: &StoredGrain, known: &Known) -> Result<(), String> {
     let name = known.address.to_string();
     same("address", &stored.address, &known.address)?;
     same(&name, &stored.blob.as_slice(), &&*known.bytes)?;
@@ -52,7 +52,7 @@ pub(crate) fn as_known(stored: &Stored, known: &Known) -> Result<(), String> {
     same(&name, &envelope, &known.signed.as_ref().map(|signed| &*signed.envelope))
 }
 
-pub(crate) fn addresses(stored: &[Stored]) -> Vec<ContentAddress> {
+pub(crate) fn addresses(stored: &[StoredGrain]) -> Vec<ContentAddress> {
     stored.iter().map(|stored| stored.address).collect()
 }
 

@@ -3,9 +3,11 @@
 //!
 //! Knows the model only to choose what to call about; what a call may answer is the model's matter.
 
-use super::engine::format::{ContentAddress, Encoding, Grain, Map, Profile, Value, parse_json};
+use super::engine::format::{
+    ContentAddress, DeviceProfile, Encoding, Grain, Map, Value, parse_json,
+};
 use super::engine::{
-    Pending, Put, SameFact, Session, SessionOptions, Store, VerificationStatus as Status,
+    Pending, PutOutcome, SameFact, Session, SessionOptions, Store, VerificationStatus as Status,
 };
 use super::model::{Known, Model};
 use super::offers::{Answer, Call, Mark, Offered, Signed};
@@ -207,7 +209,7 @@ impl Caller {
             set("structural_tags", Value::Array(vec![random.pick(&["red", "blue"]).into()]));
         }
         if random.percent(22) {
-            let policy = parse_json(random.pick(&POLICIES), &Profile::default());
+            let policy = parse_json(random.pick(&POLICIES), &DeviceProfile::default());
             set("invalidation_policy", policy.expect("a policy"));
         }
         if random.percent(4) {
@@ -247,7 +249,7 @@ impl Caller {
             r#"{"mode": "locked", "scope": "subtree"}"#,
             r#"{"mode": "hold", "scope": "subtree"}"#,
         ]);
-        let policy = parse_json(policy, &Profile::default()).expect("a policy");
+        let policy = parse_json(policy, &DeviceProfile::default()).expect("a policy");
         let mut fields = Map::from([
             ("type".to_owned(), "belief".into()),
             ("subject".to_owned(), format!("source {}", self.random.next()).into()),
@@ -321,8 +323,8 @@ pub(crate) fn session(store: &Store, namespace: Option<&str>) -> Session {
 
 /// A call that was made and is not answered yet.
 pub(crate) enum Made {
-    Put(Pending<Put>),
-    Batch(Pending<Vec<Put>>),
+    Put(Pending<PutOutcome>),
+    Batch(Pending<Vec<PutOutcome>>),
     Supersede(Pending<ContentAddress>),
     /// Those that mark wait for the disk themselves.
     Answered(Answer),

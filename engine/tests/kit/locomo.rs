@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use grainstore::format::{ContentAddress, EpochMs, EventBuilder, Grain};
-use grainstore::{Put, Result, Session};
+use grainstore::{PutOutcome, Result, Session};
 use serde_json::Value;
 
 /// The conversations the tests know.
@@ -68,7 +68,7 @@ impl Conversation {
     }
 
     /// Stores it, one session of the conversation a batch.
-    pub(crate) fn ingest(&self, session: &Session) -> Result<Vec<Put>> {
+    pub(crate) fn ingest(&self, session: &Session) -> Result<Vec<PutOutcome>> {
         let mut puts = Vec::new();
         for turns in self.turns.chunk_by(|turn, next| turn.session == next.session) {
             puts.extend(session.put_batch(turns.iter().map(|turn| turn.grain.clone()))?);

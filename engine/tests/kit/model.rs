@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::engine::format::{ContentAddress, EpochMs, Grain};
-use super::engine::{Put, SameFact, VerificationStatus};
+use super::engine::{PutOutcome, SameFact, VerificationStatus};
 use super::marked;
 use super::offers::{Answer, Call, Offered, Settled, Signed};
 use super::rules::{self, Lock};
@@ -137,19 +137,21 @@ impl Model {
             return allow(&broken, answer);
         }
         if self.find(&address).is_some() {
-            expect(answer, &Answer::Put(Put::Duplicate(address)))?;
+            expect(answer, &Answer::Put(PutOutcome::Duplicate(address)))?;
             self.improve(now, address, offered);
             return Ok(());
         }
         match (same_fact, twin) {
-            (SameFact::Keep, Some(kept)) => expect(answer, &Answer::Put(Put::Kept(kept))),
+            (SameFact::Keep, Some(kept)) => expect(answer, &Answer::Put(PutOutcome::Kept(kept))),
             (SameFact::Supersede, Some(old)) if self.was_offered_before(&old, offered) => {
-                expect(answer, &Answer::Put(Put::Duplicate(old)))
+                expect(answer, &Answer::Put(PutOutcome::Duplicate(old)))
             }
             (SameFact::Supersede, Some(old)) => {
                 let successor = offered.successor(&old, None);
                 let superseded = match answer {
-                    Answer::Put(Put::Replaced { old: replaced, new }) if *replaced == old => {
+                    Answer::Put(PutOutcome::Replaced { old: replaced, new })
+                        if *replaced == old =>
+                    {
                         &Answer::Superseded(*new)
                     }
                     answer => answer,
@@ -157,7 +159,7 @@ impl Model {
                 self.settle_supersession(namespace, now, (&old, &successor, None), superseded)
             }
             _ => {
-                expect(answer, &Answer::Put(Put::Added(address)))?;
+                expect(answer, &Answer::Put(PutOutcome::Added(address)))?;
                 self.add(offered);
                 self.note_put(now, vec![address]);
                 Ok(())
@@ -190,10 +192,10 @@ impl Model {
             let address = offered.blob().address();
             let broken = self.broken_by_put(namespace, offered, None);
             if self.find(&address).is_some() {
-                puts.push(Put::Duplicate(address));
+                puts.push(PutOutcome::Duplicate(address));
             } else if broken.is_empty() {
                 self.add(offered);
-                puts.push(Put::Added(address));
+                puts.push(PutOutcome::Added(address));
             } else if all_broken.is_empty() {
                 self.note_disguise(now, offered, None, answer);
             }
@@ -483,9 +485,9 @@ fn words(grain: &Grain) -> Option<(String, String)> {
     Some((grain.text("subject")?.to_owned(), grain.text("relation")?.to_owned()))
 }
 
-fn added(put: &Put) -> Option<ContentAddress> {
+fn added(put: &PutOutcome) -> Option<ContentAddress> {
     match put {
-        Put::Added(address) => Some(*address),
+        PutOutcome::Added(address) => Some(*address),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::engine::cal::{Comparator, Order, Reach};
 use super::engine::format::{
-    ContentAddress, Grain, GrainState, Map, SHARED, Value, VerificationStatus,
+    ContentAddress, Grain, GrainState, Map, SHARED_PARTITION, Value, VerificationStatus,
 };
 use super::question::{Condition, Question};
 
@@ -51,7 +51,7 @@ fn is_within(item: &Item, namespace: Option<&str>) -> bool {
 }
 
 fn named(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
+    if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }
 
 fn partition(grain: &Grain) -> &str {

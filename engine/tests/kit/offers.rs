@@ -4,7 +4,7 @@ use super::engine::format::cose::{SigningKey, sign};
 use super::engine::format::{
     Blob, ContentAddress, Encoding, Envelope, EpochMs, Grain, Map, Value, VerificationStatus,
 };
-use super::engine::{Put, SameFact};
+use super::engine::{PutOutcome, SameFact};
 use super::rules;
 
 /// A grain as it is offered to the store.
@@ -117,8 +117,8 @@ pub(crate) enum Mark {
 /// What it answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Put(Put),
-    Batch(Vec<Put>),
+    Put(PutOutcome),
+    Batch(Vec<PutOutcome>),
     Superseded(ContentAddress),
     Marked,
     Refused(&'static str),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use grainstore::format::{ContentAddress, Grain};
-use grainstore::{Erasing, MasterKey, OpenOptions, Store};
+use grainstore::{EraseOptions, MasterKey, OpenOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{fill, filled, names, operator, try_open};
@@ -62,7 +62,7 @@ fn moved(is_encrypted: bool, step: &str) {
         "reindex" => first.reindex().map_err(|error| error.code()).err(),
         "erase" => {
             of_first.clear();
-            let erased = operator(&first).erase_user("ann", "asked to", &Erasing::new());
+            let erased = operator(&first).erase_user("ann", "asked to", &EraseOptions::new());
             let scrubbed = first.scrub().map_err(|error| error.code());
             erased.map_err(|error| error.code()).and(scrubbed).err()
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use grainstore::limits::MAX_PROBLEMS;
-use grainstore::{Fault, Store, Verification};
+use grainstore::{ProblemKind, Store, VerifyReport};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use tempfile::TempDir;
 
@@ -79,7 +79,7 @@ fn verifying_changes_no_answer_and_writes_go_on() {
 }
 
 /// Damages a closed store and verifies it, quickly and in full.
-fn damaged(harm: impl Fn(&Path)) -> [Verification; 2] {
+fn damaged(harm: impl Fn(&Path)) -> [VerifyReport; 2] {
     let (dir, store) = filled(GRAINS);
     store.flush().unwrap();
     store.close().unwrap();
@@ -93,12 +93,12 @@ fn damaged(harm: impl Fn(&Path)) -> [Verification; 2] {
     })
 }
 
-fn faults(found: &Verification) -> BTreeSet<String> {
+fn faults(found: &VerifyReport) -> BTreeSet<String> {
     found.problems.iter().map(|problem| format!("{:?}", problem.what)).collect()
 }
 
 /// Whether both forms of verification find this, and nothing that is something else.
-fn finds(what: &[Fault], harm: impl Fn(&Path)) {
+fn finds(what: &[ProblemKind], harm: impl Fn(&Path)) {
     let expected: BTreeSet<_> = what.iter().map(|fault| format!("{fault:?}")).collect();
     for found in damaged(harm) {
         let found_faults = faults(&found);
@@ -108,7 +108,7 @@ fn finds(what: &[Fault], harm: impl Fn(&Path)) {
 }
 
 /// Whether the full form finds this; the quick one looks at less.
-fn finds_in_full(what: Fault, harm: impl Fn(&Path)) {
+fn finds_in_full(what: ProblemKind, harm: impl Fn(&Path)) {
     let [_, found] = damaged(harm);
     assert!(found.problems.iter().any(|problem| problem.what == what), "{:?}", found.problems);
 }
@@ -129,19 +129,28 @@ fn index(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
 
 #[test]
 fn a_flipped_bit_in_a_blob_is_found() {
-    finds(&[Fault::Log, Fault::Unaudited, Fault::State, Fault::IndexWrong], |path| {
-        truth(path, |txn| {
-            let mut log = txn.open_table(LOG).unwrap();
-            let mut row = log.get(9).unwrap().unwrap().value().to_vec();
-            row[40] ^= 4;
-            log.insert(9, row.as_slice()).unwrap();
-        });
-    });
+    finds(
+        &[ProblemKind::Log, ProblemKind::Unaudited, ProblemKind::State, ProblemKind::IndexWrong],
+        |path| {
+            truth(path, |txn| {
+                let mut log = txn.open_table(LOG).unwrap();
+                let mut row = log.get(9).unwrap().unwrap().value().to_vec();
+                row[40] ^= 4;
+                log.insert(9, row.as_slice()).unwrap();
+            });
+        },
+    );
 }
 
 #[test]
 fn a_place_of_the_log_that_is_gone_is_found() {
-    let all = [Fault::Log, Fault::Unaudited, Fault::State, Fault::IndexExtra, Fault::Roots];
+    let all = [
+        ProblemKind::Log,
+        ProblemKind::Unaudited,
+        ProblemKind::State,
+        ProblemKind::IndexExtra,
+        ProblemKind::Roots,
+    ];
     finds(&all, |path| {
         truth(path, |txn| {
             txn.open_table(LOG).unwrap().remove(9).unwrap();
@@ -151,7 +160,7 @@ fn a_place_of_the_log_that_is_gone_is_found() {
 
 #[test]
 fn a_grain_that_nobody_wrote_is_found() {
-    finds(&[Fault::Unaudited], |path| {
+    finds(&[ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut log = txn.open_table(LOG).unwrap();
             let last = log.last().unwrap().unwrap().0.value();
@@ -172,7 +181,7 @@ fn sealed(key: u64, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_blob_that_is_no_grain_is_found() {
-    finds_in_full(Fault::Blob, |path| {
+    finds_in_full(ProblemKind::Blob, |path| {
         truth(path, |txn| {
             let mut log = txn.open_table(LOG).unwrap();
             let last = log.last().unwrap().unwrap().0.value();
@@ -185,7 +194,7 @@ fn a_blob_that_is_no_grain_is_found() {
 
 #[test]
 fn a_state_of_no_grain_is_found() {
-    finds(&[Fault::State], |path| {
+    finds(&[ProblemKind::State], |path| {
         truth(path, |txn| {
             let mut states = txn.open_table(STATE).unwrap();
             let state = *states.last().unwrap().unwrap().1.value();
@@ -196,7 +205,7 @@ fn a_state_of_no_grain_is_found() {
 
 #[test]
 fn a_flipped_bit_in_a_state_is_found() {
-    finds(&[Fault::State, Fault::Unaudited], |path| {
+    finds(&[ProblemKind::State, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut states = txn.open_table(STATE).unwrap();
             let (key, mut state) = {
@@ -212,7 +221,7 @@ fn a_flipped_bit_in_a_state_is_found() {
 #[test]
 fn a_state_that_ended_by_no_audit_entry_or_before_its_time_is_found() {
     for since in [0, 1_000_000] {
-        finds(&[Fault::State], |path| {
+        finds(&[ProblemKind::State], |path| {
             truth(path, |txn| {
                 let mut states = txn.open_table(STATE).unwrap();
                 let (key, mut state) = {
@@ -253,7 +262,7 @@ fn address_at(log: &impl ReadableTable<u64, &'static [u8]>, key: u64) -> [u8; 32
 
 #[test]
 fn grains_that_supersede_each_other_in_a_circle_are_found() {
-    finds(&[Fault::State, Fault::Unaudited], |path| {
+    finds(&[ProblemKind::State, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let log = txn.open_table(LOG).unwrap();
             let mut states = txn.open_table(STATE).unwrap();
@@ -266,7 +275,7 @@ fn grains_that_supersede_each_other_in_a_circle_are_found() {
 
 #[test]
 fn a_successor_that_does_not_exist_is_found() {
-    finds(&[Fault::State, Fault::Unaudited], |path| {
+    finds(&[ProblemKind::State, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut states = txn.open_table(STATE).unwrap();
             states.insert(1, &superseded(1, &[7; 32])).unwrap();
@@ -276,14 +285,14 @@ fn a_successor_that_does_not_exist_is_found() {
 
 #[test]
 fn roots_that_are_damaged_or_of_no_grain_are_found() {
-    finds(&[Fault::Roots], |path| {
+    finds(&[ProblemKind::Roots], |path| {
         truth(path, |txn| {
             let mut roots = txn.open_table(ROOTS).unwrap();
             let row = roots.last().unwrap().unwrap().1.value().to_vec();
             roots.insert(8_888, row.as_slice()).unwrap();
         });
     });
-    finds(&[Fault::Roots], |path| {
+    finds(&[ProblemKind::Roots], |path| {
         truth(path, |txn| {
             let mut roots = txn.open_table(ROOTS).unwrap();
             let key = roots.last().unwrap().unwrap().0.value();
@@ -294,7 +303,7 @@ fn roots_that_are_damaged_or_of_no_grain_are_found() {
 
 #[test]
 fn a_cut_audit_chain_is_found() {
-    finds(&[Fault::Audit, Fault::Unaudited], |path| {
+    finds(&[ProblemKind::Audit, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut audit = txn.open_table(AUDIT).unwrap();
             let last = audit.range(..HEAD).unwrap().next_back().unwrap().unwrap().0.value();
@@ -305,7 +314,7 @@ fn a_cut_audit_chain_is_found() {
 
 #[test]
 fn an_audit_entry_that_was_rewritten_is_found() {
-    finds(&[Fault::Audit, Fault::Unaudited], |path| {
+    finds(&[ProblemKind::Audit, ProblemKind::Unaudited], |path| {
         truth(path, |txn| {
             let mut audit = txn.open_table(AUDIT).unwrap();
             let mut entry = audit.get(4).unwrap().unwrap().value().to_vec();
@@ -318,7 +327,7 @@ fn an_audit_entry_that_was_rewritten_is_found() {
 
 #[test]
 fn an_audit_log_that_was_replaced_from_genesis_on_is_found() {
-    finds(&[Fault::Audit], |path| {
+    finds(&[ProblemKind::Audit], |path| {
         truth(path, |txn| {
             let mut meta = txn.open_table(META).unwrap();
             meta.insert("store_id", [9_u8; 16].as_slice()).unwrap();
@@ -328,7 +337,7 @@ fn an_audit_log_that_was_replaced_from_genesis_on_is_found() {
 
 #[test]
 fn a_reason_that_is_not_the_one_given_is_found() {
-    finds(&[Fault::Audit], |path| {
+    finds(&[ProblemKind::Audit], |path| {
         truth(path, |txn| {
             let mut reasons = txn.open_table(REASONS).unwrap();
             let key = reasons.last().unwrap().unwrap().0.value();
@@ -346,7 +355,7 @@ fn a_template_that_is_not_as_it_was_written_is_found() {
     let mut flipped = kept("DEFINE TEMPLATE t ELEMENT {}");
     flipped[9] ^= 1;
     for row in [flipped, kept("DEFINE TEMPLATE t ELEMENT {"), sealed(1, b"{}"), vec![1]] {
-        finds(&[Fault::Template], |path| {
+        finds(&[ProblemKind::Template], |path| {
             truth(path, |txn| {
                 txn.open_table(TEMPLATES).unwrap().insert(1, row.as_slice()).unwrap();
             });
@@ -388,14 +397,20 @@ fn add_to(txn: &redb::WriteTransaction, name: &str) -> Option<()> {
 #[test]
 fn a_posting_that_is_missing_is_found() {
     // The last grain of the last subject is found by its subject no more.
-    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.s").unwrap()));
-    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.sp").unwrap()));
+    finds(&[ProblemKind::IndexMissing], |path| {
+        index(path, |txn| remove_last(txn, "index.s").unwrap());
+    });
+    finds(&[ProblemKind::IndexMissing], |path| {
+        index(path, |txn| remove_last(txn, "index.sp").unwrap());
+    });
 }
 
 #[test]
 fn a_posting_too_many_is_found() {
-    finds(&[Fault::IndexExtra], |path| index(path, |txn| add_to(txn, "index.all").unwrap()));
-    finds_in_full(Fault::IndexExtra, |path| index(path, |txn| add_to(txn, "index.s").unwrap()));
+    finds(&[ProblemKind::IndexExtra], |path| index(path, |txn| add_to(txn, "index.all").unwrap()));
+    finds_in_full(ProblemKind::IndexExtra, |path| {
+        index(path, |txn| add_to(txn, "index.s").unwrap());
+    });
 }
 
 /// Leads the address of the last grain up to a place one place further back.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
-use grainstore::{Error, OpenOptions, Session, SessionOptions, Stats, Store};
+use grainstore::{Error, OpenOptions, Session, SessionOptions, Store, StoreStats};
 use tempfile::TempDir;
 
 use crate::search::{belief, put};
@@ -162,7 +162,7 @@ pub(crate) fn settled(session: &Session) -> bool {
     session.store().wait_for_vectors(PATIENCE).unwrap()
 }
 
-pub(crate) fn stats(session: &Session) -> Stats {
+pub(crate) fn stats(session: &Session) -> StoreStats {
     session.store().stats().unwrap()
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn serving(session: &Session) -> String {
 }
 
 /// Waits until the figures are as they must become.
-pub(crate) fn until(session: &Session, come: impl Fn(&Stats) -> bool) {
+pub(crate) fn until(session: &Session, come: impl Fn(&StoreStats) -> bool) {
     let end = Instant::now() + PATIENCE;
     while !come(&stats(session)) {
         assert!(Instant::now() < end, "{:?}", stats(session));

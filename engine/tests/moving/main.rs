@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use grainstore::cal::{Diversity, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
-use grainstore::{Error, Offer, OpenOptions, Page, Store};
+use grainstore::{Error, Offer, OpenOptions, PageOptions, Store};
 use tempfile::TempDir;
 
 use kit::{
@@ -61,7 +61,10 @@ fn the_former_model_serves_until_every_grain_has_a_vector_of_the_new_one() {
     let figures = stats(&session);
     assert_eq!(figures.serving_model.as_deref(), Some("new"));
     assert!(figures.former_embedding.is_none() && figures.embedding.unwrap().serves);
-    assert_eq!(code(session.query(&near(None, &FORMER), &Page::first(1))), Err("ERR_DIMENSION"));
+    assert_eq!(
+        code(session.query(&near(None, &FORMER), &PageOptions::first(1))),
+        Err("ERR_DIMENSION")
+    );
     // The former one is at rest.
     let asked = past.texts.load(Ordering::SeqCst);
     put(&session, belief("yan", "two cups of tea"));
@@ -194,7 +197,10 @@ fn of_several_models_that_hosts_gave_none_serves_before_the_embedder_is_done() {
     let session = open(&dir, &sense, None);
     gate.await_texts();
     assert_eq!(stats(&session).serving_model, None);
-    assert_eq!(code(session.query(&near(None, &FORMER), &Page::first(1))), Err("ERR_SCHEMA"));
+    assert_eq!(
+        code(session.query(&near(None, &FORMER), &PageOptions::first(1))),
+        Err("ERR_SCHEMA")
+    );
     assert!(found(&session, ZEBRA).is_empty());
     gate.open();
     assert!(settled(&session));
@@ -207,8 +213,8 @@ fn a_cursor_does_not_outlive_the_model_its_page_was_ranked_by() {
     let (sense, gate) = gated();
     let session = open(&dir, &sense, Some(&former()));
     let question = Query::default().searching(ZEBRA);
-    let first = session.query(&question, &Page::first(2)).unwrap();
-    let next = || Page::first(2).after(first.next_cursor.clone());
+    let first = session.query(&question, &PageOptions::first(2)).unwrap();
+    let next = || PageOptions::first(2).after(first.next_cursor.clone());
     assert_eq!(session.query(&question, &next()).unwrap().results.len(), 2);
     for _ in 0..2 {
         gate.await_texts();

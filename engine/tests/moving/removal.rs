@@ -5,8 +5,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grainstore::embed::{Embedding, Metric, Space};
-use grainstore::{Offer, Page};
-use grainstore_index::vectors::Keeper;
+use grainstore::{Offer, PageOptions};
+use grainstore_index::vectors::VectorIndex;
 
 use crate::kit::{
     GRAINS, code, embedded, gated, near, new, open, open_without, serving, settled, stats,
@@ -41,12 +41,12 @@ fn what_is_removed_is_nowhere_and_may_come_again() {
     assert!(settled(&session));
     assert_eq!(addresses(&session, &near(Some("former"), &FORMER)).len(), GRAINS);
     let space = Space::new("former", 3, Metric::Cosine).unwrap();
-    let graph = dir.path().join("vectors").join(Keeper::file_of(&space));
+    let graph = dir.path().join("vectors").join(VectorIndex::file_of(&space));
     fs::create_dir_all(graph.parent().unwrap()).unwrap();
     fs::write(&graph, b"a graph").unwrap();
     session.store().remove_vectors("former").unwrap();
     assert!(!graph.exists());
-    let gone = session.query(&near(Some("former"), &FORMER), &Page::first(1)).unwrap_err();
+    let gone = session.query(&near(Some("former"), &FORMER), &PageOptions::first(1)).unwrap_err();
     assert_eq!(gone.code(), "ERR_NOT_FOUND");
     let figures = stats(&session);
     assert_eq!(figures.rows.get("vectors"), Some(&(GRAINS as u64)));
@@ -92,13 +92,15 @@ fn while_vectors_are_removed_an_answer_has_all_of_them_or_none() {
         loop {
             let last = ended.load(Ordering::SeqCst);
             // A model of which nothing is left is none the store knows.
-            counts.insert(match session.query(&near(Some(model), &NEW), &Page::first(10_000)) {
-                Ok(answer) => answer.results.len(),
-                Err(error) => {
-                    assert_eq!(error.code(), "ERR_NOT_FOUND", "{error}");
-                    0
-                }
-            });
+            counts.insert(
+                match session.query(&near(Some(model), &NEW), &PageOptions::first(10_000)) {
+                    Ok(answer) => answer.results.len(),
+                    Err(error) => {
+                        assert_eq!(error.code(), "ERR_NOT_FOUND", "{error}");
+                        0
+                    }
+                },
+            );
             if last {
                 return counts;
             }

@@ -112,10 +112,10 @@ pub(crate) fn key(seed: u8) -> SigningKey {
 /// A COSE_Sign1 without a payload over the message of an operation about a grain.
 pub(crate) fn proof_of(op: &str, about: &ContentAddress, seed: u8) -> Vec<u8> {
     let message = match op {
-        "contradict" => proof::contradict(about),
-        "contest" => proof::contest(about),
-        "retract" => proof::retract(about),
-        "lift_hold" => proof::lift_hold(about),
+        "contradict" => proof::contradict_message(about),
+        "contest" => proof::contest_message(about),
+        "retract" => proof::retract_message(about),
+        "lift_hold" => proof::lift_hold_message(about),
         other => panic!("no message {other:?}"),
     };
     sign_detached(&message, &key(seed)).unwrap()
@@ -203,13 +203,13 @@ impl Grains {
         }
         let old = self.encode(case, signed.about.as_deref().unwrap());
         let message = match (signed.message.as_deref(), &signed.by) {
-            (Some("contradict"), _) => proof::contradict(&old),
-            (Some("retract"), _) => proof::retract(&old),
+            (Some("contradict"), _) => proof::contradict_message(&old),
+            (Some("retract"), _) => proof::retract_message(&old),
             (Some(other), _) => panic!("no message {other:?}"),
-            (None, None) => proof::supersede(&old, new.bytes()),
+            (None, None) => proof::supersede_message(&old, new.bytes()),
             (None, Some(by)) => {
                 self.encode(case, by);
-                proof::supersede(&old, self.blob(by).bytes())
+                proof::supersede_message(&old, self.blob(by).bytes())
             }
         };
         sign_detached(&message, &key(signed.seed)).unwrap()

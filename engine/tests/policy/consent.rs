@@ -2,7 +2,7 @@
 //! parties alone.
 
 use grainstore::format::{ContentAddress, Grain};
-use grainstore::{AuditEntry, OpenOptions, Put, SameFact, Session, SessionOptions, Store};
+use grainstore::{AuditEntry, OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ fn withdraw(
     prior: &ContentAddress,
 ) -> Result<ContentAddress, &'static str> {
     match session.put(consent(to, at, Some(prior))) {
-        Ok(put @ Put::Added(_)) => Ok(put.address()),
+        Ok(put @ PutOutcome::Added(_)) => Ok(put.address()),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.code()),
     }
@@ -275,6 +275,6 @@ fn a_batch_may_hold_a_grant_and_its_withdrawal() {
     assert_eq!(ended, Some(put[1].address()));
     let told: Vec<_> =
         entries(&session, before).into_iter().map(|e| (e.operation, e.subjects)).collect();
-    let put = put.iter().map(Put::address).collect::<Vec<_>>();
+    let put = put.iter().map(PutOutcome::address).collect::<Vec<_>>();
     assert_eq!(told, [("supersede".to_owned(), put.clone()), ("put".to_owned(), vec![put[0]])]);
 }

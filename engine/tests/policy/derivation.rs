@@ -33,7 +33,7 @@ fn address(grain: &Grain) -> ContentAddress {
 }
 
 fn put_all(session: &Session, grains: Vec<Grain>) -> Vec<ContentAddress> {
-    session.put_batch(grains).unwrap().iter().map(grainstore::Put::address).collect()
+    session.put_batch(grains).unwrap().iter().map(grainstore::PutOutcome::address).collect()
 }
 
 /// What comes of superseding a grain by another about the same subject.

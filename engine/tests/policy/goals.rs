@@ -70,7 +70,7 @@ fn agreed(old: &ContentAddress, policy: &Json) -> Grain {
     let more = json!({ "goal_state": "failed", "description": "another", "created_at": 5000,
                        "derived_from": [old.to_string()] });
     let new = goal(policy, &more);
-    let auth = sign_detached(&proof::supersede(old, &encoded(&new)), &key()).unwrap();
+    let auth = sign_detached(&proof::supersede_message(old, &encoded(&new)), &key()).unwrap();
     let mut fields = new.into_fields();
     fields.insert("supersession_auth".to_owned(), Value::Array(vec![Value::Bytes(auth)]));
     Grain::from_fields(fields).unwrap()

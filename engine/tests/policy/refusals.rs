@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{ContentAddress, Grain, sign};
 use grainstore::{
-    AuditEntry, EpochMs, Erasing, ManualClock, MasterKey, Offer, OpenOptions, Power, SameFact,
+    AuditEntry, EpochMs, EraseOptions, ManualClock, MasterKey, Offer, OpenOptions, Power, SameFact,
     Session, SessionOptions, Store,
 };
 use serde_json::{Value, json};
@@ -272,7 +272,7 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
     operator.hold(&held, "case 7").unwrap();
     let (forged, did) = forged("one", 3);
     let stranger = proof_of("contradict", &held, 4);
-    let how = Erasing::new();
+    let how = EraseOptions::new();
     let kinds: [Refusal<'_>; 9] = [
         ("signature", "put", &|| team.put(Offer::Signed(forged.clone())).err()),
         ("another namespace", "put", &|| team.put(belief(&json!({ "namespace": "b" }))).err()),

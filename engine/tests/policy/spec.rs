@@ -535,7 +535,8 @@ fn cosigned(grain: Grain, old: &ContentAddress, signers: &BTreeSet<u8>) -> Grain
     if signers.is_empty() {
         return grain;
     }
-    let message = proof::supersede(old, grain.encode(Encoding::MessagePack).unwrap().bytes());
+    let message =
+        proof::supersede_message(old, grain.encode(Encoding::MessagePack).unwrap().bytes());
     let entries = signers.iter().map(|seed| sign_detached(&message, &key(*seed)).unwrap());
     let entries = entries.map(format::Value::Bytes).collect();
     let mut fields = grain.into_fields();

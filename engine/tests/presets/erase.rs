@@ -6,7 +6,8 @@ use std::sync::Arc;
 use grainstore::cal::Query;
 use grainstore::format::Grain;
 use grainstore::{
-    EpochMs, Erasing, ManualClock, OpenOptions, Page, Preset, Session, SessionOptions, Store,
+    EpochMs, EraseOptions, ManualClock, OpenOptions, PageOptions, Preset, Session, SessionOptions,
+    Store,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -51,8 +52,8 @@ fn nothing_is_erased_before_its_years_are_over_and_the_article_is_named() {
         let late = CREATED + (years * 365 + 3) * DAY;
         clock.set(EpochMs::new(end - 3 * DAY));
         for refused in [
-            operator.erase(&address, "asked for", &Erasing::default()).map(drop),
-            operator.erase_user("u1", "asked for", &Erasing::default()).map(drop),
+            operator.erase(&address, "asked for", &EraseOptions::default()).map(drop),
+            operator.erase_user("u1", "asked for", &EraseOptions::default()).map(drop),
         ] {
             let refused = refused.unwrap_err();
             assert_eq!(refused.code(), "ERR_POLICY", "{preset}: {refused}");
@@ -61,7 +62,7 @@ fn nothing_is_erased_before_its_years_are_over_and_the_article_is_named() {
             assert_eq!((last.decision.as_str(), last.refused_by), ("refused", Some(address)));
         }
         clock.set(EpochMs::new(late));
-        operator.erase_user("u1", "asked for", &Erasing::default()).unwrap();
+        operator.erase_user("u1", "asked for", &EraseOptions::default()).unwrap();
         assert_eq!(operator.get(&address).map(drop).unwrap_err().code(), "ERR_ERASED");
     }
 }
@@ -75,13 +76,13 @@ fn a_user_erases_themselves_where_the_preset_gives_them_that() {
         let address = session(&store, None).put(of_user("contract")).unwrap().address();
         clock.set(EpochMs::new(CREATED + 10 * 365 * DAY));
         let own = session(&store, Some("u1"));
-        let erased = own.erase_user("u1", "I want to go", &Erasing::default());
+        let erased = own.erase_user("u1", "I want to go", &EraseOptions::default());
         let code = erased.map(|_| ()).map_err(|error| error.code());
         let expected = if gives { Ok(()) } else { Err("ERR_ACCESS") };
         assert_eq!(code, expected, "{}", preset.name());
         assert_eq!(session(&store, None).exists(&address).unwrap(), !gives);
         let other = session(&store, Some("u2"));
-        let refused = other.erase_user("u1", "them too", &Erasing::default());
+        let refused = other.erase_user("u1", "them too", &EraseOptions::default());
         assert_eq!(refused.map(|_| ()).unwrap_err().code(), "ERR_ACCESS", "{}", preset.name());
     }
 }
@@ -108,12 +109,12 @@ fn what_may_not_be_read_is_hidden_everywhere_and_erased_all_the_same() {
     assert!(operator.get_batch(&[address]).unwrap()[0].is_none());
     assert_eq!(operator.history(&address).map(drop).unwrap_err().code(), "ERR_POLICY");
     assert!(operator.latest("alice", "likes").unwrap().is_none());
-    let found = operator.query(&Query::default(), &Page::default()).unwrap();
+    let found = operator.query(&Query::default(), &PageOptions::default()).unwrap();
     assert!(found.results.iter().all(|row| row.content_address == consent));
     let told = operator.ask("RECALL beliefs").unwrap();
     assert!(!serde_json::to_string(&told).unwrap().contains("tea"), "{told:?}");
     let report = operator.subject_report("u1").unwrap();
     assert_eq!(report.addresses, [address], "whoever it is about is told of it");
-    operator.erase(&address, "asked for", &Erasing::default()).unwrap();
+    operator.erase(&address, "asked for", &EraseOptions::default()).unwrap();
     assert_eq!(operator.get(&address).map(drop).unwrap_err().code(), "ERR_ERASED");
 }

@@ -3,7 +3,9 @@
 
 use grainstore::cal::Query;
 use grainstore::format::Grain;
-use grainstore::{Exporting, Importing, OpenOptions, Preset, Session, SessionOptions, Store};
+use grainstore::{
+    ExportOptions, ImportOptions, OpenOptions, Preset, Session, SessionOptions, Store,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -42,7 +44,7 @@ fn an_export_leaves_out_what_rules_keep_and_says_how_many_and_why() {
         session.put(belief(object, more)).unwrap();
     }
     let file = dir.path().join("out.mg");
-    let all = || session.export(&file, &Query::default(), &Exporting::default());
+    let all = || session.export(&file, &Query::default(), &ExportOptions::default());
     let refused = all().unwrap_err();
     assert_eq!(refused.code(), "ERR_POLICY", "nothing is left");
     assert!(refused.to_string().contains("none of 3 grains"), "{refused}");
@@ -57,7 +59,7 @@ fn an_export_leaves_out_what_rules_keep_and_says_how_many_and_why() {
     assert_eq!(last.decision, "refused");
     assert_eq!((last.rules.len(), last.subjects.len()), (2, 3));
     let other = store(&dir, "b", "open");
-    assert_eq!(other.import([&file], &Importing::default()).unwrap().added, 1);
+    assert_eq!(other.import([&file], &ImportOptions::default()).unwrap().added, 1);
 }
 
 #[test]
@@ -79,9 +81,9 @@ fn an_import_leaves_out_what_rules_refuse_and_finds_consents_in_the_file() {
     session.put(belief("milk", &json!({ "user_id": "u1" }))).unwrap();
     session.put(belief("juice", &json!({}))).unwrap();
     let file = dir.path().join("out.mg");
-    session.export(&file, &Query::default(), &Exporting::default()).unwrap();
+    session.export(&file, &Query::default(), &ExportOptions::default()).unwrap();
     let strict = store(&dir, "b", "gdpr");
-    let imported = strict.import([&file], &Importing::default()).unwrap();
+    let imported = strict.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!((imported.added, imported.refused), (4, 3), "{imported:?}");
     let mut why: Vec<_> =
         imported.conflicts.iter().map(|conflict| conflict.detail.clone()).collect();
@@ -90,6 +92,6 @@ fn an_import_leaves_out_what_rules_refuse_and_finds_consents_in_the_file() {
         assert!(why.contains(rule), "{why}");
     }
     // What is here already is no news, whatever the rules say of it.
-    let again = strict.import([&file], &Importing::default()).unwrap();
+    let again = strict.import([&file], &ImportOptions::default()).unwrap();
     assert_eq!((again.added, again.duplicate, again.refused), (0, 4, 3));
 }

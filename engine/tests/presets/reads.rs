@@ -3,7 +3,7 @@
 use grainstore::cal::Query;
 use grainstore::format::{BeliefBuilder, EpochMs, Grain};
 use grainstore::{
-    AuditEntry, Exporting, OpenOptions, Page, Preset, Session, SessionOptions, Store,
+    AuditEntry, ExportOptions, OpenOptions, PageOptions, Preset, Session, SessionOptions, Store,
 };
 use tempfile::TempDir;
 
@@ -35,12 +35,13 @@ fn each_way_to_read_has_an_entry_under_a_preset_that_wants_it_and_none_under_oth
         let store = open(&dir, preset);
         let session = agent(&store);
         let puts = session.put_batch([grain("tea"), grain("water")]).unwrap();
-        let [tea, water] = puts.iter().map(grainstore::Put::address).collect::<Vec<_>>()[..] else {
+        let [tea, water] = puts.iter().map(grainstore::PutOutcome::address).collect::<Vec<_>>()[..]
+        else {
             panic!("two grains")
         };
         session.get(&tea).unwrap();
         session.get_batch(&[tea, water]).unwrap();
-        session.query(&Query::default(), &Page::default()).unwrap();
+        session.query(&Query::default(), &PageOptions::default()).unwrap();
         session.ask("RECALL beliefs WHERE object = \"water\"").unwrap();
         session.ask("RECALL beliefs | COUNT").unwrap();
         session.latest("alice", "likes").unwrap();
@@ -109,7 +110,7 @@ fn what_is_told_of_a_person_has_its_entries() {
     let subjects: Vec<_> = found.iter().map(|entry| entry.subjects.clone()).collect();
     assert_eq!(subjects, [vec![address], vec![address]]);
     let file = dir.path().with_extension("mg");
-    operator.export_subject(&file, "alice", &Exporting::default()).unwrap();
+    operator.export_subject(&file, "alice", &ExportOptions::default()).unwrap();
     std::fs::remove_file(&file).unwrap();
     let last = operator.audit(None, 1000).unwrap().pop().unwrap();
     assert_eq!((last.operation.as_str(), last.decision.as_str()), ("export", "done"));
@@ -154,5 +155,5 @@ fn a_plan_of_what_cannot_be_searched_for_is_a_plan_all_the_same() {
     let plan = session.ask(&format!("EXPLAIN {query}")).unwrap();
     let plan = serde_json::to_value(&plan).unwrap()["plan"]["recalls"][0].clone();
     assert!(plan["otherwise"].is_string() && plan.get("otherwise_plan").is_none(), "{plan}");
-    session.prepare(query.as_bytes(), &grainstore::Preparing::default()).unwrap();
+    session.prepare(query.as_bytes(), &grainstore::PrepareOptions::default()).unwrap();
 }

@@ -3,8 +3,8 @@
 
 use grainstore::cal::Query;
 use grainstore::{
-    EpochMs, Erasing, Error, Exporting, ManualClock, MasterKey, OpenOptions, Page, Preset, Session,
-    SessionOptions, Store, VerificationStatus,
+    EpochMs, EraseOptions, Error, ExportOptions, ManualClock, MasterKey, OpenOptions, PageOptions,
+    Preset, Session, SessionOptions, Store, VerificationStatus,
 };
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -74,16 +74,16 @@ impl<'c> World<'c> {
                     read.is_ok(),
                     "what is given is there"
                 );
-                let found = session.query(&Query::default(), &Page::default()).unwrap();
+                let found = session.query(&Query::default(), &PageOptions::default()).unwrap();
                 let shown = found.results.iter().any(|row| row.content_address == address);
                 assert_eq!(shown, read.is_ok(), "and no more than what is given is found");
                 read
             }
-            "erase" => session.erase(&address, "asked for", &Erasing::default()).map(drop),
+            "erase" => session.erase(&address, "asked for", &EraseOptions::default()).map(drop),
             "export" => {
                 let file = self.dir.path().join("out.mg");
                 let own = self.session(Some("case"));
-                let exported = own.export(&file, &Query::default(), &Exporting::default());
+                let exported = own.export(&file, &Query::default(), &ExportOptions::default());
                 assert_eq!(exported.is_ok(), file.exists(), "no file of what is refused");
                 exported.map(|exported| assert_eq!((exported.exported, exported.refused), (1, 0)))
             }

@@ -3,7 +3,8 @@
 
 use grainstore::format::Grain;
 use grainstore::{
-    ContentAddress, Exporting, Importing, OpenOptions, Preset, Session, SessionOptions, Store,
+    ContentAddress, ExportOptions, ImportOptions, OpenOptions, Preset, Session, SessionOptions,
+    Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -45,7 +46,7 @@ fn under_every_preset_a_report_keeps_what_an_export_keeps_but_from_the_person() 
         );
         put(&operator, "ads", &basis("profile:consumer", json!({ "con:ccpa_opted_out": true })));
         let file = dir.path().join("ann.mg");
-        let how = Exporting::default();
+        let how = ExportOptions::default();
         let told = |session: &Session| {
             let exported = session.export_subject(&file, "ann", &how).unwrap();
             (exported.exported, exported.refused, exported.rules)
@@ -85,7 +86,7 @@ fn a_report_of_nothing_but_what_is_kept_is_refused_and_leaves_no_file() {
         &json!({ "structural_tags": ["profile:finance"], "processing_basis": "banana" }),
     );
     let file = dir.path().join("ann.mg");
-    let refused = operator.export_subject(&file, "ann", &Exporting::default()).unwrap_err();
+    let refused = operator.export_subject(&file, "ann", &ExportOptions::default()).unwrap_err();
     assert_eq!(refused.code(), "ERR_POLICY");
     assert!(refused.to_string().contains("none of 2 grains"), "{refused}");
     assert!(refused.to_string().contains("oms.finance-basis"), "{refused}");
@@ -118,7 +119,7 @@ fn what_rests_on_a_consent_that_was_withdrawn_is_for_the_person_alone() {
     let grant = consent(&json!({}));
     put(&operator, "tea", &json!({ "processing_basis": grant.to_string() }));
     put(&operator, "milk", &json!({}));
-    let (file, how) = (dir.path().join("ann.mg"), Exporting::default());
+    let (file, how) = (dir.path().join("ann.mg"), ExportOptions::default());
     let before = operator.export_subject(&file, "ann", &how).unwrap();
     assert_eq!((before.exported, before.refused), (2, 0));
     consent(
@@ -128,6 +129,6 @@ fn what_rests_on_a_consent_that_was_withdrawn_is_for_the_person_alone() {
     assert_eq!((after.exported, after.refused, after.rules), (1, 1, vec!["consent".to_owned()]));
     let other = TempDir::new().unwrap();
     let other = self::store(&other, Preset::default());
-    assert_eq!(session(&other, &[]).import([&file], &Importing::default()).unwrap().added, 1);
+    assert_eq!(session(&other, &[]).import([&file], &ImportOptions::default()).unwrap().added, 1);
     assert_eq!(operator.access_request(&file, "ann", &how).unwrap().exported, 2);
 }

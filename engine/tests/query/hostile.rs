@@ -5,10 +5,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use grainstore::cal::{Cancel, Comparator, Order};
+use grainstore::cal::{CancelHandle, Comparator, Order};
 use grainstore::format::{Map, Value};
 use grainstore::limits::MAX_PAGE;
-use grainstore::{Cursor, Grain, Page, SessionOptions};
+use grainstore::{Cursor, Grain, PageOptions, SessionOptions};
 
 use crate::grains::CREATED_MS;
 use crate::naive;
@@ -129,12 +129,12 @@ fn a_limit_beyond_the_bounds_is_refused_and_none_gives_no_rows() {
     for limit in [MAX_PAGE + 1, 1_000_000_000, usize::MAX] {
         assert_eq!(code(session.query(&query, &patient(limit))), "ERR_LIMIT", "{limit}");
     }
-    let none = Page { count_to: u64::MAX, ..patient(0) };
+    let none = PageOptions { count_to: u64::MAX, ..patient(0) };
     let answer = session.query(&query, &none).unwrap();
     assert_eq!((answer.results.len(), answer.total), (0, Some(9)));
     assert_eq!(answer.next_cursor, None, "no row to go on after");
     for (count_to, total) in [(8, None), (9, Some(9))] {
-        let answer = session.query(&query, &Page { count_to, ..patient(0) }).unwrap();
+        let answer = session.query(&query, &PageOptions { count_to, ..patient(0) }).unwrap();
         assert_eq!(answer.total, total, "counted to {count_to}");
     }
 }
@@ -153,7 +153,7 @@ fn bounds_that_contradict_each_other_match_nothing() {
         Question::when(Condition::TextIn("subject", Vec::new())),
         Question::when(Condition::Names("derived_from", Vec::new())),
     ] {
-        let page = Page { count_to: u64::MAX, explain: true, ..patient(10) };
+        let page = PageOptions { count_to: u64::MAX, explain: true, ..patient(10) };
         let answer = world.session(None).query(&question.query(), &page).unwrap();
         assert_eq!((answer.results.len(), answer.total), (0, Some(0)), "{question:?}");
     }
@@ -224,12 +224,13 @@ fn a_subject_of_fifty_thousand_grains_answers_its_newest_first() {
     }
     let subject = Condition::TextIs("subject", "everybody".to_owned());
     let query = Question::when(subject.clone()).query();
-    let page = Page { count_to: u64::MAX, explain: true, ..patient(16) };
+    let page = PageOptions { count_to: u64::MAX, explain: true, ..patient(16) };
     let answer = session.query(&query, &page).unwrap();
     assert_eq!(answer.total, Some(50_000));
     let newest = answer.results.iter().map(|row| row.grain.text("entity_id").unwrap());
     assert!(newest.eq((0..16).map(|at| (49_999 - at).to_string())));
-    let plan = session.query(&query, &Page { explain: true, ..patient(16) }).unwrap().plan.unwrap();
+    let plan =
+        session.query(&query, &PageOptions { explain: true, ..patient(16) }).unwrap().plan.unwrap();
     assert!(
         plan.scanned.is_some_and(|scanned| scanned <= 17),
         "it stops at its last row: {plan:?}"
@@ -242,16 +243,17 @@ fn a_subject_of_fifty_thousand_grains_answers_its_newest_first() {
     assert_eq!(answer.total, Some(0));
     assert_eq!(answer.plan.unwrap().scanned, Some(0));
 
-    let no_time = Page { count_to: u64::MAX, timeout: Duration::ZERO, ..Page::first(0) };
+    let no_time =
+        PageOptions { count_to: u64::MAX, timeout: Duration::ZERO, ..PageOptions::first(0) };
     assert_eq!(code(session.query(&query, &no_time)), "ERR_TIMEOUT");
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
-    let cancelled = Page { cancel, ..patient(16) };
+    let cancelled = PageOptions { cancel, ..patient(16) };
     assert_eq!(code(session.query(&query, &cancelled)), "ERR_TIMEOUT");
 
     // Somebody who counts over and over is stopped from outside.
-    let cancel = Cancel::new();
-    let page = Page { count_to: u64::MAX, cancel: cancel.clone(), ..patient(0) };
+    let cancel = CancelHandle::new();
+    let page = PageOptions { count_to: u64::MAX, cancel: cancel.clone(), ..patient(0) };
     thread::scope(|scope| {
         let counting = scope.spawn(|| {
             loop {
@@ -284,7 +286,7 @@ fn ten_thousand_tags_are_stored_and_asked_for_at_once() {
         let question = Question::when(condition);
         let expected = naive::answer(&world.items, None, &question);
         assert_eq!(expected.len(), rows);
-        let page = Page { explain: true, ..patient(100) };
+        let page = PageOptions { explain: true, ..patient(100) };
         let answer = world.session(None).query(&question.query(), &page).unwrap();
         rows_are(&answer, &expected).unwrap_or_else(|why| panic!("{rows} rows: {why}"));
     }
@@ -309,7 +311,7 @@ fn a_hundred_values_for_each_of_three_parts_are_not_a_million_lookups() {
         let question = Question { conditions: conditions.clone(), order, ..Question::default() };
         let expected = naive::answer(&world.items, None, &question);
         assert!(expected.len() > 50);
-        let page = Page { explain: true, ..patient(MAX_PAGE) };
+        let page = PageOptions { explain: true, ..patient(MAX_PAGE) };
         let answer = world.session(None).query(&question.query(), &page).unwrap();
         rows_are(&answer, &expected).unwrap();
         let plan = answer.plan.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grainstore::cal::{self, Slot};
+use grainstore::cal::{self, BatchSlot};
 
 use crate::asker::Asker;
 use crate::meaning::{Asked, Outcome, json};
@@ -97,8 +97,8 @@ fn of(answer: cal::Answer) -> Outcome {
         cal::Answer::Exists { exists } => Outcome::Exists(exists),
         cal::Answer::Batch { batch } => {
             let slots = batch.0.into_iter().map(|(label, slot)| match slot {
-                Slot::Answer(answer) => of(*answer),
-                Slot::Failed { error } => panic!("{label}: {error}"),
+                BatchSlot::Answer(answer) => of(*answer),
+                BatchSlot::Failed { error } => panic!("{label}: {error}"),
             });
             Outcome::Batch(slots.collect())
         }

@@ -7,7 +7,7 @@ use std::thread;
 
 use grainstore::cal::{Order, Visibility};
 use grainstore::format::{BeliefBuilder, EpochMs};
-use grainstore::{ContentAddress, Cursor, Page, Session, VerificationStatus};
+use grainstore::{ContentAddress, Cursor, PageOptions, Session, VerificationStatus};
 
 use crate::grains::CREATED_MS;
 use crate::naive;
@@ -63,7 +63,7 @@ fn pages_show_the_store_as_the_first_page_found_it() {
         let mut events = Vec::new();
         loop {
             let limit = 1 + world.author.random.below(expected.len() / 4);
-            let page = Page { count_to: u64::MAX, ..patient(limit) }.after(cursor);
+            let page = PageOptions { count_to: u64::MAX, ..patient(limit) }.after(cursor);
             let answer = world.session(None).query(&question.query(), &page).unwrap();
             found.extend(answer.results.iter().map(|row| row.content_address));
             pages += 1;
@@ -205,7 +205,7 @@ fn read(session: &Session, done: &Mutex<Done>, order: Order) {
     let question = Question { order, ..Question::default() };
     let query = question.query();
     let before = done.lock().unwrap().clone();
-    let first = session.query(&query, &Page { count_to: u64::MAX, ..patient(7) }).unwrap();
+    let first = session.query(&query, &PageOptions { count_to: u64::MAX, ..patient(7) }).unwrap();
     let after = done.lock().unwrap().clone();
     let mut rows = first.results;
     let mut cursor = first.next_cursor;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use grainstore::limits::MAX_PAGE;
-use grainstore::{Answer, ContentAddress, Page, QueryPlan};
+use grainstore::{ContentAddress, PageOptions, QueryPage, QueryPlan};
 
 use crate::asker::Asker;
 use crate::naive::{self, Item};
@@ -112,7 +112,7 @@ impl Tally {
         let session = world.session(namespace);
         let query = question.query();
         let limit = asker.random.pick(&[0, 1, 3, 50, 50, MAX_PAGE]);
-        let page = Page { count_to: u64::MAX, explain: true, ..patient(limit) };
+        let page = PageOptions { count_to: u64::MAX, explain: true, ..patient(limit) };
         let answer = session.query(&query, &page).map_err(|error| error.to_string())?;
         same("total", &answer.total, &Some(expected.len() as u64))?;
         rows_are(&answer, &expected[..limit.min(expected.len())])?;
@@ -169,8 +169,8 @@ impl Tally {
 }
 
 /// A page that has time enough on a machine with other work.
-pub(crate) fn patient(limit: usize) -> Page {
-    Page { timeout: Duration::from_secs(120), ..Page::first(limit) }
+pub(crate) fn patient(limit: usize) -> PageOptions {
+    PageOptions { timeout: Duration::from_secs(120), ..PageOptions::first(limit) }
 }
 
 pub(crate) fn addresses(items: &[&Item]) -> Vec<ContentAddress> {
@@ -178,7 +178,7 @@ pub(crate) fn addresses(items: &[&Item]) -> Vec<ContentAddress> {
 }
 
 /// Whether a page shows these grains in their states.
-pub(crate) fn rows_are(answer: &Answer, expected: &[&Item]) -> Result<(), String> {
+pub(crate) fn rows_are(answer: &QueryPage, expected: &[&Item]) -> Result<(), String> {
     let found: Vec<_> = answer.results.iter().map(|row| row.content_address).collect();
     same("rows", &found, &addresses(expected))?;
     for (row, item) in answer.results.iter().zip(expected) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use grainstore::cal::{Diversity, Query, Rerank};
-use grainstore::{ContentAddress, Page, Session};
+use grainstore::{ContentAddress, PageOptions, Session};
 
 use crate::kit::{addresses, belief, put, store};
 
@@ -51,13 +51,13 @@ fn a_search_ends_when_nobody_waits_for_it_also_where_it_finds_nothing() {
     let fuzzy: Vec<String> = (0..40).map(|at| format!("letters{at}zzz~2")).collect();
     for text in [format!("\"{x}common\""), format!("\"{x}y y\""), fuzzy.join(" ")] {
         let query = Query::default().searching(text.as_str());
-        let mut page = Page::first(5);
+        let mut page = PageOptions::first(5);
         let answer = session.query(&query, &page).unwrap();
         assert!(answer.results.is_empty(), "{text:.40}");
         page.cancel.cancel();
         let stopped = session.query(&query, &page).map(drop).map_err(|error| error.code());
         assert_eq!(stopped, Err("ERR_TIMEOUT"), "{text:.40}");
-        page.cancel = grainstore::cal::Cancel::new();
+        page.cancel = grainstore::cal::CancelHandle::new();
         assert!(session.query(&query, &page).is_ok(), "{text:.40}");
     }
 }

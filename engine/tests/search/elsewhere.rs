@@ -5,7 +5,7 @@ use std::f32::consts::TAU;
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{Answer, Offer, Page, QueryPlan, Session, SessionOptions};
+use grainstore::{Offer, PageOptions, QueryPage, QueryPlan, Session, SessionOptions};
 use tempfile::TempDir;
 
 use crate::kit::{grain, open};
@@ -71,8 +71,8 @@ fn a_plan_names_what_was_asked_and_no_word_or_number_of_others() {
 }
 
 /// What a query answers, with how it was found.
-fn explained(session: &Session, query: &Query) -> Answer {
-    session.query(query, &Page { explain: true, ..Page::first(1) }).unwrap()
+fn explained(session: &Session, query: &Query) -> QueryPage {
+    session.query(query, &PageOptions { explain: true, ..PageOptions::first(1) }).unwrap()
 }
 
 fn scanned(session: &Session, query: &Query) -> u64 {
@@ -102,7 +102,7 @@ fn how_many_grains_were_looked_at_tells_of_none_elsewhere() {
     let own = scanned(&all, &Query::default().searching("payroll"));
     assert_eq!(own, 2, "the one it shows, and whether there is another");
     // Addresses of others that are named are not looked at either.
-    let found = all.query(&Query::default().searching("payroll"), &Page::first(9)).unwrap();
+    let found = all.query(&Query::default().searching("payroll"), &PageOptions::first(9)).unwrap();
     let named: Vec<_> = found.results.iter().map(|row| row.content_address).collect();
     assert_eq!(scanned(&session, &Query::default().among(named.clone())), 0);
     assert_eq!(scanned(&all, &Query::default().among(named)), 3);
@@ -147,7 +147,7 @@ fn vectors_elsewhere_change_no_count_no_total_and_no_page() {
             assert_eq!(with.total, without.total, "at {turn}");
             assert_eq!(with.results[0].content_address, without.results[0].content_address);
             assert_eq!(with.next_cursor.is_some(), without.next_cursor.is_some());
-            let looked_at = |answer: Answer| answer.plan.unwrap().scanned.unwrap();
+            let looked_at = |answer: QueryPage| answer.plan.unwrap().scanned.unwrap();
             let (with, without) = (looked_at(with), looked_at(without));
             assert_eq!(with, without, "at {turn}");
             assert!(with >= 128, "{with}");

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grainstore::cal::{Cancel, Query};
-use grainstore::{Page, SessionOptions};
+use grainstore::cal::{CancelHandle, Query};
+use grainstore::{PageOptions, SessionOptions};
 use tempfile::TempDir;
 
 use crate::kit::{belief, found, open, put, scored, store, turn};
@@ -144,12 +144,12 @@ fn reading_everything_again_is_no_part_of_the_time_a_question_has() {
     };
     let session = anew();
     // Far less than it takes here to read them all, and far more than the question takes.
-    let page = Page { timeout: Duration::from_millis(300), ..Page::first(1) };
+    let page = PageOptions { timeout: Duration::from_millis(300), ..PageOptions::first(1) };
     let query = Query::default().searching("number");
     assert_eq!(session.query(&query, &page).unwrap().results.len(), 1);
     session.store().close().unwrap();
     let session = anew();
-    let cancelled = Page { cancel: Cancel::new(), ..page };
+    let cancelled = PageOptions { cancel: CancelHandle::new(), ..page };
     cancelled.cancel.cancel();
     let error = session.query(&query, &cancelled).unwrap_err();
     assert_eq!(error.code(), "ERR_TIMEOUT", "{error}");

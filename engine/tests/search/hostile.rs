@@ -1,7 +1,7 @@
 //! Texts and questions nobody would type: each is answered or refused with its code.
 
 use grainstore::cal::{self, Query};
-use grainstore::{Page, SessionOptions};
+use grainstore::{PageOptions, SessionOptions};
 
 use crate::kit::{belief, found, grain, put, store};
 
@@ -17,7 +17,7 @@ fn any_text_is_a_question() {
         "💚", "\u{feff}tea", long.as_str(), "~tea", "*tea", "tea**", "tea~~2", "\"tea\"~3", "+\"\" tea",
     ];
     for text in texts {
-        let answer = session.query(&Query::default().searching(text), &Page::first(3));
+        let answer = session.query(&Query::default().searching(text), &PageOptions::first(3));
         assert!(answer.is_ok(), "{text:.20}: {answer:?}");
     }
     for text in ["\"green", "(tea)", "tea) OR 1=1", "\u{feff}tea", "TEA!!!"] {
@@ -30,15 +30,15 @@ fn what_is_too_long_is_refused_with_its_code() {
     let (_dir, session) = store();
     put(&session, belief("alice", "green tea"));
     let long = (0..10_000).map(|at| format!("word{at}")).collect::<Vec<_>>().join(" ");
-    let refused = session.query(&Query::default().searching(long.as_str()), &Page::first(3));
+    let refused = session.query(&Query::default().searching(long.as_str()), &PageOptions::first(3));
     assert_eq!(refused.map(drop).map_err(|error| error.code()), Err("ERR_LIMIT"));
     let statement = format!("RECALL LIKE \"{long}\"");
     let reading = session.reading().unwrap();
-    let options = cal::Options::at(session.now());
-    let refused = cal::execute(&reading, &statement, &options, &cal::Writes::default());
+    let options = cal::ExecuteOptions::at(session.now());
+    let refused = cal::execute(&reading, &statement, &options, &cal::WriteQuotas::default());
     let code = refused.map(drop).map_err(|error| error.code().to_owned());
     assert!(matches!(&code, Err(code) if code == "ERR_LIMIT" || code == "CAL-E001"), "{code:?}");
-    let many = Page::first(1_000_000_000);
+    let many = PageOptions::first(1_000_000_000);
     let refused = session.query(&Query::default().searching("tea"), &many);
     assert_eq!(refused.map(drop).map_err(|error| error.code()), Err("ERR_LIMIT"));
 }
@@ -61,6 +61,6 @@ fn long_and_strange_grains_are_stored_and_found() {
     assert!(needles.contains(&many) && !needles.contains(&word), "{marks} may be another word");
     session.store().close().unwrap();
     let other = session.store().session(SessionOptions::default());
-    let closed = other.query(&Query::default().searching("tea"), &Page::first(1));
+    let closed = other.query(&Query::default().searching("tea"), &PageOptions::first(1));
     assert_eq!(closed.map(drop).map_err(|error| error.code()), Err("ERR_IO"));
 }

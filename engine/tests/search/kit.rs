@@ -1,7 +1,7 @@
 //! Stores with words in them, and what a search of one answers.
 
 use grainstore::cal::Query;
-use grainstore::{ContentAddress, Grain, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, Grain, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 /// A new store, and a session of everything.
@@ -52,7 +52,7 @@ pub(crate) fn addresses(session: &Session, query: &Query) -> Vec<ContentAddress>
 
 /// What a query finds, each with the bits of its score.
 pub(crate) fn scored(session: &Session, query: &Query) -> Vec<(ContentAddress, u64)> {
-    let answer = session.query(query, &Page::first(10_000)).unwrap();
+    let answer = session.query(query, &PageOptions::first(10_000)).unwrap();
     assert!(answer.next_cursor.is_none(), "an answer of more than a page");
     let scored = answer.results.iter().map(|row| (row.content_address, row.score.to_bits()));
     scored.collect()
@@ -67,7 +67,7 @@ pub(crate) fn paged(
 ) -> Vec<(ContentAddress, u64)> {
     let (mut all, mut cursor) = (Vec::new(), None);
     loop {
-        let answer = session.query(query, &Page::first(rows).after(cursor)).unwrap();
+        let answer = session.query(query, &PageOptions::first(rows).after(cursor)).unwrap();
         all.extend(answer.results.iter().map(|row| (row.content_address, row.score.to_bits())));
         cursor = answer.next_cursor;
         if cursor.is_none() {

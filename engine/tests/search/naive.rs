@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use grainstore::cal::{Predicate, Query, TypeSet, Visibility};
 use grainstore::format::{GrainRef, GrainType};
 use grainstore::{ContentAddress, Session, VerificationStatus};
-use grainstore_index::text::{Ask, Document, Language, Occur, Question, Settings};
+use grainstore_index::text::{Document, FullTextQuery, Language, Occur, Settings, TermMatch};
 
 use crate::kit::{addresses, belief, grain, store, turn};
 use crate::random::Random;
@@ -78,22 +78,22 @@ fn lenders<'k>(all: &'k [Known], of: &Known) -> Vec<&'k Known> {
 }
 
 /// Whether a grain answers a question, by its own words or by what is lent to it.
-fn answers(all: &[Known], known: &Known, question: &Question) -> bool {
+fn answers(all: &[Known], known: &Known, question: &FullTextQuery) -> bool {
     let lent: Vec<&Document> =
         lenders(all, known).into_iter().map(|lender| &lender.words).collect();
     let has_term = |wanted: &dyn Fn(&str) -> bool| {
         known.words.words().iter().any(|word| wanted(&word.term))
             || lent.iter().any(|l| l.words().iter().any(|w| w.lent > 0 && wanted(&w.term)))
     };
-    let has = |ask: &Ask, whole: bool| match ask {
-        Ask::Word(terms) if whole => terms.iter().all(|term| has_term(&|own| *own == **term)),
-        Ask::Word(terms) => terms.iter().any(|term| has_term(&|own| *own == **term)),
-        Ask::Phrase(_) => known.words.has(ask),
-        Ask::Prefix(prefix) => has_term(&|own| own.starts_with(&**prefix)),
-        Ask::Begin(prefix, others) => has_term(&|own| {
+    let has = |ask: &TermMatch, whole: bool| match ask {
+        TermMatch::Word(terms) if whole => terms.iter().all(|term| has_term(&|own| *own == **term)),
+        TermMatch::Word(terms) => terms.iter().any(|term| has_term(&|own| *own == **term)),
+        TermMatch::Phrase(_) => known.words.has(ask),
+        TermMatch::Prefix(prefix) => has_term(&|own| own.starts_with(&**prefix)),
+        TermMatch::Begin(prefix, others) => has_term(&|own| {
             own.starts_with(&**prefix) || others.iter().any(|other| **other == *own)
         }),
-        Ask::Fuzzy(term, edits) => {
+        TermMatch::Fuzzy(term, edits) => {
             has_term(&|own| strsim::osa_distance(term, own) <= usize::from(*edits))
         }
     };
@@ -169,7 +169,7 @@ fn compare(session: &Session, random: &mut Random, seed: u64) -> usize {
     let mut rows = 0;
     for _ in 0..6 {
         let text = question(random);
-        let question = Question::parse(&text, Language::English).unwrap();
+        let question = FullTextQuery::parse(&text, Language::English).unwrap();
         let mut query = Query::default().searching(text.as_str());
         let mut wanted: Vec<&Known> = all.iter().filter(|known| known.current).collect();
         if random.percent(30) {

@@ -1,7 +1,7 @@
 //! The answer to a search, page by page, while others write.
 
 use grainstore::cal::{Predicate, Query};
-use grainstore::{Cursor, OpenOptions, Page, SessionOptions, Store};
+use grainstore::{Cursor, OpenOptions, PageOptions, SessionOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{belief, paged, scored, store};
@@ -54,13 +54,13 @@ fn a_cursor_is_of_one_search() {
     session.put_batch((0..50).map(|at| belief("alice", &format!("green tea {at}")))).unwrap();
     let page = |text: &str, cursor| {
         let answer =
-            session.query(&Query::default().searching(text), &Page::first(5).after(cursor));
+            session.query(&Query::default().searching(text), &PageOptions::first(5).after(cursor));
         answer.map(|answer| answer.next_cursor).map_err(|error| error.code())
     };
     let cursor = page("tea", None).unwrap();
     assert!(page("tea", cursor.clone()).is_ok());
     assert_eq!(page("green", cursor.clone()), Err("ERR_CURSOR"));
-    let structural = session.query(&Query::default(), &Page::first(5).after(cursor));
+    let structural = session.query(&Query::default(), &PageOptions::first(5).after(cursor));
     assert_eq!(structural.map(drop).map_err(|error| error.code()), Err("ERR_CURSOR"));
 }
 
@@ -75,7 +75,7 @@ fn a_cursor_is_of_the_language_its_question_was_read_in() {
         if cursor.is_none() {
             session.put_batch((0..5).map(|at| belief("it", &format!("common {at}")))).unwrap();
         }
-        let answer = session.query(&query, &Page::first(2).after(cursor));
+        let answer = session.query(&query, &PageOptions::first(2).after(cursor));
         store.close().unwrap();
         answer.map(|answer| answer.next_cursor).map_err(|error| error.code())
     };

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use grainstore::cal::{self, Diversity, Query, Rerank};
-use grainstore::{Clock, EpochMs, ManualClock, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{
+    Clock, EpochMs, ManualClock, OpenOptions, PageOptions, Session, SessionOptions, Store,
+};
 
 use crate::kit::{addresses, belief, grain, put, scored, store};
 
 fn objects(session: &Session, query: &Query, limit: usize) -> Vec<String> {
-    let answer = session.query(query, &Page::first(limit)).unwrap();
-    let object = |row: &grainstore::Match| row.grain.text("object").unwrap().to_owned();
+    let answer = session.query(query, &PageOptions::first(limit)).unwrap();
+    let object = |row: &grainstore::QueryMatch| row.grain.text("object").unwrap().to_owned();
     answer.results.iter().map(object).collect()
 }
 
@@ -53,7 +55,7 @@ fn pages_of_another_order_are_one_answer() {
         let whole = addresses(&session, &query);
         let (mut paged, mut cursor) = (Vec::new(), None);
         loop {
-            let page = session.query(&query, &Page::first(2).after(cursor)).unwrap();
+            let page = session.query(&query, &PageOptions::first(2).after(cursor)).unwrap();
             paged.extend(page.results.iter().map(|row| row.content_address));
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -111,7 +113,7 @@ fn pages_are_one_answer_though_time_passes_and_answers_are_read() {
         let (_dir, session) = aged(&clock);
         let (mut paged, mut cursor) = (Vec::new(), None);
         loop {
-            let answer = session.query(&query, &Page::first(5).after(cursor)).unwrap();
+            let answer = session.query(&query, &PageOptions::first(5).after(cursor)).unwrap();
             let rows = answer.results.iter();
             paged.extend(rows.map(|row| (row.content_address, row.score.to_bits())));
             cursor = answer.next_cursor;
@@ -165,8 +167,8 @@ fn cal_chooses_among_grains() {
     let (_dir, session) = repetitive();
     let run = |source: &str| {
         let reading = session.reading().unwrap();
-        let options = cal::Options::at(session.now());
-        let answer = cal::execute(&reading, source, &options, &cal::Writes::default());
+        let options = cal::ExecuteOptions::at(session.now());
+        let answer = cal::execute(&reading, source, &options, &cal::WriteQuotas::default());
         answer.map_err(|error| error.code().to_owned()).map(|answer| match answer.answer {
             cal::Answer::Grains(grains) => grains.results.len(),
             cal::Answer::Assembly { formatted_context, .. } => {

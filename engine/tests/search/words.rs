@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::{Floor, Order, Predicate, Query, TypeSet, Visibility};
 use grainstore::format::GrainType;
-use grainstore::{OpenOptions, Page, SessionOptions, Store};
+use grainstore::{OpenOptions, PageOptions, SessionOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{addresses, belief, found, grain, open, put, scored, store, turn};
@@ -104,7 +104,8 @@ fn a_word_is_found_by_its_beginning_whatever_it_is_kept_under() {
     for beginning in ["uni", "univ", "universi", "universit", "university"] {
         assert_eq!(found(&session, &format!("{beginning}*")), [other], "{beginning}");
     }
-    let answer = session.query(&Query::default().searching("operat*"), &Page::first(1)).unwrap();
+    let answer =
+        session.query(&Query::default().searching("operat*"), &PageOptions::first(1)).unwrap();
     assert_eq!(answer.results.first().unwrap().matched_fields, ["object"]);
 }
 
@@ -120,7 +121,7 @@ fn a_prefix_that_must_be_there_or_must_not_is_kept_to_in_every_form() {
     let all = (0..9000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
     let many = put(&session, belief("carol", &format!("tea {all}")));
     let code = |text: &str| {
-        let answer = session.query(&Query::default().searching(text), &Page::first(1));
+        let answer = session.query(&Query::default().searching(text), &PageOptions::first(1));
         answer.map(drop).map_err(|error| error.code())
     };
     assert_eq!(code("tea -w*"), Err("ERR_LIMIT"), "refused rather than cut");
@@ -135,7 +136,7 @@ fn an_answer_tells_its_score_and_its_fields_and_a_floor_is_held() {
     put(&session, belief("alice", "green tea"));
     put(&session, belief("tea", "a plant that grows on green hills far away from here"));
     let query = Query::default().searching("green tea");
-    let answer = session.query(&query, &Page::first(5)).unwrap();
+    let answer = session.query(&query, &PageOptions::first(5)).unwrap();
     let [best, other] = answer.results.as_slice() else { panic!("two answers") };
     assert!(0.0 < other.score && other.score < best.score && best.score <= 1.0);
     assert_eq!(best.matched_fields, ["object"]);
@@ -146,7 +147,7 @@ fn an_answer_tells_its_score_and_its_fields_and_a_floor_is_held() {
     assert_eq!(addresses(&session, &floor(other.score, true)).len(), 1);
     assert_eq!(addresses(&session, &floor(1.0, true)).len(), 0);
     let honest = Query::default().searching("elephants");
-    let answer = session.query(&honest, &Page::first(5)).unwrap();
+    let answer = session.query(&honest, &PageOptions::first(5)).unwrap();
     assert_eq!((answer.results.len(), answer.total), (0, Some(0)));
 }
 

@@ -10,26 +10,26 @@ use crate::cose::Envelope;
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::grain::{DecodeOptions, Grain};
 use crate::header::{Flags, Header};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::time::EpochMs;
-use crate::wire::Reader;
+use crate::wire::TokenReader;
 
 /// Returns the length in bytes of the largest entry: a blob of the profile in an envelope.
 #[must_use]
-pub const fn max_entry_bytes(profile: &Profile) -> usize {
-    profile.max_blob_bytes.saturating_add(Envelope::MAX_WRAPPER)
+pub const fn max_entry_bytes(profile: &DeviceProfile) -> usize {
+    profile.max_blob_bytes.saturating_add(Envelope::MAX_WRAPPER_BYTES)
 }
 
 /// A grain read from a container, with canonical form, schema and limits checked (OMS 4, 8).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ContainerEntry {
     bytes: Vec<u8>,
     blob: Range<usize>,
     address: ContentAddress,
     grain: Grain,
 }
 
-impl Entry {
+impl ContainerEntry {
     /// Reads the bytes of one entry or frame: exactly one blob or envelope.
     ///
     /// # Errors
@@ -40,10 +40,10 @@ impl Entry {
         if !is_envelope(&bytes) {
             options.profile.check_size(bytes.len())?;
         }
-        if extent(&bytes)?.is_some_and(|end| end != bytes.len()) {
+        if entry_len(&bytes)?.is_some_and(|end| end != bytes.len()) {
             return Err(corrupt("bytes after the grain"));
         }
-        let blob = inner_range(&bytes)?;
+        let blob = blob_range(&bytes)?;
         let inner = bytes.get(blob.clone()).unwrap_or_default();
         let options = DecodeOptions { enveloped: is_envelope(&bytes), ..*options };
         let grain = Grain::decode_with(inner, &options)?;
@@ -72,7 +72,7 @@ impl Entry {
 
     /// Returns the bytes of the envelope before and after the blob, or `None` for a bare blob.
     #[must_use]
-    pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
+    pub fn wrapper_parts(&self) -> Option<(&[u8], &[u8])> {
         let (before, behind) = (self.bytes.get(..self.blob.start), self.bytes.get(self.blob.end..));
         before.zip(behind).filter(|_| is_envelope(&self.bytes))
     }
@@ -110,7 +110,7 @@ impl Entry {
 /// `ERR_CORRUPT` for a malformed envelope; `ERR_SIGNED_MISMATCH` if the signed flag of an enveloped
 /// blob is clear.
 pub(super) fn inner_blob(entry: &[u8]) -> Result<&[u8]> {
-    Ok(entry.get(inner_range(entry)?).unwrap_or_default())
+    Ok(entry.get(blob_range(entry)?).unwrap_or_default())
 }
 
 /// Returns the length of the entry at the start of these bytes, or `None` for a blob with an encrypted
@@ -118,7 +118,7 @@ pub(super) fn inner_blob(entry: &[u8]) -> Result<&[u8]> {
 ///
 /// # Errors
 /// `ERR_CORRUPT` and the codes of [`Header::split`] if no entry begins here.
-pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
+pub(super) fn entry_len(bytes: &[u8]) -> Result<Option<usize>> {
     if is_envelope(bytes) {
         return Ok(Some(Envelope::extent(bytes)?.0));
     }
@@ -131,7 +131,7 @@ pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
         let frame = frame.map_err(|_| corrupt("the payload is no single zstd frame"))?;
         return Ok(Some(Header::LEN + frame));
     }
-    let mut reader = Reader::new(payload, header.encoding());
+    let mut reader = TokenReader::new(payload, header.encoding());
     if !reader.at_map() {
         return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
     }
@@ -143,7 +143,7 @@ pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
 ///
 /// # Errors
 /// `ERR_TOO_LARGE`.
-pub(super) fn check_size(bytes: usize, profile: &Profile) -> Result<()> {
+pub(super) fn check_size(bytes: usize, profile: &DeviceProfile) -> Result<()> {
     let most = max_entry_bytes(profile);
     if bytes <= most {
         return Ok(());
@@ -162,7 +162,7 @@ const ARRAY_OF_FOUR: u8 = 0x84;
 const TAG_SIGN1: u8 = 0xd2;
 
 /// Returns the range of the blob in an entry.
-fn inner_range(entry: &[u8]) -> Result<Range<usize>> {
+fn blob_range(entry: &[u8]) -> Result<Range<usize>> {
     if !is_envelope(entry) {
         return Ok(0..entry.len());
     }

@@ -6,22 +6,22 @@
 
 use std::io::{self, Read, Write};
 
-use super::entry::{self, Entry};
+use super::entry::{self, ContainerEntry};
 use super::io as failed;
 use crate::error::{Result, corrupt};
 use crate::grain::DecodeOptions;
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 
 /// Writes frames to a stream.
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     out: W,
-    profile: Profile,
+    profile: DeviceProfile,
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Creates a writer of frames that accepts grains up to the limits of this profile.
-    pub fn new(out: W, profile: Profile) -> Self {
+    pub fn new(out: W, profile: DeviceProfile) -> Self {
         Self { out, profile }
     }
 
@@ -75,7 +75,7 @@ impl<'o, R: Read> FrameReader<'o, R> {
         self.input
     }
 
-    fn read(&mut self) -> Result<Option<Entry>> {
+    fn read(&mut self) -> Result<Option<ContainerEntry>> {
         let mut length = [0; 4];
         self.fill(&mut length)?;
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
@@ -86,7 +86,7 @@ impl<'o, R: Read> FrameReader<'o, R> {
         let mut bytes = vec![0; length];
         self.fill(&mut bytes)?;
         self.frames += 1;
-        Entry::read(bytes, &self.options).map(Some)
+        ContainerEntry::read(bytes, &self.options).map(Some)
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
@@ -101,7 +101,7 @@ impl<'o, R: Read> FrameReader<'o, R> {
 }
 
 impl<R: Read> Iterator for FrameReader<'_, R> {
-    type Item = Result<Entry>;
+    type Item = Result<ContainerEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -110,7 +110,7 @@ impl<R: Read> Iterator for FrameReader<'_, R> {
         let (frame, at) = (self.frames, self.bytes);
         let entry = self.read();
         self.ended = !matches!(entry, Ok(Some(_)));
-        entry.map_err(|error| error.within(&format!("frame {frame} at byte {at}"))).transpose()
+        entry.map_err(|error| error.in_context(&format!("frame {frame} at byte {at}"))).transpose()
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn stream(blobs: &[Vec<u8>]) -> Vec<u8> {
-        let mut writer = FrameWriter::new(Vec::new(), Profile::EXTENDED);
+        let mut writer = FrameWriter::new(Vec::new(), DeviceProfile::EXTENDED);
         blobs.iter().try_for_each(|blob| writer.push(blob)).unwrap();
         writer.finish().unwrap()
     }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_declared_length_is_believed_within_the_limit_only() {
-        let most = Profile::EXTENDED.max_blob_bytes + Envelope::MAX_WRAPPER;
+        let most = DeviceProfile::EXTENDED.max_blob_bytes + Envelope::MAX_WRAPPER_BYTES;
         for (length, code) in [
             (most, "ERR_CORRUPT"),
             (most + 1, "ERR_TOO_LARGE"),
@@ -175,7 +175,7 @@ mod tests {
             let head = u32::try_from(length).unwrap().to_be_bytes();
             assert_eq!(read(&head).unwrap_err().code(), code, "{length}");
         }
-        let mut writer = FrameWriter::new(Vec::new(), Profile::EXTENDED);
+        let mut writer = FrameWriter::new(Vec::new(), DeviceProfile::EXTENDED);
         assert_eq!(writer.push(&vec![1; most + 1]).unwrap_err().code(), "ERR_TOO_LARGE");
         assert_eq!(writer.push(&[]).unwrap_err().code(), "ERR_CORRUPT");
     }

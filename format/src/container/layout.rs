@@ -1,6 +1,6 @@
 //! The header of a container (OMS 11.2, 11.3) and the offsets of its sections.
 
-use super::damaged;
+use super::structure_error;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Maximum number of bytes of grains in one container, inflated: offsets have 32 bits (ruling 14).
@@ -60,7 +60,7 @@ impl Compression {
 
 /// The header of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct ContainerHeader {
     pub(super) count: u32,
     pub(super) compression: Compression,
     /// `true` if entries are sorted by `created_at`, ties by address.
@@ -70,7 +70,7 @@ pub(super) struct Head {
     pub(super) manifest: bool,
 }
 
-impl Head {
+impl ContainerHeader {
     const SORTED: u8 = 1;
     const DEDUPLICATED: u8 = 1 << 1;
     const COMPRESSED: u8 = 1 << 2;
@@ -100,8 +100,11 @@ impl Head {
     pub(super) fn check_magic(bytes: &[u8; HEADER_LEN]) -> Result<()> {
         let [m, g, version, ..] = bytes;
         if [*m, *g] != MAGIC {
-            return Err(damaged("this is no .mg container: it does not begin with MG", "byte 0")
-                .with_hint("a single blob is no container; put reads those"));
+            return Err(structure_error(
+                "this is no .mg container: it does not begin with MG",
+                "byte 0",
+            )
+            .with_hint("a single blob is no container; put reads those"));
         }
         if *version != VERSION {
             let message = format!("unsupported container version: {version}");
@@ -120,11 +123,14 @@ impl Head {
         Self::check_magic(bytes)?;
         let [_, _, _, flags, c0, c1, c2, c3, map_version, codec, reserved @ ..] = *bytes;
         if flags & Self::RESERVED != 0 || reserved != [0; 6] {
-            return Err(damaged("a reserved bit or byte of the header is not zero", "header"));
+            return Err(structure_error(
+                "a reserved bit or byte of the header is not zero",
+                "header",
+            ));
         }
         if flags & Self::FIELD_MAP != 0 {
             let message = "custom field maps (flag bit 3) are not supported";
-            return Err(damaged(message, "header, byte 3")
+            return Err(structure_error(message, "header, byte 3")
                 .with_hint("export it again with the field map of the standard"));
         }
         if map_version != FIELD_MAP_VERSION {
@@ -133,11 +139,11 @@ impl Head {
         }
         let Some(compression) = Compression::ALL.into_iter().find(|way| way.byte() == codec) else {
             let message = format!("compression {codec} is reserved");
-            return Err(damaged(message, "header, byte 9"));
+            return Err(structure_error(message, "header, byte 9"));
         };
         if (flags & Self::COMPRESSED != 0) != (compression != Compression::None) {
             let message = "the compressed flag and the compression byte disagree";
-            return Err(damaged(message, "header, byte 3"));
+            return Err(structure_error(message, "header, byte 3"));
         }
         Ok(Self {
             count: u32::from_be_bytes([c0, c1, c2, c3]),
@@ -167,7 +173,7 @@ impl Head {
 mod tests {
     use super::*;
 
-    const HEAD: Head = Head {
+    const HEAD: ContainerHeader = ContainerHeader {
         count: 0x0102_0304,
         compression: Compression::Zstd,
         sorted: true,
@@ -179,7 +185,7 @@ mod tests {
     fn a_header_is_sixteen_bytes_and_reads_back() {
         let bytes = [0x4d, 0x47, 1, 0b1_0111, 1, 2, 3, 4, 1, 1, 0, 0, 0, 0, 0, 0];
         assert_eq!(HEAD.to_bytes(), bytes);
-        assert_eq!(Head::parse(&bytes), Ok(HEAD));
+        assert_eq!(ContainerHeader::parse(&bytes), Ok(HEAD));
     }
 
     #[test]
@@ -197,7 +203,7 @@ mod tests {
         for (at, byte, code, place) in table {
             let mut bytes = HEAD.to_bytes();
             bytes[at] = byte;
-            let error = Head::parse(&bytes).unwrap_err();
+            let error = ContainerHeader::parse(&bytes).unwrap_err();
             assert_eq!((error.code(), error.place()), (code, place), "byte {at} = {byte}");
         }
     }

@@ -3,25 +3,25 @@
 
 use std::io::Read;
 
-use super::embedded::Embedded;
-use super::source::Stretch;
-use super::{ReadAt, damaged, io as failed};
+use super::embedding_summary::EmbeddingSummary;
+use super::source::RangeReader;
+use super::{ReadAt, io as failed, structure_error};
 use crate::address::ContentAddress;
 use crate::error::{Error, Result, corrupt};
 use crate::state::{GrainState, VerificationStatus};
 use crate::time::EpochMs;
 use crate::value::Value;
-use crate::wire::{Encoding, Reader, Token, Writer};
+use crate::wire::{Encoding, Token, TokenReader, TokenWriter};
 
 /// The longest entry in bytes. Entries of this store take less than 400 bytes, and up to 26 KiB with
 /// vectors of many models; the rest is room for keys of other exporters.
 const MAX_ENTRY_BYTES: usize = 32 << 10;
 /// Bytes per read.
-const BLOCK: usize = 64 << 10;
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// The manifest entry of one grain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Carried {
+pub struct ManifestEntry {
     /// The index-layer state.
     pub state: GrainState,
     /// The number of reads of the grain. A local field: an importer may ignore it.
@@ -31,10 +31,10 @@ pub struct Carried {
     /// `true` if the hold declared by the grain's policy was lifted: `x_held` is present and false.
     pub hold_lifted: bool,
     /// The vectors the exporting store has of the grain, ascending.
-    pub embedded: Vec<Embedded>,
+    pub embedded: Vec<EmbeddingSummary>,
 }
 
-impl Carried {
+impl ManifestEntry {
     /// Returns `true` if every value is the default, so that the grain needs no entry.
     #[must_use]
     pub fn is_default(&self) -> bool {
@@ -53,7 +53,7 @@ impl Carried {
         } = self.state;
         let status =
             Some(verification_status).filter(|status| *status != VerificationStatus::default());
-        let embedded = self.embedded.iter().map(Embedded::value).collect::<Vec<_>>();
+        let embedded = self.embedded.iter().map(EmbeddingSummary::to_value).collect::<Vec<_>>();
         let embedded = (!embedded.is_empty()).then_some(Value::Array(embedded));
         let mark = |set: bool| set.then_some(Value::Bool(true));
         [
@@ -76,24 +76,24 @@ impl Carried {
     ///
     /// # Errors
     /// `ERR_CORRUPT` for a value of the wrong type or outside its vocabulary.
-    fn take(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_field(&mut self, key: &str, reader: &mut TokenReader<'_>) -> Result<()> {
         let state = &mut self.state;
         match key {
-            "sb" => state.superseded_by = Some(address(text(reader)?)?),
-            "svt" => state.system_valid_to = Some(time(reader)?),
+            "sb" => state.superseded_by = Some(parse_address(read_text(reader)?)?),
+            "svt" => state.system_valid_to = Some(read_time(reader)?),
             "vstatus" => {
-                let status = VerificationStatus::from_name(text(reader)?);
+                let status = VerificationStatus::from_name(read_text(reader)?);
                 state.verification_status = status.ok_or_else(|| corrupt("no such status"))?;
             }
-            "ct" => state.contradicted = mark(reader)?,
-            "x_review" => state.needs_review = mark(reader)?,
+            "ct" => state.contradicted = read_bool(reader)?,
+            "x_review" => state.needs_review = read_bool(reader)?,
             "x_held" => {
-                state.held = mark(reader)?;
+                state.held = read_bool(reader)?;
                 self.hold_lifted = !state.held;
             }
-            "x_er" => self.embedded = Embedded::list(reader)?,
-            "ac" => self.access_count = count(reader)?,
-            "laa" => self.last_accessed_at = Some(time(reader)?),
+            "x_er" => self.embedded = EmbeddingSummary::read_list(reader)?,
+            "ac" => self.access_count = read_count(reader)?,
+            "laa" => self.last_accessed_at = Some(read_time(reader)?),
             // Keys of other exporters and of later versions are skipped (ruling 37).
             _ => reader.skip()?,
         }
@@ -104,7 +104,7 @@ impl Carried {
 /// Encodes a manifest entry by entry.
 #[derive(Debug)]
 pub(super) struct ManifestWriter {
-    writer: Writer,
+    writer: TokenWriter,
     entries: u32,
     written: u32,
     last: Option<ContentAddress>,
@@ -112,14 +112,18 @@ pub(super) struct ManifestWriter {
 
 impl ManifestWriter {
     pub(super) fn new(encoding: Encoding, entries: u32) -> Self {
-        Self { writer: Writer::new(Vec::new(), encoding), entries, written: 0, last: None }
+        Self { writer: TokenWriter::new(Vec::new(), encoding), entries, written: 0, last: None }
     }
 
     /// Returns the bytes of the next entry, with the head of the map before the first.
     ///
     /// # Errors
     /// `ERR_CORRUPT` for more entries than announced, and for an entry out of order.
-    pub(super) fn entry(&mut self, address: &ContentAddress, carried: &Carried) -> Result<&[u8]> {
+    pub(super) fn entry(
+        &mut self,
+        address: &ContentAddress,
+        carried: &ManifestEntry,
+    ) -> Result<&[u8]> {
         if self.written == self.entries {
             return Err(corrupt(format!("the manifest was to have {} entries", self.entries)));
         }
@@ -154,8 +158,8 @@ impl ManifestWriter {
 /// Iterates over the entries of a manifest by ascending address, reading as it goes. After the first
 /// error the iterator ends.
 #[derive(Debug)]
-pub struct ManifestEntries<'s, S: ?Sized> {
-    rest: Stretch<'s, S>,
+pub struct ManifestIter<'s, S: ?Sized> {
+    rest: RangeReader<'s, S>,
     buffer: Vec<u8>,
     encoding: Encoding,
     /// The number of entries still to be read, or `None` before the head was read.
@@ -164,11 +168,11 @@ pub struct ManifestEntries<'s, S: ?Sized> {
     ended: bool,
 }
 
-impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
+impl<'s, S: ReadAt + ?Sized> ManifestIter<'s, S> {
     /// Creates an iterator over the manifest at the bytes `from..to`.
     pub(super) fn new(source: &'s S, from: u64, to: u64) -> Self {
         Self {
-            rest: Stretch::new(source, from, to),
+            rest: RangeReader::new(source, from, to),
             buffer: Vec::new(),
             encoding: Encoding::default(),
             left: None,
@@ -177,7 +181,7 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
         }
     }
 
-    fn read(&mut self) -> Result<Option<(ContentAddress, Carried)>> {
+    fn read(&mut self) -> Result<Option<(ContentAddress, ManifestEntry)>> {
         self.fill()?;
         let left = match self.left {
             Some(left) => left,
@@ -186,11 +190,11 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
         if left == 0 {
             return match self.buffer.is_empty() {
                 true => Ok(None),
-                false => Err(damaged("bytes after the manifest", "")),
+                false => Err(structure_error("bytes after the manifest", "")),
             };
         }
         self.left = Some(left - 1);
-        let mut reader = Reader::new(&self.buffer, self.encoding);
+        let mut reader = TokenReader::new(&self.buffer, self.encoding);
         let (address, carried) = self.entry(&mut reader)?;
         let taken = self.buffer.len() - reader.rest().len();
         self.buffer.drain(..taken);
@@ -200,10 +204,10 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
 
     /// Fills the buffer until it holds a whole entry, or the end of the manifest.
     fn fill(&mut self) -> Result<()> {
-        if self.buffer.len() >= MAX_ENTRY_BYTES || self.rest.left() == 0 {
+        if self.buffer.len() >= MAX_ENTRY_BYTES || self.rest.remaining() == 0 {
             return Ok(());
         }
-        let block = (BLOCK - self.buffer.len()) as u64;
+        let block = (BLOCK_BYTES - self.buffer.len()) as u64;
         let read = (&mut self.rest).take(block).read_to_end(&mut self.buffer);
         read.map(drop).map_err(|error| failed(&error))
     }
@@ -211,49 +215,52 @@ impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
     /// Reads the number of entries, and checks it: each takes more bytes than an address has digits.
     fn head(&mut self) -> Result<usize> {
         let first = self.buffer.first().copied();
-        let encoding = first.and_then(Reader::encoding_of_map);
-        self.encoding = encoding.ok_or_else(|| damaged("a manifest is a map", ""))?;
-        let mut reader = Reader::new(&self.buffer, self.encoding);
+        let encoding = first.and_then(TokenReader::encoding_of_map);
+        self.encoding = encoding.ok_or_else(|| structure_error("a manifest is a map", ""))?;
+        let mut reader = TokenReader::new(&self.buffer, self.encoding);
         let entries = reader.map_head()?;
         let taken = self.buffer.len() - reader.rest().len();
         self.buffer.drain(..taken);
-        let bytes = self.buffer.len() as u64 + self.rest.left();
+        let bytes = self.buffer.len() as u64 + self.rest.remaining();
         if entries as u64 > bytes / (2 * ContentAddress::LEN as u64) {
-            return Err(damaged("the manifest declares more entries than there are bytes", ""));
+            return Err(structure_error(
+                "the manifest declares more entries than there are bytes",
+                "",
+            ));
         }
         Ok(entries)
     }
 
-    fn entry(&self, reader: &mut Reader<'_>) -> Result<(ContentAddress, Carried)> {
-        let address = address(reader.key()?)?;
+    fn entry(&self, reader: &mut TokenReader<'_>) -> Result<(ContentAddress, ManifestEntry)> {
+        let address = parse_address(reader.key()?)?;
         if self.last.is_some_and(|last| last >= address) {
             return Err(
                 corrupt("entries are not in order, or one occurs twice").at(address.to_string())
             );
         }
-        let carried = carried(reader).map_err(|error| error.within(&address.to_string()))?;
+        let carried = read_entry(reader).map_err(|error| error.in_context(&address.to_string()))?;
         Ok((address, carried))
     }
 }
 
-impl<S: ReadAt + ?Sized> Iterator for ManifestEntries<'_, S> {
-    type Item = Result<(ContentAddress, Carried)>;
+impl<S: ReadAt + ?Sized> Iterator for ManifestIter<'_, S> {
+    type Item = Result<(ContentAddress, ManifestEntry)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
             return None;
         }
-        let entry = self.read().map_err(|error| error.within("manifest"));
+        let entry = self.read().map_err(|error| error.in_context("manifest"));
         self.ended = !matches!(entry, Ok(Some(_)));
         entry.transpose()
     }
 }
 
 /// Reads the value of one address.
-fn carried(reader: &mut Reader<'_>) -> Result<Carried> {
+fn read_entry(reader: &mut TokenReader<'_>) -> Result<ManifestEntry> {
     let encoding = reader.encoding();
     let Token::Map(keys) = reader.token()? else { return Err(corrupt("an entry is a map")) };
-    let mut carried = Carried::default();
+    let mut carried = ManifestEntry::default();
     let mut last: Option<&str> = None;
     for _ in 0..keys {
         let key = reader.key()?;
@@ -261,37 +268,37 @@ fn carried(reader: &mut Reader<'_>) -> Result<Carried> {
             return Err(corrupt("keys are not in order, or one occurs twice").at(key));
         }
         last = Some(key);
-        carried.take(key, reader).map_err(|error| error.within(key))?;
+        carried.read_field(key, reader).map_err(|error| error.in_context(key))?;
     }
     Ok(carried)
 }
 
-fn address(text: &str) -> Result<ContentAddress> {
+fn parse_address(text: &str) -> Result<ContentAddress> {
     text.parse().map_err(|error: Error| corrupt(error.to_string()))
 }
 
-fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str> {
+fn read_text<'a>(reader: &mut TokenReader<'a>) -> Result<&'a str> {
     match reader.token()? {
         Token::Str(text) => Ok(text),
         _ => Err(corrupt("not text")),
     }
 }
 
-fn mark(reader: &mut Reader<'_>) -> Result<bool> {
+fn read_bool(reader: &mut TokenReader<'_>) -> Result<bool> {
     match reader.token()? {
         Token::Bool(set) => Ok(set),
         _ => Err(corrupt("neither true nor false")),
     }
 }
 
-fn time(reader: &mut Reader<'_>) -> Result<EpochMs> {
+fn read_time(reader: &mut TokenReader<'_>) -> Result<EpochMs> {
     match reader.token()? {
         Token::Int(ms) => ms.as_i64().map(EpochMs::new).ok_or_else(|| corrupt("no time")),
         _ => Err(corrupt("no whole number of milliseconds")),
     }
 }
 
-fn count(reader: &mut Reader<'_>) -> Result<u64> {
+fn read_count(reader: &mut TokenReader<'_>) -> Result<u64> {
     match reader.token()? {
         Token::Int(count) => count.as_u64().ok_or_else(|| corrupt("a count below zero")),
         _ => Err(corrupt("no whole number")),

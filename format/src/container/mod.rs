@@ -11,7 +11,7 @@
 //! - `manifest`, `embedding_summary`: the state of grains, beside them in the file (11.7).
 //! - `frames`: grains in a stream.
 
-mod embedded;
+mod embedding_summary;
 mod entry;
 mod frames;
 mod layout;
@@ -22,15 +22,15 @@ mod region;
 mod source;
 mod writer;
 
-pub use embedded::Embedded;
-pub use entry::{Entry, max_entry_bytes};
+pub use embedding_summary::EmbeddingSummary;
+pub use entry::{ContainerEntry, max_entry_bytes};
 pub use frames::{FrameReader, FrameWriter};
 pub use layout::{Compression, MAX_REGION_BYTES};
-pub use manifest::{Carried, ManifestEntries};
-pub use plan::{Plan, Planned, arrange};
-pub use reader::{Container, Entries};
-pub use source::{ReadAt, Seeking};
-pub use writer::{Writer, Written};
+pub use manifest::{ManifestEntry, ManifestIter};
+pub use plan::{ContainerPlan, PlannedEntry, sort_entries};
+pub use reader::{Container, EntryIter};
+pub use source::{ReadAt, SeekSource};
+pub use writer::{ContainerReport, ContainerWriter};
 
 use crate::error::{Error, ErrorKind, corrupt};
 
@@ -40,6 +40,6 @@ fn io(error: &std::io::Error) -> Error {
 }
 
 /// Creates an `ERR_CORRUPT` error about the structure of a container.
-fn damaged(message: impl Into<String>, place: impl Into<String>) -> Error {
+fn structure_error(message: impl Into<String>, place: impl Into<String>) -> Error {
     corrupt(message).at(place).with_hint("get the container again, or export it again")
 }

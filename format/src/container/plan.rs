@@ -2,16 +2,16 @@
 //! grains, and the output is written once from front to back.
 
 use super::entry;
-use super::layout::{Compression, HEADER_LEN, Head, MAX_REGION_BYTES, OFFSET_LEN};
+use super::layout::{Compression, ContainerHeader, HEADER_LEN, MAX_REGION_BYTES, OFFSET_LEN};
 use crate::address::ContentAddress;
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::header::Flags;
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::time::EpochMs;
 
 /// A grain that will be written to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Planned {
+pub struct PlannedEntry {
     /// The creation time.
     pub created_at: EpochMs,
     /// The address of its blob.
@@ -23,14 +23,14 @@ pub struct Planned {
     pub open_ended: bool,
 }
 
-impl Planned {
+impl PlannedEntry {
     /// Plans an entry. `created_at` is that of its blob, as computed by
     /// [`super::ContainerEntry::created_at`].
     ///
     /// # Errors
     /// `ERR_TOO_LARGE`; `ERR_CORRUPT` and `ERR_SIGNED_MISMATCH` for bytes that are not an entry.
     pub fn of(entry: &[u8], created_at: EpochMs) -> Result<Self> {
-        entry::check_size(entry.len(), &Profile::EXTENDED)?;
+        entry::check_size(entry.len(), &DeviceProfile::EXTENDED)?;
         let blob = entry::inner_blob(entry)?;
         let flags = blob.get(1).map_or(0, |flags| *flags);
         let wrapped = blob.len() != entry.len();
@@ -48,11 +48,11 @@ impl Planned {
 ///
 /// # Errors
 /// `ERR_CORRUPT` if the payload of every entry is encrypted.
-pub fn arrange(entries: &mut Vec<Planned>) -> Result<()> {
+pub fn sort_entries(entries: &mut Vec<PlannedEntry>) -> Result<()> {
     entries.sort_unstable();
     entries.dedup_by_key(|entry| entry.address);
     let Some(ended) = entries.iter().rposition(|entry| !entry.open_ended) else {
-        return if entries.is_empty() { Ok(()) } else { Err(endless()) };
+        return if entries.is_empty() { Ok(()) } else { Err(no_visible_end()) };
     };
     let last = entries.remove(ended);
     entries.push(last);
@@ -62,7 +62,7 @@ pub fn arrange(entries: &mut Vec<Planned>) -> Result<()> {
 /// The layout of one container: the entries in the order they will be written. Takes four bytes per
 /// grain.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ContainerPlan {
     compression: Compression,
     /// The offset of each entry within the region.
     pub(super) offsets: Vec<u32>,
@@ -70,14 +70,14 @@ pub struct Plan {
     limit: u64,
     sorted: bool,
     /// `true` if two adjacent entries have the same address.
-    repeats: bool,
+    has_adjacent_duplicates: bool,
     /// `true` if the caller guarantees distinct addresses.
-    distinct: bool,
-    last: Option<Planned>,
-    manifest: u32,
+    assume_distinct: bool,
+    last: Option<PlannedEntry>,
+    manifest_entries: u32,
 }
 
-impl Plan {
+impl ContainerPlan {
     /// Creates an empty plan with this compression.
     #[must_use]
     pub fn new(compression: Compression) -> Self {
@@ -87,16 +87,16 @@ impl Plan {
             region_bytes: 0,
             limit: MAX_REGION_BYTES,
             sorted: true,
-            repeats: false,
-            distinct: false,
+            has_adjacent_duplicates: false,
+            assume_distinct: false,
             last: None,
-            manifest: 0,
+            manifest_entries: 0,
         }
     }
 
     /// Limits header, offsets and inflated grains to this many bytes, at most [`MAX_REGION_BYTES`].
     #[must_use]
-    pub fn limited_to(mut self, bytes: u64) -> Self {
+    pub fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = bytes.min(MAX_REGION_BYTES);
         self
     }
@@ -104,15 +104,15 @@ impl Plan {
     /// Declares that no two entries have the same address. Not needed for entries in sorted order,
     /// where duplicates are adjacent.
     #[must_use]
-    pub fn distinct(mut self) -> Self {
-        self.distinct = true;
+    pub fn assume_distinct(mut self) -> Self {
+        self.assume_distinct = true;
         self
     }
 
     /// Announces a manifest with entries for this many grains; 0 for no manifest.
     #[must_use]
     pub fn with_manifest(mut self, grains: u32) -> Self {
-        self.manifest = grains;
+        self.manifest_entries = grains;
         self
     }
 
@@ -120,7 +120,7 @@ impl Plan {
     ///
     /// # Errors
     /// `ERR_TOO_LARGE` for an entry that does not fit an empty file.
-    pub fn add(&mut self, entry: &Planned) -> Result<bool> {
+    pub fn add(&mut self, entry: &PlannedEntry) -> Result<bool> {
         let offset = u32::try_from(self.region_bytes).ok();
         let bytes = self.region_bytes + u64::from(entry.length);
         let front = HEADER_LEN as u64 + OFFSET_LEN * (self.offsets.len() as u64 + 1);
@@ -134,7 +134,7 @@ impl Plan {
         if let Some(last) = &self.last {
             let before = (last.created_at, last.address);
             self.sorted &= before <= (entry.created_at, entry.address);
-            self.repeats |= last.address == entry.address;
+            self.has_adjacent_duplicates |= last.address == entry.address;
         }
         self.last = Some(*entry);
         self.offsets.push(offset);
@@ -159,27 +159,27 @@ impl Plan {
     /// # Errors
     /// `ERR_CORRUPT` if the end of the last entry cannot be determined, or if the manifest has more
     /// entries than there are grains.
-    pub(super) fn head(&self) -> Result<Head> {
+    pub(super) fn head(&self) -> Result<ContainerHeader> {
         if self.last.is_some_and(|last| last.open_ended) {
-            return Err(endless());
+            return Err(no_visible_end());
         }
         let count = u32::try_from(self.offsets.len()).unwrap_or(u32::MAX);
-        if self.manifest > count {
+        if self.manifest_entries > count {
             return Err(corrupt("a manifest is about the grains of its container alone"));
         }
-        Ok(Head {
+        Ok(ContainerHeader {
             count,
             compression: self.compression,
             sorted: self.sorted,
             // In sorted order, equal entries are adjacent.
-            deduplicated: !self.repeats && (self.sorted || self.distinct),
-            manifest: self.manifest > 0,
+            deduplicated: !self.has_adjacent_duplicates && (self.sorted || self.assume_distinct),
+            manifest: self.manifest_entries > 0,
         })
     }
 
     /// Returns the number of entries in the manifest.
-    pub(super) fn manifest(&self) -> u32 {
-        self.manifest
+    pub(super) fn manifest_entries(&self) -> u32 {
+        self.manifest_entries
     }
 
     /// Returns the length of all entries in bytes.
@@ -188,7 +188,7 @@ impl Plan {
     }
 }
 
-fn endless() -> Error {
+fn no_visible_end() -> Error {
     corrupt("a blob with an encrypted payload has no visible end and cannot be the last of a file")
         .with_hint("put a grain whose payload is not encrypted behind it")
 }
@@ -197,13 +197,13 @@ fn endless() -> Error {
 mod tests {
     use super::*;
 
-    fn planned(created_at: i64, name: u8, open_ended: bool) -> Planned {
+    fn planned(created_at: i64, name: u8, open_ended: bool) -> PlannedEntry {
         let address = ContentAddress::from_bytes([name; 32]);
-        Planned { created_at: EpochMs::new(created_at), address, length: 100, open_ended }
+        PlannedEntry { created_at: EpochMs::new(created_at), address, length: 100, open_ended }
     }
 
-    fn head(entries: &[Planned]) -> Result<Head> {
-        let mut plan = Plan::new(Compression::None);
+    fn head(entries: &[PlannedEntry]) -> Result<ContainerHeader> {
+        let mut plan = ContainerPlan::new(Compression::None);
         for entry in entries {
             assert!(plan.add(entry)?);
         }
@@ -221,7 +221,7 @@ mod tests {
             let head = head(&entries).unwrap();
             assert_eq!((head.sorted, head.deduplicated), (sorted, deduplicated), "{entries:?}");
         }
-        let mut plan = Plan::new(Compression::None).distinct();
+        let mut plan = ContainerPlan::new(Compression::None).assume_distinct();
         for entry in [planned(2, 2, false), planned(1, 1, false)] {
             plan.add(&entry).unwrap();
         }
@@ -233,29 +233,29 @@ mod tests {
         let (open, plain) = (planned(2, 2, true), planned(1, 1, false));
         assert_eq!(head(&[plain, open]).map_err(|error| error.code()), Err("ERR_CORRUPT"));
         let mut entries = vec![open, plain, open];
-        arrange(&mut entries).unwrap();
+        sort_entries(&mut entries).unwrap();
         assert_eq!(entries, [open, plain]);
         assert_eq!(head(&entries).map(|head| (head.count, head.sorted)), Ok((2, false)));
-        assert_eq!(arrange(&mut vec![open]).map_err(|error| error.code()), Err("ERR_CORRUPT"));
-        assert_eq!(arrange(&mut Vec::new()), Ok(()));
+        assert_eq!(sort_entries(&mut vec![open]).map_err(|error| error.code()), Err("ERR_CORRUPT"));
+        assert_eq!(sort_entries(&mut Vec::new()), Ok(()));
     }
 
     #[test]
     fn an_entry_that_does_not_fit_begins_the_next_file() {
         let entry = planned(1, 1, false);
         // Header, two offsets, two entries.
-        let mut plan = Plan::new(Compression::None).limited_to(16 + 8 + 200);
+        let mut plan = ContainerPlan::new(Compression::None).with_limit(16 + 8 + 200);
         let fits: Vec<_> = (0..3).map(|_| plan.add(&entry).unwrap()).collect();
         assert_eq!((fits, plan.len()), (vec![true, true, false], 2));
-        let tiny = Plan::new(Compression::None).limited_to(16 + 4 + 99).add(&entry);
+        let tiny = ContainerPlan::new(Compression::None).with_limit(16 + 4 + 99).add(&entry);
         assert_eq!(tiny.map_err(|error| error.code()), Err("ERR_TOO_LARGE"));
     }
 
     #[test]
     fn offsets_never_leave_32_bits() {
-        let whole = Planned { length: u32::MAX - 20, ..planned(1, 1, false) };
-        let mut plan = Plan::new(Compression::Zstd);
+        let whole = PlannedEntry { length: u32::MAX - 20, ..planned(1, 1, false) };
+        let mut plan = ContainerPlan::new(Compression::Zstd);
         assert_eq!(plan.add(&whole), Ok(true));
-        assert_eq!(plan.add(&Planned { length: 1, ..whole }), Ok(false));
+        assert_eq!(plan.add(&PlannedEntry { length: 1, ..whole }), Ok(false));
     }
 }

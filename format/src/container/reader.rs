@@ -5,22 +5,24 @@ use std::io::{BufReader, Read};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::entry::{self, Entry, max_entry_bytes};
-use super::layout::{Compression, FOOTER_LEN, HEADER_LEN, Head, MAX_REGION_BYTES, OFFSET_LEN};
-use super::manifest::ManifestEntries;
-use super::region::{Measure, Region};
-use super::source::Stretch;
-use super::{ReadAt, damaged, io as failed};
+use super::entry::{self, ContainerEntry, max_entry_bytes};
+use super::layout::{
+    Compression, ContainerHeader, FOOTER_LEN, HEADER_LEN, MAX_REGION_BYTES, OFFSET_LEN,
+};
+use super::manifest::ManifestIter;
+use super::region::{RegionExtent, RegionReader};
+use super::source::RangeReader;
+use super::{ReadAt, io as failed, structure_error};
 use crate::address::ContentAddress;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grain::DecodeOptions;
 use crate::time::EpochMs;
 
 /// Bytes per read.
-const BLOCK: usize = 64 << 10;
+const BLOCK_BYTES: usize = 64 << 10;
 /// Maximum number of grains of an unsorted container that are checked for duplicates. Each takes 16 bytes of
 /// memory.
-const MAX_UNSORTED: u32 = 1 << 22;
+const MAX_UNSORTED_GRAINS: u32 = 1 << 22;
 
 /// A container whose checksum, header and offsets are valid.
 ///
@@ -30,11 +32,11 @@ const MAX_UNSORTED: u32 = 1 << 22;
 pub struct Container<'o, S> {
     source: S,
     options: DecodeOptions<'o>,
-    head: Head,
+    head: ContainerHeader,
     size: u64,
     checksum: [u8; 32],
     /// The end of the region of grains: its inflated length, and its offset in the file.
-    region: Measure,
+    region: RegionExtent,
 }
 
 impl<'o, S: ReadAt> Container<'o, S> {
@@ -47,16 +49,19 @@ impl<'o, S: ReadAt> Container<'o, S> {
     pub fn open(source: S, options: &DecodeOptions<'o>) -> Result<Self> {
         let size = source.size().map_err(|error| failed(&error))?;
         if size < HEADER_LEN as u64 + FOOTER_LEN {
-            return Err(damaged(format!("{size} bytes are too few for a container"), "header"));
+            return Err(structure_error(
+                format!("{size} bytes are too few for a container"),
+                "header",
+            ));
         }
         let mut header = [0; HEADER_LEN];
         source.read_exact_at(0, &mut header).map_err(|error| failed(&error))?;
-        Head::check_magic(&header)?;
-        let checksum = check_sum(&source, size)?;
-        let head = Head::parse(&header)?;
-        let region = Measure { inflated: 0, end: 0 };
+        ContainerHeader::check_magic(&header)?;
+        let checksum = verify_checksum(&source, size)?;
+        let head = ContainerHeader::parse(&header)?;
+        let region = RegionExtent { inflated: 0, end: 0 };
         let mut container = Self { source, options: *options, head, size, checksum, region };
-        container.measure()?;
+        container.check_layout()?;
         Ok(container)
     }
 
@@ -101,26 +106,26 @@ impl<'o, S: ReadAt> Container<'o, S> {
     ///
     /// # Errors
     /// As [`ContainerEntry::read`], `ERR_CORRUPT` for a number out of range, `ERR_IO`.
-    pub fn entry(&self, number: u32) -> Result<Entry> {
+    pub fn entry(&self, number: u32) -> Result<ContainerEntry> {
         if number >= self.head.count {
             let message = format!("no grain {number} among {}", self.head.count);
-            return Err(damaged(message, "offsets"));
+            return Err(structure_error(message, "offsets"));
         }
         let (from, to) = (self.offset(number)?, self.offset(number + 1)?);
         let read = || {
-            let mut bytes = room(from, to, &self.options)?;
+            let mut bytes = entry_buffer(from, to, &self.options)?;
             if self.head.compression == Compression::None {
                 let read = self.source.read_exact_at(from, &mut bytes);
                 read.map_err(|error| failed(&error))?;
             } else {
-                let mut region = Region::open(&self.source, &self.head, self.region.end)?;
+                let mut region = RegionReader::open(&self.source, &self.head, self.region.end)?;
                 let skipped = std::io::copy(&mut (&mut region).take(from), &mut std::io::sink());
                 let read = skipped.and_then(|_| region.read_exact(&mut bytes));
-                read.map_err(|error| region.told(&error))?;
+                read.map_err(|error| region.classify_error(&error))?;
             }
-            Entry::read(bytes, &self.options)
+            ContainerEntry::read(bytes, &self.options)
         };
-        read().map_err(|error| error.within(&self.place(number, from)))
+        read().map_err(|error| error.in_context(&self.place(number, from)))
     }
 
     /// Iterates over all grains in order. Each grain is checked, and so are the sorted and deduplicated
@@ -128,19 +133,19 @@ impl<'o, S: ReadAt> Container<'o, S> {
     ///
     /// # Errors
     /// `ERR_CORRUPT`, `ERR_IO` if reading cannot begin.
-    pub fn entries(&self) -> Result<Entries<'_, 'o, S>> {
+    pub fn entries(&self) -> Result<EntryIter<'_, 'o, S>> {
         let table = HEADER_LEN as u64;
-        let offsets = Stretch::new(&self.source, table, self.head.region_start());
-        let mut offsets = BufReader::with_capacity(BLOCK, offsets);
+        let offsets = RangeReader::new(&self.source, table, self.head.region_start());
+        let mut offsets = BufReader::with_capacity(BLOCK_BYTES, offsets);
         let next = if self.is_empty() { self.region.inflated } else { next_offset(&mut offsets)? };
-        Ok(Entries {
+        Ok(EntryIter {
             container: self,
-            region: Region::open(&self.source, &self.head, self.region.end)?,
+            region: RegionReader::open(&self.source, &self.head, self.region.end)?,
             offsets,
             number: 0,
             next,
             last: None,
-            seen: Vec::new(),
+            address_prefixes: Vec::new(),
             ended: false,
         })
     }
@@ -148,9 +153,9 @@ impl<'o, S: ReadAt> Container<'o, S> {
     /// Iterates over the manifest by ascending address. `None` if there is no manifest. Entries about
     /// grains that are not in the container are allowed and have no meaning.
     #[must_use]
-    pub fn manifest(&self) -> Option<ManifestEntries<'_, S>> {
+    pub fn manifest(&self) -> Option<ManifestIter<'_, S>> {
         let end = self.size - FOOTER_LEN;
-        self.head.manifest.then(|| ManifestEntries::new(&self.source, self.region.end, end))
+        self.head.manifest.then(|| ManifestIter::new(&self.source, self.region.end, end))
     }
 
     /// Reads and checks every grain and every entry of the manifest.
@@ -171,7 +176,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn recheck(&self) -> Result<()> {
         let size = self.source.size().map_err(|error| failed(&error))?;
-        if size == self.size && check_sum(&self.source, size)? == self.checksum {
+        if size == self.size && verify_checksum(&self.source, size)? == self.checksum {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Integrity, "the container changed while it was read")
@@ -179,32 +184,35 @@ impl<'o, S: ReadAt> Container<'o, S> {
     }
 
     /// Checks count and offsets against the size of the source, and determines where the grains end.
-    fn measure(&mut self) -> Result<()> {
+    fn check_layout(&mut self) -> Result<()> {
         let end = self.size - FOOTER_LEN;
-        let Head { count, compression, .. } = self.head;
+        let ContainerHeader { count, compression, .. } = self.head;
         if self.head.region_start() > end {
             let message = format!("{count} offsets do not fit into {} bytes", self.size);
-            return Err(damaged(message, "header, byte 4"));
+            return Err(structure_error(message, "header, byte 4"));
         }
         if compression == Compression::None {
-            self.region = Measure { inflated: end, end };
+            self.region = RegionExtent { inflated: end, end };
             let last = self.check_offsets()?;
             let region_end = match count {
                 0 => last,
                 _ => last + self.last_length(last, end)?,
             };
-            self.region = Measure { inflated: region_end, end: region_end };
+            self.region = RegionExtent { inflated: region_end, end: region_end };
         } else {
             let limit = max_entry_bytes(&self.options.profile) as u64;
             let most = limit.saturating_mul(u64::from(count)).min(MAX_REGION_BYTES);
-            self.region = Region::open(&self.source, &self.head, end)?.measure(&self.head, most)?;
+            self.region =
+                RegionReader::open(&self.source, &self.head, end)?.measure(&self.head, most)?;
             self.check_offsets()?;
         }
         match (self.head.manifest, end - self.region.end) {
-            (true, 0) => Err(damaged("the manifest that was announced is not there", "manifest")),
+            (true, 0) => {
+                Err(structure_error("the manifest that was announced is not there", "manifest"))
+            }
             (false, more) if more > 0 => {
                 let place = format!("byte {}", self.region.end);
-                Err(damaged(format!("{more} bytes between grains and checksum"), place))
+                Err(structure_error(format!("{more} bytes between grains and checksum"), place))
             }
             _ => Ok(()),
         }
@@ -215,8 +223,8 @@ impl<'o, S: ReadAt> Container<'o, S> {
     fn check_offsets(&self) -> Result<u64> {
         let first = self.head.first_offset();
         let table = HEADER_LEN as u64;
-        let offsets = Stretch::new(&self.source, table, self.head.region_start());
-        let mut offsets = BufReader::with_capacity(BLOCK, offsets);
+        let offsets = RangeReader::new(&self.source, table, self.head.region_start());
+        let mut offsets = BufReader::with_capacity(BLOCK_BYTES, offsets);
         let mut last = None;
         for number in 0..self.head.count {
             let offset = next_offset(&mut offsets)?;
@@ -231,7 +239,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
                     Some(_) => format!("offset {offset} lies outside the grains"),
                 };
                 let byte = table + OFFSET_LEN * u64::from(number);
-                return Err(damaged(message, format!("offsets, byte {byte}")));
+                return Err(structure_error(message, format!("offsets, byte {byte}")));
             }
             last = Some(offset);
         }
@@ -239,7 +247,7 @@ impl<'o, S: ReadAt> Container<'o, S> {
             && self.region.inflated > first
             && self.head.compression != Compression::None
         {
-            return Err(damaged("grains that no offset leads to", "grains"));
+            return Err(structure_error("grains that no offset leads to", "grains"));
         }
         Ok(last.unwrap_or(first))
     }
@@ -250,12 +258,12 @@ impl<'o, S: ReadAt> Container<'o, S> {
         let most = usize::try_from(most.min(end - from)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; most];
         self.source.read_exact_at(from, &mut bytes).map_err(|error| failed(&error))?;
-        let length = entry::extent(&bytes).and_then(|length| {
+        let length = entry::entry_len(&bytes).and_then(|length| {
             let message = "a blob with an encrypted payload is the last and has no visible end";
-            length.ok_or_else(|| damaged(message, ""))
+            length.ok_or_else(|| structure_error(message, ""))
         });
         let length =
-            length.map_err(|error| error.within(&self.place(self.head.count - 1, from)))?;
+            length.map_err(|error| error.in_context(&self.place(self.head.count - 1, from)))?;
         Ok(length as u64)
     }
 
@@ -280,25 +288,25 @@ impl<'o, S: ReadAt> Container<'o, S> {
 
 /// Iterates over the grains of a container in order. After the first error the iterator ends.
 #[derive(Debug)]
-pub struct Entries<'c, 'o, S: ReadAt> {
+pub struct EntryIter<'c, 'o, S: ReadAt> {
     container: &'c Container<'o, S>,
-    region: Region<'c, S>,
-    offsets: BufReader<Stretch<'c, S>>,
+    region: RegionReader<'c, S>,
+    offsets: BufReader<RangeReader<'c, S>>,
     number: u32,
     /// The offset of the next grain.
     next: u64,
     last: Option<(EpochMs, ContentAddress)>,
     /// The first 16 bytes of each address seen. Filled only for a container that says deduplicated but
     /// not sorted.
-    seen: Vec<[u8; 16]>,
+    address_prefixes: Vec<[u8; 16]>,
     ended: bool,
 }
 
-impl<S: ReadAt> Entries<'_, '_, S> {
-    fn read(&mut self) -> Result<Option<Entry>> {
+impl<S: ReadAt> EntryIter<'_, '_, S> {
+    fn read(&mut self) -> Result<Option<ContainerEntry>> {
         let (count, from) = (self.container.head.count, self.next);
         if self.number == count {
-            return self.check_seen().map(|()| None);
+            return self.check_distinct().map(|()| None);
         }
         let to = match self.number + 1 == count {
             true => self.container.region.inflated,
@@ -306,27 +314,28 @@ impl<S: ReadAt> Entries<'_, '_, S> {
         };
         let entry = self.read_between(from, to);
         let entry =
-            entry.map_err(|error| error.within(&self.container.place(self.number, from)))?;
+            entry.map_err(|error| error.in_context(&self.container.place(self.number, from)))?;
         self.number += 1;
         self.next = to;
         Ok(Some(entry))
     }
 
-    fn read_between(&mut self, from: u64, to: u64) -> Result<Entry> {
-        let mut bytes = room(from, to, &self.container.options)?;
+    fn read_between(&mut self, from: u64, to: u64) -> Result<ContainerEntry> {
+        let mut bytes = entry_buffer(from, to, &self.container.options)?;
         if let Err(error) = self.region.read_exact(&mut bytes) {
-            return Err(self.region.told(&error));
+            return Err(self.region.classify_error(&error));
         }
-        let entry = Entry::read(bytes, &self.container.options)?;
+        let entry = ContainerEntry::read(bytes, &self.container.options)?;
         self.check_order(&entry)?;
         Ok(entry)
     }
 
     /// Checks a grain against the sorted and deduplicated flags of the header.
-    fn check_order(&mut self, entry: &Entry) -> Result<()> {
-        let Head { sorted, deduplicated, count, .. } = self.container.head;
+    fn check_order(&mut self, entry: &ContainerEntry) -> Result<()> {
+        let ContainerHeader { sorted, deduplicated, count, .. } = self.container.head;
         let place = (entry.created_at(), entry.address());
-        let lie = |what| damaged(format!("the header says {what}, and this grain is not"), "");
+        let lie =
+            |what| structure_error(format!("the header says {what}, and this grain is not"), "");
         if sorted && self.last.is_some_and(|last| last > place) {
             return Err(lie("sorted"));
         }
@@ -335,33 +344,34 @@ impl<S: ReadAt> Entries<'_, '_, S> {
         }
         self.last = Some(place);
         if deduplicated && !sorted {
-            if count > MAX_UNSORTED {
+            if count > MAX_UNSORTED_GRAINS {
                 let message = format!(
-                    "an unsorted container of more than {MAX_UNSORTED} grains cannot be checked \
+                    "an unsorted container of more than {MAX_UNSORTED_GRAINS} grains cannot be checked \
                      for repeated ones"
                 );
                 return Err(Error::new(ErrorKind::TooLarge, message));
             }
-            self.seen.extend(place.1.as_bytes().first_chunk().copied());
+            self.address_prefixes.extend(place.1.as_bytes().first_chunk().copied());
         }
         Ok(())
     }
 
     /// Checks that the collected addresses are distinct. In sorted order duplicates are adjacent, and
     /// nothing was collected.
-    fn check_seen(&mut self) -> Result<()> {
-        self.seen.sort_unstable();
-        match self.seen.windows(2).any(|pair| pair.first() == pair.last()) {
-            true => {
-                Err(damaged("the header says deduplicated, and a grain occurs twice", "grains"))
-            }
+    fn check_distinct(&mut self) -> Result<()> {
+        self.address_prefixes.sort_unstable();
+        match self.address_prefixes.windows(2).any(|pair| pair.first() == pair.last()) {
+            true => Err(structure_error(
+                "the header says deduplicated, and a grain occurs twice",
+                "grains",
+            )),
             false => Ok(()),
         }
     }
 }
 
-impl<S: ReadAt> Iterator for Entries<'_, '_, S> {
-    type Item = Result<Entry>;
+impl<S: ReadAt> Iterator for EntryIter<'_, '_, S> {
+    type Item = Result<ContainerEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -374,7 +384,7 @@ impl<S: ReadAt> Iterator for Entries<'_, '_, S> {
 }
 
 /// Allocates the buffer of a grain between two offsets, after checking its length against the limit.
-fn room(from: u64, to: u64, options: &DecodeOptions<'_>) -> Result<Vec<u8>> {
+fn entry_buffer(from: u64, to: u64, options: &DecodeOptions<'_>) -> Result<Vec<u8>> {
     let length = to.checked_sub(from).and_then(|length| usize::try_from(length).ok());
     let length = length.unwrap_or(usize::MAX);
     entry::check_size(length, &options.profile)?;
@@ -388,11 +398,11 @@ fn next_offset(offsets: &mut impl Read) -> Result<u64> {
 }
 
 /// Returns the checksum at the end, after comparing it with that of everything before it.
-fn check_sum(source: &impl ReadAt, size: u64) -> Result<[u8; 32]> {
+fn verify_checksum(source: &impl ReadAt, size: u64) -> Result<[u8; 32]> {
     let end = size - FOOTER_LEN;
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; BLOCK];
-    let mut rest = Stretch::new(source, 0, end);
+    let mut buffer = vec![0; BLOCK_BYTES];
+    let mut rest = RangeReader::new(source, 0, end);
     loop {
         match rest.read(&mut buffer).map_err(|error| failed(&error))? {
             0 => break,

@@ -4,23 +4,23 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-use super::layout::{Compression, Head};
-use super::source::Stretch;
-use super::{ReadAt, damaged, io as failed};
+use super::layout::{Compression, ContainerHeader};
+use super::source::RangeReader;
+use super::{ReadAt, io as failed, structure_error};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes per read.
-const BLOCK: usize = 64 << 10;
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// A reader of a region from its start. Its memory use depends on the frame, not on the length: a zstd
 /// window of at most 128 MiB (8 MiB at the level of the standard), or two lz4 blocks.
-pub(super) enum Region<'s, S: ReadAt + ?Sized> {
-    Plain(BufReader<Stretch<'s, S>>),
-    Zstd(Box<zstd::Decoder<'static, Metered<'s, S>>>),
-    Lz4(Box<FrameDecoder<Metered<'s, S>>>),
+pub(super) enum RegionReader<'s, S: ReadAt + ?Sized> {
+    Plain(BufReader<RangeReader<'s, S>>),
+    Zstd(Box<zstd::Decoder<'static, CountingInput<'s, S>>>),
+    Lz4(Box<FrameDecoder<CountingInput<'s, S>>>),
 }
 
-impl<S: ReadAt + ?Sized> std::fmt::Debug for Region<'_, S> {
+impl<S: ReadAt + ?Sized> std::fmt::Debug for RegionReader<'_, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Plain(_) => "Region(none)",
@@ -32,32 +32,32 @@ impl<S: ReadAt + ?Sized> std::fmt::Debug for Region<'_, S> {
 
 /// The extent of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measure {
+pub(super) struct RegionExtent {
     /// The length of the grains in bytes, inflated.
     pub(super) inflated: u64,
     /// The offset in the file at which the region ends.
     pub(super) end: u64,
 }
 
-impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
+impl<'s, S: ReadAt + ?Sized> RegionReader<'s, S> {
     /// Opens the region between the offsets and `to`.
     ///
     /// # Errors
     /// `ERR_CORRUPT` if no frame of the announced kind begins there; `ERR_IO`.
-    pub(super) fn open(source: &'s S, head: &Head, to: u64) -> Result<Self> {
+    pub(super) fn open(source: &'s S, head: &ContainerHeader, to: u64) -> Result<Self> {
         let from = head.region_start();
-        let input = BufReader::with_capacity(BLOCK, Stretch::new(source, from, to));
+        let input = BufReader::with_capacity(BLOCK_BYTES, RangeReader::new(source, from, to));
         let magic: [u8; 4] = match head.compression {
             Compression::None => return Ok(Self::Plain(input)),
             Compression::Zstd => [0x28, 0xb5, 0x2f, 0xfd],
             Compression::Lz4 => [0x04, 0x22, 0x4d, 0x18],
         };
-        let mut input = Metered { input, taken: 0, dry: false, failed: false };
+        let mut input = CountingInput { input, consumed: 0, hit_end: false, io_failed: false };
         // The decoders also accept empty and skippable frames and legacy formats, before or instead of
         // a frame.
         if input.fill_buf().map_err(|error| failed(&error))?.first_chunk() != Some(&magic) {
             let message = format!("no {} frame begins here", head.compression.name());
-            return Err(damaged(message, format!("grains, byte {from}")));
+            return Err(structure_error(message, format!("grains, byte {from}")));
         }
         if head.compression == Compression::Lz4 {
             return Ok(Self::Lz4(Box::new(FrameDecoder::new(input))));
@@ -70,15 +70,15 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
     ///
     /// # Errors
     /// `ERR_TOO_LARGE` as soon as it inflates to more than `most` bytes; `ERR_CORRUPT`; `ERR_IO`.
-    pub(super) fn measure(mut self, head: &Head, most: u64) -> Result<Measure> {
-        let mut buffer = vec![0; BLOCK];
+    pub(super) fn measure(mut self, head: &ContainerHeader, most: u64) -> Result<RegionExtent> {
+        let mut buffer = vec![0; BLOCK_BYTES];
         let mut inflated = 0_u64;
         loop {
             let read = match self.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => read as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.told(&error)),
+                Err(error) => return Err(self.classify_error(&error)),
             };
             inflated += read;
             if inflated > most {
@@ -86,28 +86,29 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
                 return Err(Error::new(ErrorKind::TooLarge, message).at("grains"));
             }
         }
-        let (taken, dry) = self.metered().map_or((0, true), |input| (input.taken, input.dry));
+        let (taken, dry) =
+            self.counting_input().map_or((0, true), |input| (input.consumed, input.hit_end));
         if dry {
-            return Err(damaged("the compressed frame ends too early", "grains"));
+            return Err(structure_error("the compressed frame ends too early", "grains"));
         }
-        Ok(Measure { inflated, end: head.region_start() + taken })
+        Ok(RegionExtent { inflated, end: head.region_start() + taken })
     }
 
     /// Converts a read error: `ERR_IO` if the storage failed, `ERR_CORRUPT` if the frame is broken or
     /// ends early.
-    pub(super) fn told(&self, error: &io::Error) -> Error {
-        match self.metered() {
-            Some(input) if !input.failed => {
-                damaged(format!("the compressed frame is broken: {error}"), "grains")
+    pub(super) fn classify_error(&self, error: &io::Error) -> Error {
+        match self.counting_input() {
+            Some(input) if !input.io_failed => {
+                structure_error(format!("the compressed frame is broken: {error}"), "grains")
             }
             None if error.kind() == io::ErrorKind::UnexpectedEof => {
-                damaged("the grains end too early", "grains")
+                structure_error("the grains end too early", "grains")
             }
             _ => failed(error),
         }
     }
 
-    fn metered(&self) -> Option<&Metered<'s, S>> {
+    fn counting_input(&self) -> Option<&CountingInput<'s, S>> {
         match self {
             Self::Plain(_) => None,
             Self::Zstd(decoder) => Some(decoder.get_ref()),
@@ -116,7 +117,7 @@ impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
     }
 }
 
-impl<S: ReadAt + ?Sized> Read for Region<'_, S> {
+impl<S: ReadAt + ?Sized> Read for RegionReader<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(input) => input.read(buffer),
@@ -127,18 +128,18 @@ impl<S: ReadAt + ?Sized> Read for Region<'_, S> {
 }
 
 /// Input that counts the bytes a decoder consumed and records how it ended.
-pub(super) struct Metered<'s, S: ?Sized> {
-    input: BufReader<Stretch<'s, S>>,
-    taken: u64,
+pub(super) struct CountingInput<'s, S: ?Sized> {
+    input: BufReader<RangeReader<'s, S>>,
+    consumed: u64,
     /// `true` if the decoder asked for more than there is.
-    dry: bool,
+    hit_end: bool,
     /// `true` if the storage failed.
-    failed: bool,
+    io_failed: bool,
 }
 
-impl<S: ReadAt + ?Sized> BufRead for Metered<'_, S> {
+impl<S: ReadAt + ?Sized> BufRead for CountingInput<'_, S> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let Self { input, dry, failed, .. } = self;
+        let Self { input, hit_end: dry, io_failed: failed, .. } = self;
         let filled = input.fill_buf();
         *failed |= filled.is_err();
         *dry |= filled.as_ref().is_ok_and(|bytes| bytes.is_empty());
@@ -146,12 +147,12 @@ impl<S: ReadAt + ?Sized> BufRead for Metered<'_, S> {
     }
 
     fn consume(&mut self, bytes: usize) {
-        self.taken += bytes as u64;
+        self.consumed += bytes as u64;
         self.input.consume(bytes);
     }
 }
 
-impl<S: ReadAt + ?Sized> Read for Metered<'_, S> {
+impl<S: ReadAt + ?Sized> Read for CountingInput<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut available = self.fill_buf()?;
         let read = available.read(buffer)?;

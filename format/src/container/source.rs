@@ -57,9 +57,9 @@ impl<S: ReadAt + ?Sized> ReadAt for &S {
 
 /// Random access through `Seek`, for example to a file. Concurrent reads are serialised by a lock.
 #[derive(Debug)]
-pub struct Seeking<R>(Mutex<R>);
+pub struct SeekSource<R>(Mutex<R>);
 
-impl<R: Read + Seek> Seeking<R> {
+impl<R: Read + Seek> SeekSource<R> {
     /// Wraps a source. Its position must not be used elsewhere.
     pub fn new(inner: R) -> Self {
         Self(Mutex::new(inner))
@@ -71,7 +71,7 @@ impl<R: Read + Seek> Seeking<R> {
     }
 }
 
-impl<R: Read + Seek> ReadAt for Seeking<R> {
+impl<R: Read + Seek> ReadAt for SeekSource<R> {
     fn size(&self) -> io::Result<u64> {
         self.lock().seek(SeekFrom::End(0))
     }
@@ -85,27 +85,28 @@ impl<R: Read + Seek> ReadAt for Seeking<R> {
 
 /// A range of a source as a sequential reader.
 #[derive(Debug)]
-pub(super) struct Stretch<'s, S: ?Sized> {
+pub(super) struct RangeReader<'s, S: ?Sized> {
     source: &'s S,
     at: u64,
     end: u64,
 }
 
-impl<'s, S: ReadAt + ?Sized> Stretch<'s, S> {
+impl<'s, S: ReadAt + ?Sized> RangeReader<'s, S> {
     /// Creates a reader of the bytes `from..to`.
     pub(super) fn new(source: &'s S, from: u64, to: u64) -> Self {
         Self { source, at: from, end: to.max(from) }
     }
 
     /// Returns the number of bytes left.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn remaining(&self) -> u64 {
         self.end - self.at
     }
 }
 
-impl<S: ReadAt + ?Sized> Read for Stretch<'_, S> {
+impl<S: ReadAt + ?Sized> Read for RangeReader<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = usize::try_from(self.left()).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let len =
+            usize::try_from(self.remaining()).map_or(buffer.len(), |left| left.min(buffer.len()));
         let Some(wanted) = buffer.get_mut(..len) else { return Ok(0) };
         self.source.read_exact_at(self.at, wanted)?;
         self.at += len as u64;
@@ -124,7 +125,7 @@ mod tests {
         let bytes = b"0123456789".to_vec();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
-        let file = Seeking::new(file);
+        let file = SeekSource::new(file);
         let sources: [&dyn ReadAt; 2] = [&bytes, &file];
         for source in sources {
             assert_eq!(source.size().unwrap(), 10);
@@ -141,7 +142,7 @@ mod tests {
                 assert_eq!(read.as_deref(), expected, "{len} bytes at {at}");
             }
             let mut middle = String::new();
-            Stretch::new(source, 2, 5).read_to_string(&mut middle).unwrap();
+            RangeReader::new(source, 2, 5).read_to_string(&mut middle).unwrap();
             assert_eq!(middle, "234");
         }
     }

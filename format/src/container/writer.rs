@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use lz4_flex::frame::{FrameEncoder, FrameInfo};
 use sha2::{Digest, Sha256};
 
-use super::layout::{Compression, Head};
-use super::manifest::{Carried, ManifestWriter};
-use super::plan::Plan;
+use super::layout::{Compression, ContainerHeader};
+use super::manifest::{ManifestEntry, ManifestWriter};
+use super::plan::ContainerPlan;
 use super::{entry, io as failed};
 use crate::address::ContentAddress;
 use crate::error::{Error, Result, corrupt};
@@ -19,9 +19,9 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// A container being written. It is not valid before [`ContainerWriter::finish`] has appended the
 /// checksum.
-pub struct Writer<W: Write> {
-    region: Region<W>,
-    plan: Plan,
+pub struct ContainerWriter<W: Write> {
+    region: RegionWriter<W>,
+    plan: ContainerPlan,
     written: usize,
     region_bytes: u64,
     /// `true` if every grain so far is CBOR; the manifest is then CBOR too (OMS 11.7).
@@ -30,7 +30,7 @@ pub struct Writer<W: Write> {
 
 /// A summary of the file written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct ContainerReport {
     /// The number of grains.
     pub grains: u32,
     /// The length of the file in bytes.
@@ -39,20 +39,20 @@ pub struct Written {
     pub checksum: [u8; 32],
 }
 
-impl<W: Write> std::fmt::Debug for Writer<W> {
+impl<W: Write> std::fmt::Debug for ContainerWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Writer({} of {} grains)", self.written, self.plan.len())
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> ContainerWriter<W> {
     /// Writes the header and the offsets of the plan.
     ///
     /// # Errors
     /// `ERR_CORRUPT` for a plan that no container can follow, `ERR_IO`.
-    pub fn new(out: W, plan: Plan) -> Result<Self> {
+    pub fn new(out: W, plan: ContainerPlan) -> Result<Self> {
         let head = plan.head()?;
-        let mut out = Hashing { out, hash: Sha256::new(), bytes: 0 };
+        let mut out = HashingWriter { out, hash: Sha256::new(), bytes: 0 };
         out.write_all(&head.to_bytes()).map_err(|error| failed(&error))?;
         let first = u32::try_from(head.first_offset()).unwrap_or(u32::MAX);
         for offset in &plan.offsets {
@@ -61,7 +61,7 @@ impl<W: Write> Writer<W> {
             out.write_all(&offset.to_be_bytes()).map_err(|error| failed(&error))?;
         }
         let region =
-            Region::new(out, &head, plan.region_bytes()).map_err(|error| failed(&error))?;
+            RegionWriter::new(out, &head, plan.region_bytes()).map_err(|error| failed(&error))?;
         Ok(Self { region, plan, written: 0, region_bytes: 0, all_cbor: true })
     }
 
@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
             let message = format!("grain {} of the container is not the planned one", self.written);
             return Err(corrupt(message));
         }
-        if entry::extent(bytes)?.is_some_and(|end| end != bytes.len()) {
+        if entry::entry_len(bytes)?.is_some_and(|end| end != bytes.len()) {
             return Err(corrupt("bytes after the grain"));
         }
         let flags = entry::inner_blob(bytes)?.get(1).map_or(0, |flags| *flags);
@@ -97,8 +97,8 @@ impl<W: Write> Writer<W> {
     /// order; the errors of `manifest`; `ERR_IO`.
     pub fn finish<E: From<Error>>(
         self,
-        manifest: impl IntoIterator<Item = Result<(ContentAddress, Carried), E>>,
-    ) -> Result<(W, Written), E> {
+        manifest: impl IntoIterator<Item = Result<(ContentAddress, ManifestEntry), E>>,
+    ) -> Result<(W, ContainerReport), E> {
         if self.written != self.plan.len() {
             let message = format!("{} of {} grains were written", self.written, self.plan.len());
             return Err(corrupt(message).into());
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
             true => Encoding::Cbor,
             false => Encoding::MessagePack,
         };
-        let mut writer = ManifestWriter::new(encoding, self.plan.manifest());
+        let mut writer = ManifestWriter::new(encoding, self.plan.manifest_entries());
         for entry in manifest {
             let (address, carried) = entry?;
             out.write_all(writer.entry(&address, &carried)?).map_err(|error| failed(&error))?;
@@ -118,18 +118,18 @@ impl<W: Write> Writer<W> {
         out.write_all(&checksum).map_err(|error| failed(&error))?;
         out.flush().map_err(|error| failed(&error))?;
         let grains = u32::try_from(self.written).unwrap_or(u32::MAX);
-        Ok((out.out, Written { grains, bytes: out.bytes, checksum }))
+        Ok((out.out, ContainerReport { grains, bytes: out.bytes, checksum }))
     }
 }
 
 /// A writer that hashes and counts the bytes it passes on.
-struct Hashing<W> {
+struct HashingWriter<W> {
     out: W,
     hash: Sha256,
     bytes: u64,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.hash.update(bytes.get(..written).unwrap_or_default());
@@ -143,14 +143,14 @@ impl<W: Write> Write for Hashing<W> {
 }
 
 /// The region of grains as it is written, compressed or not.
-enum Region<W: Write> {
-    Plain(Hashing<W>),
-    Zstd(zstd::Encoder<'static, Hashing<W>>),
-    Lz4(Box<FrameEncoder<Hashing<W>>>),
+enum RegionWriter<W: Write> {
+    Plain(HashingWriter<W>),
+    Zstd(zstd::Encoder<'static, HashingWriter<W>>),
+    Lz4(Box<FrameEncoder<HashingWriter<W>>>),
 }
 
-impl<W: Write> Region<W> {
-    fn new(out: Hashing<W>, head: &Head, bytes: u64) -> io::Result<Self> {
+impl<W: Write> RegionWriter<W> {
+    fn new(out: HashingWriter<W>, head: &ContainerHeader, bytes: u64) -> io::Result<Self> {
         Ok(match head.compression {
             Compression::None => Self::Plain(out),
             Compression::Zstd => {
@@ -173,7 +173,7 @@ impl<W: Write> Region<W> {
         }
     }
 
-    fn finish(self) -> io::Result<Hashing<W>> {
+    fn finish(self) -> io::Result<HashingWriter<W>> {
         match self {
             Self::Plain(out) => Ok(out),
             Self::Zstd(out) => out.finish(),

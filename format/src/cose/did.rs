@@ -16,22 +16,22 @@ use crate::text::excerpt;
 pub struct Did(String);
 
 /// The multicodec number of each kind of key. It precedes the key as a varint.
-const CODES: [(u64, Algorithm); 2] = [(0xed, Algorithm::EdDsa), (0x1200, Algorithm::Es256)];
+const MULTICODECS: [(u64, Algorithm); 2] = [(0xed, Algorithm::EdDsa), (0x1200, Algorithm::Es256)];
 
 /// The length in characters of the longest base58 key accepted. Bounded because decoding takes
 /// quadratic time.
-const MAX_BASE58: usize = 128;
+const MAX_BASE58_CHARS: usize = 128;
 
 /// The key of a DID, as far as its text gives it.
 pub(super) enum KeyInDid {
     /// The key itself.
     Key(VerifyingKey),
     /// A key of a kind this version cannot verify with, by its multicodec number.
-    OtherKind(u64),
+    UnsupportedKind(u64),
     /// A `did:key` that contains no valid key, with the reason.
     Malformed(&'static str),
     /// A DID of another method: its key must be resolved.
-    Elsewhere,
+    NotInDid,
 }
 
 impl Did {
@@ -49,7 +49,7 @@ impl Did {
     /// Returns the `did:key` of a public key.
     #[must_use]
     pub fn of_key(key: &VerifyingKey) -> Self {
-        let code = CODES.iter().find(|(_, algorithm)| *algorithm == key.algorithm());
+        let code = MULTICODECS.iter().find(|(_, algorithm)| *algorithm == key.algorithm());
         let mut bytes = Vec::with_capacity(35);
         write_varint(&mut bytes, code.map_or(0, |(code, _)| *code));
         bytes.extend_from_slice(&key.to_bytes());
@@ -75,8 +75,9 @@ impl Did {
     }
 
     pub(super) fn key(&self) -> KeyInDid {
-        let Some(name) = self.0.strip_prefix("did:key:") else { return KeyInDid::Elsewhere };
-        let Some(base58) = name.strip_prefix('z').filter(|text| text.len() <= MAX_BASE58) else {
+        let Some(name) = self.0.strip_prefix("did:key:") else { return KeyInDid::NotInDid };
+        let Some(base58) = name.strip_prefix('z').filter(|text| text.len() <= MAX_BASE58_CHARS)
+        else {
             return KeyInDid::Malformed("a did:key is z and a key in base58");
         };
         let Ok(bytes) = bs58::decode(base58).into_vec() else {
@@ -85,8 +86,8 @@ impl Did {
         let Some((code, key)) = read_varint(&bytes) else {
             return KeyInDid::Malformed("the kind of key in a did:key is no varint");
         };
-        let Some((_, algorithm)) = CODES.iter().find(|(known, _)| *known == code) else {
-            return KeyInDid::OtherKind(code);
+        let Some((_, algorithm)) = MULTICODECS.iter().find(|(known, _)| *known == code) else {
+            return KeyInDid::UnsupportedKind(code);
         };
         match VerifyingKey::from_bytes(*algorithm, key) {
             Ok(key) => KeyInDid::Key(key),
@@ -109,7 +110,7 @@ impl FromStr for Did {
             text.strip_prefix("did:").and_then(|rest| rest.split_once(':')).ok_or_else(refused)?;
         let method_fits = !method.is_empty()
             && method.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        if text.len() > Self::MAX_BYTES || !method_fits || !is_name(name) {
+        if text.len() > Self::MAX_BYTES || !method_fits || !is_method_specific_id(name) {
             return Err(refused());
         }
         Ok(Self(text.to_owned()))
@@ -118,7 +119,7 @@ impl FromStr for Did {
 
 /// Returns `true` for letters, digits, `.`, `-`, `_`, `:` and percent-encoded bytes, if the last part
 /// is not empty.
-fn is_name(name: &str) -> bool {
+fn is_method_specific_id(name: &str) -> bool {
     let mut bytes = name.bytes();
     while let Some(byte) = bytes.next() {
         let fits = match byte {
@@ -233,9 +234,9 @@ mod tests {
         let of = |bytes: &[u8]| format!("did:key:z{}", bs58::encode(bytes).into_string());
         let kind = |text: &str| match text.parse::<Did>().unwrap().key() {
             KeyInDid::Key(_) => "key",
-            KeyInDid::OtherKind(_) => "other",
+            KeyInDid::UnsupportedKind(_) => "other",
             KeyInDid::Malformed(_) => "malformed",
-            KeyInDid::Elsewhere => "elsewhere",
+            KeyInDid::NotInDid => "elsewhere",
         };
         let with = |prefix: &[u8], key: &[u8]| of(&[prefix, key].concat());
         // The base point of Ed25519 (RFC 8032 5.1): y = 4/5.

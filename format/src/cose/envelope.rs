@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use super::keys::{DidResolver, SigningKey};
 use super::sign1::{self, Sign1, kid_of};
-use super::verdict::{Verdict, judge};
+use super::verdict::{SignatureVerdict, verify_sign1};
 use crate::address::ContentAddress;
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::grain::{Blob, DecodeOptions, Grain};
 use crate::header::{Flags, Header};
-use crate::profile::Profile;
+use crate::profile::DeviceProfile;
 use crate::wire::Encoding;
 
 /// A COSE_Sign1 with a blob as its payload. The bytes are kept exactly as received.
@@ -53,13 +53,13 @@ pub fn sign(blob: &[u8], key: &SigningKey, iat: Option<i64>) -> Result<Envelope>
 }
 
 const ENVELOPED: DecodeOptions<'static> =
-    DecodeOptions { profile: Profile::EXTENDED, key: None, enveloped: true };
+    DecodeOptions { profile: DeviceProfile::EXTENDED, key: None, enveloped: true };
 
 impl Envelope {
     /// Bytes an envelope may add to a blob.
-    pub const MAX_WRAPPER: usize = 64 << 10;
+    pub const MAX_WRAPPER_BYTES: usize = 64 << 10;
     /// The length in bytes of the largest envelope.
-    pub const MAX_BYTES: usize = Profile::EXTENDED.max_blob_bytes + Self::MAX_WRAPPER;
+    pub const MAX_BYTES: usize = DeviceProfile::EXTENDED.max_blob_bytes + Self::MAX_WRAPPER_BYTES;
 
     /// Parses a COSE_Sign1, tagged or not, with its payload inside. Deviations in form are accepted
     /// here, and the signature is not checked; [`Envelope::verify`] checks both.
@@ -79,8 +79,8 @@ impl Envelope {
                  and holds for what that call does to that grain alone",
             )
         })?;
-        if bytes.len().saturating_sub(payload.len()) > Self::MAX_WRAPPER {
-            let message = format!("at most {} bytes stand around a blob", Self::MAX_WRAPPER);
+        if bytes.len().saturating_sub(payload.len()) > Self::MAX_WRAPPER_BYTES {
+            let message = format!("at most {} bytes stand around a blob", Self::MAX_WRAPPER_BYTES);
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
         let payload = Blob::from_bytes(payload.into_owned());
@@ -103,9 +103,9 @@ impl Envelope {
     ///
     /// # Errors
     /// As [`Envelope::parse`]; `ERR_CORRUPT` if the payload of the result is not this blob.
-    pub fn around(prefix: &[u8], blob: &[u8], suffix: &[u8]) -> Result<Self> {
+    pub fn from_parts(prefix: &[u8], blob: &[u8], suffix: &[u8]) -> Result<Self> {
         let envelope = Self::parse([prefix, blob, suffix].concat())?;
-        match envelope.around_blob() {
+        match envelope.wrapper_parts() {
             Some((before, _)) if before == prefix && envelope.payload.bytes() == blob => {
                 Ok(envelope)
             }
@@ -131,8 +131,8 @@ impl Envelope {
     /// `ERR_TOO_LARGE`, `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE`; `ERR_SIGNED_MISMATCH` if
     /// its signed flag is clear.
     pub fn blob(&self) -> Result<&[u8]> {
-        Profile::EXTENDED.check_size(self.payload.bytes().len())?;
-        Header::split_wrapped(self.payload.bytes(), true)?;
+        DeviceProfile::EXTENDED.check_size(self.payload.bytes().len())?;
+        Header::split_enveloped(self.payload.bytes(), true)?;
         Ok(self.payload.bytes())
     }
 
@@ -159,23 +159,23 @@ impl Envelope {
     /// Returns the bytes before and after the blob, or `None` if the payload is not contiguous, which
     /// is never the case in a valid envelope.
     #[must_use]
-    pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
+    pub fn wrapper_parts(&self) -> Option<(&[u8], &[u8])> {
         let (before, rest) = self.bytes.split_at_checked(self.payload_at?)?;
         Some((before, rest.get(self.payload.bytes().len()..)?))
     }
 
     /// Verifies form and signature. `resolver` finds the keys of DIDs that do not contain their own.
     #[must_use]
-    pub fn verify(&self, resolver: &dyn DidResolver) -> Verdict {
+    pub fn verify(&self, resolver: &dyn DidResolver) -> SignatureVerdict {
         let read = self
             .blob()
             .and_then(Header::read)
             .and_then(|(header, _)| Ok((header, Sign1::read(&self.bytes)?)));
         match read {
             Ok((header, sign1)) => {
-                judge(&sign1, self.payload.bytes(), Some(content_type(&header)), resolver)
+                verify_sign1(&sign1, self.payload.bytes(), Some(content_type(&header)), resolver)
             }
-            Err(error) => Verdict::Invalid(error.to_string()),
+            Err(error) => SignatureVerdict::Invalid(error.to_string()),
         }
     }
 }

@@ -42,10 +42,10 @@ impl DidResolver for OfflineResolver {
 
 /// A public key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct VerifyingKey(Public);
+pub struct VerifyingKey(PublicKey);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Public {
+enum PublicKey {
     Ed25519(ed25519::VerifyingKey),
     P256(ecdsa::VerifyingKey),
 }
@@ -56,14 +56,14 @@ impl VerifyingKey {
     /// # Errors
     /// `ERR_KEY` for bytes that are not a point, a point of small order, or a non-canonical encoding.
     pub fn ed25519(bytes: &[u8; 32]) -> Result<Self> {
-        let key = ed25519::VerifyingKey::from_bytes(bytes).map_err(|_| no_key())?;
+        let key = ed25519::VerifyingKey::from_bytes(bytes).map_err(|_| invalid_key())?;
         let [low, middle @ .., high] = bytes;
         let beyond_prime =
             *low >= 0xed && high & 0x7f == 0x7f && middle.iter().all(|byte| *byte == 0xff);
         if key.is_weak() || beyond_prime {
-            return Err(no_key());
+            return Err(invalid_key());
         }
-        Ok(Self(Public::Ed25519(key)))
+        Ok(Self(PublicKey::Ed25519(key)))
     }
 
     /// Builds a P-256 key from its compressed point of 33 bytes (SEC 1, 2.3.3).
@@ -71,14 +71,14 @@ impl VerifyingKey {
     /// # Errors
     /// `ERR_KEY` for anything else.
     pub fn p256(point: &[u8; 33]) -> Result<Self> {
-        let key = ecdsa::VerifyingKey::from_sec1_bytes(point).map_err(|_| no_key())?;
-        Ok(Self(Public::P256(key)))
+        let key = ecdsa::VerifyingKey::from_sec1_bytes(point).map_err(|_| invalid_key())?;
+        Ok(Self(PublicKey::P256(key)))
     }
 
     pub(super) fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self> {
         match algorithm {
-            Algorithm::EdDsa => Self::ed25519(bytes.try_into().map_err(|_| no_key())?),
-            Algorithm::Es256 => Self::p256(bytes.try_into().map_err(|_| no_key())?),
+            Algorithm::EdDsa => Self::ed25519(bytes.try_into().map_err(|_| invalid_key())?),
+            Algorithm::Es256 => Self::p256(bytes.try_into().map_err(|_| invalid_key())?),
         }
     }
 
@@ -86,8 +86,8 @@ impl VerifyingKey {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
-            Public::Ed25519(_) => Algorithm::EdDsa,
-            Public::P256(_) => Algorithm::Es256,
+            PublicKey::Ed25519(_) => Algorithm::EdDsa,
+            PublicKey::P256(_) => Algorithm::Es256,
         }
     }
 
@@ -95,16 +95,16 @@ impl VerifyingKey {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         match &self.0 {
-            Public::Ed25519(key) => key.to_bytes().to_vec(),
-            Public::P256(key) => key.to_sec1_point(true).as_bytes().to_vec(),
+            PublicKey::Ed25519(key) => key.to_bytes().to_vec(),
+            PublicKey::P256(key) => key.to_sec1_point(true).as_bytes().to_vec(),
         }
     }
 
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.0 {
-            Public::Ed25519(key) => ed25519::Signature::from_slice(signature)
+            PublicKey::Ed25519(key) => ed25519::Signature::from_slice(signature)
                 .is_ok_and(|signature| key.verify_strict(message, &signature).is_ok()),
-            Public::P256(key) => ecdsa::Signature::from_slice(signature)
+            PublicKey::P256(key) => ecdsa::Signature::from_slice(signature)
                 .is_ok_and(|signature| key.verify(message, &signature).is_ok()),
         }
     }
@@ -117,9 +117,9 @@ impl fmt::Debug for VerifyingKey {
 }
 
 /// A secret key, zeroized on drop.
-pub struct SigningKey(Secret);
+pub struct SigningKey(SecretKey);
 
-enum Secret {
+enum SecretKey {
     Ed25519(ed25519::SigningKey),
     P256(ecdsa::SigningKey),
 }
@@ -128,7 +128,7 @@ impl SigningKey {
     /// Builds an Ed25519 key from its seed (RFC 8032 5.1.5).
     #[must_use]
     pub fn ed25519_from_seed(seed: &[u8; 32]) -> Self {
-        Self(Secret::Ed25519(ed25519::SigningKey::from_bytes(seed)))
+        Self(SecretKey::Ed25519(ed25519::SigningKey::from_bytes(seed)))
     }
 
     /// Builds a P-256 key from a big-endian scalar.
@@ -142,15 +142,15 @@ impl SigningKey {
                 "such a key is a number from 1 to below the order of the group; make one at random",
             )
         })?;
-        Ok(Self(Secret::P256(key)))
+        Ok(Self(SecretKey::P256(key)))
     }
 
     /// Returns the algorithm it signs with.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
-            Secret::Ed25519(_) => Algorithm::EdDsa,
-            Secret::P256(_) => Algorithm::Es256,
+            SecretKey::Ed25519(_) => Algorithm::EdDsa,
+            SecretKey::P256(_) => Algorithm::Es256,
         }
     }
 
@@ -158,8 +158,8 @@ impl SigningKey {
     #[must_use]
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey(match &self.0 {
-            Secret::Ed25519(key) => Public::Ed25519(key.verifying_key()),
-            Secret::P256(key) => Public::P256(*key.verifying_key()),
+            SecretKey::Ed25519(key) => PublicKey::Ed25519(key.verifying_key()),
+            SecretKey::P256(key) => PublicKey::P256(*key.verifying_key()),
         })
     }
 
@@ -173,8 +173,8 @@ impl SigningKey {
     /// (RFC 8032, RFC 6979).
     pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
         match &self.0 {
-            Secret::Ed25519(key) => key.sign(message).to_bytes().to_vec(),
-            Secret::P256(key) => {
+            SecretKey::Ed25519(key) => key.sign(message).to_bytes().to_vec(),
+            SecretKey::P256(key) => {
                 let signature: ecdsa::Signature = key.sign(message);
                 signature.to_bytes().to_vec()
             }
@@ -188,7 +188,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-fn no_key() -> Error {
+fn invalid_key() -> Error {
     Error::new(ErrorKind::Key, "these bytes are no key of their kind")
         .with_hint("give 32 bytes for Ed25519, and a compressed point of 33 for P-256")
 }

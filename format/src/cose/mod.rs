@@ -18,4 +18,4 @@ pub use did::Did;
 pub use envelope::{Envelope, sign};
 pub use keys::{Algorithm, DidResolver, OfflineResolver, SigningKey, VerifyingKey};
 pub use proof::{sign_detached, verify_detached};
-pub use verdict::Verdict;
+pub use verdict::SignatureVerdict;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::envelope::Envelope;
 use super::keys::{DidResolver, SigningKey};
 use super::sign1::{self, Sign1, kid_of};
-use super::verdict::{Verdict, judge};
+use super::verdict::{SignatureVerdict, verify_sign1};
 use crate::address::ContentAddress;
 use crate::error::Result;
 use crate::grain::{Blob, Grain};
@@ -16,12 +16,12 @@ use crate::header::Flags;
 use crate::value::{Map, Value};
 
 /// The field that carries the proofs of a supersession.
-const AUTH: &str = "supersession_auth";
-const PARENTS: &str = "derived_from";
+const SUPERSESSION_AUTH: &str = "supersession_auth";
+const DERIVED_FROM: &str = "derived_from";
 
 /// The result of [`cosign`]: the grain with one more proof in its `supersession_auth`.
 #[derive(Debug, Clone)]
-pub struct Cosigned {
+pub struct CosignOutcome {
     /// The grain, with the address it is to supersede in its `derived_from`.
     pub grain: Grain,
     /// The proof that was added.
@@ -41,22 +41,22 @@ pub fn cosign(
     new: &Grain,
     enveloped: bool,
     key: &SigningKey,
-) -> Result<Cosigned> {
+) -> Result<CosignOutcome> {
     let mut fields = new.fields().clone();
-    add(&mut fields, PARENTS, Value::from(old.to_string()));
+    push_unique(&mut fields, DERIVED_FROM, Value::from(old.to_string()));
     let grain = Grain::from_fields(fields)?;
     let mut bytes = without_auth(&grain)?.into_bytes();
     if enveloped && let Some(flags) = bytes.get_mut(1) {
         *flags = Flags::from_byte(*flags).with(Flags::SIGNED).byte();
     }
-    let cose = sign_detached(&supersede(old, &bytes), key)?;
+    let cose = sign_detached(&supersede_message(old, &bytes), key)?;
     let mut fields = grain.into_fields();
-    add(&mut fields, AUTH, Value::Bytes(cose.clone()));
-    Ok(Cosigned { grain: Grain::from_fields(fields)?, cose })
+    push_unique(&mut fields, SUPERSESSION_AUTH, Value::Bytes(cose.clone()));
+    Ok(CosignOutcome { grain: Grain::from_fields(fields)?, cose })
 }
 
 /// Appends an entry to a list, unless it is there already.
-fn add(fields: &mut Map, name: &str, entry: Value) {
+fn push_unique(fields: &mut Map, name: &str, entry: Value) {
     match fields.get_mut(name) {
         Some(Value::Array(entries)) if entries.contains(&entry) => {}
         Some(Value::Array(entries)) => entries.push(entry),
@@ -77,24 +77,28 @@ pub fn sign_detached(message: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
 
 /// Verifies a COSE_Sign1 without a payload as a signature of this message.
 #[must_use]
-pub fn verify_detached(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) -> Verdict {
-    if cose.len() > Envelope::MAX_WRAPPER {
-        let most = Envelope::MAX_WRAPPER;
-        return Verdict::Invalid(format!("a proof has at most {most} bytes"));
+pub fn verify_detached(
+    cose: &[u8],
+    message: &[u8],
+    resolver: &dyn DidResolver,
+) -> SignatureVerdict {
+    if cose.len() > Envelope::MAX_WRAPPER_BYTES {
+        let most = Envelope::MAX_WRAPPER_BYTES;
+        return SignatureVerdict::Invalid(format!("a proof has at most {most} bytes"));
     }
     match Sign1::read(cose) {
         Ok(sign1) if sign1.payload.is_some() => {
-            Verdict::Invalid("a proof does not carry what it signs".to_owned())
+            SignatureVerdict::Invalid("a proof does not carry what it signs".to_owned())
         }
-        Ok(sign1) => judge(&sign1, message, None, resolver),
-        Err(error) => Verdict::Invalid(error.to_string()),
+        Ok(sign1) => verify_sign1(&sign1, message, None, resolver),
+        Err(error) => SignatureVerdict::Invalid(error.to_string()),
     }
 }
 
 /// Returns the claimed signer of a proof: the text of its `kid`, with its fragment. Not verified.
 #[must_use]
 pub fn claimed_signer(cose: &[u8]) -> Option<String> {
-    if cose.len() > Envelope::MAX_WRAPPER {
+    if cose.len() > Envelope::MAX_WRAPPER_BYTES {
         return None;
     }
     kid_of(&Sign1::read(cose).ok()?)
@@ -103,7 +107,7 @@ pub fn claimed_signer(cose: &[u8]) -> Option<String> {
 /// Returns the message that authorises `new` to supersede `old`. `new` is encoded without its
 /// `supersession_auth` ([`without_auth`]).
 #[must_use]
-pub fn supersede(old: &ContentAddress, new_without_auth: &[u8]) -> Vec<u8> {
+pub fn supersede_message(old: &ContentAddress, new_without_auth: &[u8]) -> Vec<u8> {
     let new: [u8; 32] = Sha256::digest(new_without_auth).into();
     [b"oms-supersede-v1", &old.as_bytes()[..], &new].concat()
 }
@@ -115,33 +119,33 @@ pub fn supersede(old: &ContentAddress, new_without_auth: &[u8]) -> Vec<u8> {
 /// As [`Grain::encode`].
 pub fn without_auth(grain: &Grain) -> Result<Blob> {
     let encoding = grain.decoded_header().map(crate::header::Header::encoding).unwrap_or_default();
-    grain.without(AUTH).encode(encoding)
+    grain.without_field(SUPERSESSION_AUTH).encode(encoding)
 }
 
 /// Returns the message that authorises marking a grain contradicted.
 #[must_use]
-pub fn contradict(address: &ContentAddress) -> Vec<u8> {
-    about(b"oms-contradict-v1", address)
+pub fn contradict_message(address: &ContentAddress) -> Vec<u8> {
+    action_message(b"oms-contradict-v1", address)
 }
 
 /// Returns the message that authorises contesting a grain.
 #[must_use]
-pub fn contest(address: &ContentAddress) -> Vec<u8> {
-    about(b"oms-contest-v1", address)
+pub fn contest_message(address: &ContentAddress) -> Vec<u8> {
+    action_message(b"oms-contest-v1", address)
 }
 
 /// Returns the message that authorises retracting a grain.
 #[must_use]
-pub fn retract(address: &ContentAddress) -> Vec<u8> {
-    about(b"oms-retract-v1", address)
+pub fn retract_message(address: &ContentAddress) -> Vec<u8> {
+    action_message(b"oms-retract-v1", address)
 }
 
 /// Returns the message that authorises lifting the hold on a grain.
 #[must_use]
-pub fn lift_hold(address: &ContentAddress) -> Vec<u8> {
-    about(b"oms-lift-hold-v1", address)
+pub fn lift_hold_message(address: &ContentAddress) -> Vec<u8> {
+    action_message(b"oms-lift-hold-v1", address)
 }
 
-fn about(what: &[u8], address: &ContentAddress) -> Vec<u8> {
+fn action_message(what: &[u8], address: &ContentAddress) -> Vec<u8> {
     [what, address.as_bytes()].concat()
 }

@@ -18,7 +18,7 @@ use super::keys::{Algorithm, SigningKey};
 use crate::error::{Result, corrupt};
 use crate::text::excerpt;
 use crate::value::Int;
-use crate::wire::{Encoding, Reader, Token};
+use crate::wire::{Encoding, Token, TokenReader};
 
 /// The CBOR tag of a COSE_Sign1, encoded in one byte.
 const TAG: u8 = 0xd2;
@@ -64,7 +64,7 @@ impl fmt::Display for Label {
 
 /// The protected header: all labels, and the parameters that are used here.
 #[derive(Debug, Default)]
-pub(super) struct Protected {
+pub(super) struct ProtectedParams {
     pub(super) labels: BTreeSet<Label>,
     /// The algorithm, or `None` if there is none or it is not a number.
     pub(super) algorithm: Option<i64>,
@@ -75,16 +75,16 @@ pub(super) struct Protected {
 
 /// Returns the claimed signer: the text of `kid`, with its fragment. Not verified.
 pub(super) fn kid_of(sign1: &Sign1<'_>) -> Option<String> {
-    String::from_utf8(Protected::read(&sign1.protected)?.kid?).ok()
+    String::from_utf8(ProtectedParams::read(&sign1.protected)?.kid?).ok()
 }
 
 impl<'a> Sign1<'a> {
     /// # Errors
     /// `ERR_CORRUPT` for bytes that are not a COSE_Sign1, even by the lenient parser.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self> {
-        match Outline::read(bytes) {
+        match StrictParser::read(bytes) {
             Ok(sign1) => Ok(sign1),
-            Err(flaw) => loose(bytes, flaw),
+            Err(flaw) => read_lenient(bytes, flaw),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Sign1<'a> {
     /// # Errors
     /// `ERR_CORRUPT` for missing parts, and for parts of indefinite length.
     pub(super) fn read_first(bytes: &'a [u8]) -> Result<(Self, usize)> {
-        Outline::read_first(bytes).map_err(corrupt)
+        StrictParser::read_first(bytes).map_err(corrupt)
     }
 
     /// Returns the bytes a signature covers (Sig_structure): the protected header and the message.
@@ -140,14 +140,14 @@ pub(super) fn write(
     sign1.build().to_tagged_vec().map_err(|error| corrupt(format!("COSE: {error}")))
 }
 
-impl Protected {
+impl ProtectedParams {
     /// Parses the header, which must be deterministic CBOR without tags. `None` if it is not.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut header = Self::default();
         if bytes.is_empty() {
             return Some(header);
         }
-        let mut reader = Reader::new(bytes, Encoding::Cbor);
+        let mut reader = TokenReader::new(bytes, Encoding::Cbor);
         let Ok(Token::Map(entries)) = reader.token() else { return None };
         for _ in 0..entries {
             let label = match reader.token().ok()? {
@@ -185,13 +185,13 @@ impl Protected {
 }
 
 /// A strict parser of the outer structure: argument widths may vary, indefinite lengths are rejected.
-struct Outline<'a> {
+struct StrictParser<'a> {
     rest: &'a [u8],
-    whole: usize,
+    total_len: usize,
 }
 
 /// The major type and the argument of a CBOR head.
-struct Head {
+struct CborHead {
     major: u8,
     number: u64,
 }
@@ -204,10 +204,10 @@ const ARRAY: u8 = 4;
 const MAP: u8 = 5;
 const TAGGED: u8 = 6;
 
-const CUT: &str = "it ends too early, or has parts of no definite length";
-const PARTS: &str = "its parts are not those of a COSE_Sign1";
+const TRUNCATED: &str = "it ends too early, or has parts of no definite length";
+const WRONG_PARTS: &str = "its parts are not those of a COSE_Sign1";
 
-impl<'a> Outline<'a> {
+impl<'a> StrictParser<'a> {
     fn read(bytes: &'a [u8]) -> Result<Sign1<'a>, &'static str> {
         match Self::read_first(bytes)? {
             (sign1, taken) if taken == bytes.len() => Ok(sign1),
@@ -216,14 +216,14 @@ impl<'a> Outline<'a> {
     }
 
     fn read_first(bytes: &'a [u8]) -> Result<(Sign1<'a>, usize), &'static str> {
-        let mut outline = Self { rest: bytes, whole: bytes.len() };
+        let mut outline = Self { rest: bytes, total_len: bytes.len() };
         if let [TAG, rest @ ..] = bytes {
             outline.rest = rest;
         }
-        let Head { major: ARRAY, number: 4 } = outline.head()? else { return Err(PARTS) };
+        let CborHead { major: ARRAY, number: 4 } = outline.head()? else { return Err(WRONG_PARTS) };
         let protected = outline.bytes()?;
         let unprotected = outline.labels()?;
-        let payload_head = *outline.rest.first().ok_or(CUT)?;
+        let payload_head = *outline.rest.first().ok_or(TRUNCATED)?;
         let payload = match payload_head {
             0xf6 => {
                 outline.rest = outline.rest.split_first().map_or(&[], |(_, rest)| rest);
@@ -232,7 +232,7 @@ impl<'a> Outline<'a> {
             _ => Some(outline.bytes()?),
         };
         let payload_at = payload.map(|payload| {
-            let end = outline.whole.saturating_sub(outline.rest.len());
+            let end = outline.total_len.saturating_sub(outline.rest.len());
             end.saturating_sub(payload.len())..end
         });
         let signature = outline.bytes()?;
@@ -244,54 +244,57 @@ impl<'a> Outline<'a> {
             unprotected,
             flaw: None,
         };
-        Ok((sign1, outline.whole.saturating_sub(outline.rest.len())))
+        Ok((sign1, outline.total_len.saturating_sub(outline.rest.len())))
     }
 
-    fn head(&mut self) -> Result<Head, &'static str> {
-        let (first, rest) = self.rest.split_first().ok_or(CUT)?;
+    fn head(&mut self) -> Result<CborHead, &'static str> {
+        let (first, rest) = self.rest.split_first().ok_or(TRUNCATED)?;
         self.rest = rest;
         let info = first & 0x1f;
         let width = match info {
-            0..=23 => return Ok(Head { major: first >> 5, number: u64::from(info) }),
+            0..=23 => return Ok(CborHead { major: first >> 5, number: u64::from(info) }),
             24..=27 => 1_usize << (info - 24),
-            _ => return Err(CUT),
+            _ => return Err(TRUNCATED),
         };
         let number = self.take(width)?.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
-        Ok(Head { major: first >> 5, number })
+        Ok(CborHead { major: first >> 5, number })
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], &'static str> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CUT)?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(TRUNCATED)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn string(&mut self, length: u64) -> Result<&'a [u8], &'static str> {
-        self.take(usize::try_from(length).map_err(|_| CUT)?)
+        self.take(usize::try_from(length).map_err(|_| TRUNCATED)?)
     }
 
     fn bytes(&mut self) -> Result<&'a [u8], &'static str> {
         match self.head()? {
-            Head { major: BYTES, number } => self.string(number),
-            _ => Err(PARTS),
+            CborHead { major: BYTES, number } => self.string(number),
+            _ => Err(WRONG_PARTS),
         }
     }
 
     /// Reads the labels of a header map and skips the values.
     fn labels(&mut self) -> Result<BTreeSet<Label>, &'static str> {
-        let Head { major: MAP, number: entries } = self.head()? else { return Err(PARTS) };
+        let CborHead { major: MAP, number: entries } = self.head()? else {
+            return Err(WRONG_PARTS);
+        };
         let mut labels = BTreeSet::new();
         for _ in 0..entries {
             let label = match self.head()? {
-                Head { major: UNSIGNED, number } => Label::Int(Int::from(number)),
-                Head { major: NEGATIVE, number } => {
-                    Label::Int(Int::new(-1 - i128::from(number)).ok_or(PARTS)?)
+                CborHead { major: UNSIGNED, number } => Label::Int(Int::from(number)),
+                CborHead { major: NEGATIVE, number } => {
+                    Label::Int(Int::new(-1 - i128::from(number)).ok_or(WRONG_PARTS)?)
                 }
-                Head { major: TEXT, number } => {
-                    let text = std::str::from_utf8(self.string(number)?).map_err(|_| PARTS)?;
+                CborHead { major: TEXT, number } => {
+                    let text =
+                        std::str::from_utf8(self.string(number)?).map_err(|_| WRONG_PARTS)?;
                     Label::Text(text.to_owned())
                 }
-                _ => return Err(PARTS),
+                _ => return Err(WRONG_PARTS),
             };
             if !labels.insert(label) {
                 return Err("a header parameter occurs twice");
@@ -305,7 +308,7 @@ impl<'a> Outline<'a> {
     fn skip(&mut self) -> Result<(), &'static str> {
         let mut pending = 1_u64;
         while let Some(others) = pending.checked_sub(1) {
-            let Head { major, number } = self.head()?;
+            let CborHead { major, number } = self.head()?;
             let inside = match major {
                 BYTES | TEXT => {
                     self.string(number)?;
@@ -327,7 +330,7 @@ impl<'a> Outline<'a> {
 ///
 /// # Errors
 /// `ERR_CORRUPT`.
-fn loose<'a>(bytes: &[u8], flaw: &'static str) -> Result<Sign1<'a>> {
+fn read_lenient<'a>(bytes: &[u8], flaw: &'static str) -> Result<Sign1<'a>> {
     let no_sign1 = || {
         corrupt("these bytes are no COSE_Sign1").with_hint(
             "a COSE_Sign1 begins with the bytes d2 84, or 84; check what these are, and that they \

@@ -5,11 +5,11 @@ use serde::{Serialize, Serializer};
 
 use super::did::{Did, KeyInDid};
 use super::keys::{Algorithm, DidResolver, VerifyingKey};
-use super::sign1::{Label, Protected, Sign1};
+use super::sign1::{Label, ProtectedParams, Sign1};
 
 /// The result of verifying a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SignatureVerdict {
     /// Signed with the key of this DID.
     Valid(Did),
     /// Not a signature of these bytes by the claimed signer, independent of any resolver; with the
@@ -19,7 +19,7 @@ pub enum Verdict {
     Unverifiable(String),
 }
 
-impl Verdict {
+impl SignatureVerdict {
     /// Returns `valid`, `invalid` or `unverifiable`.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -49,7 +49,7 @@ impl Verdict {
     }
 }
 
-impl Serialize for Verdict {
+impl Serialize for SignatureVerdict {
     /// Serializes to an object of `verdict`, and `did` or `reason`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
@@ -65,48 +65,51 @@ impl Serialize for Verdict {
 }
 
 /// Labels of header parameters (RFC 9052 3.1).
-const ALGORITHM: i64 = 1;
-const CRITICAL: i64 = 2;
+const ALGORITHM_LABEL: i64 = 1;
+const CRITICAL_LABEL: i64 = 2;
 
 /// Signature algorithms of the COSE registry that are not supported here: their signatures are
 /// unverifiable, not invalid.
-const OTHERS: [i64; 14] = [-9, -35, -36, -37, -38, -39, -47, -48, -49, -50, -51, -52, -53, -257];
+const UNSUPPORTED_ALGORITHMS: [i64; 14] =
+    [-9, -35, -36, -37, -38, -39, -47, -48, -49, -50, -51, -52, -53, -257];
 
 /// Verifies a COSE_Sign1 over a message. `content_type` is the only one its header may give; `None`
 /// accepts any.
-pub(super) fn judge(
+pub(super) fn verify_sign1(
     sign1: &Sign1<'_>,
     message: &[u8],
     content_type: Option<&str>,
     resolver: &dyn DidResolver,
-) -> Verdict {
-    let header = match header(sign1, content_type) {
+) -> SignatureVerdict {
+    let header = match check_header(sign1, content_type) {
         Ok(header) => header,
-        Err(reason) => return Verdict::Invalid(reason),
+        Err(reason) => return SignatureVerdict::Invalid(reason),
     };
-    let (did, algorithm) = match signer(&header) {
+    let (did, algorithm) = match claimed_signer(&header) {
         Ok(signer) => signer,
         Err(verdict) => return verdict,
     };
-    let key = match key_of(&did, resolver) {
+    let key = match resolve_key(&did, resolver) {
         Ok(key) => key,
         Err(verdict) => return verdict,
     };
     if key.algorithm() != algorithm {
-        return Verdict::Invalid(format!("its algorithm is not that of the key of {did}"));
+        return SignatureVerdict::Invalid(format!("its algorithm is not that of the key of {did}"));
     }
     match key.verifies(&sign1.signed_bytes(message), &sign1.signature) {
-        true => Verdict::Valid(did),
-        false => Verdict::Invalid(format!("the signature is not one of {did} over these bytes")),
+        true => SignatureVerdict::Valid(did),
+        false => {
+            SignatureVerdict::Invalid(format!("the signature is not one of {did} over these bytes"))
+        }
     }
 }
 
 /// Returns the protected header, if the form of the headers is valid.
-fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, String> {
+fn check_header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<ProtectedParams, String> {
     if let Some(flaw) = sign1.flaw {
         return Err(flaw.to_owned());
     }
-    let Some(header) = Protected::read(&sign1.protected) else {
+    let Some(header) = ProtectedParams::read(&sign1.protected) else {
         return Err("its protected header is no map in deterministic CBOR".to_owned());
     };
     if let Some(twice) = sign1.unprotected.iter().find(|label| header.labels.contains(label)) {
@@ -116,10 +119,10 @@ fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, St
         let label = Label::number(label);
         header.labels.contains(&label) || sign1.unprotected.contains(&label)
     };
-    if anywhere(CRITICAL) {
+    if anywhere(CRITICAL_LABEL) {
         return Err("it has critical parameters (crit), of which none is known".to_owned());
     }
-    if sign1.unprotected.contains(&Label::number(ALGORITHM)) {
+    if sign1.unprotected.contains(&Label::number(ALGORITHM_LABEL)) {
         return Err("its algorithm is not protected".to_owned());
     }
     let said = header.content_type.as_deref();
@@ -130,31 +133,36 @@ fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, St
 }
 
 /// Returns the claimed signer and the algorithm.
-fn signer(header: &Protected) -> Result<(Did, Algorithm), Verdict> {
-    let invalid = |reason: &str| Verdict::Invalid(reason.to_owned());
+fn claimed_signer(header: &ProtectedParams) -> Result<(Did, Algorithm), SignatureVerdict> {
+    let invalid = |reason: &str| SignatureVerdict::Invalid(reason.to_owned());
     let number = header.algorithm.ok_or_else(|| invalid("its header names no algorithm"))?;
     let algorithm = match number {
         -8 | -19 => Some(Algorithm::EdDsa),
         -7 => Some(Algorithm::Es256),
-        other if OTHERS.contains(&other) => None,
-        other => return Err(Verdict::Invalid(format!("{other} is no algorithm of signatures"))),
+        other if UNSUPPORTED_ALGORITHMS.contains(&other) => None,
+        other => {
+            return Err(SignatureVerdict::Invalid(format!(
+                "{other} is no algorithm of signatures"
+            )));
+        }
     };
     let kid = header.kid.as_deref().and_then(|kid| std::str::from_utf8(kid).ok());
     let did = kid.and_then(|kid| Did::of_url(kid).ok());
     let did = did.ok_or_else(|| invalid("its protected header names no DID as signer (kid)"))?;
-    let unknown = || Verdict::Unverifiable(format!("algorithm {number} cannot be verified here"));
+    let unknown =
+        || SignatureVerdict::Unverifiable(format!("algorithm {number} cannot be verified here"));
     algorithm.map(|algorithm| (did, algorithm)).ok_or_else(unknown)
 }
 
-fn key_of(did: &Did, resolver: &dyn DidResolver) -> Result<VerifyingKey, Verdict> {
+fn resolve_key(did: &Did, resolver: &dyn DidResolver) -> Result<VerifyingKey, SignatureVerdict> {
     match did.key() {
         KeyInDid::Key(key) => Ok(key),
-        KeyInDid::Malformed(why) => Err(Verdict::Invalid(why.to_owned())),
-        KeyInDid::OtherKind(code) => {
-            Err(Verdict::Unverifiable(format!("{did} holds a key of kind 0x{code:x}")))
+        KeyInDid::Malformed(why) => Err(SignatureVerdict::Invalid(why.to_owned())),
+        KeyInDid::UnsupportedKind(code) => {
+            Err(SignatureVerdict::Unverifiable(format!("{did} holds a key of kind 0x{code:x}")))
         }
-        KeyInDid::Elsewhere => resolver
-            .resolve(did)
-            .ok_or_else(|| Verdict::Unverifiable(format!("the key of {did} cannot be found"))),
+        KeyInDid::NotInDid => resolver.resolve(did).ok_or_else(|| {
+            SignatureVerdict::Unverifiable(format!("the key of {did} cannot be found"))
+        }),
     }
 }

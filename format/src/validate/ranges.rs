@@ -10,10 +10,10 @@ use crate::value::{Map, Value};
 use super::maps;
 
 /// Fields in 0.0 ..= 1.0.
-const UNIT: [&str; 3] = ["confidence", "importance", "progress"];
+const UNIT_INTERVAL_FIELDS: [&str; 3] = ["confidence", "importance", "progress"];
 
 /// Fields that are 0 or greater.
-const COUNTS: [&str; 6] = [
+const COUNT_FIELDS: [&str; 6] = [
     "success_count",
     "failure_count",
     "agreement_count",
@@ -28,10 +28,10 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
         let def = fields::by_name(name, grain_type);
         def.filter(|def| def.section.covers(grain_type)).and_then(|_| fields.get(name))
     };
-    for name in UNIT {
+    for name in UNIT_INTERVAL_FIELDS {
         within_unit(typed(name), name)?;
     }
-    for name in COUNTS {
+    for name in COUNT_FIELDS {
         at_least(typed(name), 0, name)?;
     }
     for link in maps(fields, "related_to") {

@@ -25,30 +25,34 @@ const REQUIRED: [(GrainType, &[&str]); 10] = [
 ];
 
 /// The fields one phase of an action requires and forbids (OMS 27.1).
-struct Phase {
+struct ActionPhase {
     required: &'static [&'static str],
     forbidden: &'static [&'static str],
 }
 
 /// The fields of an outcome. Definitions and calls MUST NOT carry them.
-const OUTCOME: [&str; 6] = ["content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"];
+const OUTCOME_FIELDS: [&str; 6] =
+    ["content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"];
 
-const DEFINITION: Phase = Phase {
+const DEFINITION: ActionPhase = ActionPhase {
     required: &["tool_name", "tool_description", "input_schema"],
     forbidden: &["input", "content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"],
 };
-const CALL: Phase = Phase { required: &["tool_name", "input"], forbidden: &OUTCOME };
-const CODE_CALL: Phase = Phase { required: &["code"], forbidden: &OUTCOME };
-const RESULT: Phase =
-    Phase { required: &["tool_call_id", "content", "is_error", "derived_from"], forbidden: &[] };
-const CODE_RESULT: Phase =
-    Phase { required: &["tool_call_id", "code", "is_error", "derived_from"], forbidden: &[] };
-const COMPLETE: Phase =
-    Phase { required: &["tool_name", "input", "content", "is_error"], forbidden: &[] };
-const CODE_COMPLETE: Phase = Phase { required: &["code", "is_error"], forbidden: &[] };
+const CALL: ActionPhase =
+    ActionPhase { required: &["tool_name", "input"], forbidden: &OUTCOME_FIELDS };
+const CODE_CALL: ActionPhase = ActionPhase { required: &["code"], forbidden: &OUTCOME_FIELDS };
+const RESULT: ActionPhase = ActionPhase {
+    required: &["tool_call_id", "content", "is_error", "derived_from"],
+    forbidden: &[],
+};
+const CODE_RESULT: ActionPhase =
+    ActionPhase { required: &["tool_call_id", "code", "is_error", "derived_from"], forbidden: &[] };
+const COMPLETE: ActionPhase =
+    ActionPhase { required: &["tool_name", "input", "content", "is_error"], forbidden: &[] };
+const CODE_COMPLETE: ActionPhase = ActionPhase { required: &["code", "is_error"], forbidden: &[] };
 
 /// The hint for a grain without `created_at`.
-const CREATED: &str = "say when it was made: \"created_at\" in epoch milliseconds, such as 1768471200000, \
+const CREATED_AT_HINT: &str = "say when it was made: \"created_at\" in epoch milliseconds, such as 1768471200000, \
                        in JSON also \"2026-01-15T10:00:00Z\"";
 
 /// Checks required, forbidden and empty fields.
@@ -61,27 +65,31 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     let by_phase = phase.as_ref().map_or(&[][..], |phase| phase.required);
     let required = || by_type.iter().chain(by_phase).chain(&["created_at"]);
 
-    let assumed = |name: &str| name == "confidence" && is_ownership(fields);
+    let assumed = |name: &str| name == "confidence" && is_ownership_belief(fields);
     if let Some(name) = required().find(|name| !present(fields, name) && !assumed(name)) {
         let missing = missing(name);
-        return Err(if *name == "created_at" { missing.with_hint(CREATED) } else { missing });
+        return Err(if *name == "created_at" {
+            missing.with_hint(CREATED_AT_HINT)
+        } else {
+            missing
+        });
     }
     if let Some(name) = phase.iter().flat_map(|p| p.forbidden).find(|n| fields.contains_key(**n)) {
         let message = format!("an action of this phase must not carry {name}");
         return Err(schema(name, message));
     }
     match grain_type {
-        GrainType::Event => event(fields)?,
-        GrainType::Observation => observation(fields)?,
-        GrainType::Consent => consent(fields)?,
+        GrainType::Event => check_event(fields)?,
+        GrainType::Observation => check_observation(fields)?,
+        GrainType::Consent => check_consent(fields)?,
         _ => {}
     }
-    required().try_for_each(|name| not_empty(fields, name))
+    required().try_for_each(|name| check_not_empty(fields, name))
 }
 
 /// Returns `true` for an ownership belief, which OMS 12.5.3 shows without a confidence; readers assume
 /// 1.0.
-pub(crate) fn is_ownership(fields: &Map) -> bool {
+pub(crate) fn is_ownership_belief(fields: &Map) -> bool {
     text(fields, "namespace") == Some("agent:identity")
         && matches!(text(fields, "relation"), Some("mg:owned_by" | "owned_by"))
 }
@@ -95,12 +103,12 @@ fn present(fields: &Map, name: &str) -> bool {
 
 /// Checks that required text and lists are not empty. `object` may be empty, and `scope` of a withdrawal.
 /// `content` is exempt here: `check_event` checks it on events.
-fn not_empty(fields: &Map, name: &str) -> Result<()> {
+fn check_not_empty(fields: &Map, name: &str) -> Result<()> {
     let empty = match fields.get(name) {
         Some(Value::Str(text)) => text.is_empty() && !matches!(name, "object" | "content"),
         Some(Value::Array(items)) => match name {
             "steps" => items.is_empty(),
-            "scope" => items.is_empty() && !withdraws(fields),
+            "scope" => items.is_empty() && !is_withdrawal(fields),
             _ => false,
         },
         _ => false,
@@ -108,7 +116,7 @@ fn not_empty(fields: &Map, name: &str) -> Result<()> {
     if empty { Err(empty_field(name)) } else { Ok(()) }
 }
 
-fn phase(fields: &Map) -> Phase {
+fn phase(fields: &Map) -> ActionPhase {
     let code = text(fields, "execution_mode") == Some("code_exec");
     match text(fields, "action_phase") {
         Some("definition") => DEFINITION,
@@ -122,7 +130,7 @@ fn phase(fields: &Map) -> Phase {
 }
 
 /// Checks that an event has content, content blocks or a complete triple (OMS 8.2).
-fn event(fields: &Map) -> Result<()> {
+fn check_event(fields: &Map) -> Result<()> {
     let blocks = fields.get("content_blocks").and_then(Value::as_array).unwrap_or_default();
     for block in maps(fields, "content_blocks") {
         if text(block, "type").is_none() {
@@ -142,7 +150,7 @@ fn event(fields: &Map) -> Result<()> {
 }
 
 /// Checks that a human observer has no model (OMS 24.2).
-fn observation(fields: &Map) -> Result<()> {
+fn check_observation(fields: &Map) -> Result<()> {
     if text(fields, "observer_type") == Some("human") && fields.contains_key("observer_model") {
         let message = "observer_model must be absent when observer_type is human";
         return Err(schema("observer_model", message));
@@ -151,14 +159,14 @@ fn observation(fields: &Map) -> Result<()> {
 }
 
 /// Checks that a withdrawal names the consent it withdraws (OMS 8.10).
-fn consent(fields: &Map) -> Result<()> {
-    if withdraws(fields) && !present(fields, "prior_consent") {
+fn check_consent(fields: &Map) -> Result<()> {
+    if is_withdrawal(fields) && !present(fields, "prior_consent") {
         return Err(missing("prior_consent"));
     }
     Ok(())
 }
 
-fn withdraws(fields: &Map) -> bool {
+fn is_withdrawal(fields: &Map) -> bool {
     fields.get("is_withdrawal").and_then(Value::as_bool) == Some(true)
 }
 
@@ -192,7 +200,7 @@ pub(super) fn check_references(fields: &Map) -> Result<()> {
             return Err(schema("embedding_refs", message));
         }
     }
-    owner(fields)
+    check_owner(fields)
 }
 
 fn is_citation(entry: &Map) -> bool {
@@ -204,7 +212,7 @@ fn has_all(map: &Map, names: &[&str]) -> bool {
 }
 
 /// Checks that a legal owner is `human` or `org` and has a name (OMS 12.5.1).
-fn owner(fields: &Map) -> Result<()> {
+fn check_owner(fields: &Map) -> Result<()> {
     let Some(owner) = fields.get("owner").and_then(Value::as_map) else {
         return Ok(());
     };

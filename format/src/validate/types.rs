@@ -14,13 +14,13 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
         if !def.section.covers(grain_type) {
             continue;
         }
-        of_kind(def, value)?;
+        check_kind(def, value)?;
         for entry in super::maps(fields, name) {
             if let Some(nested) = NestedFields::under(name) {
-                of_map(nested.fields, entry)?;
+                check_map(nested.fields, entry)?;
             }
             if matches!(def.kind, FieldKind::Parents) || name == "content_refs" {
-                of_map(&CITATION, entry)?;
+                check_map(&CITATION, entry)?;
             }
         }
     }
@@ -37,16 +37,16 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     Ok(())
 }
 
-fn of_map(defs: &[FieldDef], map: &Map) -> Result<()> {
+fn check_map(defs: &[FieldDef], map: &Map) -> Result<()> {
     for def in defs {
         if let Some(value) = map.get(def.name) {
-            of_kind(def, value)?;
+            check_kind(def, value)?;
         }
     }
     Ok(())
 }
 
-fn of_kind(def: &FieldDef, value: &Value) -> Result<()> {
+fn check_kind(def: &FieldDef, value: &Value) -> Result<()> {
     let items = || value.as_array().unwrap_or_default().iter();
     let is_list = value.as_array().is_some();
     let fits = match def.kind {
@@ -66,35 +66,35 @@ fn of_kind(def: &FieldDef, value: &Value) -> Result<()> {
         }
         FieldKind::ByteList => {
             if !is_list {
-                return Err(wrong(def, value));
+                return Err(wrong_type(def, value));
             }
             return items().try_for_each(|item| byte(def, item));
         }
     };
-    if fits { Ok(()) } else { Err(wrong(def, value)) }
+    if fits { Ok(()) } else { Err(wrong_type(def, value)) }
 }
 
 fn int(def: &FieldDef, value: &Value) -> Result<()> {
     match value {
         Value::Int(n) if n.as_i64().is_some() => Ok(()),
-        Value::Int(n) => Err(range(def, format!("{n} does not fit int64"))),
-        _ => Err(wrong(def, value)),
+        Value::Int(n) => Err(out_of_range(def, format!("{n} does not fit int64"))),
+        _ => Err(wrong_type(def, value)),
     }
 }
 
 fn byte(def: &FieldDef, value: &Value) -> Result<()> {
     match value {
         Value::Int(n) if (0..=255).contains(&n.get()) => Ok(()),
-        Value::Int(n) => Err(range(def, format!("{n} is outside 0..=255"))),
-        _ => Err(wrong(def, value)),
+        Value::Int(n) => Err(out_of_range(def, format!("{n} is outside 0..=255"))),
+        _ => Err(wrong_type(def, value)),
     }
 }
 
-fn range(def: &FieldDef, message: String) -> Error {
+fn out_of_range(def: &FieldDef, message: String) -> Error {
     Error::new(ErrorKind::Range, message).at(def.name)
 }
 
-fn wrong(def: &FieldDef, value: &Value) -> Error {
+fn wrong_type(def: &FieldDef, value: &Value) -> Error {
     let message = format!("{} takes {}, not {}", def.name, def.kind.describe(), value.type_name());
     schema(def.name, message)
 }

@@ -3,7 +3,7 @@
 
 use half::f16;
 
-use super::{Reader, Token};
+use super::{Token, TokenReader};
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::value::{Int, Value};
 
@@ -26,7 +26,7 @@ pub(super) fn is_map(byte: u8) -> bool {
     byte >> 5 == MAP
 }
 
-pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
+pub(super) fn token<'a>(reader: &mut TokenReader<'a>) -> Result<Token<'a>> {
     let [byte] = reader.array()?;
     let (major, info) = (byte >> 5, byte & 0x1f);
     if major == SIMPLE {
@@ -47,7 +47,7 @@ pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
 }
 
 /// Reads the argument of a head, which must be in its shortest form.
-fn argument(reader: &mut Reader<'_>, info: u8) -> Result<u64> {
+fn argument(reader: &mut TokenReader<'_>, info: u8) -> Result<u64> {
     let (n, shorter) = match info {
         0..=23 => return Ok(u64::from(info)),
         24 => (u64::from(u8::from_be_bytes(reader.array()?)), 23),
@@ -61,7 +61,7 @@ fn argument(reader: &mut Reader<'_>, info: u8) -> Result<u64> {
     if n > shorter { Ok(n) } else { Err(corrupt("a CBOR head is not in its shortest form")) }
 }
 
-fn simple<'a>(reader: &mut Reader<'a>, info: u8) -> Result<Token<'a>> {
+fn simple<'a>(reader: &mut TokenReader<'a>, info: u8) -> Result<Token<'a>> {
     let (x, width) = match info {
         FALSE => return Ok(Token::Bool(false)),
         TRUE => return Ok(Token::Bool(true)),
@@ -76,20 +76,20 @@ fn simple<'a>(reader: &mut Reader<'a>, info: u8) -> Result<Token<'a>> {
     if !x.is_finite() {
         return Err(Error::new(ErrorKind::FloatInvalid, "a float is NaN or infinite"));
     }
-    if Shortest::of(x).width() != width {
+    if ShortestFloat::of(x).width() != width {
         return Err(corrupt("a CBOR float is not in its shortest form"));
     }
     Ok(Token::Float(x))
 }
 
 /// A finite float in the shortest form that preserves its value.
-enum Shortest {
+enum ShortestFloat {
     Half(u16),
     Single(u32),
     Double(u64),
 }
 
-impl Shortest {
+impl ShortestFloat {
     #[expect(clippy::cast_possible_truncation, reason = "the narrow form is compared back")]
     fn of(x: f64) -> Self {
         let half = f16::from_f64(x);
@@ -153,12 +153,12 @@ fn write_int(out: &mut Vec<u8>, n: Int) {
 }
 
 fn write_float(out: &mut Vec<u8>, x: f64) {
-    let shortest = Shortest::of(x);
+    let shortest = ShortestFloat::of(x);
     out.push(SIMPLE << 5 | shortest.width());
     match shortest {
-        Shortest::Half(bits) => out.extend_from_slice(&bits.to_be_bytes()),
-        Shortest::Single(bits) => out.extend_from_slice(&bits.to_be_bytes()),
-        Shortest::Double(bits) => out.extend_from_slice(&bits.to_be_bytes()),
+        ShortestFloat::Half(bits) => out.extend_from_slice(&bits.to_be_bytes()),
+        ShortestFloat::Single(bits) => out.extend_from_slice(&bits.to_be_bytes()),
+        ShortestFloat::Double(bits) => out.extend_from_slice(&bits.to_be_bytes()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rmp::{Marker, encode};
 
-use super::{Reader, Token};
+use super::{Token, TokenReader};
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::value::{Int, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn is_map(byte: u8) -> bool {
     matches!(Marker::from_u8(byte), Marker::FixMap(_) | Marker::Map16 | Marker::Map32)
 }
 
-pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
+pub(super) fn token<'a>(reader: &mut TokenReader<'a>) -> Result<Token<'a>> {
     let [byte] = reader.array()?;
     match Marker::from_u8(byte) {
         Marker::Null => Ok(Token::Null),
@@ -39,7 +39,7 @@ pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
     }
 }
 
-fn unsigned<'a>(reader: &mut Reader<'a>, marker: Marker) -> Result<Token<'a>> {
+fn unsigned<'a>(reader: &mut TokenReader<'a>, marker: Marker) -> Result<Token<'a>> {
     let (n, smaller) = match marker {
         Marker::U8 => (u64::from(u8::from_be_bytes(reader.array()?)), 127),
         Marker::U16 => (u64::from(u16::from_be_bytes(reader.array()?)), u64::from(u8::MAX)),
@@ -49,7 +49,7 @@ fn unsigned<'a>(reader: &mut Reader<'a>, marker: Marker) -> Result<Token<'a>> {
     if n > smaller { Ok(Token::Int(n.into())) } else { Err(not_smallest("integer")) }
 }
 
-fn signed<'a>(reader: &mut Reader<'a>, marker: Marker) -> Result<Token<'a>> {
+fn signed<'a>(reader: &mut TokenReader<'a>, marker: Marker) -> Result<Token<'a>> {
     let (n, smaller) = match marker {
         Marker::I8 => (i64::from(i8::from_be_bytes(reader.array()?)), -32),
         Marker::I16 => (i64::from(i16::from_be_bytes(reader.array()?)), i64::from(i8::MIN)),
@@ -67,8 +67,8 @@ fn finite(x: f64) -> Result<Token<'static>> {
 }
 
 fn bytes<'a>(
-    reader: &mut Reader<'a>,
-    len: impl FnOnce(&mut Reader<'a>) -> Result<usize>,
+    reader: &mut TokenReader<'a>,
+    len: impl FnOnce(&mut TokenReader<'a>) -> Result<usize>,
 ) -> Result<Token<'a>> {
     let len = len(reader)?;
     reader.take(len).map(Token::Bytes)

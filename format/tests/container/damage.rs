@@ -1,7 +1,7 @@
 //! Damage: whatever happens to the bytes of a container, it is noticed, told with a code and a place,
 //! and nothing panics.
 
-use grainstore_format::container::{Carried, Compression};
+use grainstore_format::container::{Compression, ManifestEntry};
 use grainstore_format::{ContentAddress, GrainState};
 
 use crate::kit::{blobs, container, read, refusal, seal};
@@ -10,7 +10,8 @@ use crate::kit::{blobs, container, read, refusal, seal};
 fn samples() -> Vec<(Compression, Vec<u8>)> {
     let given = blobs(3);
     let state = GrainState { contradicted: true, ..GrainState::default() };
-    let manifest = [(ContentAddress::of(&given[1]), Carried { state, ..Carried::default() })];
+    let manifest =
+        [(ContentAddress::of(&given[1]), ManifestEntry { state, ..ManifestEntry::default() })];
     Compression::ALL.map(|way| (way, container(&given, &manifest, way))).to_vec()
 }
 

@@ -1,7 +1,8 @@
 //! What the tests of containers share: grains, whole containers, and ones put together by hand.
 
 use grainstore_format::container::{
-    Carried, Compression, Container, Plan, Planned, Writer, arrange,
+    Compression, Container, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry,
+    sort_entries,
 };
 use grainstore_format::{ContentAddress, DecodeOptions, Encoding, Error, Grain};
 use sha2::{Digest, Sha256};
@@ -27,25 +28,27 @@ pub(crate) fn blobs(count: i64) -> Vec<Vec<u8>> {
 /// A container of these entries, put in order, with this manifest.
 pub(crate) fn container(
     entries: &[Vec<u8>],
-    manifest: &[(ContentAddress, Carried)],
+    manifest: &[(ContentAddress, ManifestEntry)],
     compression: Compression,
 ) -> Vec<u8> {
     let options = DecodeOptions::default();
     let mut planned: Vec<_> = entries
         .iter()
         .map(|entry| {
-            let read = grainstore_format::container::Entry::read(entry.clone(), &options).unwrap();
-            Planned::of(entry, read.created_at()).unwrap()
+            let read = grainstore_format::container::ContainerEntry::read(entry.clone(), &options)
+                .unwrap();
+            PlannedEntry::of(entry, read.created_at()).unwrap()
         })
         .collect();
-    arrange(&mut planned).unwrap();
-    let mut plan = Plan::new(compression).with_manifest(u32::try_from(manifest.len()).unwrap());
+    sort_entries(&mut planned).unwrap();
+    let mut plan =
+        ContainerPlan::new(compression).with_manifest(u32::try_from(manifest.len()).unwrap());
     for entry in &planned {
         assert!(plan.add(entry).unwrap());
     }
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     for planned in &planned {
-        let same = |entry: &&Vec<u8>| Planned::of(entry, planned.created_at) == Ok(*planned);
+        let same = |entry: &&Vec<u8>| PlannedEntry::of(entry, planned.created_at) == Ok(*planned);
         writer.push(entries.iter().find(same).unwrap()).unwrap();
     }
     let mut manifest = manifest.to_vec();
@@ -108,7 +111,7 @@ pub(crate) fn seal(mut covered: Vec<u8>) -> Vec<u8> {
 }
 
 /// Everything a container holds.
-pub(crate) type Held = (Vec<Vec<u8>>, Vec<(ContentAddress, Carried)>);
+pub(crate) type Held = (Vec<Vec<u8>>, Vec<(ContentAddress, ManifestEntry)>);
 
 /// Reads everything there is, and checks that all ways to it agree.
 pub(crate) fn read(bytes: &[u8]) -> Result<Held, Error> {

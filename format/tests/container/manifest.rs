@@ -1,6 +1,6 @@
 //! Manifests: what they carry comes back, what is unknown is passed over, what is wrong is refused.
 
-use grainstore_format::container::{Carried, Compression, Embedded};
+use grainstore_format::container::{Compression, EmbeddingSummary, ManifestEntry};
 use grainstore_format::{
     ContentAddress, Encoding, EpochMs, GrainState, Map, Value, VerificationStatus, encode_value,
 };
@@ -41,13 +41,14 @@ fn every_key_is_read_in_both_encodings_and_unknown_ones_are_passed_over() {
         held: true,
     };
     let last_accessed_at = Some(EpochMs::new(1_737_500_000_000));
-    let expected = Carried { state, access_count: 42, last_accessed_at, ..Carried::default() };
+    let expected =
+        ManifestEntry { state, access_count: 42, last_accessed_at, ..ManifestEntry::default() };
     let other = map(&[("vstatus", "unverified".into())]);
     let manifest = map(&[(&name, entry), (&by, other)]);
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
         let (_, carried) = read(&carrying(&manifest, encoding)).unwrap();
         let at = |name: &str| name.parse::<ContentAddress>().unwrap();
-        assert_eq!(carried, [(at(&name), expected.clone()), (at(&by), Carried::default())]);
+        assert_eq!(carried, [(at(&name), expected.clone()), (at(&by), ManifestEntry::default())]);
     }
 }
 
@@ -68,13 +69,13 @@ fn told(otherwise: Option<(&str, Option<Value>)>) -> Value {
 
 #[test]
 fn vectors_that_a_grain_has_come_back_and_have_these_bytes() {
-    let embedded = Embedded {
+    let embedded = EmbeddingSummary {
         model: "m".to_owned(),
         dimensions: 384,
         metric: "cosine".to_owned(),
         chunks: vec![0, 2],
     };
-    let expected = Carried { embedded: vec![embedded], ..Carried::default() };
+    let expected = ManifestEntry { embedded: vec![embedded], ..ManifestEntry::default() };
     let name = "a".repeat(64);
     let manifest = map(&[(&name, map(&[("x_er", told(None))]))]);
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
@@ -93,13 +94,14 @@ fn vectors_that_a_grain_has_come_back_and_have_these_bytes() {
 
 #[test]
 fn the_most_vectors_a_grain_can_have_fit_an_entry_and_more_are_refused() {
-    let embedded = |number: u32| Embedded {
+    let embedded = |number: u32| EmbeddingSummary {
         model: format!("{number:0>256}"),
         dimensions: 4096,
         metric: "cosine".to_owned(),
         chunks: (0..16).map(|chunk| u32::MAX - 16 + chunk).collect(),
     };
-    let most = Carried { embedded: (0..64).map(embedded).collect(), ..Carried::default() };
+    let most =
+        ManifestEntry { embedded: (0..64).map(embedded).collect(), ..ManifestEntry::default() };
     let given = blobs(1);
     let entry = (ContentAddress::of(&given[0]), most);
     let bytes = container(&given, std::slice::from_ref(&entry), Compression::None);

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use grainstore_format::container::{
-    Carried, Compression, Container, Plan, Planned, Seeking, Writer,
+    Compression, Container, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry, SeekSource,
 };
 use grainstore_format::{
     ContentAddress, DecodeOptions, EncodeOptions, Encoding, EpochMs, Error, GrainState, PayloadKey,
@@ -11,17 +11,17 @@ use grainstore_format::{
 
 use crate::kit::{blob, blobs, container, grain, read};
 
-fn superseded() -> Carried {
+fn superseded() -> ManifestEntry {
     let state = GrainState {
         superseded_by: Some(ContentAddress::of(b"successor")),
         system_valid_to: Some(EpochMs::new(5)),
         ..GrainState::default()
     };
-    Carried {
+    ManifestEntry {
         state,
         access_count: 3,
         last_accessed_at: Some(EpochMs::new(9)),
-        ..Carried::default()
+        ..ManifestEntry::default()
     }
 }
 
@@ -93,7 +93,7 @@ fn a_file_is_read_as_memory_is() {
     for compression in Compression::ALL {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&container(&given, &[], compression)).unwrap();
-        let opened = Container::open(Seeking::new(file), &DecodeOptions::default()).unwrap();
+        let opened = Container::open(SeekSource::new(file), &DecodeOptions::default()).unwrap();
         let entries = opened.entries().unwrap().map(|entry| entry.unwrap().bytes().to_vec());
         assert_eq!(entries.collect::<Vec<_>>(), given, "{compression:?}");
         assert_eq!(opened.entry(7).unwrap().bytes(), given[7]);
@@ -106,7 +106,8 @@ fn a_file_that_changes_while_it_is_read_is_noticed() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), container(&blobs(2), &[], Compression::None)).unwrap();
     let opened =
-        Container::open(Seeking::new(file.reopen().unwrap()), &DecodeOptions::default()).unwrap();
+        Container::open(SeekSource::new(file.reopen().unwrap()), &DecodeOptions::default())
+            .unwrap();
     assert_eq!(opened.recheck(), Ok(()));
     std::fs::write(file.path(), container(&blobs(3), &[], Compression::None)).unwrap();
     assert_eq!(opened.recheck().unwrap_err().code(), "ERR_INTEGRITY");
@@ -127,15 +128,17 @@ fn an_encrypted_payload_stands_before_another_grain_and_needs_its_key() {
     let encrypt = EncodeOptions { encrypt: Some((&key, [1; 12])), ..EncodeOptions::default() };
     let last = grain(9000).encode_with(&encrypt).unwrap().into_bytes();
     let first = blob(1000, Encoding::MessagePack);
-    let mut planned =
-        vec![Planned::of(&first, EpochMs::new(1000)), Planned::of(&last, EpochMs::new(9000))]
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()
-            .unwrap();
-    grainstore_format::container::arrange(&mut planned).unwrap();
-    let mut plan = Plan::new(Compression::Zstd).distinct();
+    let mut planned = vec![
+        PlannedEntry::of(&first, EpochMs::new(1000)),
+        PlannedEntry::of(&last, EpochMs::new(9000)),
+    ]
+    .into_iter()
+    .collect::<Result<Vec<_>, _>>()
+    .unwrap();
+    grainstore_format::container::sort_entries(&mut planned).unwrap();
+    let mut plan = ContainerPlan::new(Compression::Zstd).assume_distinct();
     planned.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     writer.push(&last).unwrap();
     writer.push(&first).unwrap();
     let (bytes, written) = writer.finish(None::<Result<_, Error>>).unwrap();
@@ -153,20 +156,20 @@ fn an_encrypted_payload_stands_before_another_grain_and_needs_its_key() {
 #[test]
 fn a_writer_holds_to_its_plan() {
     let given = blobs(2);
-    let mut plan = Plan::new(Compression::None);
+    let mut plan = ContainerPlan::new(Compression::None);
     for (entry, at) in given.iter().zip([1000, 2000]) {
-        plan.add(&Planned::of(entry, EpochMs::new(at)).unwrap()).unwrap();
+        plan.add(&PlannedEntry::of(entry, EpochMs::new(at)).unwrap()).unwrap();
     }
     let code = |result: Result<_, Error>| result.map(drop).map_err(|error| error.code());
-    let mut writer = Writer::new(Vec::new(), plan.clone()).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan.clone()).unwrap();
     assert_eq!(code(writer.push(&given[0][1..])), Err("ERR_CORRUPT"));
     writer.push(&given[0]).unwrap();
     assert_eq!(writer.finish(None::<Result<_, Error>>).unwrap_err().code(), "ERR_CORRUPT");
-    let mut writer = Writer::new(Vec::new(), plan.clone().with_manifest(1)).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan.clone().with_manifest(1)).unwrap();
     given.iter().for_each(|entry| writer.push(entry).unwrap());
     assert_eq!(code(writer.push(&given[0])), Err("ERR_CORRUPT"));
     assert_eq!(writer.finish(None::<Result<_, Error>>).unwrap_err().code(), "ERR_CORRUPT");
-    assert!(Writer::new(Vec::new(), plan.with_manifest(3)).is_err());
+    assert!(ContainerWriter::new(Vec::new(), plan.with_manifest(3)).is_err());
 }
 
 /// The bytes that docs/format.md shows.
@@ -177,7 +180,7 @@ fn the_container_of_one_verified_belief_has_these_bytes() {
     let blob = blob.encode(Encoding::MessagePack).unwrap();
     let verification_status = grainstore_format::VerificationStatus::Verified;
     let state = GrainState { verification_status, ..GrainState::default() };
-    let carried = [(blob.address(), Carried { state, ..Carried::default() })];
+    let carried = [(blob.address(), ManifestEntry { state, ..ManifestEntry::default() })];
     let bytes = container(&[blob.bytes().to_vec()], &carried, Compression::None);
     let expected = concat!(
         "4d4701130000000101000000000000000000001401000100006788844086a163cb3ff0000000000000a26361cf",

@@ -18,9 +18,9 @@ use std::ops::ControlFlow;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::chars::{is_ignored, is_number, is_skin_tone};
-use super::folding::{Folder, fold_run};
+use super::folding::{WordNormaliser, fold_run};
 use super::language::Language;
-use super::segments::{Part, Segment, Segments, inner_parts};
+use super::segments::{TextRun, WordBreaker, WordSpan, inner_parts};
 
 /// Bytes of the longest identifier that is split. Longer ones are encoded data, whose parts are words by
 /// chance.
@@ -28,7 +28,7 @@ const MAX_SPAN_BYTES: usize = 1024;
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A word, a pair of characters, or an emoji.
     Word,
     /// Several words joined into one, e.g. an identifier.
@@ -48,7 +48,7 @@ pub(super) struct Token<'a> {
     pub(super) term: &'a str,
     /// The term before stemming.
     pub(super) plain: &'a str,
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// Its position in the text.
     pub(super) place: u32,
     /// The number of the identifier, run, word or emoji it belongs to, from 0.
@@ -58,17 +58,17 @@ pub(super) struct Token<'a> {
 /// The analyser of one language. Reuses its buffers between texts.
 pub(super) struct Analyser {
     language: Language,
-    folder: Folder,
-    words: Vec<Part>,
+    folder: WordNormaliser,
+    words: Vec<WordSpan>,
     run: String,
 }
 
 /// Receives the tokens of a text; may break off.
-pub(super) type Sink<'s> = dyn FnMut(&Token<'_>) -> ControlFlow<()> + 's;
+pub(super) type TokenSink<'s> = dyn FnMut(&Token<'_>) -> ControlFlow<()> + 's;
 
 impl Analyser {
     pub(super) fn new(language: Language) -> Self {
-        let folder = Folder::new(language);
+        let folder = WordNormaliser::new(language);
         Self { language, folder, words: Vec::new(), run: String::new() }
     }
 
@@ -78,17 +78,17 @@ impl Analyser {
     }
 
     /// Passes every token of a text to `sink`, in ascending position from 0.
-    pub(super) fn analyse(&mut self, text: &str, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    pub(super) fn analyse(&mut self, text: &str, sink: &mut TokenSink<'_>) -> ControlFlow<()> {
         // In other languages an apostrophe separates an article or a suffix from its word.
         let apostrophes = self.language == Language::English;
-        let mut segments = Segments::of(text, apostrophes, std::mem::take(&mut self.words));
-        let mut tokens = Tokens { folder: &mut self.folder, sink, place: 0, unit: 0 };
+        let mut segments = WordBreaker::of(text, apostrophes, std::mem::take(&mut self.words));
+        let mut tokens = TokenEmitter { folder: &mut self.folder, sink, place: 0, unit: 0 };
         let mut flow = ControlFlow::Continue(());
         while let Some(segment) = segments.next() {
             flow = match segment {
-                Segment::Words(span) => tokens.words(span, &segments),
-                Segment::Unspaced(run) => tokens.run(run, &mut self.run),
-                Segment::Emoji(cluster) => tokens.emoji(cluster, &mut self.run),
+                TextRun::Words(span) => tokens.words(span, &segments),
+                TextRun::Unspaced(run) => tokens.run(run, &mut self.run),
+                TextRun::Emoji(cluster) => tokens.emoji(cluster, &mut self.run),
             };
             if flow.is_break() {
                 break;
@@ -101,17 +101,17 @@ impl Analyser {
 }
 
 /// Emits the tokens of a text to a sink.
-struct Tokens<'a, 's> {
-    folder: &'a mut Folder,
-    sink: &'a mut Sink<'s>,
+struct TokenEmitter<'a, 's> {
+    folder: &'a mut WordNormaliser,
+    sink: &'a mut TokenSink<'s>,
     place: u32,
     unit: u32,
 }
 
-impl Tokens<'_, '_> {
-    fn words(&mut self, span: &str, segments: &Segments<'_>) -> ControlFlow<()> {
+impl TokenEmitter<'_, '_> {
+    fn words(&mut self, span: &str, segments: &WordBreaker<'_>) -> ControlFlow<()> {
         let words = segments.words();
-        if let [Part { start, end, .. }] = *words
+        if let [WordSpan { start, end, .. }] = *words
             && end - start == span.len()
         {
             return self.word(span);
@@ -139,7 +139,7 @@ impl Tokens<'_, '_> {
     fn code(&mut self, span: &str) -> ControlFlow<()> {
         let (place, unit) = (self.place, self.unit);
         let term = self.folder.whole(span);
-        (self.sink)(&Token { term, plain: term, kind: Kind::Word, place, unit })?;
+        (self.sink)(&Token { term, plain: term, kind: TokenKind::Word, place, unit })?;
         self.place = place.saturating_add(1);
         ControlFlow::Continue(())
     }
@@ -147,7 +147,7 @@ impl Tokens<'_, '_> {
     fn whole(&mut self, span: &str) -> ControlFlow<()> {
         let (place, unit) = (self.place, self.unit);
         let term = self.folder.whole(span);
-        (self.sink)(&Token { term, plain: term, kind: Kind::Whole, place, unit })
+        (self.sink)(&Token { term, plain: term, kind: TokenKind::Whole, place, unit })
     }
 
     fn word(&mut self, word: &str) -> ControlFlow<()> {
@@ -157,7 +157,7 @@ impl Tokens<'_, '_> {
             return ControlFlow::Continue(());
         }
         let (term, plain) = (folded.term, folded.plain);
-        (self.sink)(&Token { term, plain, kind: Kind::Word, place, unit })?;
+        (self.sink)(&Token { term, plain, kind: TokenKind::Word, place, unit })?;
         self.place = place.saturating_add(1);
         if may_have_parts(word) { self.inner(word, place) } else { ControlFlow::Continue(()) }
     }
@@ -169,7 +169,7 @@ impl Tokens<'_, '_> {
             let folded = folder.word(part);
             if flow.is_continue() && !folded.term.is_empty() {
                 let (term, plain) = (folded.term, folded.plain);
-                flow = sink(&Token { term, plain, kind: Kind::Inner, place, unit: *unit });
+                flow = sink(&Token { term, plain, kind: TokenKind::Inner, place, unit: *unit });
             }
         });
         flow
@@ -184,9 +184,9 @@ impl Tokens<'_, '_> {
             let end = start + cluster.len();
             let next = clusters.peek().map(|(at, next)| at + next.len());
             let kind = match next {
-                Some(_) => Kind::Word,
-                None if pairs => Kind::Last,
-                None => Kind::Lone,
+                Some(_) => TokenKind::Word,
+                None if pairs => TokenKind::Last,
+                None => TokenKind::Lone,
             };
             pairs = next.is_some();
             self.cluster(folded.get(start..next.unwrap_or(end)).unwrap_or_default(), kind)?;
@@ -199,10 +199,10 @@ impl Tokens<'_, '_> {
         let shown = |c: &char| *c == '\u{200d}' || !(is_ignored(*c) || is_skin_tone(*c));
         folded.clear();
         folded.extend(cluster.chars().filter(shown));
-        self.cluster(folded, Kind::Word)
+        self.cluster(folded, TokenKind::Word)
     }
 
-    fn cluster(&mut self, cluster: &str, kind: Kind) -> ControlFlow<()> {
+    fn cluster(&mut self, cluster: &str, kind: TokenKind) -> ControlFlow<()> {
         let (place, unit) = (self.place, self.unit);
         let term = self.folder.cluster(cluster);
         if term.is_empty() {

@@ -1,16 +1,16 @@
 //! A query prepared for search on a text index, with one set of statistics for all its results.
 
-use super::best::{After, Best, Hit, Judge};
-use super::exact::{Locals, answers};
+use super::best::{Hit, HitFilter, SearchAfter, TopHits};
+use super::exact::{PartPlan, answers};
 use super::few::{few, offer};
-use super::part::Part;
-use super::plan::{Plan, Sought, Unit, What};
-use super::prune::Pruned;
-use super::question::Question;
+use super::part::TextPart;
+use super::plan::{ClauseTerms, ResolvedTerm, ScoredClause, ScoringPlan};
+use super::prune::PrunedQuery;
+use super::question::FullTextQuery;
 use super::scan::scan;
-use super::score::Extent;
-use super::texts::Texts;
-use super::watch::Watch;
+use super::score::CollectionStats;
+use super::texts::InvertedIndex;
+use super::watch::CancelCheck;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
@@ -20,35 +20,39 @@ const FEW: usize = 8;
 /// A query with the weights of its terms among all live documents.
 ///
 /// A query without positive clauses matches nothing.
-pub struct Asked<'t> {
-    texts: &'t Texts,
+pub struct PreparedSearch<'t> {
+    texts: &'t InvertedIndex,
     /// One plan for each query; a document matches at most one of them.
-    plans: Vec<Plan>,
-    watch: Watch<'t>,
+    plans: Vec<ScoringPlan>,
+    watch: CancelCheck<'t>,
 }
 
-impl Texts {
+impl InvertedIndex {
     /// Prepares a query.
     ///
     /// # Errors
     /// `ERR_LIMIT` if a required or excluded prefix or fuzzy term expands to more than
-    /// [`MAX_STRICT_EXPANSIONS`](super::MAX_STRICT_EXPANSIONS) terms; `ERR_INTEGRITY` if a segment cannot be
+    /// [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
-    pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
+    pub fn ask(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
         self.ask_until(std::slice::from_ref(question), None, || false)
     }
 
-    /// Like [`prepare`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
+    /// Like [`ask`](Self::ask), but scores by the [`PreparedSearch::statistics`] of an earlier search
     /// for the same query, so that the scores of both agree although documents came or went in between.
     ///
     /// # Errors
-    /// Those of [`prepare`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
-    pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
+    /// Those of [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another query.
+    pub fn ask_again(
+        &self,
+        question: &FullTextQuery,
+        statistics: &[u8],
+    ) -> Result<PreparedSearch<'_>> {
         self.ask_until(std::slice::from_ref(question), Some(statistics), || false)
     }
 
-    /// Like [`prepare`](Self::prepare), or, with statistics, like
-    /// [`prepare_with_statistics`](Self::prepare_with_statistics), until `stop` returns true. `stop` is
+    /// Like [`ask`](Self::ask), or, with statistics, like
+    /// [`ask_again`](Self::ask_again), until `stop` returns true. `stop` is
     /// polled here and during the search, which then ends with `ERR_TIMEOUT`.
     ///
     /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
@@ -58,18 +62,21 @@ impl Texts {
     /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another query; `ERR_TIMEOUT`.
     pub fn ask_until<'t>(
         &'t self,
-        questions: &[Question],
+        questions: &[FullTextQuery],
         statistics: Option<&[u8]>,
         stop: impl Fn() -> bool + 't,
-    ) -> Result<Asked<'t>> {
-        let watch = Watch::new(stop);
-        let parts: Vec<Part<'_>> = self.parts().collect();
-        let plans = |extent| -> Result<Vec<Plan>> {
-            questions.iter().map(|question| Plan::of(question, &parts, extent, &watch)).collect()
+    ) -> Result<PreparedSearch<'t>> {
+        let watch = CancelCheck::new(stop);
+        let parts: Vec<TextPart<'_>> = self.parts().collect();
+        let plans = |extent| -> Result<Vec<ScoringPlan>> {
+            questions
+                .iter()
+                .map(|question| ScoringPlan::of(question, &parts, extent, &watch))
+                .collect()
         };
         let Some(statistics) = statistics else {
             let plans = plans(self.extent())?;
-            return Ok(Asked { texts: self, plans, watch });
+            return Ok(PreparedSearch { texts: self, plans, watch });
         };
         let mut numbers =
             statistics.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
@@ -77,7 +84,7 @@ impl Texts {
         let (Some(documents), Some(length)) = (numbers.next(), numbers.next()) else {
             return Err(other());
         };
-        let mut plans = plans(Extent { documents, length })?;
+        let mut plans = plans(CollectionStats { documents, length })?;
         for unit in plans.iter_mut().flat_map(|plan| &mut plan.units) {
             let value = f64::from_bits(numbers.next().ok_or_else(other)?);
             unit.value = Some(value).filter(|value| value.is_finite()).ok_or_else(other)?;
@@ -85,11 +92,11 @@ impl Texts {
         if numbers.next().is_some() {
             return Err(other());
         }
-        Ok(Asked { texts: self, plans, watch })
+        Ok(PreparedSearch { texts: self, plans, watch })
     }
 }
 
-impl Asked<'_> {
+impl PreparedSearch<'_> {
     /// Returns the best hits, best first: by descending score, at equal scores by ascending address. `after`
     /// is the last hit of the page before. The filter is called for grains that could still enter the result,
     /// in any order, and for none twice; a grain it rejects is not a hit. That does not change the scores of
@@ -100,8 +107,8 @@ impl Asked<'_> {
     pub fn search(
         &self,
         limit: usize,
-        after: Option<After>,
-        judge: &mut Judge<'_>,
+        after: Option<SearchAfter>,
+        judge: &mut HitFilter<'_>,
     ) -> Result<Vec<Hit>> {
         Ok(self.search_counted(limit, after, judge)?.0)
     }
@@ -110,10 +117,10 @@ impl Asked<'_> {
     pub(super) fn search_counted(
         &self,
         limit: usize,
-        after: Option<After>,
-        judge: &mut Judge<'_>,
+        after: Option<SearchAfter>,
+        judge: &mut HitFilter<'_>,
     ) -> Result<(Vec<Hit>, u64)> {
-        let mut best = Best::new(limit, after, judge);
+        let mut best = TopHits::new(limit, after, judge);
         let mut scored = 0_u64;
         for plan in &self.plans {
             scored = scored.saturating_add(self.search_by(plan, &mut best)?);
@@ -121,21 +128,21 @@ impl Asked<'_> {
         Ok((best.finish(), scored))
     }
 
-    fn search_by(&self, plan: &Plan, best: &mut Best<'_, '_>) -> Result<u64> {
+    fn search_by(&self, plan: &ScoringPlan, best: &mut TopHits<'_, '_>) -> Result<u64> {
         let Self { texts, watch, .. } = self;
         let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
-            let locals = Locals::of(plan, at);
+            let locals = PartPlan::of(plan, at);
             if let Some(documents) = few(&locals, part)? {
                 offer(&documents, &locals, plan, part, best, watch)?;
                 scored = scored.saturating_add(documents.len() as u64);
                 continue;
             }
             match part {
-                Part::Segment(segment, gone) if plan.can_prune() => {
+                TextPart::Segment(segment, gone) if plan.can_prune() => {
                     if pruned.is_none() {
-                        pruned = Some(Pruned::of(plan, texts.searcher())?);
+                        pruned = Some(PrunedQuery::of(plan, texts.searcher())?);
                     }
                     let Some(pruned) = &pruned else { continue };
                     let part = (segment, gone);
@@ -152,7 +159,7 @@ impl Asked<'_> {
     ///
     /// # Errors
     /// Those of [`search`](Self::search).
-    pub fn matches(&self, judge: &mut Judge<'_>, at_most: usize) -> Result<usize> {
+    pub fn matches(&self, judge: &mut HitFilter<'_>, at_most: usize) -> Result<usize> {
         let mut count = 0;
         let parts = || self.texts.parts().enumerate();
         for (plan, (at, part)) in self.plans.iter().flat_map(|p| parts().map(move |at| (p, at))) {
@@ -190,13 +197,13 @@ impl Asked<'_> {
     /// Sets the scores of the grains that match this plan.
     fn score_by(
         &self,
-        plan: &Plan,
+        plan: &ScoringPlan,
         sequences: &[Sequence],
         scores: &mut [Option<f64>],
     ) -> Result<()> {
         let ascend = sequences.is_sorted();
         for (at, part) in self.texts.parts().enumerate() {
-            let locals = Locals::of(plan, at);
+            let locals = PartPlan::of(plan, at);
             if locals.is_empty() {
                 continue;
             }
@@ -250,15 +257,15 @@ impl Asked<'_> {
     /// positive clause.
     #[must_use]
     pub fn ceiling(&self) -> f64 {
-        self.plans.iter().map(Plan::ceiling).fold(0.0, f64::max)
+        self.plans.iter().map(ScoringPlan::ceiling).fold(0.0, f64::max)
     }
 
     /// The statistics the scores are computed from, for
-    /// [`prepare_with_statistics`](Self::prepare_with_statistics): 16 bytes, and 8 for each scored clause.
+    /// [`ask_again`](super::InvertedIndex::ask_again): 16 bytes, and 8 for each scored clause.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
         let extent = self.plans.first().map_or_else(|| self.texts.extent(), |plan| plan.extent);
-        let Extent { documents, length } = extent;
+        let CollectionStats { documents, length } = extent;
         let mut bytes = [documents.to_le_bytes(), length.to_le_bytes()].concat();
         bytes.extend(self.units().flat_map(|unit| unit.value.to_bits().to_le_bytes()));
         bytes
@@ -267,27 +274,27 @@ impl Asked<'_> {
     /// The scored terms with their document frequencies, for people. A phrase is listed as its terms.
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
-        let told = |sought: &Sought| (sought.term.to_string(), sought.frequency);
+        let told = |sought: &ResolvedTerm| (sought.term.to_string(), sought.frequency);
         let terms = self.units().flat_map(|unit| match &unit.what {
-            What::Term(term) => vec![told(term)],
-            What::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
-            What::Group(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
+            ClauseTerms::Term(term) => vec![told(term)],
+            ClauseTerms::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
+            ClauseTerms::Group(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
         });
         terms.collect()
     }
 
-    fn units(&self) -> impl Iterator<Item = &Unit> {
+    fn units(&self) -> impl Iterator<Item = &ScoredClause> {
         self.plans.iter().flat_map(|plan| &plan.units)
     }
 }
 
 /// Offers all matches of a part.
 fn scan_best(
-    plan: &Plan,
+    plan: &ScoringPlan,
     at: usize,
-    part: Part<'_>,
-    best: &mut Best<'_, '_>,
-    watch: &Watch<'_>,
+    part: TextPart<'_>,
+    best: &mut TopHits<'_, '_>,
+    watch: &CancelCheck<'_>,
 ) -> Result<()> {
     scan(plan, at, part, watch, &mut |document, score| {
         if best.floor().is_none_or(|floor| score >= floor) {

@@ -19,7 +19,7 @@ pub struct Hit {
 
 /// The last hit of a page, after which the next page starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct After {
+pub struct SearchAfter {
     /// Its score, bit for bit.
     pub score: f64,
     /// Its address.
@@ -27,20 +27,24 @@ pub struct After {
 }
 
 /// Returns the address of a candidate, or `None` to reject it.
-pub type Judge<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
+pub type HitFilter<'a> = dyn FnMut(Sequence) -> Result<Option<[u8; 32]>> + 'a;
 
 /// The best hits so far.
-pub(super) struct Best<'a, 'b> {
+pub(super) struct TopHits<'a, 'b> {
     /// A heap with the worst hit on top.
-    heap: BinaryHeap<Worst>,
+    heap: BinaryHeap<WorstFirst>,
     limit: usize,
-    after: Option<After>,
-    judge: &'a mut Judge<'b>,
+    after: Option<SearchAfter>,
+    judge: &'a mut HitFilter<'b>,
 }
 
-impl<'a, 'b> Best<'a, 'b> {
+impl<'a, 'b> TopHits<'a, 'b> {
     /// Collects the best `limit` hits after `after`.
-    pub(super) fn new(limit: usize, after: Option<After>, judge: &'a mut Judge<'b>) -> Self {
+    pub(super) fn new(
+        limit: usize,
+        after: Option<SearchAfter>,
+        judge: &'a mut HitFilter<'b>,
+    ) -> Self {
         Self { heap: BinaryHeap::new(), limit, after, judge }
     }
 
@@ -68,11 +72,11 @@ impl<'a, 'b> Best<'a, 'b> {
             return Ok(());
         }
         if self.heap.len() < self.limit {
-            self.heap.push(Worst(hit));
+            self.heap.push(WorstFirst(hit));
         } else if let Some(mut worst) = self.heap.peek_mut()
             && rank(&hit, &worst.0) == Ordering::Less
         {
-            *worst = Worst(hit);
+            *worst = WorstFirst(hit);
         }
         Ok(())
     }
@@ -83,7 +87,7 @@ impl<'a, 'b> Best<'a, 'b> {
     }
 }
 
-fn is_behind(hit: &Hit, after: &After) -> bool {
+fn is_behind(hit: &Hit, after: &SearchAfter) -> bool {
     let by_score = after.score.total_cmp(&hit.score);
     by_score.then_with(|| hit.address.cmp(&after.address)) == Ordering::Greater
 }
@@ -95,24 +99,24 @@ fn rank(a: &Hit, b: &Hit) -> Ordering {
 }
 
 /// A hit in a max-heap, where the worst is the greatest.
-struct Worst(Hit);
+struct WorstFirst(Hit);
 
-impl Ord for Worst {
+impl Ord for WorstFirst {
     fn cmp(&self, other: &Self) -> Ordering {
         rank(&self.0, &other.0)
     }
 }
 
-impl PartialOrd for Worst {
+impl PartialOrd for WorstFirst {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Worst {
+impl PartialEq for WorstFirst {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Worst {}
+impl Eq for WorstFirst {}

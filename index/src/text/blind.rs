@@ -4,16 +4,16 @@
 
 use data_encoding::BASE64URL_NOPAD;
 
-use super::document::{Document, Word};
-use super::question::{Ask, Clause, Question};
-use crate::blind::Blind;
+use super::document::{Document, DocumentTerm};
+use super::question::{Clause, FullTextQuery, TermMatch};
+use crate::blind::Blinder;
 use crate::error::{Error, Result};
 
 /// Bytes of a token that are kept: 20 characters in Base64.
 const KEPT: usize = 15;
 
 /// The indexed form of a blinded term. No analysed term begins with U+0001.
-fn token(blind: &dyn Blind, term: &str) -> Box<str> {
+fn token(blind: &dyn Blinder, term: &str) -> Box<str> {
     let token = blind.word(term);
     let kept = BASE64URL_NOPAD.encode(token.get(..KEPT).unwrap_or(&token));
     format!("\u{1}{kept}").into()
@@ -22,18 +22,19 @@ fn token(blind: &dyn Blind, term: &str) -> Box<str> {
 impl Document {
     /// Replaces the terms of the document by blind tokens.
     #[must_use]
-    pub fn blinded(&self, blind: &dyn Blind) -> Self {
-        let word = |word: &Word| Word { term: token(blind, &word.term), ..word.clone() };
+    pub fn blinded(&self, blind: &dyn Blinder) -> Self {
+        let word =
+            |word: &DocumentTerm| DocumentTerm { term: token(blind, &word.term), ..word.clone() };
         self.words().iter().map(word).collect()
     }
 }
 
-impl Question {
+impl FullTextQuery {
     /// Translates the query to the blind tokens of a key holder.
     ///
     /// # Errors
     /// `ERR_LIMIT` for a prefix or a fuzzy term, which tokens cannot match.
-    pub fn blinded(&self, blind: &dyn Blind) -> Result<Self> {
+    pub fn blinded(&self, blind: &dyn Blinder) -> Result<Self> {
         let clause = |clause: &Clause| {
             Ok(Clause { occur: clause.occur, ask: blind_ask(blind, &clause.ask)? })
         };
@@ -41,13 +42,15 @@ impl Question {
     }
 }
 
-fn blind_ask(blind: &dyn Blind, ask: &Ask) -> Result<Ask> {
+fn blind_ask(blind: &dyn Blinder, ask: &TermMatch) -> Result<TermMatch> {
     Ok(match ask {
-        Ask::Word(terms) => Ask::Word(terms.iter().map(|term| token(blind, term)).collect()),
-        Ask::Phrase(terms) => {
-            Ask::Phrase(terms.iter().map(|(term, far)| (token(blind, term), *far)).collect())
+        TermMatch::Word(terms) => {
+            TermMatch::Word(terms.iter().map(|term| token(blind, term)).collect())
         }
-        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
+        TermMatch::Phrase(terms) => {
+            TermMatch::Phrase(terms.iter().map(|(term, far)| (token(blind, term), *far)).collect())
+        }
+        TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
             let message = "encrypted words are found whole: not by their beginning, nor misspelt";
             return Err(Error::limit(message));
         }
@@ -62,7 +65,7 @@ mod tests {
     #[derive(Debug)]
     struct Key(u8);
 
-    impl Blind for Key {
+    impl Blinder for Key {
         fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
             let mut token = [self.0; 32];
             token.iter_mut().zip(text).for_each(|(to, from)| *to ^= from ^ kind);
@@ -78,14 +81,14 @@ mod tests {
         }
     }
 
-    fn question(text: &str) -> Question {
-        Question::parse(text, Language::from_code("en").unwrap()).unwrap()
+    fn question(text: &str) -> FullTextQuery {
+        FullTextQuery::parse(text, Language::from_code("en").unwrap()).unwrap()
     }
 
     #[test]
     fn a_question_asks_for_the_tokens_documents_have_of_the_same_key() {
         let document: Document = ["cat", "dog"]
-            .map(|term| Word { term: term.into(), weight: 1, lent: 0, places: [0].into() })
+            .map(|term| DocumentTerm { term: term.into(), weight: 1, lent: 0, places: [0].into() })
             .into_iter()
             .collect();
         let asked = |key| question("cat").blinded(&Key(key)).unwrap();

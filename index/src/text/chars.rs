@@ -4,7 +4,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum CharClass {
     /// Part of a word in a script that separates words: letters, digits, and marks on them.
     Word,
     /// Part of a run of a script that does not separate words.
@@ -18,22 +18,22 @@ pub(super) enum Class {
 }
 
 /// Returns the class of a character.
-pub(super) fn class(c: char) -> Class {
+pub(super) fn class(c: char) -> CharClass {
     if c.is_ascii() {
-        return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Gap };
+        return if c.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Gap };
     }
     if is_common_letter(c) {
-        Class::Word
+        CharClass::Word
     } else if is_ignored(c) {
-        Class::Ignored
+        CharClass::Ignored
     } else if within(c, &EMOJI) {
-        Class::Emoji
+        CharClass::Emoji
     } else if !is_in_word(c) {
-        Class::Gap
+        CharClass::Gap
     } else if within(c, &UNSPACED) {
-        Class::Unspaced
+        CharClass::Unspaced
     } else {
-        Class::Word
+        CharClass::Word
     }
 }
 
@@ -199,29 +199,29 @@ mod tests {
     #[test]
     fn characters_have_the_class_of_their_script() {
         for (c, expected) in [
-            ('a', Class::Word),
-            ('7', Class::Word),
-            (' ', Class::Gap),
-            ('\0', Class::Gap),
-            ('é', Class::Word),
-            ('й', Class::Word),
-            ('\u{301}', Class::Word),
-            ('न', Class::Word),
-            ('東', Class::Unspaced),
-            ('ー', Class::Unspaced),
-            ('・', Class::Gap),
-            ('。', Class::Gap),
-            ('한', Class::Unspaced),
-            ('ก', Class::Unspaced),
-            ('฿', Class::Gap),
-            ('ﾊ', Class::Unspaced),
-            ('Ａ', Class::Word),
-            ('😀', Class::Emoji),
-            ('❤', Class::Emoji),
-            ('€', Class::Gap),
-            ('\u{200d}', Class::Ignored),
-            ('\u{200b}', Class::Gap),
-            ('\u{ad}', Class::Ignored),
+            ('a', CharClass::Word),
+            ('7', CharClass::Word),
+            (' ', CharClass::Gap),
+            ('\0', CharClass::Gap),
+            ('é', CharClass::Word),
+            ('й', CharClass::Word),
+            ('\u{301}', CharClass::Word),
+            ('न', CharClass::Word),
+            ('東', CharClass::Unspaced),
+            ('ー', CharClass::Unspaced),
+            ('・', CharClass::Gap),
+            ('。', CharClass::Gap),
+            ('한', CharClass::Unspaced),
+            ('ก', CharClass::Unspaced),
+            ('฿', CharClass::Gap),
+            ('ﾊ', CharClass::Unspaced),
+            ('Ａ', CharClass::Word),
+            ('😀', CharClass::Emoji),
+            ('❤', CharClass::Emoji),
+            ('€', CharClass::Gap),
+            ('\u{200d}', CharClass::Ignored),
+            ('\u{200b}', CharClass::Gap),
+            ('\u{ad}', CharClass::Ignored),
         ] {
             assert_eq!(class(c), expected, "{c:?}");
         }

@@ -10,11 +10,11 @@ use tantivy::directory::{Directory, FileHandle, OwnedBytes, WatchCallback, Watch
 
 /// The files of one segment, by extension.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct SegmentDirectory {
     files: Arc<[(&'static str, OwnedBytes)]>,
 }
 
-impl Files {
+impl SegmentDirectory {
     /// Creates a directory of these files.
     pub(super) fn new(files: Vec<(&'static str, OwnedBytes)>) -> Self {
         Self { files: files.into() }
@@ -26,7 +26,7 @@ impl Files {
     }
 }
 
-impl Directory for Files {
+impl Directory for SegmentDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         let file = self.find(path).ok_or_else(|| missing(path))?;
         Ok(Arc::new(file.clone()))

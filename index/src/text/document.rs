@@ -2,19 +2,19 @@
 
 use grainstore_format::GrainRef;
 
-use super::reader::Reader;
+use super::reader::DocumentReader;
 use super::settings::Settings;
 
 /// The terms of one grain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     /// Ascending by term, without duplicates.
-    words: Box<[Word]>,
+    words: Box<[DocumentTerm]>,
 }
 
 /// One term of a grain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct DocumentTerm {
     /// The indexed term: normalised, stemmed, at most 64 bytes of UTF-8.
     pub term: Box<str>,
     /// The number of its occurrences, each weighted by its field.
@@ -28,9 +28,9 @@ pub struct Word {
 
 impl Document {
     /// Builds a document from terms in any order. Repeated terms are added up.
-    pub(crate) fn from_words(mut words: Vec<Word>) -> Self {
+    pub(crate) fn from_words(mut words: Vec<DocumentTerm>) -> Self {
         words.sort_by(|a, b| a.term.cmp(&b.term));
-        let mut merged: Vec<Word> = Vec::with_capacity(words.len());
+        let mut merged: Vec<DocumentTerm> = Vec::with_capacity(words.len());
         for word in words {
             match merged.last_mut() {
                 Some(last) if last.term == word.term => last.join(word),
@@ -42,7 +42,7 @@ impl Document {
 
     /// The terms, ascending.
     #[must_use]
-    pub fn words(&self) -> &[Word] {
+    pub fn words(&self) -> &[DocumentTerm] {
         &self.words
     }
 
@@ -52,17 +52,17 @@ impl Document {
     /// [`DocumentReader`], which reuses its buffers.
     #[must_use]
     pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {
-        Reader::new(*settings).document(grain)
+        DocumentReader::new(*settings).document(grain)
     }
 
     /// Builds a document from ascending terms without duplicates.
-    pub(super) fn from_ascending(words: Box<[Word]>) -> Self {
+    pub(super) fn from_ascending(words: Box<[DocumentTerm]>) -> Self {
         Self { words }
     }
 
     /// Looks up a term.
     #[must_use]
-    pub fn word(&self, term: &str) -> Option<&Word> {
+    pub fn word(&self, term: &str) -> Option<&DocumentTerm> {
         let at = self.words.binary_search_by(|word| (*word.term).cmp(term)).ok()?;
         self.words.get(at)
     }
@@ -80,13 +80,13 @@ impl Document {
     }
 }
 
-impl FromIterator<Word> for Document {
-    fn from_iter<I: IntoIterator<Item = Word>>(words: I) -> Self {
+impl FromIterator<DocumentTerm> for Document {
+    fn from_iter<I: IntoIterator<Item = DocumentTerm>>(words: I) -> Self {
         Self::from_words(words.into_iter().collect())
     }
 }
 
-impl Word {
+impl DocumentTerm {
     /// Adds another occurrence of the same term.
     fn join(&mut self, other: Self) {
         self.weight = self.weight.saturating_add(other.weight);

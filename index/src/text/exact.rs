@@ -1,14 +1,14 @@
 //! The score of one document, from its terms: the sum over the clauses of a plan, in their order.
 
-use super::part::{Cursor, Part};
-use super::plan::{Local, Plan, What};
-use super::watch::Watch;
+use super::part::{PostingsCursor, TextPart};
+use super::plan::{ClauseTerms, PartClause, ScoringPlan};
+use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// Filters the documents of a part by the postings of the scored terms.
-pub(super) struct Having(Vec<Cursor>);
+pub(super) struct CandidateFilter(Vec<PostingsCursor>);
 
-impl Having {
+impl CandidateFilter {
     /// Returns `true` if a document may have any of them; must be called in ascending order.
     pub(super) fn any(&mut self, document: u32) -> bool {
         self.0.iter_mut().any(|cursor| cursor.has(document))
@@ -16,16 +16,16 @@ impl Having {
 }
 
 /// A plan resolved to the terms of one part.
-pub(super) struct Locals<'p> {
+pub(super) struct PartPlan<'p> {
     /// The scored clauses, in their order.
-    pub(super) units: Vec<Local<'p>>,
+    pub(super) units: Vec<PartClause<'p>>,
     /// The excluded clauses; one excludes a document that has all its members.
-    pub(super) barred: Vec<Vec<Local<'p>>>,
+    pub(super) barred: Vec<Vec<PartClause<'p>>>,
 }
 
-impl<'p> Locals<'p> {
+impl<'p> PartPlan<'p> {
     /// Resolves a plan for the part at this index.
-    pub(super) fn of(plan: &'p Plan, part: usize) -> Self {
+    pub(super) fn of(plan: &'p ScoringPlan, part: usize) -> Self {
         let barred = plan.barred.iter();
         Self {
             units: plan.units.iter().map(|unit| unit.what.localize(part)).collect(),
@@ -35,32 +35,32 @@ impl<'p> Locals<'p> {
 
     /// Returns `true` if no document of the part can match.
     pub(super) fn is_empty(&self) -> bool {
-        self.units.iter().all(|local| matches!(local, Local::Nothing))
+        self.units.iter().all(|local| matches!(local, PartClause::Nothing))
     }
 
     /// A filter for the documents with a scored term; for a phrase its first term is used.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the postings cannot be read.
-    pub(super) fn having(&self, part: Part<'_>) -> Result<Having> {
+    pub(super) fn having(&self, part: TextPart<'_>) -> Result<CandidateFilter> {
         let mut cursors = Vec::new();
         for local in &self.units {
             match local {
-                Local::Term(found) => cursors.push(part.cursor(found)?),
-                Local::Phrase(terms) => {
+                PartClause::Term(found) => cursors.push(part.cursor(found)?),
+                PartClause::Phrase(terms) => {
                     for (found, _) in terms.iter().take(1) {
                         cursors.push(part.cursor(found)?);
                     }
                 }
-                Local::Group(members) => {
+                PartClause::Group(members) => {
                     for (found, _) in members {
                         cursors.push(part.cursor(found)?);
                     }
                 }
-                Local::Nothing => {}
+                PartClause::Nothing => {}
             }
         }
-        Ok(Having(cursors))
+        Ok(CandidateFilter(cursors))
     }
 
     /// The score of a document; `None` if it does not match.
@@ -69,15 +69,15 @@ impl<'p> Locals<'p> {
     /// `ERR_INTEGRITY` if the terms of the document cannot be read; `ERR_TIMEOUT`.
     pub(super) fn score(
         &self,
-        plan: &Plan,
-        part: Part<'_>,
+        plan: &ScoringPlan,
+        part: TextPart<'_>,
         document: u32,
-        watch: &Watch<'_>,
+        watch: &CancelCheck<'_>,
     ) -> Result<Option<f64>> {
         watch.step(1)?;
         let words = part.words(document)?;
         let code = part.length_code(document);
-        let share = |local: &Local| local.share(&words, (&plan.norms, code), watch);
+        let share = |local: &PartClause| local.share(&words, (&plan.norms, code), watch);
         let mut score = 0.0;
         for (unit, local) in plan.units.iter().zip(&self.units) {
             let share = share(local)?;
@@ -98,15 +98,15 @@ impl<'p> Locals<'p> {
 /// # Errors
 /// Those of [`PartPlan::score`].
 pub(super) fn answers(
-    plan: &Plan,
-    (at, part): (usize, Part<'_>),
+    plan: &ScoringPlan,
+    (at, part): (usize, TextPart<'_>),
     document: u32,
-    watch: &Watch<'_>,
+    watch: &CancelCheck<'_>,
 ) -> Result<bool> {
     watch.step(1)?;
     let words = part.words(document)?;
     let code = part.length_code(document);
-    let share = |what: &What| what.localize(at).share(&words, (&plan.norms, code), watch);
+    let share = |what: &ClauseTerms| what.localize(at).share(&words, (&plan.norms, code), watch);
     let mut counts = false;
     for unit in plan.units.iter().filter(|unit| unit.must) {
         if share(&unit.what)? <= 0.0 {

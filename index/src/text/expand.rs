@@ -1,6 +1,6 @@
 //! Expansion of a prefix or a fuzzy term to terms of all dictionaries.
 //!
-//! The terms depend on the live documents alone. Where they add to a score, they are the [`MAX_EXPANSIONS`]
+//! The terms depend on the live documents alone. Where they add to a score, they are the [`MOST_TERMS`]
 //! with the highest document frequency, at equal frequency the first in order. As a condition they are all
 //! terms there are: an excluded word must not be there in any form.
 
@@ -11,12 +11,12 @@ use tantivy::Term;
 use tantivy::postings::TermInfo;
 use tantivy::query::FuzzyTermQuery;
 
-use super::gone::Gone;
-use super::part::Part;
-use super::question::{Ask, Clause, Occur};
+use super::gone::DeletedDocs;
+use super::part::TextPart;
+use super::question::{Clause, Occur, TermMatch};
 use super::segment::field;
-use super::slips::{Form, MOST_EDITS, Slip};
-use super::watch::Watch;
+use super::slips::{EditMatcher, IndexedForm, MOST_EDITS};
+use super::watch::CancelCheck;
 use crate::error::{Error, Result};
 
 /// The most terms of a prefix or fuzzy term that adds to a score.
@@ -28,27 +28,29 @@ pub const MOST_STRICT_TERMS: usize = 8_192;
 /// the more edits it needs. An empty prefix matches no term.
 ///
 /// # Errors
-/// `ERR_LIMIT` for a condition with more than [`MAX_STRICT_EXPANSIONS`] terms; `ERR_INTEGRITY` if a
+/// `ERR_LIMIT` for a condition with more than [`MOST_STRICT_TERMS`] terms; `ERR_INTEGRITY` if a
 /// dictionary cannot be read; `ERR_TIMEOUT`.
 pub(super) fn expand(
     Clause { ask, occur }: &Clause,
-    parts: &[Part<'_>],
-    watch: &Watch<'_>,
+    parts: &[TextPart<'_>],
+    watch: &CancelCheck<'_>,
 ) -> Result<Vec<(Box<str>, f64)>> {
-    let mut found = Counts { of: BTreeMap::new(), watch };
+    let mut found = TermFrequencies { of: BTreeMap::new(), watch };
     for part in parts {
         match ask {
-            Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
-            Ask::Begin(prefix, terms) => {
+            TermMatch::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            TermMatch::Begin(prefix, terms) => {
                 begin(prefix, *part, &mut found)?;
                 known(terms, *part, &mut found)?;
             }
-            Ask::Fuzzy(term, edits) => near(term, (*edits).min(MOST_EDITS), *part, &mut found)?,
+            TermMatch::Fuzzy(term, edits) => {
+                near(term, (*edits).min(MOST_EDITS), *part, &mut found)?;
+            }
             _ => {}
         }
     }
     let worth = |term: &str| match ask {
-        Ask::Fuzzy(asked, _) => worth(asked, term),
+        TermMatch::Fuzzy(asked, _) => worth(asked, term),
         _ => 1.0,
     };
     let mut terms: Vec<(Box<str>, u64)> = found.of.into_iter().filter(|(_, n)| *n > 0).collect();
@@ -78,15 +80,15 @@ fn worth(asked: &str, term: &str) -> f64 {
 }
 
 /// The document frequencies of the terms found so far.
-struct Counts<'w> {
+struct TermFrequencies<'w> {
     of: BTreeMap<Box<str>, u64>,
-    watch: &'w Watch<'w>,
+    watch: &'w CancelCheck<'w>,
 }
 
 /// Adds the terms with this prefix.
-fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
+fn begin(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
     match part {
-        Part::Tail(tail) => {
+        TextPart::Tail(tail) => {
             for (term, postings) in tail.terms() {
                 counts.watch.step(1)?;
                 if term.starts_with(prefix) {
@@ -95,7 +97,7 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
             }
             Ok(())
         }
-        Part::Segment(segment, gone) => {
+        TextPart::Segment(segment, gone) => {
             let terms = segment.words().terms().range().ge(prefix);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
@@ -108,7 +110,7 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
 }
 
 /// Adds these terms.
-fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
+fn known(terms: &[Box<str>], part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
     for term in terms {
         if let Some(found) = part.find(term)? {
             counts.add(term, part.frequency(&found));
@@ -118,19 +120,24 @@ fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts<'_>) -> Result<
 }
 
 /// Adds the terms within this number of edits.
-fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
+fn near(
+    asked: &str,
+    edits: u8,
+    part: TextPart<'_>,
+    counts: &mut TermFrequencies<'_>,
+) -> Result<()> {
     match part {
-        Part::Tail(tail) => {
-            let slip = Slip::of(asked, edits);
+        TextPart::Tail(tail) => {
+            let slip = EditMatcher::of(asked, edits);
             for (term, postings) in tail.terms() {
                 counts.watch.step(1)?;
-                if slip.edits(Form::of(term)).is_some() {
+                if slip.edits(IndexedForm::of(term)).is_some() {
                     counts.add(term, postings.len() as u64);
                 }
             }
             Ok(())
         }
-        Part::Segment(segment, gone) => {
+        TextPart::Segment(segment, gone) => {
             let query = FuzzyTermQuery::new(Term::from_field_text(field(), asked), edits, true);
             let terms = segment.words().terms().search(query.automaton()?);
             let mut terms = terms.into_stream().map_err(Error::text)?;
@@ -144,13 +151,19 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Resu
 }
 
 /// Adds a term of a segment with its number of live documents.
-fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts<'_>) {
+fn note(
+    key: &[u8],
+    ordinal: u64,
+    info: &TermInfo,
+    gone: &DeletedDocs,
+    counts: &mut TermFrequencies<'_>,
+) {
     let Ok(term) = std::str::from_utf8(key) else { return };
     let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
     counts.add(term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
 }
 
-impl Counts<'_> {
+impl TermFrequencies<'_> {
     fn add(&mut self, term: &str, frequency: u64) {
         match self.of.get_mut(term) {
             Some(sum) => *sum = sum.saturating_add(frequency),

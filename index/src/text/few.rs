@@ -1,11 +1,11 @@
 //! Search of a part with few candidate documents: each is scored from its terms. For so few, compiling the
 //! query for pruning would take longer, and so would a pass over the scores of all documents.
 
-use super::best::Best;
-use super::exact::Locals;
-use super::part::Part;
-use super::plan::{Local, Plan};
-use super::watch::Watch;
+use super::best::TopHits;
+use super::exact::PartPlan;
+use super::part::TextPart;
+use super::plan::{PartClause, ScoringPlan};
+use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The most postings that are scored one by one, in a segment and in a tail.
@@ -19,17 +19,17 @@ const FEW: (u64, u64) = (6, 3);
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
-pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>>> {
+pub(super) fn few(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Vec<u32>>> {
     let most = match part {
-        Part::Segment(..) => FEW.0,
-        Part::Tail(_) => FEW.1,
+        TextPart::Segment(..) => FEW.0,
+        TextPart::Tail(_) => FEW.1,
     };
     let mut postings = 0_u64;
     for local in &locals.units {
         postings = postings.saturating_add(match local {
-            Local::Term(found) => found.postings(),
-            Local::Nothing => 0,
-            Local::Phrase(_) | Local::Group(_) => return Ok(None),
+            PartClause::Term(found) => found.postings(),
+            PartClause::Nothing => 0,
+            PartClause::Phrase(_) | PartClause::Group(_) => return Ok(None),
         });
     }
     if postings > most {
@@ -37,7 +37,7 @@ pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>
     }
     let mut documents = Vec::with_capacity(usize::try_from(postings).unwrap_or_default());
     for local in &locals.units {
-        if let Local::Term(found) = local {
+        if let PartClause::Term(found) = local {
             part.cursor(found)?.walk(part.end(), |document, _| documents.push(document));
         }
     }
@@ -52,11 +52,11 @@ pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>
 /// `ERR_INTEGRITY` if they cannot be read; those of the filter; `ERR_TIMEOUT`.
 pub(super) fn offer(
     documents: &[u32],
-    locals: &Locals<'_>,
-    plan: &Plan,
-    part: Part<'_>,
-    best: &mut Best<'_, '_>,
-    watch: &Watch<'_>,
+    locals: &PartPlan<'_>,
+    plan: &ScoringPlan,
+    part: TextPart<'_>,
+    best: &mut TopHits<'_, '_>,
+    watch: &CancelCheck<'_>,
 ) -> Result<()> {
     for document in documents.iter().copied().filter(|document| part.is_live(*document)) {
         if let Some(score) = locals.score(plan, part, document, watch)? {

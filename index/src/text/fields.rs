@@ -1,7 +1,7 @@
 //! The fields of a grain that carry language, with the weight of a word in each: one table. Knows nothing of
 //! text analysis.
 
-use grainstore_format::{GrainRef, GrainType, Profile, ValueRef, fields, is_domain_field};
+use grainstore_format::{DeviceProfile, GrainRef, GrainType, ValueRef, fields, is_domain_field};
 
 use super::settings::Settings;
 
@@ -19,7 +19,7 @@ const REPEATED: u32 = 1;
 
 /// The extraction of texts from a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum TextExtraction {
     /// All strings in it, at any depth: a string, a list, the leaves of a map.
     Leaves,
     /// Like `Leaves`, except addresses of grains, which are links and not text.
@@ -35,7 +35,7 @@ struct TextField {
     name: &'static str,
     /// The only grain type it carries language on; `None` for all types.
     on: Option<GrainType>,
-    shape: Shape,
+    shape: TextExtraction,
     weight: u32,
     /// True for the reasoning of a model, which is indexed only if the settings ask for it.
     thinking: bool,
@@ -45,23 +45,30 @@ struct TextField {
 }
 
 const fn field(name: &'static str, weight: u32) -> TextField {
-    TextField { name, on: None, shape: Shape::Leaves, weight, thinking: false, said: false }
+    TextField {
+        name,
+        on: None,
+        shape: TextExtraction::Leaves,
+        weight,
+        thinking: false,
+        said: false,
+    }
 }
 
 const fn field_on(on: GrainType, name: &'static str, weight: u32) -> TextField {
     TextField { on: Some(on), ..field(name, weight) }
 }
 
-const fn said(name: &'static str, shape: Shape) -> TextField {
+const fn said(name: &'static str, shape: TextExtraction) -> TextField {
     TextField { shape, said: true, ..field_on(GrainType::Event, name, PLAIN) }
 }
 
 const fn reasons(name: &'static str, weight: u32) -> TextField {
-    TextField { shape: Shape::Reasons, ..field(name, weight) }
+    TextField { shape: TextExtraction::Reasons, ..field(name, weight) }
 }
 
 const fn entries(name: &'static str, names: &'static [&'static str], weight: u32) -> TextField {
-    TextField { shape: Shape::Entries(names), ..field(name, weight) }
+    TextField { shape: TextExtraction::Entries(names), ..field(name, weight) }
 }
 
 /// The entries that describe a picture, a recording or a document.
@@ -75,8 +82,8 @@ static TEXT_FIELDS: [TextField; 54] = [
     field("subject", TITLE),
     field("relation", TITLE),
     field("object", TITLE),
-    said("content_blocks", Shape::Blocks),
-    said("content", Shape::Leaves),
+    said("content_blocks", TextExtraction::Blocks),
+    said("content", TextExtraction::Leaves),
     field_on(GrainType::Action, "content", BULK),
     field("content", PLAIN),
     field("description", TITLE),
@@ -130,7 +137,7 @@ static TEXT_FIELDS: [TextField; 54] = [
 
 /// A text of a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Text<'a> {
+pub(super) struct FieldText<'a> {
     pub(super) text: &'a str,
     /// The field it is in, by its full name.
     pub(super) field: &'a str,
@@ -145,8 +152,12 @@ pub(super) struct Text<'a> {
 /// Passes every indexed text of a grain to `sink`, in the order of the grain's bytes.
 ///
 /// All texts in fields of domain profiles and in fields the standard does not know are indexed with
-/// [`ASIDE_WEIGHT`].
-pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dyn FnMut(Text<'a>)) {
+/// [`ASIDE`].
+pub(super) fn texts<'a>(
+    grain: &GrainRef<'a>,
+    settings: &Settings,
+    sink: &mut dyn FnMut(FieldText<'a>),
+) {
     let grain_type = grain.grain_type();
     let blocks = grain_type == GrainType::Event
         && grain.get("content_blocks").is_some_and(|blocks| has_said(&blocks));
@@ -155,11 +166,16 @@ pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dy
             .iter()
             .enumerate()
             .find(|(_, row)| row.name == name && row.on.is_none_or(|on| on == grain_type));
-        let mut found =
-            Text { text: "", field: name, rank: TEXT_FIELDS.len(), weight: ASIDE, said: false };
+        let mut found = FieldText {
+            text: "",
+            field: name,
+            rank: TEXT_FIELDS.len(),
+            weight: ASIDE,
+            said: false,
+        };
         let Some((rank, row)) = row else {
             if is_domain_field(name) || !fields::FIELDS.iter().any(|known| known.name == name) {
-                leaves(&value, &mut |text| sink(Text { text, ..found }));
+                leaves(&value, &mut |text| sink(FieldText { text, ..found }));
             }
             continue;
         };
@@ -172,15 +188,15 @@ pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dy
         found.weight = if repeats { REPEATED } else { row.weight };
         found.said = row.said && !repeats;
         match row.shape {
-            Shape::Leaves => leaves(&value, &mut |text| sink(Text { text, ..found })),
-            Shape::Reasons => leaves(&value, &mut |text| {
+            TextExtraction::Leaves => leaves(&value, &mut |text| sink(FieldText { text, ..found })),
+            TextExtraction::Reasons => leaves(&value, &mut |text| {
                 if !is_address(text) {
-                    sink(Text { text, ..found });
+                    sink(FieldText { text, ..found });
                 }
             }),
-            Shape::Blocks => read_blocks(&value, found, settings, sink),
-            Shape::Entries(names) => {
-                entries_of(&value, names, &mut |text| sink(Text { text, ..found }));
+            TextExtraction::Blocks => read_blocks(&value, found, settings, sink),
+            TextExtraction::Entries(names) => {
+                entries_of(&value, names, &mut |text| sink(FieldText { text, ..found }));
             }
         }
     }
@@ -210,9 +226,9 @@ fn has_said(blocks: &ValueRef<'_>) -> bool {
 
 fn read_blocks<'a>(
     blocks: &ValueRef<'a>,
-    found: Text<'a>,
+    found: FieldText<'a>,
     settings: &Settings,
-    sink: &mut dyn FnMut(Text<'a>),
+    sink: &mut dyn FnMut(FieldText<'a>),
 ) {
     let Some(blocks) = blocks.as_array() else { return };
     for block in blocks.iter().filter_map(|block| block.as_map()) {
@@ -226,13 +242,13 @@ fn read_blocks<'a>(
                 _ => continue,
             };
             let said = found.said && key == "text";
-            let text = Text { weight, said, ..found };
+            let text = FieldText { weight, said, ..found };
             match key {
                 // The output of a tool is a text or a list of blocks.
                 "content" => {
-                    entries_or_text(&value, &mut |found| sink(Text { text: found, ..text }));
+                    entries_or_text(&value, &mut |found| sink(FieldText { text: found, ..text }));
                 }
-                _ => leaves(&value, &mut |found| sink(Text { text: found, ..text })),
+                _ => leaves(&value, &mut |found| sink(FieldText { text: found, ..text })),
             }
         }
     }
@@ -247,12 +263,12 @@ fn entries_or_text<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
 
 /// The texts under some names, in maps at any depth.
 fn entries_of<'a>(value: &ValueRef<'a>, names: &[&str], sink: &mut dyn FnMut(&'a str)) {
-    walk(value, Some(names), Profile::EXTENDED.max_depth, sink);
+    walk(value, Some(names), DeviceProfile::EXTENDED.max_depth, sink);
 }
 
 /// All texts in a value.
 fn leaves<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
-    walk(value, None, Profile::EXTENDED.max_depth, sink);
+    walk(value, None, DeviceProfile::EXTENDED.max_depth, sink);
 }
 
 /// The texts in a value, all or only those under some names, down to `depth` levels: the codecs accept no

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::gone::Gone;
+use super::gone::DeletedDocs;
 use super::merge::merge;
-use super::policy::{Size, choose};
+use super::policy::{SegmentSize, choose};
 use super::segment::Segment;
-use super::sources::Source;
-use super::tail::Tail;
-use super::texts::{Kept, TextStats, Texts};
+use super::sources::MergeSource;
+use super::tail::TextTail;
+use super::texts::{InvertedIndex, SegmentEntry, TextStats};
 use crate::error::{Error, Result};
 
 /// The number of documents at which a tail is to be folded.
@@ -23,19 +23,19 @@ pub const MAX_TAIL_SIZE: u64 = 1 << 20;
 
 /// The input of a fold. Cheap to make, and independent of the index it was made from.
 #[derive(Debug)]
-pub struct Fold {
+pub struct FoldJob {
     number: u32,
-    tail: Tail,
-    merged: Vec<Kept>,
+    tail: TextTail,
+    merged: Vec<SegmentEntry>,
     stamp: Arc<[u8]>,
 }
 
 /// The output of a fold.
 #[derive(Debug)]
-pub struct Folded {
+pub struct FoldOutput {
     number: u32,
-    tail: Tail,
-    merged: Vec<Kept>,
+    tail: TextTail,
+    merged: Vec<SegmentEntry>,
     stamp: Arc<[u8]>,
     /// The new segment; `None` if no document was left.
     segment: Option<Arc<Segment>>,
@@ -44,7 +44,7 @@ pub struct Folded {
 /// The file operations after a fold was adopted, in this order: write the new file, then the manifest, then
 /// remove the old files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saving {
+pub struct FileChanges {
     /// The name of the new file, if there is one; its bytes are in [`InvertedIndex::file`].
     pub write: Option<String>,
     /// The bytes of the manifest.
@@ -67,7 +67,7 @@ impl TextStats {
     }
 }
 
-impl Texts {
+impl InvertedIndex {
     /// Returns `true` if a fold is due: the tail is full, or a segment still has an erased document.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -81,19 +81,19 @@ impl Texts {
     /// Only one fold may run at a time. A fold that is dropped leaves no trace.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the log position is longer than [`super::MAX_LOG_POSITION_BYTES`], or segment
+    /// `ERR_INTEGRITY` if the log position is longer than [`super::MOST_STAMP`], or segment
     /// numbers are used up.
-    pub fn freeze(&mut self, stamp: &[u8]) -> Result<Fold> {
+    pub fn freeze(&mut self, stamp: &[u8]) -> Result<FoldJob> {
         if stamp.len() > super::MOST_STAMP {
             return Err(Error::integrity("a stamp of the full text is too long"));
         }
         let number = self.next;
         self.next = number.checked_add(1).ok_or_else(Error::full)?;
         self.erased = imbl::OrdSet::new();
-        let sizes: Vec<Size> = self.segments.iter().map(Kept::size).collect();
+        let sizes: Vec<SegmentSize> = self.segments.iter().map(SegmentEntry::size).collect();
         let chosen = choose(&sizes, self.tail.extent().documents);
         let merged = chosen.iter().filter_map(|at| self.segments.get(*at)).cloned().collect();
-        Ok(Fold { number, tail: self.tail.clone(), merged, stamp: stamp.into() })
+        Ok(FoldJob { number, tail: self.tail.clone(), merged, stamp: stamp.into() })
     }
 
     /// Replaces the inputs of a fold by its output.
@@ -101,7 +101,7 @@ impl Texts {
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read, or if this is not the last fold started on this index.
     /// The index is then unchanged.
-    pub fn adopt(&mut self, folded: Folded) -> Result<Saving> {
+    pub fn adopt(&mut self, folded: FoldOutput) -> Result<FileChanges> {
         let replaced: BTreeSet<u32> = folded.merged.iter().map(|kept| kept.number).collect();
         let here = self.segments.iter().filter(|kept| replaced.contains(&kept.number)).count();
         if here != replaced.len() || self.next != folded.number.saturating_add(1) {
@@ -112,11 +112,11 @@ impl Texts {
         let mut write = None;
         if let Some(segment) = &folded.segment {
             let gone = self.changed_since(&folded, segment)?;
-            let kept = Kept { number: folded.number, segment: Arc::clone(segment), gone };
+            let kept = SegmentEntry { number: folded.number, segment: Arc::clone(segment), gone };
             write = Some(kept.name());
             next.segments.push(kept);
         }
-        next.tail = Tail::default();
+        next.tail = TextTail::default();
         for (_, entry) in self.tail.entries() {
             let before = folded.tail.get(entry.sequence);
             if before.is_none_or(|(_, before)| !Arc::ptr_eq(&before.joined, &entry.joined)) {
@@ -127,13 +127,13 @@ impl Texts {
         next.stamp = folded.stamp;
         next.erased = imbl::OrdSet::new();
         *self = next;
-        let remove = folded.merged.iter().map(Kept::name).collect();
-        Ok(Saving { write, manifest: self.manifest(), remove })
+        let remove = folded.merged.iter().map(SegmentEntry::name).collect();
+        Ok(FileChanges { write, manifest: self.manifest(), remove })
     }
 
     /// The documents of the new segment that changed after the fold was started.
-    fn changed_since(&self, folded: &Folded, segment: &Segment) -> Result<Gone> {
-        let mut gone = Gone::default();
+    fn changed_since(&self, folded: &FoldOutput, segment: &Segment) -> Result<DeletedDocs> {
+        let mut gone = DeletedDocs::default();
         for (_, before) in folded.tail.entries() {
             let now = self.tail.get(before.sequence);
             if now.is_none_or(|(_, now)| !Arc::ptr_eq(&before.joined, &now.joined))
@@ -162,7 +162,7 @@ impl Texts {
     }
 }
 
-impl Fold {
+impl FoldJob {
     /// Returns `true` if there is nothing to write. Running and adopting the fold then only advances the log
     /// position.
     #[must_use]
@@ -174,26 +174,27 @@ impl Fold {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read or the written one cannot be opened.
-    pub fn run(self) -> Result<Folded> {
+    pub fn run(self) -> Result<FoldOutput> {
         let Self { number, tail, merged, stamp } = self;
-        let segments =
-            merged.iter().map(|kept| Source::Segment(Arc::clone(&kept.segment), kept.gone.clone()));
-        let sources: Vec<Source> =
-            std::iter::once(Source::Tail(tail.clone())).chain(segments).collect();
+        let segments = merged
+            .iter()
+            .map(|kept| MergeSource::Segment(Arc::clone(&kept.segment), kept.gone.clone()));
+        let sources: Vec<MergeSource> =
+            std::iter::once(MergeSource::Tail(tail.clone())).chain(segments).collect();
         let bytes = merge(&sources)?;
         let segment = bytes.map(Segment::open).transpose()?.map(Arc::new);
-        Ok(Folded { number, tail, merged, stamp, segment })
+        Ok(FoldOutput { number, tail, merged, stamp, segment })
     }
 }
 
-impl Kept {
+impl SegmentEntry {
     /// The name of the segment's file.
     pub(super) fn name(&self) -> String {
         file_name(self.number)
     }
 
-    fn size(&self) -> Size {
-        Size {
+    fn size(&self) -> SegmentSize {
+        SegmentSize {
             documents: self.segment.documents().into(),
             gone: self.gone.documents().into(),
             erased: self.gone.is_erased(),

@@ -29,7 +29,7 @@ const REMEMBERED: usize = 8192;
 const MAX_REMEMBERED_BYTES: usize = 24;
 
 /// The word normaliser of one language.
-pub(super) struct Folder {
+pub(super) struct WordNormaliser {
     language: Language,
     stemmer: Option<Stemmer>,
     /// The current word in lower case with accents, as the stemmers expect it.
@@ -44,21 +44,21 @@ pub(super) struct Folder {
 
 /// A normalised word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Folded<'a> {
+pub(super) struct NormalisedWord<'a> {
     /// The word without accents and case, not stemmed.
     pub(super) plain: &'a str,
     /// The indexed term: stemmed as well.
     pub(super) term: &'a str,
 }
 
-impl Folder {
+impl WordNormaliser {
     pub(super) fn new(language: Language) -> Self {
         let (lower, plain, term) = (String::new(), String::new(), String::new());
         Self { language, stemmer: language.stemmer(), lower, plain, term, known: HashMap::new() }
     }
 
     /// Normalises a single word. The result may be empty, e.g. for an accent alone.
-    pub(super) fn word(&mut self, raw: &str) -> Folded<'_> {
+    pub(super) fn word(&mut self, raw: &str) -> NormalisedWord<'_> {
         self.lower(raw, |_| false);
         if self.language == Language::English {
             drop_apostrophes(&mut self.lower);
@@ -70,7 +70,7 @@ impl Folder {
             self.stem();
         }
         let term = if self.term.is_empty() { &self.plain } else { &self.term };
-        Folded { plain: &self.plain, term }
+        NormalisedWord { plain: &self.plain, term }
     }
 
     /// Sets `term` to the stem of the word in `lower`.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn check(language: Language, word: &str, plain: &str, term: &str) {
-    let mut folder = Folder::new(language);
+    let mut folder = WordNormaliser::new(language);
     let folded = folder.word(word);
     assert_eq!((folded.plain, folded.term), (plain, term), "{word} in {}", language.code());
 }
@@ -58,14 +58,14 @@ fn an_english_possessive_is_the_word_and_a_contraction_has_no_apostrophe() {
         ("O\u{2019}Brien", "obrien"),
         ("it's", "it"),
     ] {
-        assert_eq!(Folder::new(Language::English).word(word).plain, plain, "{word}");
+        assert_eq!(WordNormaliser::new(Language::English).word(word).plain, plain, "{word}");
     }
 }
 
 #[test]
 fn a_composed_and_a_decomposed_letter_are_one() {
     for language in Language::all() {
-        let (mut one, mut other) = (Folder::new(language), Folder::new(language));
+        let (mut one, mut other) = (WordNormaliser::new(language), WordNormaliser::new(language));
         for (composed, decomposed) in [("å", "a\u{30a}"), ("ñ", "n\u{303}"), ("й", "и\u{306}")]
         {
             assert_eq!(one.word(composed), other.word(decomposed), "{composed} {language:?}");
@@ -75,7 +75,7 @@ fn a_composed_and_a_decomposed_letter_are_one() {
 
 #[test]
 fn a_long_word_is_cut_and_stays_apart_from_others() {
-    let mut folder = Folder::new(Language::English);
+    let mut folder = WordNormaliser::new(Language::English);
     let (a, b) = ("a".repeat(70), format!("{}b", "a".repeat(69)));
     let cut = folder.word(&a).term.to_owned();
     assert_eq!(cut.len(), MAX_TERM_BYTES);
@@ -89,7 +89,7 @@ fn a_long_word_is_cut_and_stays_apart_from_others() {
 
 #[test]
 fn marks_that_come_together_when_a_sign_is_left_out_stand_in_one_order() {
-    let mut folder = Folder::new(Language::None);
+    let mut folder = WordNormaliser::new(Language::None);
     // U+FE70 is a space with a mark on it.
     let once = folder.word("\u{1e008}\u{fe70}\u{1939}").plain.to_owned();
     assert_eq!(folder.word(&once).plain, once);
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn no_word_panics_and_all_terms_are_short(word in "\\PC{0,40}", language in 0usize..19) {
         let language = Language::all().nth(language).unwrap_or_default();
-        let mut folder = Folder::new(language);
+        let mut folder = WordNormaliser::new(language);
         let folded = folder.word(&word);
         prop_assert!(folded.term.len() <= MAX_TERM_BYTES);
         prop_assert!(folded.plain.len() <= MAX_TERM_BYTES);
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn stemmers_bear_words_of_any_letters(word in "\\p{L}{0,70}", language in 0usize..19) {
         let language = Language::all().nth(language).unwrap_or_default();
-        let mut folder = Folder::new(language);
+        let mut folder = WordNormaliser::new(language);
         let first = folder.word(&word).term.to_owned();
         prop_assert_eq!(folder.word(&word).term, first);
     }
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn plain_words_are_not_changed_by_folding_them_again(word in "[\\p{L}\\p{M}\\p{N}]{0,20}") {
         for language in [Language::None, Language::English, Language::Turkish] {
-            let mut folder = Folder::new(language);
+            let mut folder = WordNormaliser::new(language);
             let once = folder.word(&word).plain.to_owned();
             if !once.contains('~') {
                 prop_assert_eq!(folder.word(&once).plain, once);

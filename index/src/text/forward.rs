@@ -6,18 +6,18 @@
 //! the one before (varint), the number of positions, and the deltas between them (varints). Knows nothing of
 //! terms beyond their ordinals.
 
-use super::joined::Share;
+use super::joined::IndexedTerm;
 
 /// The record of one document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a> {
+pub(super) struct ForwardRecord<'a> {
     ordinals: &'a [u8],
     width: usize,
     weights: &'a [u8],
     places: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> ForwardRecord<'a> {
     /// Parses a record; `None` if the bytes are malformed.
     pub(super) fn read(bytes: &'a [u8], width: usize) -> Option<Self> {
         let mut rest = bytes;
@@ -116,7 +116,7 @@ pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8
 }
 
 /// Encodes the positions of a document's terms.
-pub(super) fn place_bytes(shares: &[Share]) -> Vec<u8> {
+pub(super) fn place_bytes(shares: &[IndexedTerm]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut next = 0;
     for (at, share) in shares.iter().enumerate().filter(|(_, share)| !share.places.is_empty()) {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn share(places: &[u32]) -> Share {
-    Share { term: "x".into(), weight: 1, places: places.into() }
+fn share(places: &[u32]) -> IndexedTerm {
+    IndexedTerm { term: "x".into(), weight: 1, places: places.into() }
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn a_record_gives_back_weights_and_places() {
         for (slot, ordinal) in bytes[at..].chunks_exact_mut(width).zip([0_u32, 9, 300, 65_000]) {
             slot.copy_from_slice(&ordinal.to_be_bytes()[4 - width..]);
         }
-        let record = Record::read(&bytes[6..], width).unwrap();
+        let record = ForwardRecord::read(&bytes[6..], width).unwrap();
         assert_eq!(record.ordinals().collect::<Vec<_>>(), [0, 9, 300, 65_000]);
         assert_eq!([0, 9, 300, 65_000, 10].map(|o| record.weight(o)), [1, 2, 255, 4, 0]);
         assert_eq!(record.places(0), [0, 3, 900]);
@@ -44,5 +44,5 @@ fn a_record_that_promises_more_than_it_has_is_none() {
     let mut bytes = Vec::new();
     put_varint(&mut bytes, u32::MAX);
     bytes.extend([0; 40]);
-    assert!(Record::read(&bytes, 4).is_none());
+    assert!(ForwardRecord::read(&bytes, 4).is_none());
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// The deleted documents of one segment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gone {
+pub(super) struct DeletedDocs {
     /// A bitmap of doc ids in 64-bit words; words beyond the last deleted document are missing.
     bits: imbl::Vector<u64>,
     /// The number of deleted documents.
@@ -19,7 +19,7 @@ pub(super) struct Gone {
     erased: bool,
 }
 
-impl Gone {
+impl DeletedDocs {
     /// Deletes a document and its share of the statistics. Deleting it again changes nothing.
     ///
     /// # Errors

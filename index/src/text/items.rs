@@ -3,13 +3,13 @@
 use super::question::Occur;
 
 /// An item of a query text, between spaces.
-pub(super) struct Item<'t> {
+pub(super) struct QueryItem<'t> {
     pub(super) occur: Occur,
-    pub(super) form: Form<'t>,
+    pub(super) form: ItemForm<'t>,
 }
 
 /// The form of an item.
-pub(super) enum Form<'t> {
+pub(super) enum ItemForm<'t> {
     /// Within quotes.
     Quoted(&'t str),
     /// A word; never empty.
@@ -17,7 +17,7 @@ pub(super) enum Form<'t> {
 }
 
 /// The first item of a text, and the rest of the text.
-pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
+pub(super) fn next_item(text: &str) -> Option<(QueryItem<'_>, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
     let (occur, text) = match sign(text) {
         Some((occur, after)) => (occur, after),
@@ -31,11 +31,11 @@ pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
         // The `~n` of a proximity query is accepted and ignored.
         let digit = |c: char| c.is_ascii_digit();
         let after = after.strip_prefix('~').map_or(after, |after| after.trim_start_matches(digit));
-        return Some((Item { occur, form: Form::Quoted(words) }, after));
+        return Some((QueryItem { occur, form: ItemForm::Quoted(words) }, after));
     }
     let end = text.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(text.len());
     let (word, after) = text.split_at_checked(end).filter(|(word, _)| !word.is_empty())?;
-    Some((Item { occur, form: Form::Bare(word) }, after))
+    Some((QueryItem { occur, form: ItemForm::Bare(word) }, after))
 }
 
 /// Reads a `+` or `-` directly before a word or a quote.
@@ -55,14 +55,14 @@ fn is_quote(c: char) -> bool {
 
 /// The suffix operator of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Suffix {
+pub(super) enum SuffixOperator {
     None,
     Prefix,
     Fuzzy(u8),
 }
 
 /// Splits a word from its suffix operator.
-pub(super) fn suffix(word: &str) -> (&str, Suffix) {
+pub(super) fn suffix(word: &str) -> (&str, SuffixOperator) {
     let word = word.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']']);
     let begins = word.trim_end_matches('*');
     let (bare, edits) = match word.rsplit_once('~') {
@@ -72,10 +72,10 @@ pub(super) fn suffix(word: &str) -> (&str, Suffix) {
         _ => (word, 0),
     };
     if begins.len() < word.len() && begins.ends_with(char::is_alphanumeric) {
-        (begins, Suffix::Prefix)
+        (begins, SuffixOperator::Prefix)
     } else if bare.len() < word.len() && bare.ends_with(char::is_alphanumeric) {
-        (bare, if edits == 0 { Suffix::None } else { Suffix::Fuzzy(edits) })
+        (bare, if edits == 0 { SuffixOperator::None } else { SuffixOperator::Fuzzy(edits) })
     } else {
-        (word, Suffix::None)
+        (word, SuffixOperator::None)
     }
 }

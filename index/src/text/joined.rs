@@ -1,7 +1,7 @@
 //! The indexed form of a grain: its own terms and those shared by its neighbours in a conversation. Knows
 //! nothing of how it is stored.
 
-use super::document::{Document, Word};
+use super::document::{Document, DocumentTerm};
 
 /// The greatest weight of a term in a document. A grain that repeats a word more often is no better a hit: at
 /// this weight, its tf is within a few hundredths of the limit.
@@ -9,9 +9,9 @@ pub const MOST_WEIGHT: u8 = u8::MAX;
 
 /// The terms of a grain as indexed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Joined {
+pub struct IndexedDocument {
     /// Ascending by term, without duplicates, none with weight 0.
-    shares: Box<[Share]>,
+    shares: Box<[IndexedTerm]>,
     /// The sum of the weights.
     length: u32,
     /// The number of terms and positions.
@@ -20,7 +20,7 @@ pub struct Joined {
 
 /// One term of a grain as indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Share {
+pub(super) struct IndexedTerm {
     /// The term.
     pub(super) term: Box<str>,
     /// Its weighted frequency, at least 1.
@@ -29,10 +29,10 @@ pub(super) struct Share {
     pub(super) places: Box<[u32]>,
 }
 
-impl Joined {
+impl IndexedDocument {
     /// Joins a document with the terms its neighbours share: the shared weights are added to those of its own
     /// terms. Only its own terms have positions, so no phrase spans a neighbour. Weights are capped at
-    /// [`MAX_TERM_WEIGHT`].
+    /// [`MOST_WEIGHT`].
     #[must_use]
     pub fn of(own: &Document, neighbours: &[&Document]) -> Self {
         let lent = neighbours.iter().flat_map(|neighbour| neighbour.words());
@@ -42,14 +42,14 @@ impl Joined {
             .chain(own.words().iter().map(own_part))
             .collect();
         parts.sort_by_key(|part| part.0);
-        let mut shares: Vec<Share> = Vec::new();
+        let mut shares: Vec<IndexedTerm> = Vec::new();
         for group in parts.chunk_by(|a, b| a.0 == b.0) {
             let weight = group.iter().fold(0_u32, |sum, part| sum.saturating_add(part.1));
             let weight = u8::try_from(weight).unwrap_or(MOST_WEIGHT);
             let Some((term, ..)) = group.first() else { continue };
             if weight > 0 {
                 let places = group.iter().flat_map(|part| part.2).copied().collect();
-                shares.push(Share { term: (*term).into(), weight, places });
+                shares.push(IndexedTerm { term: (*term).into(), weight, places });
             }
         }
         let length =
@@ -77,18 +77,18 @@ impl Joined {
     }
 
     /// The terms, ascending.
-    pub(super) fn shares(&self) -> &[Share] {
+    pub(super) fn shares(&self) -> &[IndexedTerm] {
         &self.shares
     }
 
     /// Looks up a term.
-    pub(super) fn share(&self, term: &str) -> Option<&Share> {
+    pub(super) fn share(&self, term: &str) -> Option<&IndexedTerm> {
         let at = self.shares.binary_search_by(|share| share.term.as_ref().cmp(term)).ok()?;
         self.shares.get(at)
     }
 }
 
-fn own_part(word: &Word) -> (&str, u32, &[u32]) {
+fn own_part(word: &DocumentTerm) -> (&str, u32, &[u32]) {
     (&word.term, word.weight, &word.places)
 }
 
@@ -96,8 +96,8 @@ fn own_part(word: &Word) -> (&str, u32, &[u32]) {
 mod tests {
     use super::*;
 
-    fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> Word {
-        Word { term: term.into(), weight, lent, places: places.into() }
+    fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> DocumentTerm {
+        DocumentTerm { term: term.into(), weight, lent, places: places.into() }
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let own = Document::from_words(vec![word("cat", 6, 1, &[3]), word("dog", 600, 2, &[1, 9])]);
         let one = Document::from_words(vec![word("cat", 6, 2, &[0]), word("eel", 6, 1, &[1])]);
         let other = Document::from_words(vec![word("cat", 1, 1, &[7]), word("fox", 6, 0, &[2])]);
-        let joined = Joined::of(&own, &[&one, &other]);
+        let joined = IndexedDocument::of(&own, &[&one, &other]);
         let seen: Vec<(&str, u8, &[u32])> = joined
             .shares()
             .iter()

@@ -52,20 +52,24 @@ pub enum Language {
 }
 
 /// A language with all its codes, the canonical one first: ISO 639-1, then 639-2 and -3.
-struct Row {
+struct LanguageRow {
     language: Language,
     codes: &'static [&'static str],
     /// Accented letters that count as letters of their own, not as variants of the bare letter.
     letters: &'static str,
 }
 
-const fn row(language: Language, codes: &'static [&'static str], letters: &'static str) -> Row {
-    Row { language, codes, letters }
+const fn row(
+    language: Language,
+    codes: &'static [&'static str],
+    letters: &'static str,
+) -> LanguageRow {
+    LanguageRow { language, codes, letters }
 }
 
 /// In the order of the variants.
 #[rustfmt::skip]
-static LANGUAGES: [Row; 19] = [
+static LANGUAGES: [LanguageRow; 19] = [
     // Scripts without spaces have no stemmer and need none.
     row(Language::None, &["und", "mul", "zxx", "zh", "zho", "chi", "ja", "jpn", "ko", "kor", "th",
         "tha", "lo", "lao", "km", "khm", "my", "mya", "bur"], ""),
@@ -100,7 +104,8 @@ impl Language {
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         let primary = code.trim().split(['-', '_']).next()?;
-        let known = |row: &&Row| row.codes.iter().any(|known| known.eq_ignore_ascii_case(primary));
+        let known =
+            |row: &&LanguageRow| row.codes.iter().any(|known| known.eq_ignore_ascii_case(primary));
         LANGUAGES.iter().find(known).map(|row| row.language)
     }
 
@@ -141,7 +146,7 @@ impl Language {
         Some(Stemmer::new(algorithm))
     }
 
-    fn row(self) -> Option<&'static Row> {
+    fn row(self) -> Option<&'static LanguageRow> {
         LANGUAGES.iter().find(|row| row.language == self)
     }
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use super::fold::file_name;
 use super::forward::{put_varint, take_varint};
-use super::gone::Gone;
+use super::gone::DeletedDocs;
 use super::packed::take;
 use super::segment::Segment;
-use super::texts::{Kept, Texts};
+use super::texts::{InvertedIndex, SegmentEntry};
 use crate::error::{Error, Result};
 
 /// The first bytes of a manifest; the last one is the layout version.
@@ -35,11 +35,11 @@ pub struct Manifest {
     analysis: u64,
     next: u32,
     stamp: Vec<u8>,
-    segments: Vec<Listed>,
+    segments: Vec<ManifestSegment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Listed {
+struct ManifestSegment {
     number: u32,
     length: u64,
     checksum: [u8; 4],
@@ -100,7 +100,7 @@ impl Manifest {
     }
 }
 
-impl Texts {
+impl InvertedIndex {
     /// Opens the text index of a manifest. `read` returns the bytes of a file by its name. The tail is empty:
     /// the log after the log position is to be indexed again.
     ///
@@ -120,14 +120,14 @@ impl Texts {
                 return Err(Error::integrity("a file of the full text is not the one listed"));
             }
             let segment = Arc::new(Segment::open(bytes)?);
-            let mut gone = Gone::default();
+            let mut gone = DeletedDocs::default();
             for document in &listed.gone {
                 gone.remove(&segment, *document)?;
             }
             if listed.erased {
                 gone.mark_erased();
             }
-            texts.segments.push(Kept { number: listed.number, segment, gone });
+            texts.segments.push(SegmentEntry { number: listed.number, segment, gone });
         }
         Ok(texts)
     }
@@ -135,7 +135,7 @@ impl Texts {
     /// The manifest of the current state, encoded. The tail is not part of it.
     #[must_use]
     pub fn manifest(&self) -> Vec<u8> {
-        let listed = |kept: &Kept| Listed {
+        let listed = |kept: &SegmentEntry| ManifestSegment {
             number: kept.number,
             length: kept.segment.bytes().len() as u64,
             checksum: checksum(kept.segment.bytes()).unwrap_or_default(),
@@ -154,7 +154,7 @@ impl Texts {
     /// The names of its files, as listed in the manifest.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.segments.iter().map(Kept::name).collect()
+        self.segments.iter().map(SegmentEntry::name).collect()
     }
 
     /// The bytes of one of its files; `None` for another name.
@@ -171,7 +171,7 @@ impl Texts {
     }
 }
 
-impl Listed {
+impl ManifestSegment {
     /// Returns `true` if a file has the listed length and checksum.
     fn is(&self, bytes: &[u8]) -> bool {
         bytes.len() as u64 == self.length && checksum(bytes) == Some(self.checksum)
@@ -206,7 +206,7 @@ fn parse(bytes: &[u8]) -> Option<Manifest> {
     sound.then_some(Manifest { analysis, next, stamp: stamp.to_vec(), segments })
 }
 
-fn parse_segment(rest: &mut &[u8]) -> Option<Listed> {
+fn parse_segment(rest: &mut &[u8]) -> Option<ManifestSegment> {
     let number = u32::from_be_bytes(take(rest)?);
     let length = u64::from_be_bytes(take(rest)?);
     let checksum = take(rest)?;
@@ -217,7 +217,7 @@ fn parse_segment(rest: &mut &[u8]) -> Option<Listed> {
         document = document.checked_add(take_varint(rest)?)?;
         gone.push(document);
     }
-    Some(Listed { number, length, checksum, erased: erased != 0, gone })
+    Some(ManifestSegment { number, length, checksum, erased: erased != 0, gone })
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_manifest_are_as_documented() {
-        let listed = Listed {
+        let listed = ManifestSegment {
             number: 3,
             length: 258,
             checksum: [1, 2, 3, 4],

@@ -6,41 +6,41 @@ use std::ops::ControlFlow;
 
 use grainstore_format::GrainRef;
 
-use super::document::{Document, Word};
+use super::document::{Document, DocumentTerm};
 use super::fields::texts;
-use super::question::{Ask, Clause, Occur, Question};
-use super::reader::{MAX_OCCURRENCES, Reader};
+use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::reader::{DocumentReader, MAX_OCCURRENCES};
 use super::settings::Settings;
-use super::slips::{Form, Slip};
+use super::slips::{EditMatcher, IndexedForm};
 
 /// Returns `true` if the terms of one field of a grain match a query by themselves.
 #[must_use]
 pub fn answers_in(
     grain: &GrainRef<'_>,
     field: &str,
-    question: &Question,
+    question: &FullTextQuery,
     settings: &Settings,
 ) -> bool {
-    let fields = Reader::new(*settings).by_field(grain);
+    let fields = DocumentReader::new(*settings).by_field(grain);
     fields.iter().any(|(name, words)| *name == field && question.is_answered_by(words))
 }
 
-impl Reader {
+impl DocumentReader {
     /// The fields of a grain that match a positive clause of a query, by their full names, in the order of
     /// the table of fields: titles first.
     #[must_use]
     pub fn matched_fields<'a>(
         &mut self,
         grain: &GrainRef<'a>,
-        question: &Question,
+        question: &FullTextQuery,
     ) -> Vec<&'a str> {
-        let wanted: Vec<&Ask> = found_by(question).collect();
-        if wanted.iter().any(|ask| matches!(ask, Ask::Phrase(_))) {
+        let wanted: Vec<&TermMatch> = found_by(question).collect();
+        if wanted.iter().any(|ask| matches!(ask, TermMatch::Phrase(_))) {
             let mut fields = self.by_field(grain);
             fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
             return fields.into_iter().map(|(name, _)| name).collect();
         }
-        let mut slips = Slips::of(&wanted);
+        let mut slips = FuzzyMatcher::of(&wanted);
         let mut matched: Vec<(usize, &'a str)> = Vec::new();
         let mut occurrences = 0;
         texts(grain, &self.settings, &mut |text| {
@@ -63,7 +63,7 @@ impl Reader {
     }
 }
 
-impl Question {
+impl FullTextQuery {
     /// Returns `true` if the own terms of a grain match: all required clauses, no excluded one, and if none
     /// is required, one of the others.
     #[must_use]
@@ -80,17 +80,17 @@ impl Question {
 impl Document {
     /// Returns `true` if it matches a clause: any term of a word, or every term of a phrase in its position.
     #[must_use]
-    pub fn has(&self, ask: &Ask) -> bool {
+    pub fn has(&self, ask: &TermMatch) -> bool {
         match ask {
-            Ask::Word(terms) => terms.iter().any(|term| self.word(term).is_some()),
-            Ask::Phrase(terms) => self.has_phrase(terms),
-            Ask::Prefix(prefix) => self.has_prefix(prefix),
-            Ask::Begin(prefix, terms) => {
+            TermMatch::Word(terms) => terms.iter().any(|term| self.word(term).is_some()),
+            TermMatch::Phrase(terms) => self.has_phrase(terms),
+            TermMatch::Prefix(prefix) => self.has_prefix(prefix),
+            TermMatch::Begin(prefix, terms) => {
                 self.has_prefix(prefix) || terms.iter().any(|term| self.word(term).is_some())
             }
-            Ask::Fuzzy(term, edits) => {
-                let slip = Slip::of(term, *edits);
-                self.words().iter().any(|word| slip.edits(Form::of(&word.term)).is_some())
+            TermMatch::Fuzzy(term, edits) => {
+                let slip = EditMatcher::of(term, *edits);
+                self.words().iter().any(|word| slip.edits(IndexedForm::of(&word.term)).is_some())
             }
         }
     }
@@ -119,21 +119,21 @@ impl Document {
 }
 
 /// The clauses a document can match by: all but the excluded ones.
-fn found_by(question: &Question) -> impl Iterator<Item = &Ask> {
+fn found_by(question: &FullTextQuery) -> impl Iterator<Item = &TermMatch> {
     let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
     found.map(|clause| &clause.ask)
 }
 
 /// The fuzzy terms of a query, with a cache of the terms that match none of them.
-struct Slips {
-    slips: Vec<Slip>,
+struct FuzzyMatcher {
+    slips: Vec<EditMatcher>,
     unlike: HashSet<Box<str>>,
 }
 
-impl Slips {
-    fn of(asks: &[&Ask]) -> Self {
+impl FuzzyMatcher {
+    fn of(asks: &[&TermMatch]) -> Self {
         let slips = asks.iter().filter_map(|ask| match ask {
-            Ask::Fuzzy(term, edits) => Some(Slip::of(term, *edits)),
+            TermMatch::Fuzzy(term, edits) => Some(EditMatcher::of(term, *edits)),
             _ => None,
         });
         Self { slips: slips.collect(), unlike: HashSet::new() }
@@ -143,7 +143,7 @@ impl Slips {
         if self.slips.is_empty() || self.unlike.contains(term) {
             return false;
         }
-        let form = Form::of(term);
+        let form = IndexedForm::of(term);
         let met = self.slips.iter().any(|slip| slip.edits(form).is_some());
         if !met {
             self.unlike.insert(term.into());
@@ -154,18 +154,18 @@ impl Slips {
 
 /// Returns `true` if one term matches a clause by itself. Phrases need more than one term, and fuzzy terms
 /// are matched by [`FuzzyMatcher`].
-fn is_met_by(ask: &Ask, term: &str) -> bool {
+fn is_met_by(ask: &TermMatch, term: &str) -> bool {
     match ask {
-        Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
-        Ask::Prefix(prefix) => term.starts_with(&**prefix),
-        Ask::Begin(prefix, terms) => {
+        TermMatch::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
+        TermMatch::Prefix(prefix) => term.starts_with(&**prefix),
+        TermMatch::Begin(prefix, terms) => {
             term.starts_with(&**prefix) || terms.iter().any(|wanted| **wanted == *term)
         }
-        Ask::Fuzzy(..) | Ask::Phrase(_) => false,
+        TermMatch::Fuzzy(..) | TermMatch::Phrase(_) => false,
     }
 }
 
-fn stands_at(word: &Word, place: u32) -> bool {
+fn stands_at(word: &DocumentTerm, place: u32) -> bool {
     word.places.binary_search(&place).is_ok()
 }
 

@@ -11,7 +11,7 @@ const TURN: &str = r#"{"type": "event", "content": "The user_id of Bob's iPhone 
 fn answers(json: &str, question: &str) -> bool {
     let blob = blob(json);
     let document = Document::of(&GrainRef::new(&blob).unwrap(), &Settings::default());
-    Question::parse(question, Language::English).unwrap().is_answered_by(&document)
+    FullTextQuery::parse(question, Language::English).unwrap().is_answered_by(&document)
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn fields_that_match_are_named_titles_first() {
     );
     let grain = GrainRef::new(&blob).unwrap();
     let fields = |question: &str| {
-        let question = Question::parse(question, Language::English).unwrap();
-        Reader::new(Settings::default()).matched_fields(&grain, &question)
+        let question = FullTextQuery::parse(question, Language::English).unwrap();
+        DocumentReader::new(Settings::default()).matched_fields(&grain, &question)
     };
     assert_eq!(fields("tea"), ["relation", "object", "structural_tags", "context"]);
     assert_eq!(fields("+bob -green \"green tea\""), ["subject", "context"]);
@@ -89,16 +89,16 @@ proptest! {
         let document = content(&text);
         // The text in its canonical form, as it is stored.
         let text = grainstore_format::normalise_text(&text).unwrap().into_owned();
-        let question = Question::words(&text, Language::English).unwrap();
+        let question = FullTextQuery::words(&text, Language::English).unwrap();
         prop_assert_eq!(question.is_empty(), document.is_empty());
         for clause in question.clauses() {
             prop_assert!(document.has(&clause.ask), "{:?}", clause);
-            if let Ask::Word(terms) = &clause.ask {
+            if let TermMatch::Word(terms) = &clause.ask {
                 prop_assert!(terms.iter().all(|term| document.word(term).is_some()));
             }
         }
         let quoted = text.replace(['"', '\u{201c}', '\u{201d}'], " ");
-        if let Ok(phrase) = Question::parse(&format!("\"{quoted}\""), Language::English) {
+        if let Ok(phrase) = FullTextQuery::parse(&format!("\"{quoted}\""), Language::English) {
             let document = content(&quoted);
             prop_assert_eq!(phrase.is_answered_by(&document), !document.is_empty());
         }
@@ -112,14 +112,14 @@ proptest! {
             r#"{{"type": "event", "content": "x {content}", "mood": "{subject}", "note": ["c"]}}"#,
         ));
         let grain = GrainRef::new(&blob).unwrap();
-        let mut question = Question::parse(&asked, Language::None).unwrap().clauses().to_vec();
-        question.retain(|clause| !matches!(clause.ask, Ask::Phrase(_)));
+        let mut question = FullTextQuery::parse(&asked, Language::None).unwrap().clauses().to_vec();
+        question.retain(|clause| !matches!(clause.ask, TermMatch::Phrase(_)));
         let settings = Settings::new(Language::None);
         let fields = |clauses| {
-            Reader::new(settings).matched_fields(&grain, &Question::from_clauses(clauses))
+            DocumentReader::new(settings).matched_fields(&grain, &FullTextQuery::from_clauses(clauses))
         };
         let one_by_one = fields(question.clone());
-        let nowhere = Ask::Phrase(vec![("x".into(), 0), ("x".into(), 1)]);
+        let nowhere = TermMatch::Phrase(vec![("x".into(), 0), ("x".into(), 1)]);
         question.push(Clause { occur: Occur::Should, ask: nowhere });
         prop_assert_eq!(fields(question), one_by_one);
     }
@@ -128,7 +128,7 @@ proptest! {
     fn each_word_of_a_grain_alone_finds_it(text in "[a-zA-Z0-9é東京ก -]{1,40}") {
         let document = content(&text);
         for word in text.split_whitespace() {
-            let question = Question::words(word, Language::English).unwrap();
+            let question = FullTextQuery::words(word, Language::English).unwrap();
             prop_assert!(question.is_empty() || question.is_answered_by(&document), "{}", word);
         }
     }

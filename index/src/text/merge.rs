@@ -15,7 +15,7 @@ use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 use super::forward::{start, width};
 use super::packed::pack;
 use super::segment::{FILES, field, inner};
-use super::sources::{Head, Source};
+use super::sources::{MergeSource, TermCursor};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
@@ -27,8 +27,8 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment can hold.
-pub(super) fn merge(sources: &[Source]) -> Result<Option<Vec<u8>>> {
-    let (mut columns, targets) = Columns::lay_out(sources)?;
+pub(super) fn merge(sources: &[MergeSource]) -> Result<Option<Vec<u8>>> {
+    let (mut columns, targets) = SegmentColumns::lay_out(sources)?;
     let documents = u32::try_from(columns.codes.len()).map_err(|_| Error::full())?;
     if documents == 0 {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) fn merge(sources: &[Source]) -> Result<Option<Vec<u8>>> {
 }
 
 /// The columns of the new segment, while it is written.
-struct Columns {
+struct SegmentColumns {
     /// Bytes of an ordinal.
     width: usize,
     /// The sum of all lengths.
@@ -69,11 +69,11 @@ struct Columns {
     next: Vec<usize>,
 }
 
-impl Columns {
+impl SegmentColumns {
     /// Lays out everything but the ordinals, which are known only when the terms are written. Also returns,
     /// for each source, the new doc id of each of its documents.
-    fn lay_out(sources: &[Source]) -> Result<(Self, Vec<Vec<u32>>)> {
-        let terms = sources.iter().map(Source::terms).sum();
+    fn lay_out(sources: &[MergeSource]) -> Result<(Self, Vec<Vec<u32>>)> {
+        let terms = sources.iter().map(MergeSource::terms).sum();
         let mut columns = Self {
             width: width(terms),
             length: 0,
@@ -102,7 +102,7 @@ impl Columns {
     }
 
     /// Adds a document.
-    fn add(&mut self, sequence: Sequence, source: &Source, document: u32) -> Result<()> {
+    fn add(&mut self, sequence: Sequence, source: &MergeSource, document: u32) -> Result<()> {
         let kept = source.kept(document)?;
         self.length = kept
             .weights
@@ -148,15 +148,15 @@ fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
 /// Writes the dictionary and the postings, and the ordinals into the columns.
 fn write_terms(
     segment: &Inner,
-    sources: &[Source],
+    sources: &[MergeSource],
     targets: &[Vec<u32>],
-    columns: &mut Columns,
+    columns: &mut SegmentColumns,
 ) -> Result<()> {
     let file = segment.open_read(SegmentComponent::FieldNorms).map_err(Error::text)?;
     let lengths = FieldNormReaders::open(file)?.get_field(field())?;
     let mut files = InvertedIndexSerializer::open(segment)?;
     let mut out = files.new_field(field(), columns.length, lengths).map_err(Error::text)?;
-    let mut heads = sources.iter().map(Source::head).collect::<Result<Vec<_>>>()?;
+    let mut heads = sources.iter().map(MergeSource::head).collect::<Result<Vec<_>>>()?;
     let (mut term, mut found) = (Vec::new(), Vec::new());
     let mut ordinal = 0;
     while next_term(&mut heads, &mut term) {
@@ -179,15 +179,15 @@ fn write_terms(
 }
 
 /// Sets `term` to the least current term of the sources; returns `false` at the end of all.
-fn next_term(heads: &mut [Head<'_>], term: &mut Vec<u8>) -> bool {
-    let least = heads.iter_mut().filter_map(Head::term).min();
+fn next_term(heads: &mut [TermCursor<'_>], term: &mut Vec<u8>) -> bool {
+    let least = heads.iter_mut().filter_map(TermCursor::term).min();
     term.clear();
     term.extend_from_slice(least.unwrap_or_default());
     least.is_some()
 }
 
 /// Collects the documents of the current term of a source, and advances it.
-fn take(head: &mut Head<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
+fn take(head: &mut TermCursor<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
     head.documents(&mut |document, weight| {
         let target = usize::try_from(document).ok().and_then(|at| targets.get(at));
         match target {

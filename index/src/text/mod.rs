@@ -2,23 +2,23 @@
 //!
 //! Modules, in the order data flows:
 //! - `language`, `settings`: how the text of a namespace is analysed
-//! - `char_class`, `word_break`, `normalise`, `analysis`: text into terms
-//! - `fields`, `reader`, `document`, `indexed_document`: the terms of one grain, alone and with those of its
+//! - `chars`, `segments`, `normalise`, `analysis`: text into terms
+//! - `fields`, `reader`, `document`, `joined`: the terms of one grain, alone and with those of its
 //!   neighbours in a conversation
-//! - `lexer`, `stop_words`, `suffixes`, `syntax`, `query`: the text of a query into clauses
-//! - `edit_distance`: fuzzy matching of a term
+//! - `lexer`, `stop_words`, `endings`, `syntax`, `query`: the text of a query into clauses
+//! - `slips`: fuzzy matching of a term
 //! - `blind`: terms as blind tokens
 //! - `matched`: whether one grain matches a query, and in which fields
 //! - `score`: BM25
-//! - `segment_file`, `directory`, `forward`, `segment`: immutable segments
-//! - `deleted`: the documents deleted from a segment since it was written
+//! - `packed`, `directory`, `forward`, `segment`: immutable segments
+//! - `gone`: the documents deleted from a segment since it was written
 //! - `tail`: documents that are in no segment yet
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: the list of segments, as bytes
 //! - `inverted_index`: segments and tail as one index
 //! - `cancel`: cancellation of searches
 //! - `part`, `expand`, `plan`: a query in terms of segments and tail
-//! - `exact`, `scan`, `few_candidates`, `prune`, `top_hits`, `prepared`: the search itself
+//! - `exact`, `scan`, `few`, `prune`, `best`, `prepared`: the search itself
 
 mod language;
 mod settings;
@@ -89,20 +89,20 @@ mod test_grains;
 #[cfg(test)]
 mod test_kit;
 
-pub use asked::Asked;
-pub use best::{After, Hit, Judge};
-pub use document::{Document, Word};
+pub use asked::PreparedSearch;
+pub use best::{Hit, HitFilter, SearchAfter};
+pub use document::{Document, DocumentTerm};
 pub use expand::{MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
-pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
+pub use fold::{FileChanges, FoldJob, FoldOutput, MAX_TAIL, MAX_TAIL_SIZE};
 pub use folding::MAX_TERM_BYTES;
-pub use joined::{Joined, MOST_WEIGHT};
+pub use joined::{IndexedDocument, MOST_WEIGHT};
 pub use language::Language;
 pub use manifest::{MOST_STAMP, Manifest};
 pub use matched::answers_in;
-pub use question::{Ask, Clause, Occur, Question};
-pub use reader::{MAX_OCCURRENCES, Reader};
+pub use question::{Clause, FullTextQuery, Occur, TermMatch};
+pub use reader::{DocumentReader, MAX_OCCURRENCES};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use slips::MOST_EDITS;
 pub use syntax::{MAX_TERMS, MAX_WORDS};
-pub use texts::{TextStats, Texts};
+pub use texts::{InvertedIndex, TextStats};

@@ -4,26 +4,26 @@
 use proptest::prelude::*;
 
 use super::MOST_STRICT_TERMS;
-use super::document::{Document, Word};
-use super::joined::Joined;
-use super::question::{Ask, Occur, Question};
+use super::document::{Document, DocumentTerm};
+use super::joined::IndexedDocument;
+use super::question::{FullTextQuery, Occur, TermMatch};
 use super::test_kit::{Change, Store, address, bits, clause, word, words};
 
 const TERMS: [&str; 12] =
     ["a", "ab", "abc", "abcd", "abdc", "b", "ba", "bac", "café", "cafe", "x", "xylophone"];
 
-fn document() -> impl Strategy<Value = Joined> {
+fn document() -> impl Strategy<Value = IndexedDocument> {
     let word = (0..TERMS.len(), 0..400_u32, 0..3_u32, prop::collection::vec(0..6_u32, 0..3));
     let word = word.prop_map(|(term, weight, lent, mut places)| {
         places.sort_unstable();
         places.dedup();
         // Most weights are small; some exceed the cap.
         let weight = if weight < 380 { weight % 9 } else { weight };
-        Word { term: TERMS[term].into(), weight, lent, places: places.into() }
+        DocumentTerm { term: TERMS[term].into(), weight, lent, places: places.into() }
     });
     prop::collection::vec(word, 0..7).prop_map(|words| {
         let document: Document = words.into_iter().collect();
-        Joined::of(&document, &[])
+        IndexedDocument::of(&document, &[])
     })
 }
 
@@ -32,26 +32,29 @@ fn term() -> impl Strategy<Value = Box<str>> {
         .prop_map(Box::from)
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn ask() -> impl Strategy<Value = TermMatch> {
     prop_oneof![
-        4 => term().prop_map(|term| Ask::Word(vec![term])),
-        1 => prop::collection::vec(term(), 0..4).prop_map(Ask::Word),
-        2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(Ask::Phrase),
-        1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| Ask::Prefix(p.into())),
+        4 => term().prop_map(|term| TermMatch::Word(vec![term])),
+        1 => prop::collection::vec(term(), 0..4).prop_map(TermMatch::Word),
+        2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(TermMatch::Phrase),
+        1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| TermMatch::Prefix(p.into())),
         1 => (prop::sample::select(vec!["ab", "z"]), prop::collection::vec(term(), 0..3))
-            .prop_map(|(prefix, terms)| Ask::Begin(prefix.into(), terms)),
-        1 => (term(), 0..4_u8).prop_map(|(term, edits)| Ask::Fuzzy(term, edits)),
+            .prop_map(|(prefix, terms)| TermMatch::Begin(prefix.into(), terms)),
+        1 => (term(), 0..4_u8).prop_map(|(term, edits)| TermMatch::Fuzzy(term, edits)),
     ]
 }
 
-fn question() -> impl Strategy<Value = Question> {
+fn question() -> impl Strategy<Value = FullTextQuery> {
     let occur =
         prop::sample::select(vec![Occur::Should, Occur::Should, Occur::Must, Occur::MustNot]);
     let general = prop::collection::vec((occur, ask()), 0..5)
         .prop_map(|asks| asks.into_iter().map(|(occur, ask)| clause(occur, ask)).collect());
     let plain = prop::collection::vec((any::<bool>(), term()), 1..4).prop_map(|terms| {
         let occur = |must| if must { Occur::Must } else { Occur::Should };
-        terms.into_iter().map(|(must, term)| clause(occur(must), Ask::Word(vec![term]))).collect()
+        terms
+            .into_iter()
+            .map(|(must, term)| clause(occur(must), TermMatch::Word(vec![term])))
+            .collect()
     });
     prop_oneof![general, plain]
 }
@@ -122,7 +125,7 @@ impl Spread {
         format!("w{rank:.0}")
     }
 
-    fn document(&mut self, most: u64) -> Joined {
+    fn document(&mut self, most: u64) -> IndexedDocument {
         let count = 3 + self.next() % most;
         let all: Vec<String> = (0..count).map(|_| self.word()).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -164,7 +167,7 @@ fn thousands_of_documents_in_segments_of_all_sizes_are_answered_exactly() {
     mixed.extend(should(&["w1", "w40"]).clauses().iter().cloned());
     let mut barred = mixed.clone();
     barred.push(clause(Occur::MustNot, word("w2")));
-    let phrase = Ask::Phrase(vec![("w1".into(), 0), ("w2".into(), 1)]);
+    let phrase = TermMatch::Phrase(vec![("w1".into(), 0), ("w2".into(), 1)]);
     let questions = [
         should(&["w1"]),
         should(&["w700"]),
@@ -178,8 +181,8 @@ fn thousands_of_documents_in_segments_of_all_sizes_are_answered_exactly() {
         mixed.into_iter().collect(),
         barred.into_iter().collect(),
         std::iter::once(clause(Occur::Should, phrase)).collect(),
-        std::iter::once(clause(Occur::Should, Ask::Prefix("w1".into()))).collect(),
-        std::iter::once(clause(Occur::Should, Ask::Fuzzy("w10".into(), 1))).collect(),
+        std::iter::once(clause(Occur::Should, TermMatch::Prefix("w1".into()))).collect(),
+        std::iter::once(clause(Occur::Should, TermMatch::Fuzzy("w10".into(), 1))).collect(),
     ];
     for question in &questions {
         store.check(question);
@@ -192,7 +195,7 @@ fn thousands_of_documents_in_segments_of_all_sizes_are_answered_exactly() {
     questions.iter().for_each(|question| store.check(question));
 }
 
-fn any_of(terms: &[&str], occur: Occur) -> Question {
+fn any_of(terms: &[&str], occur: Occur) -> FullTextQuery {
     terms.iter().map(|term| clause(occur, word(term))).collect()
 }
 
@@ -226,17 +229,17 @@ fn what_must_be_there_or_must_not_counts_in_every_form_there_is() {
         if folded {
             store.fold(Vec::new());
         }
-        for ask in [Ask::Prefix("form".into()), Ask::Fuzzy("form199".into(), 2)] {
+        for ask in [TermMatch::Prefix("form".into()), TermMatch::Fuzzy("form199".into(), 2)] {
             for occur in [Occur::Should, Occur::Must, Occur::MustNot] {
                 let tea = clause(Occur::Should, word("tea"));
-                let both: Question = [tea, clause(occur, ask.clone())].into_iter().collect();
+                let both: FullTextQuery = [tea, clause(occur, ask.clone())].into_iter().collect();
                 store.check(&both);
                 store.check(&std::iter::once(clause(occur, ask.clone())).collect());
             }
         }
-        let forms = |occur| -> Question {
+        let forms = |occur| -> FullTextQuery {
             let tea = clause(Occur::Should, word("tea"));
-            [tea, clause(occur, Ask::Prefix("form".into()))].into_iter().collect()
+            [tea, clause(occur, TermMatch::Prefix("form".into()))].into_iter().collect()
         };
         let count = |occur| store.ask(&forms(occur), usize::MAX, None, |_| true).len();
         assert_eq!((count(Occur::Must), count(Occur::MustNot)), (400, 20));
@@ -247,7 +250,7 @@ fn what_must_be_there_or_must_not_counts_in_every_form_there_is() {
 fn a_condition_of_too_many_forms_is_refused_and_not_cut() {
     let store = of_many_forms(MOST_STRICT_TERMS as u64 + 1);
     let ask = |occur, prefix: &str| {
-        let question = std::iter::once(clause(occur, Ask::Prefix(prefix.into()))).collect();
+        let question = std::iter::once(clause(occur, TermMatch::Prefix(prefix.into()))).collect();
         store.texts.ask(&question).map(drop).map_err(|error| error.code())
     };
     for occur in [Occur::Must, Occur::MustNot] {

@@ -26,7 +26,7 @@ const CHECKSUM: usize = 4;
 
 /// The parts of a segment.
 #[derive(Debug, Clone)]
-pub(super) struct Packed {
+pub(super) struct SegmentParts {
     /// The number of documents, deleted ones included.
     pub(super) documents: u32,
     /// Bytes of an ordinal.
@@ -64,11 +64,11 @@ pub(super) fn pack(
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the bytes were not made by [`pack`].
-pub(super) fn unpack(bytes: &OwnedBytes) -> Result<Packed> {
+pub(super) fn unpack(bytes: &OwnedBytes) -> Result<SegmentParts> {
     parse(bytes).ok_or_else(|| Error::integrity("a segment of the full text is damaged"))
 }
 
-fn parse(bytes: &OwnedBytes) -> Option<Packed> {
+fn parse(bytes: &OwnedBytes) -> Option<SegmentParts> {
     let end = bytes.len().checked_sub(CHECKSUM)?;
     let (body, checksum) = bytes.as_slice().split_at_checked(end)?;
     if crc32fast::hash(body).to_be_bytes() != checksum {
@@ -88,7 +88,12 @@ fn parse(bytes: &OwnedBytes) -> Option<Packed> {
         at = next;
     }
     let sections = sections.map(|section| section.unwrap_or_else(OwnedBytes::empty));
-    ((2..=4).contains(&width) && at == end).then_some(Packed { documents, width, length, sections })
+    ((2..=4).contains(&width) && at == end).then_some(SegmentParts {
+        documents,
+        width,
+        length,
+        sections,
+    })
 }
 
 /// Takes `N` bytes from the front.

@@ -7,50 +7,50 @@ use std::sync::Arc;
 use tantivy::DocSet;
 use tantivy::postings::{Postings as _, SegmentPostings};
 
-use super::forward::Record;
-use super::gone::Gone;
-use super::joined::Joined;
-use super::segment::{Entry, Segment};
-use super::tail::{Posting, Tail};
+use super::forward::ForwardRecord;
+use super::gone::DeletedDocs;
+use super::joined::IndexedDocument;
+use super::segment::{Segment, SegmentTerm};
+use super::tail::{TailPosting, TextTail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
 /// A part of the index that is searched.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part<'a> {
+pub(super) enum TextPart<'a> {
     /// The tail.
-    Tail(&'a Tail),
+    Tail(&'a TextTail),
     /// A segment and its deleted documents.
-    Segment(&'a Segment, &'a Gone),
+    Segment(&'a Segment, &'a DeletedDocs),
 }
 
 /// A term found in a part.
 #[derive(Debug, Clone)]
-pub(super) enum Found {
+pub(super) enum TermRef {
     /// In the tail.
-    Tail(Arc<str>, Arc<Vec<Posting>>),
+    Tail(Arc<str>, Arc<Vec<TailPosting>>),
     /// In a segment.
-    Segment(Entry),
+    Segment(SegmentTerm),
 }
 
 /// The terms of one document.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Words<'a> {
+pub(super) enum DocumentTerms<'a> {
     /// In the tail.
-    Tail(&'a Joined),
+    Tail(&'a IndexedDocument),
     /// In a segment.
-    Segment(Record<'a>),
+    Segment(ForwardRecord<'a>),
 }
 
 /// A cursor over the documents of a term, in ascending doc id.
-pub(super) enum Cursor {
+pub(super) enum PostingsCursor {
     /// In the tail: the postings, and how many are behind the cursor.
-    Tail(Arc<Vec<Posting>>, usize),
+    Tail(Arc<Vec<TailPosting>>, usize),
     /// In a segment.
     Segment(Box<SegmentPostings>),
 }
 
-impl<'a> Part<'a> {
+impl<'a> TextPart<'a> {
     /// The upper bound of its doc ids, exclusive.
     pub(super) fn end(self) -> u32 {
         match self {
@@ -112,23 +112,23 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
-    pub(super) fn find(self, term: &str) -> Result<Option<Found>> {
+    pub(super) fn find(self, term: &str) -> Result<Option<TermRef>> {
         Ok(match self {
             Self::Tail(tail) => {
                 let found = tail.term(term);
-                found.map(|(term, postings)| Found::Tail(Arc::clone(term), Arc::clone(postings)))
+                found.map(|(term, postings)| TermRef::Tail(Arc::clone(term), Arc::clone(postings)))
             }
-            Self::Segment(segment, _) => segment.entry(term)?.map(Found::Segment),
+            Self::Segment(segment, _) => segment.entry(term)?.map(TermRef::Segment),
         })
     }
 
     /// The number of live documents with a term.
-    pub(super) fn frequency(self, found: &Found) -> u64 {
+    pub(super) fn frequency(self, found: &TermRef) -> u64 {
         match (self, found) {
-            (Self::Segment(_, gone), Found::Segment(entry)) => {
+            (Self::Segment(_, gone), TermRef::Segment(entry)) => {
                 u64::from(entry.info.doc_freq.saturating_sub(gone.frequency(entry.ordinal)))
             }
-            (_, Found::Tail(_, postings)) => postings.len() as u64,
+            (_, TermRef::Tail(_, postings)) => postings.len() as u64,
             _ => 0,
         }
     }
@@ -137,11 +137,11 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if they cannot be read.
-    pub(super) fn cursor(self, found: &Found) -> Result<Cursor> {
+    pub(super) fn cursor(self, found: &TermRef) -> Result<PostingsCursor> {
         match (self, found) {
-            (_, Found::Tail(_, postings)) => Ok(Cursor::Tail(Arc::clone(postings), 0)),
-            (Self::Segment(segment, _), Found::Segment(entry)) => {
-                Ok(Cursor::Segment(Box::new(segment.postings(&entry.info)?)))
+            (_, TermRef::Tail(_, postings)) => Ok(PostingsCursor::Tail(Arc::clone(postings), 0)),
+            (Self::Segment(segment, _), TermRef::Segment(entry)) => {
+                Ok(PostingsCursor::Segment(Box::new(segment.postings(&entry.info)?)))
             }
             _ => Err(missing()),
         }
@@ -151,15 +151,17 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document.
-    pub(super) fn words(self, document: u32) -> Result<Words<'a>> {
+    pub(super) fn words(self, document: u32) -> Result<DocumentTerms<'a>> {
         match self {
-            Self::Tail(tail) => Ok(Words::Tail(&tail.entry(document).ok_or_else(missing)?.joined)),
-            Self::Segment(segment, _) => Ok(Words::Segment(segment.record(document)?)),
+            Self::Tail(tail) => {
+                Ok(DocumentTerms::Tail(&tail.entry(document).ok_or_else(missing)?.joined))
+            }
+            Self::Segment(segment, _) => Ok(DocumentTerms::Segment(segment.record(document)?)),
         }
     }
 }
 
-impl Found {
+impl TermRef {
     /// Returns `true` if it is the same term of the same part.
     pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {
@@ -178,25 +180,25 @@ impl Found {
     }
 }
 
-impl Words<'_> {
+impl DocumentTerms<'_> {
     /// The weight of a term, 0 if the document does not have it.
-    pub(super) fn weight(&self, found: &Found) -> u8 {
+    pub(super) fn weight(&self, found: &TermRef) -> u8 {
         match (self, found) {
-            (Self::Tail(joined), Found::Tail(term, _)) => {
+            (Self::Tail(joined), TermRef::Tail(term, _)) => {
                 joined.share(term).map_or(0, |share| share.weight)
             }
-            (Self::Segment(record), Found::Segment(entry)) => record.weight(entry.ordinal),
+            (Self::Segment(record), TermRef::Segment(entry)) => record.weight(entry.ordinal),
             _ => 0,
         }
     }
 
     /// The positions of a term, ascending.
-    pub(super) fn places(&self, found: &Found) -> Cow<'_, [u32]> {
+    pub(super) fn places(&self, found: &TermRef) -> Cow<'_, [u32]> {
         match (self, found) {
-            (Self::Tail(joined), Found::Tail(term, _)) => {
+            (Self::Tail(joined), TermRef::Tail(term, _)) => {
                 Cow::Borrowed(joined.share(term).map_or(&[], |share| &share.places))
             }
-            (Self::Segment(record), Found::Segment(entry)) => {
+            (Self::Segment(record), TermRef::Segment(entry)) => {
                 Cow::Owned(record.places(entry.ordinal))
             }
             _ => Cow::Borrowed(&[]),
@@ -204,7 +206,7 @@ impl Words<'_> {
     }
 }
 
-impl Cursor {
+impl PostingsCursor {
     /// Returns `true` if the term has a document; must be called in ascending order.
     #[inline]
     pub(super) fn has(&mut self, document: u32) -> bool {

@@ -4,73 +4,73 @@
 use std::borrow::Cow;
 
 use super::expand::expand;
-use super::part::{Found, Part, Words};
+use super::part::{DocumentTerms, TermRef, TextPart};
 use super::prune::MOST_UNITS;
-use super::question::{Ask, Clause, Occur, Question};
-use super::score::{Extent, K1, Norms, rarity};
-use super::watch::Watch;
+use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::score::{CollectionStats, K1, LengthNorms, rarity};
+use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The clauses of a query with their weights.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ScoringPlan {
     /// The scored clauses, in the order of the query; scores are added in this order.
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Vec<ScoredClause>,
     /// The excluded clauses; one excludes a document that has all its members.
-    pub(super) barred: Vec<Vec<What>>,
+    pub(super) barred: Vec<Vec<ClauseTerms>>,
     /// The length normalisation of BM25.
-    pub(super) norms: Norms,
+    pub(super) norms: LengthNorms,
     /// The collection the weights were computed for.
-    pub(super) extent: Extent,
+    pub(super) extent: CollectionStats,
 }
 
 /// A scored clause.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(super) struct ScoredClause {
     /// True if a document must match it.
     pub(super) must: bool,
     /// The most it adds to a score.
     pub(super) value: f64,
     /// The terms it matches.
-    pub(super) what: What,
+    pub(super) what: ClauseTerms,
 }
 
 /// The terms of a clause.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum ClauseTerms {
     /// A term.
-    Term(Sought),
+    Term(ResolvedTerm),
     /// Terms at these relative positions.
-    Phrase(Vec<(Sought, u32)>),
+    Phrase(Vec<(ResolvedTerm, u32)>),
     /// Any of several terms, each with a weight: the best of them counts.
-    Group(Vec<(Sought, f64)>),
+    Group(Vec<(ResolvedTerm, f64)>),
 }
 
 /// A term, looked up in all parts.
 #[derive(Debug)]
-pub(super) struct Sought {
+pub(super) struct ResolvedTerm {
     /// The term.
     pub(super) term: Box<str>,
     /// The term in each part, `None` where a part does not have it.
-    found: Vec<Option<Found>>,
+    found: Vec<Option<TermRef>>,
     /// Its document frequency among live documents.
     pub(super) frequency: u64,
 }
 
 /// The terms of a clause, resolved to one part.
-pub(super) enum Local<'p> {
+pub(super) enum PartClause<'p> {
     /// A term.
-    Term(&'p Found),
+    Term(&'p TermRef),
     /// Terms at these relative positions.
-    Phrase(Vec<(&'p Found, u32)>),
+    Phrase(Vec<(&'p TermRef, u32)>),
     /// Terms, each with a weight.
-    Group(Vec<(&'p Found, f64)>),
+    Group(Vec<(&'p TermRef, f64)>),
     /// The part has no document that matches.
     Nothing,
 }
 
-impl Sought {
-    fn of(term: &str, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<Self> {
+impl ResolvedTerm {
+    fn of(term: &str, parts: &[TextPart<'_>], watch: &CancelCheck<'_>) -> Result<Self> {
         watch.step(parts.len())?;
         let mut sought =
             Self { term: term.into(), found: Vec::with_capacity(parts.len()), frequency: 0 };
@@ -84,23 +84,23 @@ impl Sought {
     }
 
     /// The term in the part at this index.
-    fn at(&self, part: usize) -> Option<&Found> {
+    fn at(&self, part: usize) -> Option<&TermRef> {
         self.found.get(part)?.as_ref()
     }
 }
 
-impl What {
+impl ClauseTerms {
     /// Resolves the terms to the part at this index.
-    pub(super) fn localize(&self, part: usize) -> Local<'_> {
+    pub(super) fn localize(&self, part: usize) -> PartClause<'_> {
         match self {
-            Self::Term(term) => term.at(part).map_or(Local::Nothing, Local::Term),
+            Self::Term(term) => term.at(part).map_or(PartClause::Nothing, PartClause::Term),
             Self::Phrase(terms) => {
                 let found = terms.iter().map(|(term, far)| Some((term.at(part)?, *far)));
-                found.collect::<Option<_>>().map_or(Local::Nothing, Local::Phrase)
+                found.collect::<Option<_>>().map_or(PartClause::Nothing, PartClause::Phrase)
             }
             Self::Group(terms) => {
                 let found = terms.iter().filter_map(|(term, worth)| Some((term.at(part)?, *worth)));
-                Local::Group(found.collect())
+                PartClause::Group(found.collect())
             }
         }
     }
@@ -134,7 +134,7 @@ impl What {
     }
 }
 
-impl Local<'_> {
+impl PartClause<'_> {
     /// The saturated term frequency of BM25 in one document, in [0, 1): 0 if the document does not match.
     ///
     /// A phrase counts as often as its least frequent term.
@@ -143,11 +143,11 @@ impl Local<'_> {
     /// `ERR_TIMEOUT`.
     pub(super) fn share(
         &self,
-        words: &Words<'_>,
-        (norms, code): (&Norms, u8),
-        watch: &Watch<'_>,
+        words: &DocumentTerms<'_>,
+        (norms, code): (&LengthNorms, u8),
+        watch: &CancelCheck<'_>,
     ) -> Result<f64> {
-        let of = |found: &Found| match words.weight(found) {
+        let of = |found: &TermRef| match words.weight(found) {
             0 => 0.0,
             weight => norms.share(weight, code),
         };
@@ -171,8 +171,12 @@ impl Local<'_> {
 
 /// Returns `true` if terms occur at their relative positions anywhere in a document. Each position of the
 /// rarest term is tried, checking the next rarest first.
-fn occurs(words: &Words<'_>, terms: &[(&Found, u32)], watch: &Watch<'_>) -> Result<bool> {
-    let mut known: Vec<(&Found, Cow<'_, [u32]>)> = Vec::new();
+fn occurs(
+    words: &DocumentTerms<'_>,
+    terms: &[(&TermRef, u32)],
+    watch: &CancelCheck<'_>,
+) -> Result<bool> {
+    let mut known: Vec<(&TermRef, Cow<'_, [u32]>)> = Vec::new();
     for (found, _) in terms {
         if !known.iter().any(|(other, _)| other.is(found)) {
             let places = words.places(found);
@@ -205,19 +209,19 @@ fn occurs(words: &Words<'_>, terms: &[(&Found, u32)], watch: &Watch<'_>) -> Resu
     Ok(false)
 }
 
-impl Plan {
+impl ScoringPlan {
     /// Looks up the terms of a query in all parts.
     ///
     /// # Errors
     /// `ERR_LIMIT` for a condition that expands to too many terms; `ERR_INTEGRITY` if a segment cannot be
     /// read; `ERR_TIMEOUT`.
     pub(super) fn of(
-        question: &Question,
-        parts: &[Part<'_>],
-        extent: Extent,
-        watch: &Watch<'_>,
+        question: &FullTextQuery,
+        parts: &[TextPart<'_>],
+        extent: CollectionStats,
+        watch: &CancelCheck<'_>,
     ) -> Result<Self> {
-        let norms = Norms::new(extent.average());
+        let norms = LengthNorms::new(extent.average());
         let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
         for clause in question.clauses() {
             match clause.occur {
@@ -236,38 +240,49 @@ impl Plan {
 
     /// Returns `true` if the search library can prune the query: some single terms, and no exclusions.
     pub(super) fn can_prune(&self) -> bool {
-        let plain = |unit: &Unit| matches!(unit.what, What::Term(_));
+        let plain = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
         self.barred.is_empty()
             && !self.units.is_empty()
             && self.units.len() <= MOST_UNITS
             && self.units.iter().all(plain)
     }
 
-    fn count(&mut self, clause: &Clause, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<()> {
+    fn count(
+        &mut self,
+        clause: &Clause,
+        parts: &[TextPart<'_>],
+        watch: &CancelCheck<'_>,
+    ) -> Result<()> {
         let must = clause.occur == Occur::Must;
         for what in whats(clause, parts, watch)? {
             let value = (K1 + 1.0) * what.rarity(self.extent.documents);
-            self.units.push(Unit { must, value, what });
+            self.units.push(ScoredClause { must, value, what });
         }
         Ok(())
     }
 }
 
 /// The terms of a clause. A word of several terms gives a scored clause for each.
-fn whats(clause: &Clause, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<Vec<What>> {
-    let sought = |term: &str| Sought::of(term, parts, watch);
+fn whats(
+    clause: &Clause,
+    parts: &[TextPart<'_>],
+    watch: &CancelCheck<'_>,
+) -> Result<Vec<ClauseTerms>> {
+    let sought = |term: &str| ResolvedTerm::of(term, parts, watch);
     let ask = &clause.ask;
     match ask {
-        Ask::Word(terms) => terms.iter().map(|term| Ok(What::Term(sought(term)?))).collect(),
-        Ask::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
-        Ask::Phrase(terms) => {
-            let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
-            Ok(vec![What::Phrase(terms.collect::<Result<_>>()?)])
+        TermMatch::Word(terms) => {
+            terms.iter().map(|term| Ok(ClauseTerms::Term(sought(term)?))).collect()
         }
-        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
+        TermMatch::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
+        TermMatch::Phrase(terms) => {
+            let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
+            Ok(vec![ClauseTerms::Phrase(terms.collect::<Result<_>>()?)])
+        }
+        TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
             let terms = expand(clause, parts, watch)?.into_iter();
             let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
-            Ok(vec![What::Group(terms.collect::<Result<_>>()?)])
+            Ok(vec![ClauseTerms::Group(terms.collect::<Result<_>>()?)])
         }
     }
 }

@@ -10,7 +10,7 @@ const GONE_SHARE: u64 = 5;
 
 /// The sizes of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct SegmentSize {
     /// The number of documents, deleted ones included.
     pub(super) documents: u64,
     /// The number of deleted documents.
@@ -19,14 +19,14 @@ pub(super) struct Size {
     pub(super) erased: bool,
 }
 
-impl Size {
+impl SegmentSize {
     fn live(self) -> u64 {
         self.documents.saturating_sub(self.gone)
     }
 }
 
 /// The indices of the segments to be merged with a tail of this many documents, ascending.
-pub(super) fn choose(sizes: &[Size], tail: u64) -> Vec<usize> {
+pub(super) fn choose(sizes: &[SegmentSize], tail: u64) -> Vec<usize> {
     let mut chosen = vec![false; sizes.len()];
     let mut total = tail;
     for (size, chosen) in sizes.iter().zip(&mut chosen) {
@@ -61,8 +61,8 @@ pub(super) fn choose(sizes: &[Size], tail: u64) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn of(live: &[u64]) -> Vec<Size> {
-        live.iter().map(|n| Size { documents: *n, gone: 0, erased: false }).collect()
+    fn of(live: &[u64]) -> Vec<SegmentSize> {
+        live.iter().map(|n| SegmentSize { documents: *n, gone: 0, erased: false }).collect()
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_a_few_segments() {
-        let mut sizes: Vec<Size> = Vec::new();
+        let mut sizes: Vec<SegmentSize> = Vec::new();
         for round in 0..20_000_u64 {
             let tail = 1 + (round * 7919) % 4_096;
             let chosen = choose(&sizes, tail);
@@ -101,7 +101,7 @@ mod tests {
             for at in chosen.into_iter().rev() {
                 sizes.remove(at);
             }
-            sizes.push(Size { documents: taken + tail, gone: 0, erased: false });
+            sizes.push(SegmentSize { documents: taken + tail, gone: 0, erased: false });
             assert!(sizes.len() <= MOST_SEGMENTS, "{sizes:?}");
         }
     }

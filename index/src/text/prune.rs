@@ -5,7 +5,7 @@
 //! only proposes candidates: each is scored again from its terms, and the threshold passed to the library is
 //! lowered to allow for these three errors.
 //!
-//! *Rounding.* A sum of at most [`MAX_PRUNED_CLAUSES`] positive terms in `f32`, each of a few operations, is
+//! *Rounding.* A sum of at most [`MOST_UNITS`] positive terms in `f32`, each of a few operations, is
 //! off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
 //!
 //! *Bounds of blocks.* For each block the library keeps the weight w and length of the document m with the
@@ -28,14 +28,14 @@ use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, Term
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Score, Searcher, Term};
 
-use super::best::Best;
-use super::exact::Locals;
-use super::gone::Gone;
-use super::part::Part;
-use super::plan::{Plan, What};
-use super::score::{Extent, K1, norm, rarity};
+use super::best::TopHits;
+use super::exact::PartPlan;
+use super::gone::DeletedDocs;
+use super::part::TextPart;
+use super::plan::{ClauseTerms, ScoringPlan};
+use super::score::{CollectionStats, K1, norm, rarity};
 use super::segment::{Segment, field};
-use super::watch::Watch;
+use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The most clauses for which the margin holds.
@@ -44,7 +44,7 @@ pub(super) const MOST_UNITS: usize = 64;
 const MARGIN: f64 = 1e-4;
 
 /// A query compiled for the library, for all segments.
-pub(super) struct Pruned {
+pub(super) struct PrunedQuery {
     weight: Box<dyn Weight>,
     /// The factor from a score of the library to ours.
     scale: f64,
@@ -53,19 +53,19 @@ pub(super) struct Pruned {
     average: f64,
 }
 
-impl Pruned {
+impl PrunedQuery {
     /// Compiles a plan that can be pruned.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the library refuses it.
-    pub(super) fn of(plan: &Plan, searcher: &Searcher) -> Result<Self> {
+    pub(super) fn of(plan: &ScoringPlan, searcher: &Searcher) -> Result<Self> {
         // The library's own idf is useless near 0, where `f32` has no digits left. All terms get the idf of a
         // term no document has, and a boost that turns it into ours.
         let common = rarity(plan.extent.documents, 0) * (K1 + 1.0);
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.units.len());
         let mut scale = 1.0;
         for unit in &plan.units {
-            let What::Term(term) = &unit.what else { continue };
+            let ClauseTerms::Term(term) = &unit.what else { continue };
             let term = Term::from_field_text(field(), &term.term);
             let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
             let occur = if unit.must { Occur::Must } else { Occur::Should };
@@ -92,22 +92,22 @@ impl Pruned {
     /// `ERR_INTEGRITY` if the segment cannot be read; those of the filter; `ERR_TIMEOUT`.
     pub(super) fn search(
         &self,
-        plan: &Plan,
-        locals: &Locals<'_>,
-        (segment, gone): (&Segment, &Gone),
-        best: &mut Best<'_, '_>,
-        watch: &Watch<'_>,
+        plan: &ScoringPlan,
+        locals: &PartPlan<'_>,
+        (segment, gone): (&Segment, &DeletedDocs),
+        best: &mut TopHits<'_, '_>,
+        watch: &CancelCheck<'_>,
     ) -> Result<u64> {
-        let part = Part::Segment(segment, gone);
+        let part = TextPart::Segment(segment, gone);
         let slack = self.slack.max(block_slack(segment, self.average));
         // Scores the library may skip: the threshold, lowered by all possible errors.
-        let threshold = |best: &Best<'_, '_>| match best.floor() {
+        let threshold = |best: &TopHits<'_, '_>| match best.floor() {
             Some(floor) => single(floor / self.scale / slack * (1.0 - MARGIN)),
             None => Score::MIN,
         };
         let mut failed = None;
         let mut scored = 0_u64;
-        let mut offer = |document: DocId, score: Score, best: &mut Best<'_, '_>| -> Result<()> {
+        let mut offer = |document: DocId, score: Score, best: &mut TopHits<'_, '_>| -> Result<()> {
             let at_most = f64::from(score) * self.scale * (1.0 + MARGIN);
             if gone.has(document) || best.floor().is_some_and(|floor| at_most < floor) {
                 return Ok(());
@@ -160,7 +160,7 @@ fn single(value: f64) -> Score {
 }
 
 /// The average length is ours; the idf of each term is set by a boost.
-impl Bm25StatisticsProvider for Extent {
+impl Bm25StatisticsProvider for CollectionStats {
     fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
         Ok(self.length)
     }

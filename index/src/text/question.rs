@@ -9,7 +9,7 @@ use super::syntax;
 
 /// An analysed query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Question {
+pub struct FullTextQuery {
     /// In the order of the query.
     clauses: Vec<Clause>,
 }
@@ -20,7 +20,7 @@ pub struct Clause {
     /// The effect of the clause on a hit.
     pub occur: Occur,
     /// The terms the clause matches.
-    pub ask: Ask,
+    pub ask: TermMatch,
 }
 
 /// The effect of a clause on a hit.
@@ -36,7 +36,7 @@ pub enum Occur {
 
 /// The terms a clause matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum TermMatch {
     /// A word, as its terms: one; or the whole and the parts of an identifier; or the pairs of an unspaced
     /// script.
     Word(Vec<Box<str>>),
@@ -60,19 +60,19 @@ impl fmt::Display for Clause {
             Occur::MustNot => "-",
         })?;
         match &self.ask {
-            Ask::Word(terms) => f.write_str(&terms.join(" ")),
-            Ask::Phrase(terms) => {
+            TermMatch::Word(terms) => f.write_str(&terms.join(" ")),
+            TermMatch::Phrase(terms) => {
                 let terms: Vec<&str> = terms.iter().map(|(term, _)| &**term).collect();
                 write!(f, "\"{}\"", terms.join(" "))
             }
-            Ask::Prefix(term) | Ask::Begin(term, _) => write!(f, "{term}*"),
-            Ask::Fuzzy(term, 1) => write!(f, "{term}~"),
-            Ask::Fuzzy(term, edits) => write!(f, "{term}~{edits}"),
+            TermMatch::Prefix(term) | TermMatch::Begin(term, _) => write!(f, "{term}*"),
+            TermMatch::Fuzzy(term, 1) => write!(f, "{term}~"),
+            TermMatch::Fuzzy(term, edits) => write!(f, "{term}~{edits}"),
         }
     }
 }
 
-impl Question {
+impl FullTextQuery {
     /// Builds a query of clauses, in order.
     pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
         Self { clauses }
@@ -131,7 +131,7 @@ impl Question {
     }
 }
 
-impl FromIterator<Clause> for Question {
+impl FromIterator<Clause> for FullTextQuery {
     fn from_iter<I: IntoIterator<Item = Clause>>(clauses: I) -> Self {
         Self::from_clauses(clauses.into_iter().collect())
     }

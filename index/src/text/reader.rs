@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use grainstore_format::GrainRef;
 
 use super::analysis::Analyser;
-use super::document::{Document, Word};
-use super::fields::{Text, texts};
+use super::document::{Document, DocumentTerm};
+use super::fields::{FieldText, texts};
 use super::settings::Settings;
 
 /// The most occurrences indexed of one grain, in the order of its fields; later text is not found. Prose of
@@ -18,18 +18,18 @@ pub const MAX_OCCURRENCES: usize = 50_000;
 const GAP: u32 = 128;
 
 /// Reads the terms of grains, reusing its buffers.
-pub struct Reader {
+pub struct DocumentReader {
     pub(super) settings: Settings,
     pub(super) analyser: Analyser,
-    tally: Tally,
+    tally: TermCounter,
 }
 
-impl Reader {
+impl DocumentReader {
     /// Creates a reader with these settings.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let analyser = Analyser::new(settings.language);
-        Self { settings, analyser, tally: Tally::default() }
+        Self { settings, analyser, tally: TermCounter::default() }
     }
 
     /// The terms of a grain, like [`Document::of`].
@@ -45,13 +45,13 @@ impl Reader {
 
     /// The terms of each field of a grain, in the order of the table of fields.
     pub(super) fn by_field<'a>(&mut self, grain: &GrainRef<'a>) -> Vec<(&'a str, Document)> {
-        let mut fields: Vec<(usize, &'a str, Tally)> = Vec::new();
+        let mut fields: Vec<(usize, &'a str, TermCounter)> = Vec::new();
         let mut left = MAX_OCCURRENCES;
         texts(grain, &self.settings, &mut |text| {
             if fields.last().is_none_or(|(_, name, _)| *name != text.field) {
                 let before = fields.last().map_or(0, |(_, _, tally)| tally.occurrences.len());
                 left = left.saturating_sub(before);
-                fields.push((text.rank, text.field, Tally::default()));
+                fields.push((text.rank, text.field, TermCounter::default()));
             }
             if let Some((_, _, tally)) = fields.last_mut() {
                 let _full = tally.read(&text, &mut self.analyser, left);
@@ -64,7 +64,7 @@ impl Reader {
 
 /// The occurrences read so far.
 #[derive(Default)]
-struct Tally {
+struct TermCounter {
     /// The terms of all occurrences, concatenated.
     terms: String,
     occurrences: Vec<Occurrence>,
@@ -85,7 +85,7 @@ struct Occurrence {
     said: bool,
 }
 
-impl Tally {
+impl TermCounter {
     fn clear(&mut self) {
         self.terms.clear();
         self.occurrences.clear();
@@ -93,7 +93,12 @@ impl Tally {
     }
 
     /// Reads a text; breaks off at `most` occurrences.
-    fn read(&mut self, text: &Text<'_>, analyser: &mut Analyser, most: usize) -> ControlFlow<()> {
+    fn read(
+        &mut self,
+        text: &FieldText<'_>,
+        analyser: &mut Analyser,
+        most: usize,
+    ) -> ControlFlow<()> {
         if self.occurrences.len() >= most {
             return ControlFlow::Break(());
         }
@@ -111,7 +116,7 @@ impl Tally {
         flow
     }
 
-    fn add(&mut self, term: &str, text: &Text<'_>, place: u32) {
+    fn add(&mut self, term: &str, text: &FieldText<'_>, place: u32) {
         let start = self.terms.len();
         self.terms.push_str(term);
         let (end, weight, said) = (self.terms.len(), text.weight, text.said);
@@ -126,7 +131,7 @@ impl Tally {
             by_term.then(a.place.cmp(&b.place))
         });
         let same = |a: &Occurrence, b: &Occurrence| a.head == b.head && term(a) == term(b);
-        let words = self.occurrences.chunk_by(same).map(|all| Word {
+        let words = self.occurrences.chunk_by(same).map(|all| DocumentTerm {
             term: all.first().map(term).unwrap_or_default().into(),
             weight: all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.weight)),
             lent: all.iter().fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.said))),

@@ -11,8 +11,8 @@ fn document(json: &str) -> Document {
     Document::of(&GrainRef::new(&blob(json)).unwrap(), &Settings::default())
 }
 
-fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> Word {
-    Word { term: term.into(), weight, lent, places: places.into() }
+fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> DocumentTerm {
+    DocumentTerm { term: term.into(), weight, lent, places: places.into() }
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn words_given_apart_become_one_document() {
 
 #[test]
 fn a_reader_gives_what_reading_one_grain_gives() {
-    let mut reader = Reader::new(Settings::default());
+    let mut reader = DocumentReader::new(Settings::default());
     for content in ["first one", "zweites 東京", ""] {
         let json = format!(r#"{{"type": "event", "content": "x {content}"}}"#);
         let blob = blob(&json);

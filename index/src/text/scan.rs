@@ -1,10 +1,10 @@
 //! Exhaustive search of a part: the postings of all clauses are read, one window of documents at a time. Used
 //! for the tail, and for queries that cannot be pruned.
 
-use super::exact::Locals;
-use super::part::{Cursor, Found, Part};
-use super::plan::{Local, Plan};
-use super::watch::Watch;
+use super::exact::PartPlan;
+use super::part::{PostingsCursor, TermRef, TextPart};
+use super::plan::{PartClause, ScoringPlan};
+use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The number of documents whose scores are accumulated at once.
@@ -19,23 +19,23 @@ const WINDOW: u32 = 1 << 9;
 /// # Errors
 /// `ERR_INTEGRITY` if the part cannot be read; those of the visitor; `ERR_TIMEOUT`.
 pub(super) fn scan(
-    plan: &Plan,
+    plan: &ScoringPlan,
     at: usize,
-    part: Part<'_>,
-    watch: &Watch<'_>,
+    part: TextPart<'_>,
+    watch: &CancelCheck<'_>,
     visit: &mut dyn FnMut(u32, f64) -> Result<bool>,
 ) -> Result<bool> {
-    let locals = Locals::of(plan, at);
+    let locals = PartPlan::of(plan, at);
     if locals.is_empty() {
         return Ok(false);
     }
-    let mut units = Walk::all(part, &locals.units)?;
+    let mut units = ClausePostings::all(part, &locals.units)?;
     let mut barred = Vec::with_capacity(locals.barred.len());
     for all in &locals.barred {
-        barred.push(Walk::all(part, all)?);
+        barred.push(ClausePostings::all(part, all)?);
     }
     let musts = plan.units.iter().filter(|unit| unit.must).count();
-    let mut window = Window::new(part.end().min(WINDOW), musts, !barred.is_empty());
+    let mut window = ScoreWindow::new(part.end().min(WINDOW), musts, !barred.is_empty());
     let mut first = 0;
     while first < part.end() {
         let end = part.end().min(first.saturating_add(WINDOW));
@@ -62,7 +62,7 @@ pub(super) fn scan(
 }
 
 /// The accumulators of a window of documents.
-struct Window {
+struct ScoreWindow {
     first: u32,
     scores: Vec<f64>,
     /// The number of required clauses.
@@ -72,16 +72,16 @@ struct Window {
     /// The number of members of the current excluded clause each document has; empty if there are none.
     counts: Vec<usize>,
     /// The tf values of the current clause; cleared as they are read.
-    shares: Shares,
+    shares: TfAccumulator,
 }
 
 /// The tf of a clause, for the documents of a window that match it.
-struct Shares {
+struct TfAccumulator {
     of: Vec<f64>,
     touched: Vec<u32>,
 }
 
-impl Shares {
+impl TfAccumulator {
     /// Records a tf; of several for one document the greatest counts.
     #[inline]
     fn note(&mut self, at: u32, share: f64) {
@@ -108,7 +108,7 @@ impl Shares {
     }
 }
 
-impl Window {
+impl ScoreWindow {
     fn new(size: u32, musts: usize, bars: bool) -> Self {
         let size = usize::try_from(size).unwrap_or_default();
         Self {
@@ -117,7 +117,7 @@ impl Window {
             musts,
             have: vec![0; if musts > 0 { size } else { 0 }],
             counts: vec![0; if bars { size } else { 0 }],
-            shares: Shares { of: vec![0.0; size], touched: Vec::new() },
+            shares: TfAccumulator { of: vec![0.0; size], touched: Vec::new() },
         }
     }
 
@@ -173,28 +173,28 @@ impl Window {
 }
 
 /// The postings of a clause.
-enum Walk<'l, 'p> {
-    Terms(Vec<(Cursor, f64)>),
-    Phrase(Cursor, &'l Local<'p>),
+enum ClausePostings<'l, 'p> {
+    Terms(Vec<(PostingsCursor, f64)>),
+    Phrase(PostingsCursor, &'l PartClause<'p>),
 }
 
-impl<'l, 'p> Walk<'l, 'p> {
-    fn all(part: Part<'_>, locals: &'l [Local<'p>]) -> Result<Vec<Self>> {
+impl<'l, 'p> ClausePostings<'l, 'p> {
+    fn all(part: TextPart<'_>, locals: &'l [PartClause<'p>]) -> Result<Vec<Self>> {
         locals.iter().map(|local| Self::of(part, local)).collect()
     }
 
-    fn of(part: Part<'_>, local: &'l Local<'p>) -> Result<Self> {
+    fn of(part: TextPart<'_>, local: &'l PartClause<'p>) -> Result<Self> {
         Ok(match local {
-            Local::Nothing => Self::Terms(Vec::new()),
-            Local::Term(found) => Self::Terms(vec![(part.cursor(found)?, 1.0)]),
-            Local::Group(members) => {
+            PartClause::Nothing => Self::Terms(Vec::new()),
+            PartClause::Term(found) => Self::Terms(vec![(part.cursor(found)?, 1.0)]),
+            PartClause::Group(members) => {
                 let mut cursors = Vec::with_capacity(members.len());
                 for (found, worth) in members {
                     cursors.push((part.cursor(found)?, *worth));
                 }
                 Self::Terms(cursors)
             }
-            Local::Phrase(terms) => match rarest(part, terms) {
+            PartClause::Phrase(terms) => match rarest(part, terms) {
                 Some(found) => Self::Phrase(part.cursor(found)?, local),
                 None => Self::Terms(Vec::new()),
             },
@@ -204,11 +204,11 @@ impl<'l, 'p> Walk<'l, 'p> {
     /// Records the tf of the remaining documents below `end`.
     fn walk(
         &mut self,
-        (plan, watch): (&Plan, &Watch<'_>),
-        part: Part<'_>,
+        (plan, watch): (&ScoringPlan, &CancelCheck<'_>),
+        part: TextPart<'_>,
         end: u32,
         first: u32,
-        shares: &mut Shares,
+        shares: &mut TfAccumulator,
     ) -> Result<()> {
         match self {
             Self::Terms(cursors) => {
@@ -242,6 +242,6 @@ impl<'l, 'p> Walk<'l, 'p> {
 }
 
 /// The term with the lowest document frequency.
-fn rarest<'p>(part: Part<'_>, terms: &[(&'p Found, u32)]) -> Option<&'p Found> {
+fn rarest<'p>(part: TextPart<'_>, terms: &[(&'p TermRef, u32)]) -> Option<&'p TermRef> {
     terms.iter().map(|(found, _)| *found).min_by_key(|found| part.frequency(found))
 }

@@ -9,14 +9,14 @@ pub(super) const B: f64 = 0.75;
 
 /// The number of live documents and their total length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct CollectionStats {
     /// The number of documents.
     pub(super) documents: u64,
     /// The sum of their lengths.
     pub(super) length: u64,
 }
 
-impl Extent {
+impl CollectionStats {
     /// The average length; 1 if there are no documents.
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
     pub(super) fn average(self) -> f64 {
@@ -44,11 +44,11 @@ pub(super) fn length_code(length: u32) -> u8 {
 
 /// The length norms of BM25 by length code, for one average length.
 #[derive(Debug)]
-pub(super) struct Norms {
+pub(super) struct LengthNorms {
     of: [f64; 256],
 }
 
-impl Norms {
+impl LengthNorms {
     /// Computes the norms for an average length.
     pub(super) fn new(average: f64) -> Self {
         let mut of = [0.0; 256];
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_share_grows_with_weight_and_shrinks_with_length() {
-        let norms = Norms::new(12.0);
+        let norms = LengthNorms::new(12.0);
         assert!(norms.share(2, 20) > norms.share(1, 20));
         assert!(norms.share(2, 20) > norms.share(2, 21));
         assert!(norms.share(255, 0) < 1.0);

@@ -2,7 +2,7 @@
 //!
 //! Postings, dictionary and lengths are in the formats of the search library, so that its pruning can be
 //! used; beside them are the sequence and the terms of each document. Deleted documents are not its concern,
-//! see `deleted`.
+//! see `gone`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tantivy::postings::{BlockSegmentPostings, SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Directory, SegmentReader};
 
-use super::directory::Files;
-use super::forward::Record;
+use super::directory::SegmentDirectory;
+use super::forward::ForwardRecord;
 use super::packed::{SECTIONS, unpack};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
@@ -39,7 +39,7 @@ pub(super) struct Segment {
 
 /// A term of one segment.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct SegmentTerm {
     /// Its ordinal in the dictionary of the segment.
     pub(super) ordinal: u32,
     /// Its postings and document frequency.
@@ -81,7 +81,7 @@ impl Segment {
         let packed = unpack(&bytes)?;
         let [.., sequences, offsets, forward] = &packed.sections;
         let files = FILES.into_iter().zip(packed.sections.iter().cloned()).collect();
-        let reader = SegmentReader::open(&inner(Files::new(files), packed.documents)?)?;
+        let reader = SegmentReader::open(&inner(SegmentDirectory::new(files), packed.documents)?)?;
         let words = reader.inverted_index(field())?;
         let lengths = reader.get_fieldnorms_reader(field())?;
         let segment = Self {
@@ -179,11 +179,11 @@ impl Segment {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
-    pub(super) fn record(&self, document: u32) -> Result<Record<'_>> {
+    pub(super) fn record(&self, document: u32) -> Result<ForwardRecord<'_>> {
         let read = || {
             let start = usize::try_from(word(&self.offsets, document)?).ok()?;
             let end = usize::try_from(word(&self.offsets, document.checked_add(1)?)?).ok()?;
-            Record::read(self.forward.as_slice().get(start..end)?, self.width)
+            ForwardRecord::read(self.forward.as_slice().get(start..end)?, self.width)
         };
         read().ok_or_else(unsound)
     }
@@ -192,12 +192,12 @@ impl Segment {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
-    pub(super) fn entry(&self, term: &str) -> Result<Option<Entry>> {
+    pub(super) fn entry(&self, term: &str) -> Result<Option<SegmentTerm>> {
         let terms = self.words.terms();
         let Some(info) = terms.get(term).map_err(Error::text)? else { return Ok(None) };
         let ordinal = terms.term_ord(term).map_err(Error::text)?;
         let ordinal = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
-        Ok(ordinal.map(|ordinal| Entry { ordinal, info }))
+        Ok(ordinal.map(|ordinal| SegmentTerm { ordinal, info }))
     }
 
     /// The postings of a term, with weights.

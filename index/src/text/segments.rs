@@ -3,11 +3,11 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::chars::{Class, class, is_number};
+use super::chars::{CharClass, class, is_number};
 
 /// A run of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Segment<'t> {
+pub(super) enum TextRun<'t> {
     /// A word, or several joined by `-`, `/` and the like: the span includes the signs between them, and
     /// after them in `C++`. [`WordBreaker::words`] has the words.
     Words(&'t str),
@@ -19,7 +19,7 @@ pub(super) enum Segment<'t> {
 
 /// A word within [`TextRun::Words`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct WordSpan {
     /// The byte offset of its start in the text.
     pub(super) start: usize,
     /// The byte offset of its end in the text.
@@ -30,12 +30,12 @@ pub(super) struct Part {
 }
 
 /// Iterates over the runs of a text.
-pub(super) struct Segments<'t> {
+pub(super) struct WordBreaker<'t> {
     text: &'t str,
     at: usize,
     /// True if an apostrophe is part of the word around it.
     apostrophes: bool,
-    words: Vec<Part>,
+    words: Vec<WordSpan>,
 }
 
 /// A sign that joins two words.
@@ -45,19 +45,19 @@ struct Joiner {
     divides: bool,
 }
 
-impl<'t> Segments<'t> {
-    pub(super) fn of(text: &'t str, apostrophes: bool, mut words: Vec<Part>) -> Self {
+impl<'t> WordBreaker<'t> {
+    pub(super) fn of(text: &'t str, apostrophes: bool, mut words: Vec<WordSpan>) -> Self {
         words.clear();
         Self { text, at: 0, apostrophes, words }
     }
 
     /// The words of the last run.
-    pub(super) fn words(&self) -> &[Part] {
+    pub(super) fn words(&self) -> &[WordSpan] {
         &self.words
     }
 
     /// Returns the buffer for reuse.
-    pub(super) fn into_words(self) -> Vec<Part> {
+    pub(super) fn into_words(self) -> Vec<WordSpan> {
         self.words
     }
 
@@ -66,24 +66,24 @@ impl<'t> Segments<'t> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    pub(super) fn next(&mut self) -> Option<Segment<'t>> {
+    pub(super) fn next(&mut self) -> Option<TextRun<'t>> {
         loop {
             let start = self.at;
             let (class, len) = self.class_at(start)?;
             match class {
-                Class::Gap | Class::Ignored => self.at = start + len,
-                Class::Word => {
+                CharClass::Gap | CharClass::Ignored => self.at = start + len,
+                CharClass::Word => {
                     self.at = self.joined(start);
-                    return Some(Segment::Words(self.slice(start, self.at)));
+                    return Some(TextRun::Words(self.slice(start, self.at)));
                 }
-                Class::Unspaced => {
+                CharClass::Unspaced => {
                     self.at = self.run(start);
-                    return Some(Segment::Unspaced(self.slice(start, self.at)));
+                    return Some(TextRun::Unspaced(self.slice(start, self.at)));
                 }
-                Class::Emoji => {
+                CharClass::Emoji => {
                     let cluster = self.text.get(start..)?.graphemes(true).next()?;
                     self.at = start + cluster.len();
-                    return Some(Segment::Emoji(cluster));
+                    return Some(TextRun::Emoji(cluster));
                 }
             }
         }
@@ -95,7 +95,7 @@ impl<'t> Segments<'t> {
         let (mut at, mut divided, mut locator) = (start, false, false);
         loop {
             let end = self.word(at);
-            self.words.push(Part { start: at, end, divided });
+            self.words.push(WordSpan { start: at, end, divided });
             let Some(joiner) = self.joiner(end, locator) else { return end + self.suffix(end) };
             locator |= joiner.divides && joiner.len == 3;
             divided = joiner.divides;
@@ -126,7 +126,7 @@ impl<'t> Segments<'t> {
                 return at;
             } else {
                 match self.class_at(at) {
-                    Some((Class::Word | Class::Ignored, len)) => at += len,
+                    Some((CharClass::Word | CharClass::Ignored, len)) => at += len,
                     Some((_, len)) if self.is_quote(at, len) => at += len,
                     _ => return at,
                 }
@@ -159,7 +159,7 @@ impl<'t> Segments<'t> {
     /// The length of the signs that belong to a one-letter name: `C++`, `F#`.
     fn suffix(&self, end: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let [Part { start, .. }] = *self.words else { return 0 };
+        let [WordSpan { start, .. }] = *self.words else { return 0 };
         let letter = bytes
             .get(start..end)
             .is_some_and(|word| word.len() == 1 && word.iter().all(u8::is_ascii_alphabetic));
@@ -194,22 +194,22 @@ impl<'t> Segments<'t> {
     }
 
     fn is_word(&self, at: usize) -> bool {
-        self.class_at(at).is_some_and(|(class, _)| class == Class::Word)
+        self.class_at(at).is_some_and(|(class, _)| class == CharClass::Word)
     }
 
     /// The end of the run of an unspaced script that begins here.
     fn run(&self, start: usize) -> usize {
         let mut at = start;
-        while let Some((Class::Unspaced | Class::Ignored, len)) = self.class_at(at) {
+        while let Some((CharClass::Unspaced | CharClass::Ignored, len)) = self.class_at(at) {
             at += len;
         }
         at
     }
 
-    fn class_at(&self, at: usize) -> Option<(Class, usize)> {
+    fn class_at(&self, at: usize) -> Option<(CharClass, usize)> {
         let byte = *self.text.as_bytes().get(at)?;
         if byte.is_ascii() {
-            let class = if byte.is_ascii_alphanumeric() { Class::Word } else { Class::Gap };
+            let class = if byte.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Gap };
             return Some((class, 1));
         }
         let c = self.text.get(at..)?.chars().next()?;
@@ -225,16 +225,16 @@ pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
     let mut cuts = [0; MOST];
     let (mut len, mut switches) = (0, 0);
     let mut chars = word.char_indices().peekable();
-    let mut before: Option<Kind> = None;
+    let mut before: Option<CharKind> = None;
     while let Some((at, c)) = chars.next() {
-        let kind = Kind::of(c);
-        let next = chars.peek().map(|(_, c)| Kind::of(*c));
+        let kind = CharKind::of(c);
+        let next = chars.peek().map(|(_, c)| CharKind::of(*c));
         let Some(previous) = before.replace(kind) else { continue };
-        let digits = (previous == Kind::Digit) != (kind == Kind::Digit);
+        let digits = (previous == CharKind::Digit) != (kind == CharKind::Digit);
         // The last of several capitals begins the next word, except in plurals of acronyms (`URLs`).
         let last_capital =
-            previous == Kind::Upper && next == Some(Kind::Lower) && !ends_in_s(word, at);
-        let capital = kind == Kind::Upper && (previous == Kind::Lower || last_capital);
+            previous == CharKind::Upper && next == Some(CharKind::Lower) && !ends_in_s(word, at);
+        let capital = kind == CharKind::Upper && (previous == CharKind::Lower || last_capital);
         if !(digits || capital) {
             continue;
         }
@@ -253,13 +253,13 @@ pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Upper,
     Lower,
     Digit,
 }
 
-impl Kind {
+impl CharKind {
     fn of(c: char) -> Self {
         if c.is_uppercase() {
             Self::Upper

@@ -3,19 +3,19 @@
 use super::*;
 
 fn segments(text: &str, apostrophes: bool) -> Vec<String> {
-    let mut segments = Segments::of(text, apostrophes, Vec::new());
+    let mut segments = WordBreaker::of(text, apostrophes, Vec::new());
     let mut found = Vec::new();
     while let Some(segment) = segments.next() {
         found.push(match segment {
-            Segment::Words(_) => {
+            TextRun::Words(_) => {
                 let joined = segments.words().iter().map(|word| {
                     let sign = if word.divided { "|" } else { "" };
                     format!("{sign}{}", segments.slice(word.start, word.end))
                 });
                 joined.collect::<Vec<_>>().join("+")
             }
-            Segment::Unspaced(run) => format!("[{run}]"),
-            Segment::Emoji(cluster) => format!("<{cluster}>"),
+            TextRun::Unspaced(run) => format!("[{run}]"),
+            TextRun::Emoji(cluster) => format!("<{cluster}>"),
         });
     }
     found

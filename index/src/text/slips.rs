@@ -11,7 +11,7 @@ const TOO_MANY: u8 = MOST_EDITS + 1;
 
 /// A fuzzy term, to be compared with many indexed terms.
 #[derive(Debug)]
-pub(super) struct Slip {
+pub(super) struct EditMatcher {
     chars: Vec<char>,
     bytes: usize,
     letters: u64,
@@ -20,26 +20,26 @@ pub(super) struct Slip {
 
 /// An indexed term, to be compared with several fuzzy terms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form<'t> {
+pub(super) struct IndexedForm<'t> {
     term: &'t str,
     letters: u64,
 }
 
-impl<'t> Form<'t> {
+impl<'t> IndexedForm<'t> {
     pub(super) fn of(term: &'t str) -> Self {
         Self { term, letters: letters(term) }
     }
 }
 
-impl Slip {
-    /// Creates a matcher for terms within `edits` edits, at most [`MAX_EDITS`].
+impl EditMatcher {
+    /// Creates a matcher for terms within `edits` edits, at most [`MOST_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
         let (bytes, letters) = (word.len(), letters(word));
         Self { chars: word.chars().collect(), bytes, letters, most: edits.min(MOST_EDITS) }
     }
 
     /// The edit distance of a term; `None` if it is above the limit.
-    pub(super) fn edits(&self, form: Form<'_>) -> Option<u8> {
+    pub(super) fn edits(&self, form: IndexedForm<'_>) -> Option<u8> {
         let most = u32::from(self.most);
         // A prefilter: a character has at most four bytes, and an edit changes at most two letter bits.
         let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.most)
@@ -48,7 +48,7 @@ impl Slip {
     }
 
     /// The edit distances between prefixes of the term and of the word, one row for each prefix of the term.
-    /// The cell `k` of row `i` is for the prefix of `i + k - MAX_EDITS` characters of the word.
+    /// The cell `k` of row `i` is for the prefix of `i + k - MOST_EDITS` characters of the word.
     fn counted(&self, term: &str) -> Option<u8> {
         let middle = usize::from(MOST_EDITS);
         let mut before = [TOO_MANY; BAND];
@@ -109,7 +109,7 @@ mod tests {
         for most in 0..=MOST_EDITS {
             let expected = u8::try_from(truth).ok().filter(|edits| *edits <= most);
             assert_eq!(
-                Slip::of(word, most).edits(Form::of(term)),
+                EditMatcher::of(word, most).edits(IndexedForm::of(term)),
                 expected,
                 "{word} {term} {most}"
             );

@@ -7,26 +7,26 @@ use std::vec::IntoIter;
 
 use tantivy::termdict::TermStreamer;
 
-use super::forward::{Record, place_bytes};
-use super::gone::Gone;
+use super::forward::{ForwardRecord, place_bytes};
+use super::gone::DeletedDocs;
 use super::score::length_code;
 use super::segment::Segment;
-use super::tail::{Posting, Tail};
+use super::tail::{TailPosting, TextTail};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
 /// A source of a merge.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum MergeSource {
     /// Documents that are in no segment yet.
-    Tail(Tail),
+    Tail(TextTail),
     /// A segment and its deleted documents.
-    Segment(Arc<Segment>, Gone),
+    Segment(Arc<Segment>, DeletedDocs),
 }
 
 /// The data of a document beside its term ordinals.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct DocumentData {
     /// The weights of its terms, in their order.
     pub(super) weights: Vec<u8>,
     /// The positions of its terms, encoded as in a record.
@@ -35,7 +35,7 @@ pub(super) struct Kept {
     pub(super) code: u8,
 }
 
-impl Source {
+impl MergeSource {
     /// The upper bound of its doc ids, exclusive.
     pub(super) fn end(&self) -> u32 {
         match self {
@@ -69,19 +69,19 @@ impl Source {
     }
 
     /// The data of a document beside its term ordinals.
-    pub(super) fn kept(&self, document: u32) -> Result<Kept> {
+    pub(super) fn kept(&self, document: u32) -> Result<DocumentData> {
         match self {
             Self::Tail(tail) => {
                 let joined = &tail.entry(document).ok_or_else(unreadable)?.joined;
-                Ok(Kept {
+                Ok(DocumentData {
                     weights: joined.shares().iter().map(|share| share.weight).collect(),
                     places: place_bytes(joined.shares()),
                     code: length_code(joined.length()),
                 })
             }
             Self::Segment(segment, _) => {
-                let record: Record<'_> = segment.record(document)?;
-                Ok(Kept {
+                let record: ForwardRecord<'_> = segment.record(document)?;
+                Ok(DocumentData {
                     weights: record.weights().to_vec(),
                     places: record.place_bytes().to_vec(),
                     code: segment.length_code(document),
@@ -91,27 +91,27 @@ impl Source {
     }
 
     /// A cursor over the terms, at the first.
-    pub(super) fn head(&self) -> Result<Head<'_>> {
+    pub(super) fn head(&self) -> Result<TermCursor<'_>> {
         match self {
             Self::Tail(tail) => {
                 let mut terms: Vec<_> = tail.terms().collect();
                 terms.sort_unstable_by_key(|(term, _)| *term);
-                Ok(Head::Tail(terms.into_iter().peekable()))
+                Ok(TermCursor::Tail(terms.into_iter().peekable()))
             }
             Self::Segment(segment, _) => {
                 let mut stream = segment.words().terms().stream().map_err(Error::text)?;
                 let more = stream.advance();
-                Ok(Head::Segment { segment, stream: Box::new(stream), more })
+                Ok(TermCursor::Segment { segment, stream: Box::new(stream), more })
             }
         }
     }
 }
 
 /// The terms of a tail, sorted, with their documents.
-type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<Posting>>)>;
+type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<TailPosting>>)>;
 
 /// A cursor over the terms of one source.
-pub(super) enum Head<'a> {
+pub(super) enum TermCursor<'a> {
     /// Over a tail.
     Tail(Peekable<TailTerms<'a>>),
     /// Over a segment.
@@ -125,7 +125,7 @@ pub(super) enum Head<'a> {
     },
 }
 
-impl Head<'_> {
+impl TermCursor<'_> {
     /// The current term; `None` after the last.
     pub(super) fn term(&mut self) -> Option<&[u8]> {
         match self {

@@ -3,7 +3,7 @@
 use super::question::Occur;
 use super::segment::Segment;
 use super::test_kit::*;
-use super::{MAX_TAIL, MAX_TAIL_SIZE, Manifest, Texts};
+use super::{InvertedIndex, MAX_TAIL, MAX_TAIL_SIZE, Manifest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::posting::Sequence;
 
@@ -131,8 +131,8 @@ fn words_unknown_to_every_document_answer_nothing() {
 }
 
 /// Opens a manifest and its one file.
-fn open(manifest: &[u8], file: &[u8]) -> Result<Texts> {
-    Texts::open(&Manifest::decode(manifest)?, &mut |_| Ok(file.to_vec()))
+fn open(manifest: &[u8], file: &[u8]) -> Result<InvertedIndex> {
+    InvertedIndex::open(&Manifest::decode(manifest)?, &mut |_| Ok(file.to_vec()))
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn headers_that_lie_under_a_true_checksum_are_found_without_large_allocations() 
 
 #[test]
 fn a_tail_is_full_of_many_documents_or_of_many_words() {
-    let mut texts = Texts::new(1).unwrap();
+    let mut texts = InvertedIndex::new(1).unwrap();
     let all: Vec<String> = (0..50_000).map(|at| format!("w{at}")).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let large = words(&all, 1);
@@ -190,7 +190,7 @@ fn a_tail_is_full_of_many_documents_or_of_many_words() {
     assert!(!texts.is_due(), "one has become small");
     texts.set(Sequence::new(1), None).unwrap();
     assert_eq!(texts.stats().tail_size, 100_000 * (count - 2) + 4);
-    let mut texts = Texts::new(1).unwrap();
+    let mut texts = InvertedIndex::new(1).unwrap();
     for at in 0..MAX_TAIL {
         assert!(!texts.is_due());
         texts.set(Sequence::new(at), Some(words(&["a"], 1))).unwrap();

@@ -144,13 +144,13 @@ static STOP_WORDS: [(Language, &str); 18] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::folding::Folder;
+    use super::super::folding::WordNormaliser;
     use super::*;
 
     #[test]
     fn stop_words_are_folded_as_the_words_of_a_question_are() {
         for (language, words) in &STOP_WORDS {
-            let mut folder = Folder::new(*language);
+            let mut folder = WordNormaliser::new(*language);
             for word in words.split_ascii_whitespace() {
                 assert_eq!(folder.word(word).plain, word, "{language:?}");
             }

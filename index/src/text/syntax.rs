@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 
-use super::analysis::{Analyser, Kind, Token};
+use super::analysis::{Analyser, Token, TokenKind};
 use super::endings::kept_under;
-use super::items::{Form, Suffix, next_item, suffix};
+use super::items::{ItemForm, SuffixOperator, next_item, suffix};
 use super::language::Language;
-use super::question::{Ask, Clause, Occur};
+use super::question::{Clause, Occur, TermMatch};
 use super::stop_words::is_stop_word;
 
 /// The most words of a query.
@@ -25,13 +25,13 @@ const MAX_TOKENS: usize = 12 * (MAX_TERMS + 1);
 
 /// Parses the syntax of [`FullTextQuery::parse`](super::FullTextQuery::parse).
 pub(super) fn parse(text: &str, language: Language) -> Result<Vec<Clause>> {
-    let mut builder = Builder::new(language);
+    let mut builder = ClauseBuilder::new(language);
     let mut rest = text;
     while let Some((item, after)) = next_item(rest) {
         rest = after;
         match item.form {
-            Form::Quoted(words) => builder.phrase(item.occur, words)?,
-            Form::Bare(word) => builder.bare(item.occur, word)?,
+            ItemForm::Quoted(words) => builder.phrase(item.occur, words)?,
+            ItemForm::Bare(word) => builder.bare(item.occur, word)?,
         }
     }
     Ok(builder.into_clauses())
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Vec<Clause>> {
 
 /// Parses a text of plain words.
 pub(super) fn words(text: &str, language: Language) -> Result<Vec<Clause>> {
-    let mut builder = Builder::new(language);
+    let mut builder = ClauseBuilder::new(language);
     let words = builder.words_of(text)?;
     words.iter().try_for_each(|word| builder.word(Occur::Should, word))?;
     Ok(builder.into_clauses())
@@ -47,34 +47,36 @@ pub(super) fn words(text: &str, language: Language) -> Result<Vec<Clause>> {
 
 /// The tokens of one identifier, word, run or emoji.
 #[derive(Default)]
-struct Unit {
-    tokens: Vec<Owned>,
+struct QueryWord {
+    tokens: Vec<OwnedToken>,
 }
 
-struct Owned {
+struct OwnedToken {
     term: Box<str>,
     plain: Box<str>,
-    kind: Kind,
+    kind: TokenKind,
     place: u32,
 }
 
-impl Unit {
+impl QueryWord {
     /// The token that names it as a whole: a whole identifier, or a single word. `None` for a run.
-    fn name(&self) -> Option<&Owned> {
-        let named = self.tokens.iter().find(|token| token.kind == Kind::Whole);
+    fn name(&self) -> Option<&OwnedToken> {
+        let named = self.tokens.iter().find(|token| token.kind == TokenKind::Whole);
         let mut words = self.at_places();
         named.or_else(|| words.next().filter(|_| words.next().is_none()))
     }
 
     /// The tokens that have positions of their own.
-    fn at_places(&self) -> impl Iterator<Item = &Owned> {
-        self.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Lone))
+    fn at_places(&self) -> impl Iterator<Item = &OwnedToken> {
+        self.tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Lone))
     }
 
     /// The clause for a required or excluded item: its words side by side, or the whole of an identifier.
-    fn strictly(&self) -> Option<Ask> {
+    fn strictly(&self) -> Option<TermMatch> {
         match (self.at_places().count(), self.name()) {
-            (1, Some(Owned { kind: Kind::Whole, term, .. })) => Some(Ask::Word(vec![term.clone()])),
+            (1, Some(OwnedToken { kind: TokenKind::Whole, term, .. })) => {
+                Some(TermMatch::Word(vec![term.clone()]))
+            }
             _ => strictly(self.at_places()),
         }
     }
@@ -85,36 +87,38 @@ impl Unit {
 
     /// The clause for an item that adds to the score, with all its terms. Single digits or letters that are
     /// parts of a word are left out: `B12` would match anything with a 12.
-    fn loosely(&self) -> Ask {
-        if let [Owned { kind: Kind::Lone, term, .. }] = &*self.tokens {
-            return Ask::Prefix(term.clone());
+    fn loosely(&self) -> TermMatch {
+        if let [OwnedToken { kind: TokenKind::Lone, term, .. }] = &*self.tokens {
+            return TermMatch::Prefix(term.clone());
         }
-        let says_little = |token: &Owned| {
+        let says_little = |token: &OwnedToken| {
             let letters = token.plain.chars().filter(|c| c.is_alphabetic()).count();
-            token.kind == Kind::Last || token.kind == Kind::Inner && letters < 2
+            token.kind == TokenKind::Last || token.kind == TokenKind::Inner && letters < 2
         };
         let mut seen = HashSet::new();
         let tokens = self.tokens.iter().filter(|token| !says_little(token));
-        Ask::Word(tokens.map(|t| t.term.clone()).filter(|term| seen.insert(term.clone())).collect())
+        TermMatch::Word(
+            tokens.map(|t| t.term.clone()).filter(|term| seen.insert(term.clone())).collect(),
+        )
     }
 }
 
 /// Tokens side by side: one token is a word; a lone character is a prefix.
-fn strictly<'a>(tokens: impl Iterator<Item = &'a Owned>) -> Option<Ask> {
-    let tokens: Vec<&Owned> = tokens.collect();
+fn strictly<'a>(tokens: impl Iterator<Item = &'a OwnedToken>) -> Option<TermMatch> {
+    let tokens: Vec<&OwnedToken> = tokens.collect();
     let first = tokens.first()?;
     Some(match &*tokens {
-        [Owned { kind: Kind::Lone, term, .. }] => Ask::Prefix(term.clone()),
-        [one] => Ask::Word(vec![one.term.clone()]),
+        [OwnedToken { kind: TokenKind::Lone, term, .. }] => TermMatch::Prefix(term.clone()),
+        [one] => TermMatch::Word(vec![one.term.clone()]),
         _ => {
-            let distance = |token: &Owned| token.place.saturating_sub(first.place);
-            Ask::Phrase(tokens.iter().map(|t| (t.term.clone(), distance(t))).collect())
+            let distance = |token: &OwnedToken| token.place.saturating_sub(first.place);
+            TermMatch::Phrase(tokens.iter().map(|t| (t.term.clone(), distance(t))).collect())
         }
     })
 }
 
 /// Collects the clauses of a query.
-struct Builder {
+struct ClauseBuilder {
     language: Language,
     analyser: Analyser,
     clauses: Vec<Clause>,
@@ -129,7 +133,7 @@ struct Builder {
     strict: usize,
 }
 
-impl Builder {
+impl ClauseBuilder {
     fn new(language: Language) -> Self {
         Self {
             language,
@@ -154,7 +158,7 @@ impl Builder {
 
     fn phrase(&mut self, occur: Occur, text: &str) -> Result<()> {
         let units = self.words_of(text)?;
-        match strictly(units.iter().flat_map(Unit::at_places)) {
+        match strictly(units.iter().flat_map(QueryWord::at_places)) {
             Some(ask) => self.add(occur, ask),
             None => Ok(()),
         }
@@ -167,9 +171,9 @@ impl Builder {
         units.iter().try_for_each(|unit| self.word(occur, unit))?;
         let Some(last) = last else { return Ok(()) };
         let ask = match suffix {
-            Suffix::None => None,
-            Suffix::Prefix => last.name().map(|name| self.begin(name)),
-            Suffix::Fuzzy(edits) => last.name().and_then(|name| fuzzy(name, edits)),
+            SuffixOperator::None => None,
+            SuffixOperator::Prefix => last.name().map(|name| self.begin(name)),
+            SuffixOperator::Fuzzy(edits) => last.name().and_then(|name| fuzzy(name, edits)),
         };
         match ask {
             Some(ask) => self.add(occur, ask),
@@ -179,20 +183,20 @@ impl Builder {
 
     /// Builds a prefix clause. Terms are stored without suffixes: if the typed word has one, its stem is the
     /// prefix; if it ends within a suffix, the terms of the completed words are added.
-    fn begin(&mut self, name: &Owned) -> Ask {
+    fn begin(&mut self, name: &OwnedToken) -> TermMatch {
         let stem = name.plain.starts_with(&*name.term);
         let prefix = if stem { name.term.clone() } else { name.plain.clone() };
         let others = match name.kind {
-            Kind::Word => {
+            TokenKind::Word => {
                 let word = (&*name.plain, &*name.term);
                 kept_under(word, &prefix, self.language, &mut self.analyser)
             }
             _ => Vec::new(),
         };
-        if others.is_empty() { Ask::Prefix(prefix) } else { Ask::Begin(prefix, others) }
+        if others.is_empty() { TermMatch::Prefix(prefix) } else { TermMatch::Begin(prefix, others) }
     }
 
-    fn word(&mut self, occur: Occur, unit: &Unit) -> Result<()> {
+    fn word(&mut self, occur: Occur, unit: &QueryWord) -> Result<()> {
         if occur != Occur::Should {
             return unit.strictly().map_or(Ok(()), |ask| self.add(occur, ask));
         }
@@ -207,8 +211,8 @@ impl Builder {
     }
 
     /// Adds a clause, unless it is a duplicate.
-    fn add(&mut self, occur: Occur, ask: Ask) -> Result<()> {
-        if matches!(&ask, Ask::Phrase(terms) if terms.len() > MAX_TERMS) {
+    fn add(&mut self, occur: Occur, ask: TermMatch) -> Result<()> {
+        if matches!(&ask, TermMatch::Phrase(terms) if terms.len() > MAX_TERMS) {
             return Err(Error::limit(format!("a phrase has at most {MAX_TERMS} words")));
         }
         let clause = Clause { occur, ask };
@@ -229,7 +233,7 @@ impl Builder {
     }
 
     /// The part of a clause that is within the limit; of words, without the terms of earlier words.
-    fn within_limit(&mut self, ask: Ask) -> Option<Ask> {
+    fn within_limit(&mut self, ask: TermMatch) -> Option<TermMatch> {
         let Self { words_seen, loose, .. } = self;
         let mut fits = |terms: usize| {
             let fits = *loose + terms <= MAX_TERMS;
@@ -237,19 +241,19 @@ impl Builder {
             fits
         };
         match ask {
-            Ask::Word(mut terms) => {
+            TermMatch::Word(mut terms) => {
                 terms.retain(|term| {
                     !words_seen.contains(term) && fits(1) && words_seen.insert(term.clone())
                 });
-                (!terms.is_empty()).then_some(Ask::Word(terms))
+                (!terms.is_empty()).then_some(TermMatch::Word(terms))
             }
             other => fits(term_count(&other)).then_some(other),
         }
     }
 
     /// The identifiers, words, runs and emoji of a text.
-    fn words_of(&mut self, text: &str) -> Result<Vec<Unit>> {
-        let mut units: Vec<Unit> = Vec::new();
+    fn words_of(&mut self, text: &str) -> Result<Vec<QueryWord>> {
+        let mut units: Vec<QueryWord> = Vec::new();
         let mut unit = None;
         let mut left = MAX_WORDS.saturating_sub(self.words);
         let flow = self.analyser.analyse(text, &mut |token| {
@@ -259,7 +263,7 @@ impl Builder {
                 }
                 left -= 1;
                 unit = Some(token.unit);
-                units.push(Unit::default());
+                units.push(QueryWord::default());
             }
             if let Some(unit) = units.last_mut().filter(|unit| unit.tokens.len() < MAX_TOKENS) {
                 unit.tokens.push(owned(token));
@@ -274,26 +278,26 @@ impl Builder {
     }
 }
 
-fn owned(token: &Token<'_>) -> Owned {
+fn owned(token: &Token<'_>) -> OwnedToken {
     let (term, plain) = (token.term.into(), token.plain.into());
-    Owned { term, plain, kind: token.kind, place: token.place }
+    OwnedToken { term, plain, kind: token.kind, place: token.place }
 }
 
 /// Limits the edits so that something of a short word remains.
-fn fuzzy(name: &Owned, edits: u8) -> Option<Ask> {
+fn fuzzy(name: &OwnedToken, edits: u8) -> Option<TermMatch> {
     let most = match name.term.chars().count() {
         0..=2 => 0,
         3..=4 => 1,
         _ => 2,
     };
-    (most > 0).then(|| Ask::Fuzzy(name.term.clone(), edits.min(most)))
+    (most > 0).then(|| TermMatch::Fuzzy(name.term.clone(), edits.min(most)))
 }
 
-fn term_count(ask: &Ask) -> usize {
+fn term_count(ask: &TermMatch) -> usize {
     match ask {
-        Ask::Word(terms) => terms.len(),
-        Ask::Phrase(terms) => terms.len(),
-        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => 1,
+        TermMatch::Word(terms) => terms.len(),
+        TermMatch::Phrase(terms) => terms.len(),
+        TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => 1,
     }
 }
 

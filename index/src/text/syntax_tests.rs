@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::question::Question;
+use super::super::question::FullTextQuery;
 use super::*;
 
 /// The clauses in readable form: terms of a word joined by `|`, phrases in quotes with relative positions
@@ -15,14 +15,14 @@ fn shown(clauses: &[Clause]) -> String {
             Occur::MustNot => "-",
         };
         let ask = match &clause.ask {
-            Ask::Word(terms) => terms.join("|"),
-            Ask::Phrase(terms) => {
+            TermMatch::Word(terms) => terms.join("|"),
+            TermMatch::Phrase(terms) => {
                 let terms: Vec<_> = terms.iter().map(|(t, at)| format!("{t}@{at}")).collect();
                 format!("\"{}\"", terms.join(" "))
             }
-            Ask::Prefix(term) => format!("{term}*"),
-            Ask::Begin(term, others) => format!("{term}*|{}", others.join("|")),
-            Ask::Fuzzy(term, edits) => format!("{term}~{edits}"),
+            TermMatch::Prefix(term) => format!("{term}*"),
+            TermMatch::Begin(term, others) => format!("{term}*|{}", others.join("|")),
+            TermMatch::Fuzzy(term, edits) => format!("{term}~{edits}"),
         };
         format!("{sign}{ask}")
     };
@@ -30,7 +30,7 @@ fn shown(clauses: &[Clause]) -> String {
 }
 
 fn check(text: &str, expected: &str) {
-    let question = Question::parse(text, Language::English).unwrap();
+    let question = FullTextQuery::parse(text, Language::English).unwrap();
     assert_eq!(shown(question.clauses()), expected, "{text:?}");
 }
 
@@ -77,11 +77,11 @@ fn beginnings_and_near_words() {
     check("user-i*", "user-i*");
     check("city* -univers*", "city*|citi -univer*");
     assert!(matches!(
-        Question::parse("+activit*", Language::English).unwrap().clauses(),
-        [Clause { occur: Occur::Must, ask: Ask::Begin(prefix, others) }]
+        FullTextQuery::parse("+activit*", Language::English).unwrap().clauses(),
+        [Clause { occur: Occur::Must, ask: TermMatch::Begin(prefix, others) }]
             if &**prefix == "activit" && others.contains(&"activ".into())
     ));
-    let french = Question::parse("universit* chevaux*", Language::French).unwrap();
+    let french = FullTextQuery::parse("universit* chevaux*", Language::French).unwrap();
     assert_eq!(shown(french.clauses()), "univers* chevaux*|cheval", "as far as it was typed");
     check("paintng~ paintng~2 paintng~1", "paintng~1 paintng~2");
     check("paintng~9", "paintng~2");
@@ -111,22 +111,22 @@ fn stop_words_are_dropped_unless_nothing_else_remains() {
     check("what's her name", "name");
     check("who are you", "who are you");
     check("the -cat", "-cat the");
-    let other = Question::parse("wer ist das Haus", Language::German).unwrap();
+    let other = FullTextQuery::parse("wer ist das Haus", Language::German).unwrap();
     assert_eq!(shown(other.clauses()), "haus");
-    let unknown = Question::parse("the cat", Language::None).unwrap();
+    let unknown = FullTextQuery::parse("the cat", Language::None).unwrap();
     assert_eq!(shown(unknown.clauses()), "the cat");
 }
 
 #[test]
 fn a_sentence_has_no_signs() {
-    let words = |text| shown(Question::words(text, Language::English).unwrap().clauses());
+    let words = |text| shown(FullTextQuery::words(text, Language::English).unwrap().clauses());
     assert_eq!(words("Does \"Bob\" -like +tea* or coffee~2?"), "bob like tea coffe 2");
     assert_eq!(words("what is it"), "what is it");
 }
 
 #[test]
 fn a_question_that_only_excludes_asks_for_nothing() {
-    let is_empty = |text| Question::parse(text, Language::English).unwrap().is_empty();
+    let is_empty = |text| FullTextQuery::parse(text, Language::English).unwrap().is_empty();
     assert!(is_empty("") && is_empty("-cat") && is_empty("?!"));
     assert!(!is_empty("cat") && !is_empty("the") && !is_empty("+cat -dog"));
 }
@@ -134,10 +134,10 @@ fn a_question_that_only_excludes_asks_for_nothing() {
 #[test]
 fn a_long_question_asks_for_its_first_terms_and_a_longer_one_is_refused() {
     let numbers = |count: usize| (0..count).map(|n| format!("w{n}x ")).collect::<String>();
-    let question = Question::words(&numbers(200), Language::None).unwrap();
+    let question = FullTextQuery::words(&numbers(200), Language::None).unwrap();
     assert_eq!(question.clauses().iter().map(|c| term_count(&c.ask)).sum::<usize>(), MAX_TERMS);
     let code =
-        |text: &str| Question::parse(text, Language::None).map_err(|error| error.code()).err();
+        |text: &str| FullTextQuery::parse(text, Language::None).map_err(|error| error.code()).err();
     assert_eq!(code(&numbers(MAX_WORDS)), None);
     assert_eq!(code(&numbers(MAX_WORDS + 1)), Some("ERR_LIMIT"));
     let plain = |count: usize| "word ".repeat(count);
@@ -155,13 +155,13 @@ proptest! {
         language in 0usize..19,
     ) {
         let language = Language::all().nth(language).unwrap_or_default();
-        let question = Question::parse(&text, language).unwrap();
+        let question = FullTextQuery::parse(&text, language).unwrap();
         for clause in question.clauses() {
             let terms: Vec<&str> = match &clause.ask {
-                Ask::Word(terms) => terms.iter().map(|term| &**term).collect(),
-                Ask::Phrase(terms) => terms.iter().map(|(term, _)| &**term).collect(),
-                Ask::Prefix(term) | Ask::Fuzzy(term, _) => vec![term],
-                Ask::Begin(term, terms) => {
+                TermMatch::Word(terms) => terms.iter().map(|term| &**term).collect(),
+                TermMatch::Phrase(terms) => terms.iter().map(|(term, _)| &**term).collect(),
+                TermMatch::Prefix(term) | TermMatch::Fuzzy(term, _) => vec![term],
+                TermMatch::Begin(term, terms) => {
                     std::iter::once(&**term).chain(terms.iter().map(|term| &**term)).collect()
                 }
             };
@@ -174,10 +174,10 @@ proptest! {
         mut words in proptest::collection::vec("[a-z]{1,8}|[a-z]{2}-[a-z]{2}", 0..12),
     ) {
         let asked = |words: &[String]| {
-            let question = Question::words(&words.join(" "), Language::English).unwrap();
+            let question = FullTextQuery::words(&words.join(" "), Language::English).unwrap();
             let mut terms: Vec<String> = Vec::new();
             for clause in question.clauses() {
-                if let Ask::Word(found) = &clause.ask {
+                if let TermMatch::Word(found) = &clause.ask {
                     terms.extend(found.iter().map(ToString::to_string));
                 }
             }

@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use super::joined::{Joined, Share};
-use super::score::{Extent, length_code};
+use super::joined::{IndexedDocument, IndexedTerm};
+use super::score::{CollectionStats, length_code};
 use crate::posting::Sequence;
 
 /// The documents and their postings.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail {
+pub(super) struct TextTail {
     /// The documents of each term, ascending by slot. Hashed, as it is looked up for every term of every new
     /// grain; sorted only by a fold.
-    terms: imbl::HashMap<Arc<str>, Arc<Vec<Posting>>>,
+    terms: imbl::HashMap<Arc<str>, Arc<Vec<TailPosting>>>,
     /// The slot of each grain.
     slots: imbl::OrdMap<Sequence, u32>,
     /// The documents by slot; the slot of a removed grain stays empty.
-    entries: imbl::Vector<Option<Entry>>,
+    entries: imbl::Vector<Option<TailDocument>>,
     /// The length codes, by slot.
     lengths: Arc<Vec<u8>>,
     /// The sum of their lengths.
@@ -29,26 +29,26 @@ pub(super) struct Tail {
 
 /// One document.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct TailDocument {
     /// The grain.
     pub(super) sequence: Sequence,
     /// Its terms.
-    pub(super) joined: Arc<Joined>,
+    pub(super) joined: Arc<IndexedDocument>,
 }
 
 /// A posting: a document with a term, and the term's weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Posting {
+pub(super) struct TailPosting {
     /// The slot of the document, which is its doc id.
     pub(super) slot: u32,
     /// The weight of the term in it.
     pub(super) weight: u8,
 }
 
-impl Tail {
+impl TextTail {
     /// The number of documents and their total length.
-    pub(super) fn extent(&self) -> Extent {
-        Extent { documents: self.slots.len() as u64, length: self.length }
+    pub(super) fn extent(&self) -> CollectionStats {
+        CollectionStats { documents: self.slots.len() as u64, length: self.length }
     }
 
     /// The number of terms and positions, to which its memory is proportional.
@@ -62,17 +62,17 @@ impl Tail {
     }
 
     /// Sets the terms of a grain.
-    pub(super) fn set(&mut self, sequence: Sequence, joined: Arc<Joined>) {
+    pub(super) fn set(&mut self, sequence: Sequence, joined: Arc<IndexedDocument>) {
         let old = self.slots.get(&sequence).copied();
         let slot = old.unwrap_or_else(|| self.end());
         let before = old.and_then(|slot| self.entry(slot)).map(|entry| Arc::clone(&entry.joined));
-        self.change(slot, before.as_deref().map_or(&[], Joined::shares), joined.shares());
+        self.change(slot, before.as_deref().map_or(&[], IndexedDocument::shares), joined.shares());
         let code = length_code(joined.length());
         self.size = self.size.saturating_sub(before.as_ref().map_or(0, |joined| joined.size()));
         self.size = self.size.saturating_add(joined.size());
         self.length = self.length.saturating_sub(before.map_or(0, |joined| joined.length().into()));
         self.length = self.length.saturating_add(joined.length().into());
-        let entry = Some(Entry { sequence, joined });
+        let entry = Some(TailDocument { sequence, joined });
         let at = usize::try_from(slot).unwrap_or(usize::MAX);
         let lengths = Arc::make_mut(&mut self.lengths);
         match (self.entries.get_mut(at), lengths.get_mut(at)) {
@@ -101,13 +101,13 @@ impl Tail {
     }
 
     /// The document of a grain, with its slot.
-    pub(super) fn get(&self, sequence: Sequence) -> Option<(u32, &Entry)> {
+    pub(super) fn get(&self, sequence: Sequence) -> Option<(u32, &TailDocument)> {
         let slot = *self.slots.get(&sequence)?;
         Some((slot, self.entry(slot)?))
     }
 
     /// The document in a slot.
-    pub(super) fn entry(&self, slot: u32) -> Option<&Entry> {
+    pub(super) fn entry(&self, slot: u32) -> Option<&TailDocument> {
         self.entries.get(usize::try_from(slot).ok()?)?.as_ref()
     }
 
@@ -117,12 +117,12 @@ impl Tail {
     }
 
     /// The documents, with their slots, in the order of the slots.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &TailDocument)> {
         (0_u32..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
     /// The postings of a term, ascending by slot.
-    pub(super) fn term(&self, term: &str) -> Option<(&Arc<str>, &Arc<Vec<Posting>>)> {
+    pub(super) fn term(&self, term: &str) -> Option<(&Arc<str>, &Arc<Vec<TailPosting>>)> {
         self.terms.get_key_value(term)
     }
 
@@ -132,12 +132,12 @@ impl Tail {
     }
 
     /// The terms with their postings, unordered.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<Posting>>)> {
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<TailPosting>>)> {
         self.terms.iter()
     }
 
     /// Replaces the terms of a slot; both lists ascend by term.
-    fn change(&mut self, slot: u32, old: &[Share], new: &[Share]) {
+    fn change(&mut self, slot: u32, old: &[IndexedTerm], new: &[IndexedTerm]) {
         let mut old = old.iter().peekable();
         for share in new {
             while let Some(gone) = old.next_if(|old| old.term < share.term) {
@@ -145,7 +145,7 @@ impl Tail {
             }
             let same = old.next_if(|old| old.term == share.term);
             if same.is_none_or(|same| same.weight != share.weight) {
-                self.put(&share.term, Posting { slot, weight: share.weight });
+                self.put(&share.term, TailPosting { slot, weight: share.weight });
             }
         }
         for gone in old {
@@ -154,7 +154,7 @@ impl Tail {
     }
 
     /// Sets the weight of a term in a slot.
-    fn put(&mut self, term: &str, posting: Posting) {
+    fn put(&mut self, term: &str, posting: TailPosting) {
         let Some(postings) = self.terms.get_mut(term) else {
             self.terms.insert(term.into(), Arc::new(vec![posting]));
             return;

@@ -4,35 +4,35 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{Document, Word};
-use super::joined::Joined;
-use super::question::{Ask, Clause, Occur, Question};
-use super::score::{Extent, K1, Norms, length_code, rarity};
-use super::texts::Texts;
-use super::{After, Hit, MOST_TERMS, Manifest};
+use super::document::{Document, DocumentTerm};
+use super::joined::IndexedDocument;
+use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::score::{CollectionStats, K1, LengthNorms, length_code, rarity};
+use super::texts::InvertedIndex;
+use super::{Hit, MOST_TERMS, Manifest, SearchAfter};
 use crate::posting::Sequence;
 
 /// A document of these words in this order, each of the same weight.
-pub(super) fn words(words: &[&str], weight: u32) -> Joined {
-    let word = |(place, term): (u32, &&str)| Word {
+pub(super) fn words(words: &[&str], weight: u32) -> IndexedDocument {
+    let word = |(place, term): (u32, &&str)| DocumentTerm {
         term: (*term).into(),
         weight,
         lent: 0,
         places: [place].into(),
     };
-    Joined::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
+    IndexedDocument::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
 }
 
-pub(super) fn clause(occur: Occur, ask: Ask) -> Clause {
+pub(super) fn clause(occur: Occur, ask: TermMatch) -> Clause {
     Clause { occur, ask }
 }
 
-pub(super) fn word(term: &str) -> Ask {
-    Ask::Word(vec![term.into()])
+pub(super) fn word(term: &str) -> TermMatch {
+    TermMatch::Word(vec![term.into()])
 }
 
 /// A query of which any word matches.
-pub(super) fn any(terms: &[&str]) -> Question {
+pub(super) fn any(terms: &[&str]) -> FullTextQuery {
     terms.iter().map(|term| clause(Occur::Should, word(term))).collect()
 }
 
@@ -49,14 +49,14 @@ pub(super) fn address(sequence: u64) -> [u8; 32] {
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     pub(super) sequence: u64,
-    pub(super) joined: Option<Joined>,
+    pub(super) joined: Option<IndexedDocument>,
     pub(super) erase: bool,
 }
 
 /// A full text with its log, its files, and the live documents as a model.
 pub(super) struct Store {
-    pub(super) texts: Texts,
-    pub(super) live: BTreeMap<u64, Joined>,
+    pub(super) texts: InvertedIndex,
+    pub(super) live: BTreeMap<u64, IndexedDocument>,
     pub(super) log: Vec<Change>,
     pub(super) files: BTreeMap<String, Vec<u8>>,
     pub(super) manifest: Option<Vec<u8>>,
@@ -65,7 +65,7 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new() -> Self {
         Self {
-            texts: Texts::new(1).unwrap(),
+            texts: InvertedIndex::new(1).unwrap(),
             live: BTreeMap::new(),
             log: Vec::new(),
             files: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl Store {
         self.log.push(change);
     }
 
-    pub(super) fn set(&mut self, sequence: u64, joined: Joined) {
+    pub(super) fn set(&mut self, sequence: u64, joined: IndexedDocument) {
         self.apply(Change { sequence, joined: Some(joined), erase: false });
     }
 
@@ -112,7 +112,8 @@ impl Store {
         let Some(manifest) = &self.manifest else { return };
         let manifest = Manifest::decode(manifest).unwrap();
         let from = u64::from_le_bytes(manifest.stamp().try_into().unwrap());
-        self.texts = Texts::open(&manifest, &mut |name| Ok(self.files[name].clone())).unwrap();
+        self.texts =
+            InvertedIndex::open(&manifest, &mut |name| Ok(self.files[name].clone())).unwrap();
         for change in &self.log[usize::try_from(from).unwrap()..] {
             set(&mut self.texts, change);
         }
@@ -121,9 +122,9 @@ impl Store {
     /// The hits of the full text that pass the filter.
     pub(super) fn ask(
         &self,
-        question: &Question,
+        question: &FullTextQuery,
         limit: usize,
-        after: Option<After>,
+        after: Option<SearchAfter>,
         filter: fn(u64) -> bool,
     ) -> Vec<Hit> {
         let mut asked = BTreeSet::new();
@@ -136,7 +137,7 @@ impl Store {
     }
 
     /// Compares all hits of a query with those of the model.
-    pub(super) fn check(&self, question: &Question) {
+    pub(super) fn check(&self, question: &FullTextQuery) {
         let truth = self.truth(question);
         assert_eq!(bits(&self.ask(question, usize::MAX, None, |_| true)), bits(&truth));
         for limit in [0, 1, 3, 10] {
@@ -169,23 +170,23 @@ impl Store {
     }
 
     /// Compares pages of hits with all hits.
-    pub(super) fn check_pages(&self, question: &Question, limit: usize) {
+    pub(super) fn check_pages(&self, question: &FullTextQuery, limit: usize) {
         let truth = self.truth(question);
         let (mut pages, mut after) = (Vec::new(), None);
         loop {
             let page = self.ask(question, limit, after, |_| true);
             let Some(last) = page.last() else { break };
-            after = Some(After { score: last.score, address: last.address });
+            after = Some(SearchAfter { score: last.score, address: last.address });
             pages.extend(page);
         }
         assert_eq!(bits(&pages), bits(&truth));
     }
 
     /// All hits, by reading every document.
-    pub(super) fn truth(&self, question: &Question) -> Vec<Hit> {
+    pub(super) fn truth(&self, question: &FullTextQuery) -> Vec<Hit> {
         let length = self.live.values().map(|joined| u64::from(joined.length())).sum();
-        let extent = Extent { documents: self.live.len() as u64, length };
-        let norms = Norms::new(extent.average());
+        let extent = CollectionStats { documents: self.live.len() as u64, length };
+        let norms = LengthNorms::new(extent.average());
         let clauses: Vec<(&Clause, Vec<Naive>)> =
             question.clauses().iter().map(|clause| (clause, self.naive(clause))).collect();
         let mut hits = Vec::new();
@@ -222,19 +223,19 @@ impl Store {
         let documents = self.live.len() as u64;
         let rarity_of = |term: &str| rarity(documents, self.frequency(term));
         match ask {
-            Ask::Word(terms) => terms
+            TermMatch::Word(terms) => terms
                 .iter()
                 .map(|term| Naive {
                     rarity: rarity_of(term),
                     what: NaiveWhat::Any(vec![(term.clone(), 1.0)]),
                 })
                 .collect(),
-            Ask::Phrase(terms) if terms.is_empty() => Vec::new(),
-            Ask::Phrase(terms) => vec![Naive {
+            TermMatch::Phrase(terms) if terms.is_empty() => Vec::new(),
+            TermMatch::Phrase(terms) => vec![Naive {
                 rarity: terms.iter().map(|(term, _)| rarity_of(term)).sum(),
                 what: NaiveWhat::Phrase(terms.clone()),
             }],
-            Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
+            TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
                 let all: BTreeSet<&str> = self
                     .live
                     .values()
@@ -256,7 +257,7 @@ impl Store {
     }
 }
 
-fn set(texts: &mut Texts, change: &Change) {
+fn set(texts: &mut InvertedIndex, change: &Change) {
     let sequence = Sequence::new(change.sequence);
     if change.erase {
         texts.erase(sequence).unwrap();
@@ -265,13 +266,13 @@ fn set(texts: &mut Texts, change: &Change) {
     }
 }
 
-fn worth(ask: &Ask, term: &str) -> f64 {
+fn worth(ask: &TermMatch, term: &str) -> f64 {
     match ask {
-        Ask::Prefix(prefix) if !prefix.is_empty() && term.starts_with(prefix.as_ref()) => 1.0,
-        Ask::Begin(prefix, terms) => f64::from(u8::from(
+        TermMatch::Prefix(prefix) if !prefix.is_empty() && term.starts_with(prefix.as_ref()) => 1.0,
+        TermMatch::Begin(prefix, terms) => f64::from(u8::from(
             term.starts_with(&**prefix) || terms.iter().any(|own| **own == *term),
         )),
-        Ask::Fuzzy(asked, most) => match strsim::osa_distance(asked, term) {
+        TermMatch::Fuzzy(asked, most) => match strsim::osa_distance(asked, term) {
             edits if edits > usize::from((*most).min(2)) => 0.0,
             edits => [1.0, 1.0 / 2.0, 1.0 / 3.0][edits],
         },
@@ -290,7 +291,7 @@ enum NaiveWhat {
 }
 
 impl Naive {
-    fn share(&self, joined: &Joined, norms: &Norms) -> f64 {
+    fn share(&self, joined: &IndexedDocument, norms: &LengthNorms) -> f64 {
         let code = length_code(joined.length());
         let weight = |term: &str| joined.share(term).map_or(0, |share| share.weight);
         match &self.what {

@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use tantivy::{Index, ReloadPolicy, Searcher};
 
-use super::gone::Gone;
-use super::joined::Joined;
-use super::part::Part;
-use super::score::Extent;
+use super::gone::DeletedDocs;
+use super::joined::IndexedDocument;
+use super::part::TextPart;
+use super::score::CollectionStats;
 use super::segment::{Segment, schema};
-use super::tail::Tail;
+use super::tail::TextTail;
 use crate::error::Result;
 use crate::posting::Sequence;
 
 /// The full text of a store: documents by grain, and queries on them.
 #[derive(Clone)]
-pub struct Texts {
-    pub(super) tail: Tail,
-    pub(super) segments: Vec<Kept>,
+pub struct InvertedIndex {
+    pub(super) tail: TextTail,
+    pub(super) segments: Vec<SegmentEntry>,
     /// The fingerprint of the analysis: its version and settings.
     pub(super) analysis: u64,
     /// The number of the next segment.
@@ -37,13 +37,13 @@ pub struct Texts {
 
 /// A segment of the index.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct SegmentEntry {
     /// Its number, which names its file.
     pub(super) number: u32,
     /// Its documents.
     pub(super) segment: Arc<Segment>,
     /// Its deleted documents.
-    pub(super) gone: Gone,
+    pub(super) gone: DeletedDocs,
 }
 
 /// The size of a full text.
@@ -63,7 +63,7 @@ pub struct TextStats {
     pub tail_size: u64,
 }
 
-impl Texts {
+impl InvertedIndex {
     /// An empty index. `analysis` is the fingerprint of the analyser's version and settings.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Texts {
         let reader = Index::create_in_ram(schema()).reader_builder();
         let reader = reader.reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self {
-            tail: Tail::default(),
+            tail: TextTail::default(),
             segments: Vec::new(),
             analysis,
             next: 1,
@@ -92,7 +92,7 @@ impl Texts {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
-    pub fn set(&mut self, sequence: Sequence, joined: Option<Joined>) -> Result<()> {
+    pub fn set(&mut self, sequence: Sequence, joined: Option<IndexedDocument>) -> Result<()> {
         self.leave_segments(sequence, false)?;
         match joined.filter(|joined| !joined.is_empty()) {
             Some(joined) => self.tail.set(sequence, Arc::new(joined)),
@@ -130,9 +130,10 @@ impl Texts {
     }
 
     /// The tail, then the segments.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        let segments = self.segments.iter().map(|kept| Part::Segment(&kept.segment, &kept.gone));
-        std::iter::once(Part::Tail(&self.tail)).chain(segments)
+    pub(super) fn parts(&self) -> impl Iterator<Item = TextPart<'_>> {
+        let segments =
+            self.segments.iter().map(|kept| TextPart::Segment(&kept.segment, &kept.gone));
+        std::iter::once(TextPart::Tail(&self.tail)).chain(segments)
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -140,7 +141,7 @@ impl Texts {
     }
 
     /// The number of live documents and their total length.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> CollectionStats {
         let mut extent = self.tail.extent();
         for kept in &self.segments {
             let documents = kept.segment.documents().saturating_sub(kept.gone.documents());
@@ -164,7 +165,7 @@ impl Texts {
     }
 }
 
-impl fmt::Debug for Texts {
+impl fmt::Debug for InvertedIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Texts").field("stats", &self.stats()).finish_non_exhaustive()
     }

@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 const EVERY: usize = 512;
 
 /// Counts the steps of a task, and ends it once the caller's `stop` returns true.
-pub(super) struct Watch<'s> {
+pub(super) struct CancelCheck<'s> {
     stop: Box<dyn Fn() -> bool + 's>,
     left: Cell<usize>,
 }
 
-impl<'s> Watch<'s> {
+impl<'s> CancelCheck<'s> {
     /// Ends the task early once `stop` returns true.
     pub(super) fn new(stop: impl Fn() -> bool + 's) -> Self {
         Self { stop: Box::new(stop), left: Cell::new(0) }

@@ -1,13 +1,17 @@
 //! Tests of cancellation: work ends at the first poll that says so, and little work polls rarely.
 
 use super::super::Hit;
-use super::super::question::{Ask, Occur, Question};
+use super::super::question::{FullTextQuery, Occur, TermMatch};
 use super::super::test_kit::*;
 use crate::error::Error;
 use crate::posting::Sequence;
 
 /// Runs a query that is cancelled at the poll after `after` others. Also returns the number of polls made.
-fn given_up(store: &Store, question: &Question, after: usize) -> (Result<Vec<Hit>, Error>, usize) {
+fn given_up(
+    store: &Store,
+    question: &FullTextQuery,
+    after: usize,
+) -> (Result<Vec<Hit>, Error>, usize) {
     let looks = std::cell::Cell::new(0);
     let stop = || {
         looks.set(looks.get() + 1);
@@ -34,17 +38,17 @@ fn work_of_any_kind_ends_soon_after_nobody_waits_for_it() {
     store.set(1_240, words(&many, 1));
     let phrase = |terms: &[&str]| {
         let terms = (0..).zip(terms).map(|(at, term)| ((*term).into(), at));
-        Ask::Phrase(terms.collect())
+        TermMatch::Phrase(terms.collect())
     };
     let asks = [
         word("tea"),
         phrase(&["x", "x", "x"]),
         phrase(&["x", "y", "x"]),
-        Ask::Prefix("w".into()),
-        Ask::Fuzzy("w123y".into(), 2),
+        TermMatch::Prefix("w".into()),
+        TermMatch::Fuzzy("w123y".into(), 2),
     ];
     for ask in asks {
-        let question: Question = std::iter::once(clause(Occur::Should, ask.clone())).collect();
+        let question: FullTextQuery = std::iter::once(clause(Occur::Should, ask.clone())).collect();
         let (hits, looks) = given_up(&store, &question, usize::MAX);
         assert!(hits.is_ok() && looks > 1, "{ask:?}: {looks}");
         for after in 0..looks {
@@ -61,8 +65,8 @@ fn a_phrase_is_looked_for_around_its_rarest_word() {
         let (mut store, text) = (Store::new(), words(words_of, 1));
         (0..20).for_each(|sequence| store.set(sequence, text.clone()));
         let terms = (0..).zip(asked).map(|(at, term)| (Box::from(*term), at));
-        let ask = Ask::Phrase(terms.collect());
-        let question: Question = std::iter::once(clause(Occur::Should, ask)).collect();
+        let ask = TermMatch::Phrase(terms.collect());
+        let question: FullTextQuery = std::iter::once(clause(Occur::Should, ask)).collect();
         store.check(&question);
         let (hits, looks) = given_up(&store, &question, usize::MAX);
         (hits.unwrap().len(), looks)

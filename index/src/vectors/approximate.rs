@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::code::Probe;
-use super::rows::Rows;
+use super::rows::VectorRows;
 
 /// Returns `true` for rows that may be in the result.
-pub(crate) type Allow<'a> = &'a dyn Fn(u32) -> bool;
+pub(crate) type RowFilter<'a> = &'a dyn Fn(u32) -> bool;
 
 /// A cache that finds most of the nearest rows without reading all.
 ///
 /// It never decides: the caller compares the full numbers of the rows found, and filters each grain.
-pub(crate) trait Approximate: Debug + Send + Sync {
+pub(crate) trait ApproximateIndex: Debug + Send + Sync {
     /// The upper bound, exclusive, of the rows it covers, except for the holes.
     fn covers(&self) -> u32;
 
@@ -24,20 +24,24 @@ pub(crate) trait Approximate: Debug + Send + Sync {
     /// greater one misses less and takes longer.
     fn search(
         &self,
-        rows: &Rows,
+        rows: &VectorRows,
         probe: &Probe,
         width: usize,
-        allow: Option<Allow<'_>>,
+        allow: Option<RowFilter<'_>>,
     ) -> Vec<u32>;
 
     /// Extends the graph by the rows it does not have; `None` if it was stopped.
-    fn extended(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Arc<dyn Approximate>>;
+    fn extended(
+        &self,
+        rows: &VectorRows,
+        effort: &BuildOptions<'_>,
+    ) -> Option<Arc<dyn ApproximateIndex>>;
 
     /// Encodes the graph, without its dead rows.
-    fn to_bytes(&self, rows: &Rows) -> Vec<u8>;
+    fn to_bytes(&self, rows: &VectorRows) -> Vec<u8>;
 
     /// Checks that every live row can be reached.
-    fn audit(&self, rows: &Rows) -> Audit;
+    fn audit(&self, rows: &VectorRows) -> GraphAudit;
 
     /// Approximate bytes of memory.
     fn bytes(&self) -> usize;
@@ -45,7 +49,7 @@ pub(crate) trait Approximate: Debug + Send + Sync {
 
 /// The resources of background work.
 #[derive(Debug, Clone, Copy)]
-pub struct Effort<'e> {
+pub struct BuildOptions<'e> {
     /// The number of threads, at least 1.
     pub threads: usize,
     /// Set by the host to stop the work, which then soon ends without a result.
@@ -54,7 +58,7 @@ pub struct Effort<'e> {
 
 /// The result of an audit of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Audit {
+pub struct GraphAudit {
     /// The number of live rows in the graph.
     pub rows: usize,
     /// The number of those that no path from the entry point reaches.

@@ -5,28 +5,28 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::posting::Sequence;
 
-use super::near::Near;
-use super::rows::Key;
+use super::near::Neighbour;
+use super::rows::VectorKey;
 
 /// Returns the address of a grain that may be in the result, by which equal scores are ordered, or `None` to
 /// reject it. Called once for each grain as long as the search remembers it, and always before the grain is
 /// in the result.
-pub type Judge<'j, E> = &'j mut dyn FnMut(Sequence) -> Result<Option<[u8; 32]>, E>;
+pub type NeighbourFilter<'j, E> = &'j mut dyn FnMut(Sequence) -> Result<Option<[u8; 32]>, E>;
 
 /// Greater scores first, then ascending addresses.
-type Place = (Reverse<Ordered>, [u8; 32]);
+type NeighbourRank = (Reverse<TotalF32>, [u8; 32]);
 
 /// The best `limit` grains of those offered, by score, then by address.
-pub(crate) struct Best<'j, E> {
+pub(crate) struct TopNeighbours<'j, E> {
     limit: usize,
-    judge: Judge<'j, E>,
-    kept: BTreeMap<Place, Near>,
+    judge: NeighbourFilter<'j, E>,
+    kept: BTreeMap<NeighbourRank, Neighbour>,
     /// The position of each grain seen; `None` if it was rejected.
-    known: HashMap<Sequence, Option<Place>>,
+    known: HashMap<Sequence, Option<NeighbourRank>>,
 }
 
-impl<'j, E> Best<'j, E> {
-    pub(crate) fn new(limit: usize, judge: Judge<'j, E>) -> Self {
+impl<'j, E> TopNeighbours<'j, E> {
+    pub(crate) fn new(limit: usize, judge: NeighbourFilter<'j, E>) -> Self {
         Self { limit, judge, kept: BTreeMap::new(), known: HashMap::new() }
     }
 
@@ -44,11 +44,11 @@ impl<'j, E> Best<'j, E> {
     }
 
     /// Offers a row.
-    pub(crate) fn offer(&mut self, key: Key, score: f32) -> Result<(), E> {
+    pub(crate) fn offer(&mut self, key: VectorKey, score: f32) -> Result<(), E> {
         if self.floor().is_some_and(|floor| score < floor) {
             return Ok(());
         }
-        let near = Near { sequence: key.sequence, chunk: key.chunk, score };
+        let near = Neighbour { sequence: key.sequence, chunk: key.chunk, score };
         let address = match self.known.get(&key.sequence) {
             Some(None) => return Ok(()),
             Some(Some(place)) => {
@@ -57,7 +57,7 @@ impl<'j, E> Best<'j, E> {
             }
             None => (self.judge)(key.sequence)?,
         };
-        let place = address.map(|address| (Reverse(Ordered(score)), address));
+        let place = address.map(|address| (Reverse(TotalF32(score)), address));
         self.known.insert(key.sequence, place);
         if let Some(place) = place {
             self.kept.insert(place, near);
@@ -71,43 +71,44 @@ impl<'j, E> Best<'j, E> {
     }
 
     /// Considers another part of a grain that is kept: the nearer part counts, then the earlier one.
-    fn improve(&mut self, place: Place, near: Near) {
-        let better =
-            |kept: &Near| (near.score, Reverse(near.chunk)) > (kept.score, Reverse(kept.chunk));
+    fn improve(&mut self, place: NeighbourRank, near: Neighbour) {
+        let better = |kept: &Neighbour| {
+            (near.score, Reverse(near.chunk)) > (kept.score, Reverse(kept.chunk))
+        };
         if self.kept.get(&place).is_some_and(better) {
             self.kept.remove(&place);
-            let place = (Reverse(Ordered(near.score)), place.1);
+            let place = (Reverse(TotalF32(near.score)), place.1);
             self.kept.insert(place, near);
             self.known.insert(near.sequence, Some(place));
         }
     }
 
     /// The result, best first.
-    pub(crate) fn into_near(self) -> Vec<Near> {
+    pub(crate) fn into_near(self) -> Vec<Neighbour> {
         self.kept.into_values().collect()
     }
 }
 
 /// A score with a total order.
 #[derive(Debug, Clone, Copy)]
-struct Ordered(f32);
+struct TotalF32(f32);
 
-impl Ord for Ordered {
+impl Ord for TotalF32 {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Ordered {
+impl PartialOrd for TotalF32 {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ordered {
+impl PartialEq for TotalF32 {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Ordered {}
+impl Eq for TotalF32 {}

@@ -6,15 +6,15 @@
 
 use std::sync::atomic::Ordering;
 
-use super::approximate::Effort;
+use super::approximate::BuildOptions;
 use super::code::{self, Probe};
-use super::graph::{self, Graph, LINKS, ROOM, UPPER_LINKS, UPPER_ROOM};
-use super::layer::{Layer, Met};
-use super::rows::Rows;
+use super::graph::{self, HnswGraph, LINKS, ROOM, UPPER_LINKS, UPPER_ROOM};
+use super::layer::{Layer, ScoredNode};
+use super::rows::VectorRows;
 
 /// The ef of insertion: nodes kept in mind while a new row searches for its neighbours.
 const WIDTH: usize = 96;
-/// The least and the most rows of a batch; in between it is one row for each `BATCH_DIVISOR` in the graph.
+/// The least and the most rows of a batch; in between it is one row for each `BATCH_PART` in the graph.
 const BATCH_LEAST: usize = 64;
 const BATCH_MOST: usize = 512;
 const BATCH_PART: usize = 8;
@@ -22,14 +22,14 @@ const BATCH_PART: usize = 8;
 const MENDS: usize = 4;
 
 /// A new row, with its neighbours in each of its layers, the bottom first.
-struct Placed {
+struct NewNode {
     row: u32,
     neighbours: Vec<Vec<u32>>,
 }
 
 /// A link from a neighbour back to a new row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Back {
+struct BackLink {
     level: usize,
     to: u32,
     row: u32,
@@ -37,10 +37,10 @@ struct Back {
 
 /// Adds rows. `None` if it was stopped; the graph is then unusable.
 pub(crate) fn extend(
-    graph: &mut Graph,
-    rows: &Rows,
+    graph: &mut HnswGraph,
+    rows: &VectorRows,
     mut new: &[u32],
-    effort: &Effort<'_>,
+    effort: &BuildOptions<'_>,
 ) -> Option<()> {
     while !new.is_empty() {
         if effort.stop.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ pub(crate) fn extend(
 }
 
 /// Links unreachable rows: from the nearest node with room, else from the nearest node.
-pub(crate) fn mend(graph: &mut Graph, rows: &Rows) {
+pub(crate) fn mend(graph: &mut HnswGraph, rows: &VectorRows) {
     for _ in 0..MENDS {
         let orphans = graph.orphans(rows);
         if orphans.is_empty() {
@@ -84,22 +84,22 @@ pub(crate) fn mend(graph: &mut Graph, rows: &Rows) {
 }
 
 /// Searches for the neighbours of a row, in the graph as it is and in the batch.
-fn look(graph: &Graph, rows: &Rows, batch: &[u32], row: u32) -> Placed {
+fn look(graph: &HnswGraph, rows: &VectorRows, batch: &[u32], row: u32) -> NewNode {
     let probe = probe_of(graph, rows, row);
     let level = graph::level(row);
-    let mates: Vec<Met> = batch
+    let mates: Vec<ScoredNode> = batch
         .iter()
         .filter(|mate| **mate != row)
-        .map(|mate| Met { near: between(graph, rows, row, *mate), node: *mate })
+        .map(|mate| ScoredNode { near: between(graph, rows, row, *mate), node: *mate })
         .collect();
     let mut starts = graph.descend(rows, &probe, level.min(graph.layers.len().saturating_sub(1)));
     let mut neighbours = Vec::with_capacity(level.saturating_add(1));
     for layer_level in (0..=level).rev() {
-        let of_layer = |mate: &&Met| graph::level(mate.node) >= layer_level;
-        let mut found: Vec<Met> = mates.iter().filter(of_layer).copied().collect();
+        let of_layer = |mate: &&ScoredNode| graph::level(mate.node) >= layer_level;
+        let mut found: Vec<ScoredNode> = mates.iter().filter(of_layer).copied().collect();
         if let Some(layer) = graph.layers.get(layer_level) {
             let met = layer.walk((rows, &probe, graph.reach), starts, WIDTH, |_, _| ());
-            let named = met.iter().map(|met| Met { node: layer.row(met.node), ..*met });
+            let named = met.iter().map(|met| ScoredNode { node: layer.row(met.node), ..*met });
             found.extend(named.filter(|met| met.node != row && !rows.is_dead(met.node)));
             let below = layer_level.checked_sub(1).and_then(|below| graph.layers.get(below));
             starts = below.map_or_else(Vec::new, |below| graph::below(layer, below, &met));
@@ -112,13 +112,13 @@ fn look(graph: &Graph, rows: &Rows, batch: &[u32], row: u32) -> Placed {
         neighbours.push(diverse(graph, rows, &found, limits(layer_level).0));
     }
     neighbours.reverse();
-    Placed { row, neighbours }
+    NewNode { row, neighbours }
 }
 
 /// Inserts the rows of a batch, and links their neighbours back to them.
-fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
+fn link(graph: &mut HnswGraph, rows: &VectorRows, placed: &[NewNode], threads: usize) {
     let mut back = Vec::new();
-    for Placed { row, neighbours } in placed {
+    for NewNode { row, neighbours } in placed {
         for (level, neighbours) in neighbours.iter().enumerate() {
             if graph.layers.len() <= level {
                 graph.layers.push(Layer::upper(limits(level).1));
@@ -126,10 +126,10 @@ fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
             if let Some(layer) = graph.layers.get_mut(level) {
                 layer.add(*row);
             }
-            back.extend(neighbours.iter().map(|to| Back { level, to: *to, row: *row }));
+            back.extend(neighbours.iter().map(|to| BackLink { level, to: *to, row: *row }));
         }
     }
-    for Placed { row, neighbours } in placed {
+    for NewNode { row, neighbours } in placed {
         for (layer, neighbours) in graph.layers.iter_mut().zip(neighbours) {
             let links: Vec<u32> = neighbours.iter().filter_map(|to| layer.node(*to)).collect();
             if let Some(node) = layer.node(*row) {
@@ -138,7 +138,8 @@ fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
         }
     }
     back.sort_unstable();
-    let lists: Vec<&[Back]> = back.chunk_by(|a, b| (a.level, a.to) == (b.level, b.to)).collect();
+    let lists: Vec<&[BackLink]> =
+        back.chunk_by(|a, b| (a.level, a.to) == (b.level, b.to)).collect();
     let links = parallel(&lists, threads, |list| linked_back(graph, rows, list));
     for (list, links) in lists.iter().zip(links) {
         if let Some(first) = list.first()
@@ -151,7 +152,7 @@ fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
 }
 
 /// The links of a node with the back links; pruned if there is no room for all.
-fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
+fn linked_back(graph: &HnswGraph, rows: &VectorRows, list: &[BackLink]) -> Vec<u32> {
     let Some(first) = list.first() else { return Vec::new() };
     let Some(layer) = graph.layers.get(first.level) else { return Vec::new() };
     let Some(node) = layer.node(first.to) else { return Vec::new() };
@@ -169,9 +170,9 @@ fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
     let (limit, _) = limits(first.level);
     let of = |link: u32| {
         let row = layer.row(link);
-        Met { near: between(graph, rows, first.to, row), node: row }
+        ScoredNode { near: between(graph, rows, first.to, row), node: row }
     };
-    let mut met: Vec<Met> = links.into_iter().map(of).collect();
+    let mut met: Vec<ScoredNode> = links.into_iter().map(of).collect();
     met.sort_unstable_by(graph::nearest);
     let kept = diverse(graph, rows, &met, limit);
     kept.into_iter().filter_map(|row| layer.node(row)).collect()
@@ -180,7 +181,12 @@ fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
 /// Selects neighbours by the heuristic of the HNSW paper: of rows ordered nearest first, it takes those
 /// nearer to the centre than to any row taken before. Links in all directions lead further than links into
 /// one cluster.
-pub(crate) fn diverse(graph: &Graph, rows: &Rows, near: &[Met], limit: usize) -> Vec<u32> {
+pub(crate) fn diverse(
+    graph: &HnswGraph,
+    rows: &VectorRows,
+    near: &[ScoredNode],
+    limit: usize,
+) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(limit);
     for met in near {
         if taken.len() >= limit {
@@ -200,11 +206,11 @@ pub(crate) fn limits(level: usize) -> (usize, usize) {
 }
 
 /// The estimated similarity of two rows.
-pub(crate) fn between(graph: &Graph, rows: &Rows, a: u32, b: u32) -> f32 {
+pub(crate) fn between(graph: &HnswGraph, rows: &VectorRows, a: u32, b: u32) -> f32 {
     code::between(rows.space().metric(), rows.codes(a), rows.codes(b), graph.reach)
 }
 
-fn probe_of(graph: &Graph, rows: &Rows, row: u32) -> Probe {
+fn probe_of(graph: &HnswGraph, rows: &VectorRows, row: u32) -> Probe {
     let (codes, head) = rows.codes(row);
     Probe::row(rows.space().metric(), codes, head, graph.reach)
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::test_kit::{Random, address, anyone, clustered, settle, space, vector};
-use super::{Ask, Care, Keeper, Metric, Space, View};
+use super::{Metric, NearestQuery, SearchEffort, Space, VectorIndex, VectorView};
 use crate::posting::Sequence;
 
 const COUNT: usize = 50_000;
@@ -19,7 +19,7 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
     let mut random = Random(41);
     let vectors = clustered(&mut random, COUNT * 3 / 2 + QUERIES, DIMENSION);
     let (queries, vectors) = vectors.split_at(QUERIES);
-    let mut keeper = Keeper::new();
+    let mut keeper = VectorIndex::new();
     for (sequence, values) in (0..COUNT as u64).zip(vectors) {
         keeper.add(&space, Sequence::new(sequence), 0, &vector(values)).unwrap();
     }
@@ -44,7 +44,7 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
             dead_are_not_shown(&keeper.view(), &space, &queries[..20], &live);
         }
     }
-    let mut fresh = Keeper::new();
+    let mut fresh = VectorIndex::new();
     for sequence in &live {
         let values = &vectors[usize::try_from(*sequence).unwrap()];
         fresh.add(&space, Sequence::new(*sequence), 0, &vector(values)).unwrap();
@@ -60,24 +60,34 @@ fn churn_of_half_the_vectors_keeps_the_recall_of_a_fresh_graph_and_shows_no_dead
     assert!(churned >= 0.95 * new, "{churned} of {new}");
 }
 
-fn dead_are_not_shown(view: &View, space: &Space, queries: &[Vec<f32>], live: &BTreeSet<u64>) {
+fn dead_are_not_shown(
+    view: &VectorView,
+    space: &Space,
+    queries: &[Vec<f32>],
+    live: &BTreeSet<u64>,
+) {
     for query in queries {
-        let ask = Ask { vector: &vector(query), limit: 10, within: None, care: Care::Width(64) };
+        let ask = NearestQuery {
+            vector: &vector(query),
+            limit: 10,
+            within: None,
+            care: SearchEffort::Width(64),
+        };
         let found =
             view.search::<crate::Error>(space, &ask, &mut |sequence| Ok(Some(address(sequence))));
         assert!(found.unwrap().near.iter().all(|near| live.contains(&near.sequence.get())));
     }
 }
 
-fn recall(view: &View, space: &Space, queries: &[Vec<f32>]) -> f64 {
+fn recall(view: &VectorView, space: &Space, queries: &[Vec<f32>]) -> f64 {
     let mut hits = 0;
     for query in queries {
         let search = |care| {
-            let ask = Ask { vector: &vector(query), limit: 10, within: None, care };
+            let ask = NearestQuery { vector: &vector(query), limit: 10, within: None, care };
             view.search(space, &ask, &mut anyone).unwrap().near
         };
-        let truth = search(Care::Exact);
-        hits += search(Care::Usual).iter().filter(|near| truth.contains(near)).count();
+        let truth = search(SearchEffort::Exact);
+        hits += search(SearchEffort::Usual).iter().filter(|near| truth.contains(near)).count();
     }
     hits as f64 / (queries.len() * 10) as f64
 }

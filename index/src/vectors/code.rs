@@ -2,7 +2,7 @@
 //!
 //! A vector `x` is stored as `scale * code`, each code in -127..=127, with the length of `x - scale * code`
 //! beside it. Queries are coded in 13 bits. The inner product of the codes is exact in `i32` (4,095 * 127 *
-//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::upper_bound`].
+//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::most`].
 
 use super::space::{Metric, Space, Vector};
 
@@ -15,7 +15,7 @@ const SLACK: f64 = 1e-6;
 
 /// The values stored beside the codes of a row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Head {
+pub(crate) struct CodeHeader {
     pub(crate) scale: f32,
     /// The length of the difference between the vector and its codes, rounded up.
     pub(crate) lost: f32,
@@ -29,7 +29,7 @@ pub(crate) fn stride(dimension: usize) -> usize {
 }
 
 /// Appends the codes of a vector.
-pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> Head {
+pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> CodeHeader {
     let unit = unit(metric, vector);
     let (scale, lost) = quantise(vector, unit, ROW_LIMIT, |code| {
         #[expect(clippy::cast_possible_truncation, reason = "within ROW_LIMIT")]
@@ -40,7 +40,7 @@ pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> He
     let length = vector.length() * unit;
     #[expect(clippy::cast_possible_truncation, reason = "rounding is within SLACK")]
     let square = (length * length) as f32;
-    Head { scale, lost: up(lost), square }
+    CodeHeader { scale, lost: up(lost), square }
 }
 
 /// The vector rows are compared with: a query, or a row that searches for its neighbours.
@@ -51,14 +51,14 @@ pub(crate) struct Probe {
     scale: f64,
     lost: f64,
     length: f64,
-    side: Side,
+    side: ProbeKind,
 }
 
 /// The kind of a probe.
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum ProbeKind {
     Query,
-    /// A row, with its coordinate in the extra dimension (see [`extra_dimension`]).
+    /// A row, with its coordinate in the extra dimension (see [`beyond`]).
     Row(f32),
 }
 
@@ -74,21 +74,21 @@ impl Probe {
         });
         codes.resize(stride(vector.dimension()), 0);
         let (scale, length) = (f64::from(scale), vector.length() * unit);
-        Self { codes: codes.into(), metric, scale, lost, length, side: Side::Query }
+        Self { codes: codes.into(), metric, scale, lost, length, side: ProbeKind::Query }
     }
 
     /// The probe of a row. `reach` is the greatest squared length, used for inner products only.
-    pub(crate) fn row(metric: Metric, codes: &[i8], head: &Head, reach: f32) -> Self {
+    pub(crate) fn row(metric: Metric, codes: &[i8], head: &CodeHeader, reach: f32) -> Self {
         let codes = codes.iter().map(|code| i16::from(*code)).collect();
         let (scale, lost) = (f64::from(head.scale), f64::from(head.lost));
         let length = f64::from(head.square).sqrt();
-        Self { codes, metric, scale, lost, length, side: Side::Row(beyond(head, reach)) }
+        Self { codes, metric, scale, lost, length, side: ProbeKind::Row(beyond(head, reach)) }
     }
 
     /// Estimates the similarity of a row; greater is nearer. For L2 it is minus half the squared distance.
     /// For inner products between rows, vectors are extended by one dimension that gives all the same length,
     /// so that the nearest by angle has the greatest product.
-    pub(crate) fn about(&self, codes: &[i8], head: &Head, reach: f32) -> f32 {
+    pub(crate) fn about(&self, codes: &[i8], head: &CodeHeader, reach: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
         let product =
             (self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes))) as f32;
@@ -98,7 +98,7 @@ impl Probe {
                 let own = (self.length * self.length) as f32;
                 product - f32::midpoint(own, head.square)
             }
-            (Metric::Dot, Side::Row(own)) => own.mul_add(beyond(head, reach), product),
+            (Metric::Dot, ProbeKind::Row(own)) => own.mul_add(beyond(head, reach), product),
             _ => product,
         }
     }
@@ -107,7 +107,7 @@ impl Probe {
     ///
     /// With `q = a + e` and `x = b + d`, where a and b are what the codes say:
     /// `q.x = a.b + e.b + q.d`, so `|q.x - a.b| <= |e| |b| + |q| |d|`, and `|b| <= |x| + |d|`.
-    pub(crate) fn most(&self, codes: &[i8], head: &Head) -> f64 {
+    pub(crate) fn most(&self, codes: &[i8], head: &CodeHeader) -> f64 {
         let product = self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes));
         let (square, lost) = (f64::from(head.square), f64::from(head.lost));
         let length = square.sqrt();
@@ -123,7 +123,12 @@ impl Probe {
 }
 
 /// Estimates the similarity of two rows, on the scale of [`Probe::estimate`].
-pub(crate) fn between(metric: Metric, a: (&[i8], &Head), b: (&[i8], &Head), reach: f32) -> f32 {
+pub(crate) fn between(
+    metric: Metric,
+    a: (&[i8], &CodeHeader),
+    b: (&[i8], &CodeHeader),
+    reach: f32,
+) -> f32 {
     let ((a, a_head), (b, b_head)) = (a, b);
     let mut sum = 0_i32;
     for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
@@ -205,7 +210,7 @@ fn dot(probe: &[i16], row: &[i8]) -> i32 {
 }
 
 /// The coordinate of a row in the extra dimension that makes all rows equally long.
-fn beyond(head: &Head, reach: f32) -> f32 {
+fn beyond(head: &CodeHeader, reach: f32) -> f32 {
     (reach - head.square).max(0.0).sqrt()
 }
 

@@ -3,9 +3,9 @@
 //! A row is skipped only if the upper bound from its codes is below the worst grain kept. The result is that
 //! of a scan of all numbers.
 
-use super::best::Best;
-use super::query::Query;
-use super::rows::Rows;
+use super::best::TopNeighbours;
+use super::query::QueryVector;
+use super::rows::VectorRows;
 
 /// The number of rows refined in the first round, for each result requested, and at least.
 const CLOSE: usize = 8;
@@ -14,18 +14,18 @@ const CLOSE_LEAST: usize = 256;
 const MORE: usize = 8;
 
 /// An upper bound on a row's score, and the row.
-type Bound = (f32, u32);
+type RowBound = (f32, u32);
 
 /// Offers every row of `among` that can be among the best.
 pub(crate) fn search<E>(
-    rows: &Rows,
-    query: &Query<'_>,
+    rows: &VectorRows,
+    query: &QueryVector<'_>,
     among: &(impl Iterator<Item = u32> + Clone),
-    best: &mut Best<'_, E>,
+    best: &mut TopNeighbours<'_, E>,
     limit: usize,
 ) -> Result<(), E> {
     let mut close = limit.saturating_mul(CLOSE).max(CLOSE_LEAST).min(rows.len().max(1));
-    let mut done: Option<Bound> = None;
+    let mut done: Option<RowBound> = None;
     loop {
         let bounds = most(rows, query, among.clone(), best.floor(), done, close);
         let more = bounds.len() == close;
@@ -47,14 +47,14 @@ pub(crate) fn search<E>(
 
 /// The `close` greatest bounds after `done`, greatest first.
 fn most(
-    rows: &Rows,
-    query: &Query<'_>,
+    rows: &VectorRows,
+    query: &QueryVector<'_>,
     among: impl Iterator<Item = u32>,
     floor: Option<f32>,
-    done: Option<Bound>,
+    done: Option<RowBound>,
     close: usize,
-) -> Vec<Bound> {
-    let mut bounds: Vec<Bound> = Vec::with_capacity(close.saturating_mul(2));
+) -> Vec<RowBound> {
+    let mut bounds: Vec<RowBound> = Vec::with_capacity(close.saturating_mul(2));
     let mut least = floor.unwrap_or(f32::NEG_INFINITY);
     for row in among {
         if rows.is_dead(row) {
@@ -78,7 +78,7 @@ fn most(
 }
 
 /// Greater bounds first, then ascending rows.
-fn before(a: &Bound, b: &Bound) -> std::cmp::Ordering {
+fn before(a: &RowBound, b: &RowBound) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 

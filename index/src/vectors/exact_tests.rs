@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::error::Result;
 use crate::posting::Sequence;
 use crate::vectors::test_kit::{Random, address, anyone, naive, space, vector};
-use crate::vectors::{Ask, Care, Keeper, Metric, Near, Way};
+use crate::vectors::{Metric, NearestQuery, Neighbour, SearchEffort, SearchMethod, VectorIndex};
 
 /// Vectors of which many are equally near, or nearly so.
 fn rows(random: &mut Random, count: usize, dimension: usize) -> Vec<(Sequence, u32, Vec<f32>)> {
@@ -27,15 +27,15 @@ fn rows(random: &mut Random, count: usize, dimension: usize) -> Vec<(Sequence, u
     rows
 }
 
-fn keeper(metric: Metric, dimension: usize, rows: &[(Sequence, u32, Vec<f32>)]) -> Keeper {
-    let mut keeper = Keeper::new();
+fn keeper(metric: Metric, dimension: usize, rows: &[(Sequence, u32, Vec<f32>)]) -> VectorIndex {
+    let mut keeper = VectorIndex::new();
     for (sequence, chunk, values) in rows {
         keeper.add(&space(dimension, metric), *sequence, *chunk, &vector(values)).unwrap();
     }
     keeper
 }
 
-fn told(near: &[Near]) -> Vec<(u64, u32, f32)> {
+fn told(near: &[Neighbour]) -> Vec<(u64, u32, f32)> {
     near.iter().map(|near| (near.sequence.get(), near.chunk, near.score)).collect()
 }
 
@@ -57,7 +57,7 @@ proptest! {
         for metric in Metric::ALL {
             let view = keeper(metric, dimension, &all).view();
             for within in [None, Some(list.as_slice())] {
-                let ask = Ask { vector: &vector(&query), limit, within, care: Care::Usual };
+                let ask = NearestQuery { vector: &vector(&query), limit, within, care: SearchEffort::Usual };
                 let mut judge = |sequence| -> Result<Option<[u8; 32]>> {
                     Ok((!hidden(sequence)).then(|| address(sequence)))
                 };
@@ -76,14 +76,19 @@ proptest! {
 fn equal_scores_come_in_the_order_of_addresses() {
     let all: Vec<_> = (0..50).map(|at| (Sequence::new(at), 0, vec![1.0, 2.0])).collect();
     let view = keeper(Metric::Cosine, 2, &all).view();
-    let ask = Ask { vector: &vector(&[2.0, 4.0]), limit: 7, within: None, care: Care::Usual };
+    let ask = NearestQuery {
+        vector: &vector(&[2.0, 4.0]),
+        limit: 7,
+        within: None,
+        care: SearchEffort::Usual,
+    };
     let found = view.search(&space(2, Metric::Cosine), &ask, &mut anyone).unwrap();
     let mut addresses: Vec<[u8; 32]> = (0..50).map(|at| address(Sequence::new(at))).collect();
     addresses.sort_unstable();
     let got: Vec<[u8; 32]> = found.near.iter().map(|near| address(near.sequence)).collect();
     assert_eq!(got, addresses[..7]);
     assert!(found.near.iter().all(|near| near.score == 1.0 && near.chunk == 0));
-    assert_eq!(found.way, Way::Exact { rows: 50 });
+    assert_eq!(found.way, SearchMethod::Exact { rows: 50 });
 }
 
 #[test]
@@ -96,7 +101,8 @@ fn a_refused_grain_is_asked_about_once_and_never_answered() {
         asked.push(sequence);
         Ok(None)
     };
-    let ask = Ask { vector: &vector(&[1.0]), limit: 3, within: None, care: Care::Usual };
+    let ask =
+        NearestQuery { vector: &vector(&[1.0]), limit: 3, within: None, care: SearchEffort::Usual };
     let found = view.search(&space(1, Metric::Dot), &ask, &mut nobody).unwrap();
     assert!(found.near.is_empty());
     asked.sort_unstable();
@@ -108,7 +114,8 @@ fn a_refused_grain_is_asked_about_once_and_never_answered() {
 fn a_judge_that_fails_ends_the_search_with_its_error() {
     let view = keeper(Metric::Dot, 1, &[(Sequence::new(1), 0, vec![1.0])]).view();
     let mut failing = |_| Err(crate::error::Error::integrity("the judge"));
-    let ask = Ask { vector: &vector(&[1.0]), limit: 3, within: None, care: Care::Usual };
+    let ask =
+        NearestQuery { vector: &vector(&[1.0]), limit: 3, within: None, care: SearchEffort::Usual };
     let error = view.search(&space(1, Metric::Dot), &ask, &mut failing).unwrap_err();
     assert_eq!(error.to_string(), "the judge");
 }
@@ -117,7 +124,8 @@ fn a_judge_that_fails_ends_the_search_with_its_error() {
 fn questions_that_do_not_fit_the_space_are_refused_and_empty_ones_are_answered() {
     let view = keeper(Metric::Cosine, 2, &[(Sequence::new(1), 0, vec![1.0, 0.0])]).view();
     let search = |values: &[f32], limit, within| {
-        let ask = Ask { vector: &vector(values), limit, within, care: Care::Usual };
+        let ask =
+            NearestQuery { vector: &vector(values), limit, within, care: SearchEffort::Usual };
         view.search(&space(2, Metric::Cosine), &ask, &mut anyone)
     };
     assert_eq!(search(&[1.0], 1, None).unwrap_err().code(), "ERR_DIMENSION");
@@ -126,7 +134,8 @@ fn questions_that_do_not_fit_the_space_are_refused_and_empty_ones_are_answered()
     assert!(search(&[1.0, 1.0], 5, Some(&[])).unwrap().near.is_empty());
     let twice = [Sequence::new(9), Sequence::new(1), Sequence::new(1)];
     assert_eq!(search(&[1.0, 1.0], 5, Some(&twice)).unwrap().near.len(), 1);
-    let other = Ask { vector: &vector(&[1.0]), limit: 1, within: None, care: Care::Usual };
+    let other =
+        NearestQuery { vector: &vector(&[1.0]), limit: 1, within: None, care: SearchEffort::Usual };
     let nobody = view.search(&space(1, Metric::Cosine), &other, &mut anyone).unwrap();
     assert!(nobody.near.is_empty());
 }

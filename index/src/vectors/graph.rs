@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::approximate::{Allow, Approximate, Audit, Effort};
+use super::approximate::{ApproximateIndex, BuildOptions, GraphAudit, RowFilter};
 use super::code::Probe;
-use super::layer::{Layer, Met};
-use super::rows::{Rows, place_of};
+use super::layer::{Layer, ScoredNode};
+use super::rows::{VectorRows, place_of};
 use super::{build, saved};
 
 /// The links kept when a node's list is pruned.
@@ -27,16 +27,16 @@ const DESCENT: usize = 4;
 
 /// The layers, the bottom first.
 #[derive(Debug, Clone)]
-pub(crate) struct Graph {
+pub(crate) struct HnswGraph {
     pub(crate) layers: Vec<Layer>,
     /// The greatest squared length among the first rows, for inner products.
     pub(crate) reach: f32,
     pub(crate) holes: Vec<u32>,
 }
 
-impl Graph {
+impl HnswGraph {
     /// Builds a graph of these rows; `None` if it was stopped.
-    pub(crate) fn build(rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
+    pub(crate) fn build(rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
         let squares = rows.ids().map(|row| rows.codes(row).1.square);
         let reach = squares.fold(0.0_f32, f32::max);
         let empty = Self { layers: vec![Layer::bottom(ROOM)], reach, holes: Vec::new() };
@@ -44,7 +44,7 @@ impl Graph {
     }
 
     /// Extends the graph by all rows it does not have; `None` if it was stopped.
-    pub(crate) fn with(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
+    pub(crate) fn with(&self, rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
         let mut graph = self.clone();
         let fresh = rows.ids().skip(usize::try_from(self.covers()).unwrap_or(usize::MAX));
         let new: Vec<u32> =
@@ -64,7 +64,7 @@ impl Graph {
     }
 
     /// Descends from the top to `level`, and returns the entry points into that layer.
-    pub(crate) fn descend(&self, rows: &Rows, probe: &Probe, level: usize) -> Vec<u32> {
+    pub(crate) fn descend(&self, rows: &VectorRows, probe: &Probe, level: usize) -> Vec<u32> {
         let mut starts: Vec<u32> = Vec::new();
         let mut above: Option<&Layer> = None;
         for layer in self.layers.iter().skip(level).rev() {
@@ -81,7 +81,7 @@ impl Graph {
     }
 
     /// The live rows that no path from the entry point reaches.
-    pub(crate) fn orphans(&self, rows: &Rows) -> Vec<u32> {
+    pub(crate) fn orphans(&self, rows: &VectorRows) -> Vec<u32> {
         let Some(bottom) = self.bottom() else { return Vec::new() };
         let mut reached = vec![0_u64; bottom.len().div_ceil(64)];
         let mut open = Vec::new();
@@ -117,7 +117,7 @@ impl Graph {
     }
 }
 
-impl Approximate for Graph {
+impl ApproximateIndex for HnswGraph {
     fn covers(&self) -> u32 {
         self.bottom().map_or(0, |bottom| bottom.nodes().end)
     }
@@ -128,10 +128,10 @@ impl Approximate for Graph {
 
     fn search(
         &self,
-        rows: &Rows,
+        rows: &VectorRows,
         probe: &Probe,
         width: usize,
-        allow: Option<Allow<'_>>,
+        allow: Option<RowFilter<'_>>,
     ) -> Vec<u32> {
         let Some(bottom) = self.bottom() else { return Vec::new() };
         let width = width.clamp(1, bottom.len().max(1));
@@ -144,7 +144,7 @@ impl Approximate for Graph {
         let mut allowed = Vec::new();
         bottom.walk(about, starts, width, |row, near| {
             if allow(row) {
-                allowed.push(Met { near, node: row });
+                allowed.push(ScoredNode { near, node: row });
             }
         });
         allowed.sort_unstable_by(nearest);
@@ -152,18 +152,22 @@ impl Approximate for Graph {
         allowed.into_iter().map(|met| met.node).collect()
     }
 
-    fn extended(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Arc<dyn Approximate>> {
+    fn extended(
+        &self,
+        rows: &VectorRows,
+        effort: &BuildOptions<'_>,
+    ) -> Option<Arc<dyn ApproximateIndex>> {
         Some(Arc::new(self.with(rows, effort)?))
     }
 
-    fn to_bytes(&self, rows: &Rows) -> Vec<u8> {
+    fn to_bytes(&self, rows: &VectorRows) -> Vec<u8> {
         saved::to_bytes(self, rows)
     }
 
-    fn audit(&self, rows: &Rows) -> Audit {
+    fn audit(&self, rows: &VectorRows) -> GraphAudit {
         let known = self.bottom().map_or(0..0, Layer::nodes);
         let is_known = |row: &u32| !rows.is_dead(*row) && self.holes.binary_search(row).is_err();
-        Audit { rows: known.filter(is_known).count(), orphans: self.orphans(rows).len() }
+        GraphAudit { rows: known.filter(is_known).count(), orphans: self.orphans(rows).len() }
     }
 
     fn bytes(&self) -> usize {
@@ -172,12 +176,12 @@ impl Approximate for Graph {
 }
 
 /// Orders nearest first, then by ascending node.
-pub(crate) fn nearest(a: &Met, b: &Met) -> std::cmp::Ordering {
+pub(crate) fn nearest(a: &ScoredNode, b: &ScoredNode) -> std::cmp::Ordering {
     b.near.total_cmp(&a.near).then(a.node.cmp(&b.node))
 }
 
 /// The nodes of the same rows in the layer below.
-pub(crate) fn below(above: &Layer, layer: &Layer, met: &[Met]) -> Vec<u32> {
+pub(crate) fn below(above: &Layer, layer: &Layer, met: &[ScoredNode]) -> Vec<u32> {
     met.iter().filter_map(|met| layer.node(above.row(met.node))).collect()
 }
 

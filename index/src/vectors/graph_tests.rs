@@ -4,31 +4,32 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::posting::Sequence;
-use crate::vectors::query::Query;
-use crate::vectors::rows::Key;
+use crate::vectors::query::QueryVector;
+use crate::vectors::rows::VectorKey;
 use crate::vectors::space::Metric;
 use crate::vectors::test_kit::{Random, clustered, space, vector};
 
 static GO: AtomicBool = AtomicBool::new(false);
 
-fn rows_of(metric: Metric, vectors: &[Vec<f32>]) -> Rows {
-    let mut rows = Rows::new(space(vectors[0].len(), metric));
+fn rows_of(metric: Metric, vectors: &[Vec<f32>]) -> VectorRows {
+    let mut rows = VectorRows::new(space(vectors[0].len(), metric));
     for (sequence, values) in (0..).zip(vectors) {
-        rows.push(Key { sequence: Sequence::new(sequence), chunk: 0 }, &vector(values)).unwrap();
+        rows.push(VectorKey { sequence: Sequence::new(sequence), chunk: 0 }, &vector(values))
+            .unwrap();
     }
     rows
 }
 
-fn build(rows: &Rows, threads: usize) -> Graph {
-    Graph::build(rows, &Effort { threads, stop: &GO }).unwrap()
+fn build(rows: &VectorRows, threads: usize) -> HnswGraph {
+    HnswGraph::build(rows, &BuildOptions { threads, stop: &GO }).unwrap()
 }
 
 /// The recall: the fraction of the ten true nearest neighbours among the ten best found.
-fn recall(graph: &Graph, rows: &Rows, queries: &[Vec<f32>], width: usize) -> f64 {
+fn recall(graph: &HnswGraph, rows: &VectorRows, queries: &[Vec<f32>], width: usize) -> f64 {
     let mut hits = 0;
     for values in queries {
         let values = vector(values);
-        let query = Query::new(rows.space(), &values).unwrap();
+        let query = QueryVector::new(rows.space(), &values).unwrap();
         let best = |mut ids: Vec<u32>| {
             ids.retain(|row| !rows.is_dead(*row));
             ids.sort_by(|a, b| {
@@ -76,7 +77,7 @@ fn every_live_row_can_be_reached_even_among_vectors_that_are_all_the_same() {
         rows.remove(Sequence::new(sequence * 3));
     }
     let audit = build(&rows, 2).audit(&rows);
-    assert_eq!(audit, Audit { rows: 708, orphans: 0 });
+    assert_eq!(audit, GraphAudit { rows: 708, orphans: 0 });
 }
 
 #[test]
@@ -96,22 +97,22 @@ fn a_graph_that_takes_in_more_finds_it_and_stops_when_it_is_told_to() {
     let (vectors, queries) = all.split_at(1200);
     let some = rows_of(Metric::Cosine, &vectors[..600]);
     let rows = rows_of(Metric::Cosine, vectors);
-    let grown = build(&some, 2).with(&rows, &Effort { threads: 2, stop: &GO }).unwrap();
+    let grown = build(&some, 2).with(&rows, &BuildOptions { threads: 2, stop: &GO }).unwrap();
     assert_eq!(grown.covers(), 1200);
     assert_eq!(grown.audit(&rows).orphans, 0);
     let recall = recall(&grown, &rows, queries, 64);
     assert!(recall >= 0.95, "{recall}");
     let stop = AtomicBool::new(true);
-    assert!(Graph::build(&rows, &Effort { threads: 2, stop: &stop }).is_none());
+    assert!(HnswGraph::build(&rows, &BuildOptions { threads: 2, stop: &stop }).is_none());
 }
 
 #[test]
 fn few_rows_and_none_are_a_graph_too() {
     for count in [0, 1, 2, 3] {
         let vectors: Vec<Vec<f32>> = (0..count).map(|at| vec![1.0, at as f32]).collect();
-        let mut rows = Rows::new(space(2, Metric::Dot));
+        let mut rows = VectorRows::new(space(2, Metric::Dot));
         for (sequence, values) in (0..).zip(&vectors) {
-            let key = Key { sequence: Sequence::new(sequence), chunk: 0 };
+            let key = VectorKey { sequence: Sequence::new(sequence), chunk: 0 };
             rows.push(key, &vector(values)).unwrap();
         }
         let graph = build(&rows, 2);

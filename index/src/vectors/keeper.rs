@@ -10,19 +10,19 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::posting::Sequence;
 
-use super::rows::{Key, Rows};
+use super::rows::{VectorKey, VectorRows};
 use super::saved;
-use super::shelf::Shelf;
+use super::shelf::SpaceIndex;
 use super::space::{Space, Vector};
-use super::view::View;
-use super::work::{Done, Made, Outcome, Saved, Task, Work};
+use super::view::VectorView;
+use super::work::{SavedGraph, SpaceWork, WorkOutcome, WorkProduct, WorkResult, WorkTask};
 
 /// The number of vectors up to which a full scan takes no longer than a graph.
 const FEW: usize = 8192;
-/// The graph is rebuilt when dead rows are at least `MIN_DEAD_ROWS` and one in `DEAD_DIVISOR`.
+/// The graph is rebuilt when dead rows are at least `DEAD_LEAST` and one in `DEAD_PART`.
 const DEAD_PART: usize = 5;
 const DEAD_LEAST: usize = 64;
-/// The graph is extended when unindexed rows exceed `MIN_UNINDEXED_ROWS` plus one in `UNINDEXED_DIVISOR`.
+/// The graph is extended when unindexed rows exceed `BESIDE_LEAST` plus one in `BESIDE_PART`.
 const BESIDE_LEAST: usize = 512;
 const BESIDE_PART: usize = 64;
 /// The graph is saved again when one row in this many has changed.
@@ -30,15 +30,15 @@ const UNSAVED_PART: usize = 8;
 
 /// The spaces of a store.
 #[derive(Debug)]
-pub struct Keeper {
-    shelves: Arc<BTreeMap<Space, Shelf>>,
-    records: BTreeMap<Space, Record>,
+pub struct VectorIndex {
+    shelves: Arc<BTreeMap<Space, SpaceIndex>>,
+    records: BTreeMap<Space, SpaceState>,
     few: usize,
 }
 
 /// The state of a space beside its vectors.
 #[derive(Debug, Default)]
-struct Record {
+struct SpaceState {
     /// Advances with every change that makes work in progress useless.
     generation: u64,
     /// A saved graph that was not loaded yet.
@@ -47,13 +47,13 @@ struct Record {
     unsaved: Option<usize>,
 }
 
-impl Default for Keeper {
+impl Default for VectorIndex {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Keeper {
+impl VectorIndex {
     /// An index without spaces.
     #[must_use]
     pub fn new() -> Self {
@@ -76,8 +76,8 @@ impl Keeper {
 
     /// A snapshot of all spaces.
     #[must_use]
-    pub fn view(&self) -> View {
-        View { shelves: Arc::clone(&self.shelves) }
+    pub fn view(&self) -> VectorView {
+        VectorView { shelves: Arc::clone(&self.shelves) }
     }
 
     /// Adds the vector of a grain, or of a part of it; replaces the one that is there.
@@ -96,10 +96,11 @@ impl Keeper {
         space.admit(vector)?;
         let shelves = Arc::make_mut(&mut self.shelves);
         if !shelves.contains_key(space) {
-            shelves.insert(space.clone(), Shelf::new(Rows::new(space.clone()), self.few));
+            shelves
+                .insert(space.clone(), SpaceIndex::new(VectorRows::new(space.clone()), self.few));
         }
         if let Some(shelf) = shelves.get_mut(space) {
-            shelf.rows.push(Key { sequence, chunk }, vector)?;
+            shelf.rows.push(VectorKey { sequence, chunk }, vector)?;
         }
         self.record(space).changed();
         Ok(())
@@ -135,15 +136,15 @@ impl Keeper {
 
     /// The most urgent work; `None` if none is due. To be called again after the result was adopted.
     #[must_use]
-    pub fn plan(&mut self) -> Option<Work> {
+    pub fn plan(&mut self) -> Option<SpaceWork> {
         let space = self.shelves.keys().find(|space| self.due(space).is_some())?.clone();
         let due = self.due(&space)?;
         let record = self.record(&space);
         let task = match due {
-            Due::Load => Task::Load(record.file.take()?),
-            Due::Build => Task::Build,
-            Due::Extend => Task::Extend,
-            Due::Save => Task::Save,
+            DueWork::Load => WorkTask::Load(record.file.take()?),
+            DueWork::Build => WorkTask::Build,
+            DueWork::Extend => WorkTask::Extend,
+            DueWork::Save => WorkTask::Save,
         };
         self.work(space, task)
     }
@@ -157,106 +158,108 @@ impl Keeper {
 
     /// The work before the store is closed: saving the graphs that changed.
     #[must_use]
-    pub fn last_plan(&mut self) -> Option<Work> {
-        let is_unsaved = |(space, shelf): &(&Space, &Shelf)| {
+    pub fn last_plan(&mut self) -> Option<SpaceWork> {
+        let is_unsaved = |(space, shelf): &(&Space, &SpaceIndex)| {
             let saved = self.records.get(*space).and_then(|record| record.unsaved);
             shelf.graph.is_some() && saved != Some(0)
         };
         let space = self.shelves.iter().find(is_unsaved)?.0.clone();
-        self.work(space, Task::Save)
+        self.work(space, WorkTask::Save)
     }
 
     /// Applies the result of a work. Changes made since it began are not lost.
-    pub fn adopt(&mut self, done: Done) -> (Outcome, Option<Saved>) {
-        let Done { work, space, before, generation } = done;
+    pub fn adopt(&mut self, done: WorkResult) -> (WorkOutcome, Option<SavedGraph>) {
+        let WorkResult { work, space, before, generation } = done;
         let shelves = Arc::make_mut(&mut self.shelves);
         let record = self.records.entry(space.clone()).or_default();
         let Some(shelf) = shelves.get_mut(&space).filter(|_| record.generation == generation)
         else {
-            return (Outcome::Dropped, None);
+            return (WorkOutcome::Dropped, None);
         };
         let outcome = match work {
-            Made::Loaded(graph, outdated) => {
+            WorkProduct::Loaded(graph, outdated) => {
                 record.generation += 1;
                 record.unsaved = Some(outdated);
                 shelf.graph = Some(graph);
-                Outcome::Loaded { outdated }
+                WorkOutcome::Loaded { outdated }
             }
-            Made::Unusable => Outcome::Unusable,
-            Made::Built(rows, graph) => {
+            WorkProduct::Unusable => WorkOutcome::Unusable,
+            WorkProduct::Built(rows, graph) => {
                 record.generation += 1;
                 record.unsaved = None;
                 let vectors = rows.len();
                 let is_built = graph.is_some();
                 shelf.rows = caught_up(rows, &before, &shelf.rows);
                 shelf.graph = graph;
-                if is_built { Outcome::Built(vectors) } else { Outcome::Compacted(vectors) }
+                if is_built { WorkOutcome::Built(vectors) } else { WorkOutcome::Compacted(vectors) }
             }
-            Made::Extended(graph) => {
+            WorkProduct::Extended(graph) => {
                 record.generation += 1;
                 let beside = shelf.beside().count();
                 shelf.graph = Some(graph);
-                Outcome::Extended(beside.saturating_sub(shelf.beside().count()))
+                WorkOutcome::Extended(beside.saturating_sub(shelf.beside().count()))
             }
             // A vector removed in the meantime may be erased: a file that names it must not be written.
-            Made::Saved(_) if before.dead_count() != shelf.rows.dead_count() => Outcome::Dropped,
-            Made::Saved(bytes) => {
-                record.unsaved = Some(0);
-                let saved = Saved { name: Self::file_of(&space), bytes };
-                return (Outcome::Saved, Some(saved));
+            WorkProduct::Saved(_) if before.dead_count() != shelf.rows.dead_count() => {
+                WorkOutcome::Dropped
             }
-            Made::Nothing => Outcome::Dropped,
+            WorkProduct::Saved(bytes) => {
+                record.unsaved = Some(0);
+                let saved = SavedGraph { name: Self::file_of(&space), bytes };
+                return (WorkOutcome::Saved, Some(saved));
+            }
+            WorkProduct::Nothing => WorkOutcome::Dropped,
         };
         (outcome, None)
     }
 
-    fn record(&mut self, space: &Space) -> &mut Record {
+    fn record(&mut self, space: &Space) -> &mut SpaceState {
         self.records.entry(space.clone()).or_default()
     }
 
-    fn work(&self, space: Space, task: Task) -> Option<Work> {
+    fn work(&self, space: Space, task: WorkTask) -> Option<SpaceWork> {
         let shelf = self.shelves.get(&space)?.clone();
         let generation = self.records.get(&space).map_or(0, |record| record.generation);
-        Some(Work { space, shelf, task, generation })
+        Some(SpaceWork { space, shelf, task, generation })
     }
 
-    fn due(&self, space: &Space) -> Option<Due> {
+    fn due(&self, space: &Space) -> Option<DueWork> {
         let shelf = self.shelves.get(space)?;
         let record = self.records.get(space)?;
         let (all, dead) = (shelf.rows.len(), shelf.rows.dead_count());
         let few = shelf.rows.live_count() <= self.few;
         if record.file.is_some() && shelf.graph.is_none() && !few {
-            return Some(Due::Load);
+            return Some(DueWork::Load);
         }
         let many_dead = dead >= DEAD_LEAST && dead.saturating_mul(DEAD_PART) > all;
         if many_dead || (shelf.graph.is_none() && !few) {
-            return Some(Due::Build);
+            return Some(DueWork::Build);
         }
         shelf.graph.as_ref()?;
         if shelf.beside().count() > BESIDE_LEAST.saturating_add(all / BESIDE_PART) {
-            return Some(Due::Extend);
+            return Some(DueWork::Extend);
         }
         let is_unsaved = |changes: usize| changes.saturating_mul(UNSAVED_PART) > all;
-        record.unsaved.is_none_or(is_unsaved).then_some(Due::Save)
+        record.unsaved.is_none_or(is_unsaved).then_some(DueWork::Save)
     }
 }
 
 /// The work due in a space, the most urgent first.
-enum Due {
+enum DueWork {
     Load,
     Build,
     Extend,
     Save,
 }
 
-impl Record {
+impl SpaceState {
     fn changed(&mut self) {
         self.unsaved = self.unsaved.map(|changes| changes.saturating_add(1));
     }
 }
 
 /// The live rows of `before`, compacted, with the changes since.
-fn caught_up(mut rows: Rows, before: &Rows, now: &Rows) -> Rows {
+fn caught_up(mut rows: VectorRows, before: &VectorRows, now: &VectorRows) -> VectorRows {
     for row in before.ids() {
         if now.is_dead(row)
             && !before.is_dead(row)

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::code::Probe;
-use super::rows::{Rows, place_of};
+use super::rows::{VectorRows, place_of};
 
 /// Pads a list of links.
 const NONE: u32 = u32::MAX;
@@ -14,12 +14,12 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Layer {
     room: usize,
     links: Vec<u32>,
-    names: Names,
+    names: NodeRows,
 }
 
 /// The rows of the nodes.
 #[derive(Debug, Clone)]
-enum Names {
+enum NodeRows {
     /// Each node is the row of the same number: the bottom layer, which has all rows.
     Same,
     /// A subset of the rows.
@@ -28,7 +28,7 @@ enum Names {
 
 /// A visited node, and its similarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Met {
+pub(crate) struct ScoredNode {
     pub(crate) near: f32,
     pub(crate) node: u32,
 }
@@ -36,12 +36,12 @@ pub(crate) struct Met {
 impl Layer {
     /// The bottom layer, which has all rows.
     pub(crate) fn bottom(room: usize) -> Self {
-        Self { room, links: Vec::new(), names: Names::Same }
+        Self { room, links: Vec::new(), names: NodeRows::Same }
     }
 
     /// An upper layer, which has some rows.
     pub(crate) fn upper(room: usize) -> Self {
-        let names = Names::Some { rows: Vec::new(), nodes: HashMap::new() };
+        let names = NodeRows::Some { rows: Vec::new(), nodes: HashMap::new() };
         Self { room, links: Vec::new(), names }
     }
 
@@ -63,8 +63,8 @@ impl Layer {
     /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let names = match &self.names {
-            Names::Same => 0,
-            Names::Some { rows, .. } => rows.len().saturating_mul(3),
+            NodeRows::Same => 0,
+            NodeRows::Some { rows, .. } => rows.len().saturating_mul(3),
         };
         self.links.len().saturating_add(names).saturating_mul(size_of::<u32>())
     }
@@ -72,16 +72,16 @@ impl Layer {
     /// The row of a node.
     pub(crate) fn row(&self, node: u32) -> u32 {
         match &self.names {
-            Names::Same => node,
-            Names::Some { rows, .. } => at(rows, node).copied().unwrap_or(NONE),
+            NodeRows::Same => node,
+            NodeRows::Some { rows, .. } => at(rows, node).copied().unwrap_or(NONE),
         }
     }
 
     /// The node of a row; `None` if the row is not in this layer.
     pub(crate) fn node(&self, row: u32) -> Option<u32> {
         match &self.names {
-            Names::Same => self.nodes().contains(&row).then_some(row),
-            Names::Some { nodes, .. } => nodes.get(&row).copied(),
+            NodeRows::Same => self.nodes().contains(&row).then_some(row),
+            NodeRows::Some { nodes, .. } => nodes.get(&row).copied(),
         }
     }
 
@@ -89,8 +89,8 @@ impl Layer {
     pub(crate) fn add(&mut self, row: u32) {
         let next = self.nodes().end;
         let nodes = match &mut self.names {
-            Names::Same => row.saturating_add(1).saturating_sub(next),
-            Names::Some { rows, nodes } => {
+            NodeRows::Same => row.saturating_add(1).saturating_sub(next),
+            NodeRows::Some { rows, nodes } => {
                 if nodes.insert(row, next).is_some() {
                     nodes.insert(row, next.saturating_sub(1));
                     return;
@@ -125,13 +125,13 @@ impl Layer {
     /// the `width` nearest nodes visited, nearest first; each visited node is passed to `meet` once.
     pub(crate) fn walk(
         &self,
-        (rows, probe, reach): (&Rows, &Probe, f32),
+        (rows, probe, reach): (&VectorRows, &Probe, f32),
         starts: impl IntoIterator<Item = u32>,
         width: usize,
         mut meet: impl FnMut(u32, f32),
-    ) -> Vec<Met> {
-        let mut seen = Seen::new(self.len());
-        let mut pool = Pool::new(width);
+    ) -> Vec<ScoredNode> {
+        let mut seen = VisitedSet::new(self.len());
+        let mut pool = CandidatePool::new(width);
         let mut fresh: Vec<u32> = starts.into_iter().filter(|node| seen.first(*node)).collect();
         loop {
             for node in fresh.drain(..) {
@@ -139,7 +139,7 @@ impl Layer {
                 let (codes, head) = rows.codes(row);
                 let near = probe.about(codes, head, reach);
                 meet(row, near);
-                pool.offer(Met { near, node });
+                pool.offer(ScoredNode { near, node });
             }
             let Some(open) = pool.open() else { break };
             fresh.extend(self.links(open).iter().filter(|node| seen.first(**node)));
@@ -149,9 +149,9 @@ impl Layer {
 }
 
 /// The visited nodes: a bit each.
-struct Seen(Vec<u64>);
+struct VisitedSet(Vec<u64>);
 
-impl Seen {
+impl VisitedSet {
     fn new(nodes: usize) -> Self {
         Self(vec![0; nodes.div_ceil(64)])
     }
@@ -167,19 +167,19 @@ impl Seen {
 }
 
 /// The nearest nodes visited, nearest first, each with a flag if it was expanded.
-struct Pool {
+struct CandidatePool {
     width: usize,
-    met: Vec<(Met, bool)>,
+    met: Vec<(ScoredNode, bool)>,
     /// All before this index were expanded.
     next: usize,
 }
 
-impl Pool {
+impl CandidatePool {
     fn new(width: usize) -> Self {
         Self { width, met: Vec::with_capacity(width.saturating_add(1)), next: 0 }
     }
 
-    fn offer(&mut self, met: Met) {
+    fn offer(&mut self, met: ScoredNode) {
         if self.met.len() >= self.width {
             if self.met.last().is_none_or(|(last, _)| met.near <= last.near) {
                 return;

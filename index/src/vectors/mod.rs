@@ -7,11 +7,11 @@
 //! - `space`, `neighbour`: spaces, vectors, scores
 //! - `quantise`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
-//! - `query`, `top_neighbours`, `exact`: exact search
+//! - `query`, `best`, `exact`: exact search
 //! - `approximate`: the interface of an approximate index
-//! - `layer`, `graph`, `build`, `graph_file`: its HNSW implementation
-//! - `space_index`, `view`: rows and graph of each space, as snapshots
-//! - `work`, `vector_index`: updates, and building in the background
+//! - `layer`, `graph`, `build`, `saved`: its HNSW implementation
+//! - `shelf`, `view`: rows and graph of each space, as snapshots
+//! - `work`, `keeper`: updates, and building in the background
 
 mod near;
 mod space;
@@ -42,11 +42,11 @@ mod churn_tests;
 #[cfg(test)]
 mod test_kit;
 
-pub use approximate::{Audit, Effort};
-pub use best::Judge;
-pub use keeper::Keeper;
-pub use near::Near;
+pub use approximate::{BuildOptions, GraphAudit};
+pub use best::NeighbourFilter;
+pub use keeper::VectorIndex;
+pub use near::Neighbour;
 pub use shelf::SpaceStats;
 pub use space::{MAX_DIMENSION, Metric, Space, Vector};
-pub use view::{Ask, Care, Found, View, Way};
-pub use work::{Done, Outcome, Saved, Work};
+pub use view::{NearestAnswer, NearestQuery, SearchEffort, SearchMethod, VectorView};
+pub use work::{SavedGraph, SpaceWork, WorkOutcome, WorkResult};

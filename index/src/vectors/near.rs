@@ -6,7 +6,7 @@ use super::space::Metric;
 
 /// A grain near the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
+pub struct Neighbour {
     /// The position of the grain in the log.
     pub sequence: Sequence,
     /// The part of the grain that is nearest.
@@ -16,7 +16,7 @@ pub struct Near {
     pub score: f32,
 }
 
-impl Near {
+impl Neighbour {
     /// The score mapped to \[0, 1\], preserving the order: `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`;
     /// `1 / (1 + distance)`.
     #[must_use]
@@ -34,7 +34,7 @@ pub(crate) fn closeness(metric: Metric, score: f32) -> f32 {
     }
 }
 
-/// The score of a similarity (see `query::similarity`). Preserves the order.
+/// The score of a similarity (see `query::between`). Preserves the order.
 pub(crate) fn score(metric: Metric, rank: f64) -> f32 {
     let score = match metric {
         Metric::Cosine => rank.clamp(-1.0, 1.0),
@@ -60,7 +60,7 @@ mod tests {
         ];
         for (metric, scores) in cases {
             let of = |score: &f32| {
-                Near { sequence: Sequence::new(1), chunk: 0, score: *score }.closeness(metric)
+                Neighbour { sequence: Sequence::new(1), chunk: 0, score: *score }.closeness(metric)
             };
             let close: Vec<f32> = scores.iter().map(of).collect();
             assert!(close.is_sorted(), "{metric:?}: {close:?}");

@@ -3,19 +3,19 @@
 
 use super::code::{self, Probe};
 use super::near;
-use super::rows::Rows;
+use super::rows::VectorRows;
 use super::space::{Metric, Space, Vector};
 use crate::error::Result;
 
 /// A query vector in a space.
 #[derive(Debug)]
-pub(crate) struct Query<'q> {
+pub(crate) struct QueryVector<'q> {
     vector: &'q Vector,
     metric: Metric,
     pub(crate) probe: Probe,
 }
 
-impl<'q> Query<'q> {
+impl<'q> QueryVector<'q> {
     /// # Errors
     /// `ERR_DIMENSION`, `ERR_SCHEMA`: not of this space.
     pub(crate) fn new(space: &Space, vector: &'q Vector) -> Result<Self> {
@@ -24,13 +24,13 @@ impl<'q> Query<'q> {
     }
 
     /// The score of a row, from its full numbers.
-    pub(crate) fn score(&self, rows: &Rows, row: u32) -> Option<f32> {
+    pub(crate) fn score(&self, rows: &VectorRows, row: u32) -> Option<f32> {
         let own = (self.vector.values(), self.vector.length());
         Some(near::score(self.metric, rank(self.metric, own, rows.values(row)?)))
     }
 
     /// An upper bound on the score of a row, from its codes.
-    pub(crate) fn most(&self, rows: &Rows, row: u32) -> f32 {
+    pub(crate) fn most(&self, rows: &VectorRows, row: u32) -> f32 {
         let (codes, head) = rows.codes(row);
         near::score(self.metric, self.probe.most(codes, head))
     }

@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-use super::code::{self, Head};
+use super::code::{self, CodeHeader};
 use super::space::{Space, Vector};
 
 /// The rows of a full block.
@@ -19,44 +19,44 @@ const BLOCK: usize = 256;
 
 /// The key of a vector: a grain, and a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct VectorKey {
     pub(crate) sequence: Sequence,
     pub(crate) chunk: u32,
 }
 
 /// A snapshot of all rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Rows {
+pub(crate) struct VectorRows {
     space: Arc<Space>,
-    full: Arc<Vec<Arc<Block>>>,
+    full: Arc<Vec<Arc<RowBlock>>>,
     /// Blocks of one row each, too few for a full block.
-    last: Arc<Vec<Arc<Block>>>,
+    last: Arc<Vec<Arc<RowBlock>>>,
     /// A bitmap of dead rows.
     dead: Arc<Vec<u64>>,
     dead_count: usize,
-    order: Order,
+    order: KeyOrder,
 }
 
 /// The lookup of rows by key.
 #[derive(Debug, Clone)]
-enum Order {
+enum KeyOrder {
     /// Rows ascend by key.
     Rows,
     /// Rows do not ascend: some came out of order, or replaced another.
-    Map(OrdMap<Key, u32>),
+    Map(OrdMap<VectorKey, u32>),
 }
 
 #[derive(Debug, Default)]
-struct Block {
-    keys: Vec<Key>,
-    heads: Vec<Head>,
+struct RowBlock {
+    keys: Vec<VectorKey>,
+    heads: Vec<CodeHeader>,
     /// The Euclidean lengths of the vectors.
     lengths: Vec<f64>,
     codes: Vec<i8>,
     values: Vec<f32>,
 }
 
-impl Rows {
+impl VectorRows {
     /// An empty set of rows.
     pub(crate) fn new(space: Space) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Rows {
             last: Arc::default(),
             dead: Arc::default(),
             dead_count: 0,
-            order: Order::Rows,
+            order: KeyOrder::Rows,
         }
     }
 
@@ -94,7 +94,7 @@ impl Rows {
     /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let stride = code::stride(self.space.dimension());
-        let row = size_of::<Key>() + size_of::<Head>() + size_of::<f64>();
+        let row = size_of::<VectorKey>() + size_of::<CodeHeader>() + size_of::<f64>();
         let values = self.space.dimension().saturating_mul(size_of::<f32>());
         self.len().saturating_mul(row.saturating_add(stride).saturating_add(values))
     }
@@ -103,12 +103,12 @@ impl Rows {
     ///
     /// # Errors
     /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector does not fit this space. `ERR_INTEGRITY`: 2^32 rows.
-    pub(crate) fn push(&mut self, key: Key, vector: &Vector) -> Result<()> {
+    pub(crate) fn push(&mut self, key: VectorKey, vector: &Vector) -> Result<()> {
         self.space.admit(vector)?;
         let row = u32::try_from(self.len()).ok().filter(|row| *row < u32::MAX);
         let row = row.ok_or_else(Error::full)?;
         self.place(key, row);
-        let mut block = Block::default();
+        let mut block = RowBlock::default();
         let head = code::encode(self.space.metric(), vector, &mut block.codes);
         block.keys.push(key);
         block.heads.push(head);
@@ -128,7 +128,7 @@ impl Rows {
     }
 
     /// Removes one row.
-    pub(crate) fn remove_key(&mut self, key: Key) {
+    pub(crate) fn remove_key(&mut self, key: VectorKey) {
         if let Some(row) = self.find(key) {
             self.bury(row);
         }
@@ -146,7 +146,7 @@ impl Rows {
         {
             *slot |= bit;
             self.dead_count = self.dead_count.saturating_add(1);
-            if let Order::Map(map) = &mut self.order
+            if let KeyOrder::Map(map) = &mut self.order
                 && let Some(key) = key_in(&self.full, &self.last, row)
                 && map.get(&key) == Some(&row)
             {
@@ -161,13 +161,14 @@ impl Rows {
     }
 
     /// The key of a row.
-    pub(crate) fn key(&self, row: u32) -> Option<Key> {
+    pub(crate) fn key(&self, row: u32) -> Option<VectorKey> {
         key_in(&self.full, &self.last, row)
     }
 
     /// The codes of a row and their header; empty beyond the last row.
-    pub(crate) fn codes(&self, row: u32) -> (&[i8], &Head) {
-        const NONE: (&[i8], &Head) = (&[], &Head { scale: 0.0, lost: 0.0, square: 0.0 });
+    pub(crate) fn codes(&self, row: u32) -> (&[i8], &CodeHeader) {
+        const NONE: (&[i8], &CodeHeader) =
+            (&[], &CodeHeader { scale: 0.0, lost: 0.0, square: 0.0 });
         let Some((block, at)) = block_of(&self.full, &self.last, row) else { return NONE };
         let stride = code::stride(self.space.dimension());
         let from = at.saturating_mul(stride);
@@ -201,13 +202,13 @@ impl Rows {
     pub(crate) fn of(&self, sequences: &[Sequence]) -> Vec<u32> {
         let mut rows = Vec::with_capacity(sequences.len());
         match &self.order {
-            Order::Map(map) => {
+            KeyOrder::Map(map) => {
                 for sequence in sequences {
                     let (first, last) = keys_of(*sequence);
                     rows.extend(map.range(first..=last).map(|(_, row)| *row));
                 }
             }
-            Order::Rows => {
+            KeyOrder::Rows => {
                 let mut from = 0;
                 for sequence in sequences {
                     from = self.seek(from, *sequence);
@@ -223,14 +224,14 @@ impl Rows {
     }
 
     /// The live row of a key.
-    pub(crate) fn find(&self, key: Key) -> Option<u32> {
+    pub(crate) fn find(&self, key: VectorKey) -> Option<u32> {
         let rows = self.of(&[key.sequence]);
         rows.into_iter().find(|row| self.key(*row) == Some(key))
     }
 
     /// Copies the live rows alone, ascending by key, with new numbers.
     pub(crate) fn compact(&self) -> Self {
-        let mut live: Vec<(Key, u32)> = self
+        let mut live: Vec<(VectorKey, u32)> = self
             .ids()
             .filter(|row| !self.is_dead(*row))
             .filter_map(|row| Some((self.key(row)?, row)))
@@ -248,7 +249,7 @@ impl Rows {
         let (Some(key), Some((values, length))) = (from.key(row), from.values(row)) else { return };
         let (codes, head) = from.codes(row);
         self.place(key, u32::try_from(self.len()).unwrap_or(u32::MAX));
-        self.append(Block {
+        self.append(RowBlock {
             keys: vec![key],
             heads: vec![*head],
             lengths: vec![length],
@@ -258,24 +259,25 @@ impl Rows {
     }
 
     /// Registers a key for a row about to be added.
-    fn place(&mut self, key: Key, row: u32) {
+    fn place(&mut self, key: VectorKey, row: u32) {
         let last = row.checked_sub(1).and_then(|last| self.key(last));
-        if matches!(self.order, Order::Rows) && last.is_some_and(|last| last >= key) {
+        if matches!(self.order, KeyOrder::Rows) && last.is_some_and(|last| last >= key) {
             let live = self.ids().filter(|row| !self.is_dead(*row));
-            self.order = Order::Map(live.filter_map(|row| Some((self.key(row)?, row))).collect());
+            self.order =
+                KeyOrder::Map(live.filter_map(|row| Some((self.key(row)?, row))).collect());
         }
-        if let Order::Map(map) = &mut self.order
+        if let KeyOrder::Map(map) = &mut self.order
             && let Some(earlier) = map.insert(key, row)
         {
             self.bury(earlier);
         }
     }
 
-    fn append(&mut self, block: Block) {
+    fn append(&mut self, block: RowBlock) {
         let last = Arc::make_mut(&mut self.last);
         last.push(Arc::new(block));
         if last.len() == BLOCK {
-            let block = Arc::new(Block::joined(&std::mem::take(last)));
+            let block = Arc::new(RowBlock::joined(&std::mem::take(last)));
             Arc::make_mut(&mut self.full).push(block);
         }
     }
@@ -301,7 +303,7 @@ impl Rows {
     }
 }
 
-impl Block {
+impl RowBlock {
     fn joined(rows: &[Arc<Self>]) -> Self {
         let mut joined = Self::default();
         for row in rows {
@@ -321,10 +323,10 @@ impl Block {
 }
 
 fn block_of<'b>(
-    full: &'b [Arc<Block>],
-    last: &'b [Arc<Block>],
+    full: &'b [Arc<RowBlock>],
+    last: &'b [Arc<RowBlock>],
     row: u32,
-) -> Option<(&'b Block, usize)> {
+) -> Option<(&'b RowBlock, usize)> {
     let row = usize::try_from(row).ok()?;
     match full.get(row / BLOCK) {
         Some(block) => Some((block, row % BLOCK)),
@@ -332,14 +334,14 @@ fn block_of<'b>(
     }
 }
 
-fn key_in(full: &[Arc<Block>], last: &[Arc<Block>], row: u32) -> Option<Key> {
+fn key_in(full: &[Arc<RowBlock>], last: &[Arc<RowBlock>], row: u32) -> Option<VectorKey> {
     let (block, at) = block_of(full, last, row)?;
     block.keys.get(at).copied()
 }
 
 /// The least and the greatest key of a grain.
-fn keys_of(sequence: Sequence) -> (Key, Key) {
-    (Key { sequence, chunk: 0 }, Key { sequence, chunk: u32::MAX })
+fn keys_of(sequence: Sequence) -> (VectorKey, VectorKey) {
+    (VectorKey { sequence, chunk: 0 }, VectorKey { sequence, chunk: u32::MAX })
 }
 
 /// The word and the bit of a row in a bitmap.

@@ -8,7 +8,7 @@
 //! crc:4           CRC-32 of all before
 //! ```
 //! All numbers are little-endian. Rows are numbered as in the list of keys. Dead rows are not written: a link
-//! to one is replaced by links to its neighbours. A row whose check ([`VectorRows::code_checksum`]) differs
+//! to one is replaced by links to its neighbours. A row whose check ([`VectorRows::check`]) differs
 //! from that of the vector with its key counts as removed, and the vector as added. So a file that is older
 //! than the store, or of another copy of it, or of another store, is used as far as it is valid.
 
@@ -19,9 +19,9 @@ use sha2::{Digest, Sha256};
 use crate::posting::Sequence;
 
 use super::build;
-use super::graph::{self, Graph};
-use super::layer::{Layer, Met};
-use super::rows::{Key, Rows};
+use super::graph::{self, HnswGraph};
+use super::layer::{Layer, ScoredNode};
+use super::rows::{VectorKey, VectorRows};
 use super::space::Space;
 
 const MAGIC: &[u8; 4] = b"GVG2";
@@ -32,12 +32,12 @@ const MOST_LAYERS: u32 = 16;
 const HOLES_PART: usize = 4;
 
 /// The rows of one layer, each with its neighbours.
-type Lists = BTreeMap<u32, Vec<u32>>;
+type AdjacencyLists = BTreeMap<u32, Vec<u32>>;
 
 /// A graph that was loaded.
 #[derive(Debug)]
-pub(crate) struct Read {
-    pub(crate) graph: Graph,
+pub(crate) struct LoadedGraph {
+    pub(crate) graph: HnswGraph,
     /// The number of its vectors that have other numbers now.
     pub(crate) outdated: usize,
 }
@@ -53,7 +53,7 @@ pub(crate) fn digest(space: &Space) -> [u8; 32] {
 }
 
 /// Encodes a graph, without dead rows.
-pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
+pub(crate) fn to_bytes(graph: &HnswGraph, rows: &VectorRows) -> Vec<u8> {
     let live = |row: u32| {
         let known = !rows.is_dead(row) && graph.holes.binary_search(&row).is_err();
         known.then_some(row)
@@ -62,7 +62,7 @@ pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
     while layers.len() > 1 && layers.last().is_some_and(BTreeMap::is_empty) {
         layers.pop();
     }
-    let numbers = |lists: &Lists| -> BTreeMap<u32, u32> {
+    let numbers = |lists: &AdjacencyLists| -> BTreeMap<u32, u32> {
         lists.keys().zip(0_u32..).map(|(row, number)| (*row, number)).collect()
     };
     let bottom = layers.first().map(numbers).unwrap_or_default();
@@ -97,12 +97,12 @@ pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
 
 /// Decodes a graph over these rows, in their current order; `None` if the bytes are damaged, of another
 /// space, or lack too many of the rows.
-pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Read> {
+pub(crate) fn from_bytes(bytes: &[u8], rows: &VectorRows) -> Option<LoadedGraph> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
         return None;
     }
-    let mut input = Input(body);
+    let mut input = ByteReader(body);
     if input.take(MAGIC.len())? != MAGIC || input.take(32)? != digest(rows.space()) {
         return None;
     }
@@ -113,21 +113,21 @@ pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Read> {
     }
     let keys = input.take(usize::try_from(count).ok()?.checked_mul(KEY_BYTES)?)?;
     let (places, outdated) = places(keys, rows)?;
-    let stored = Graph { layers: input.layers(count, layers)?, reach, holes: Vec::new() };
+    let stored = HnswGraph { layers: input.layers(count, layers)?, reach, holes: Vec::new() };
     let place = |row: u32| *places.get(usize::try_from(row).ok()?)?;
     let lists = carried(&stored, rows, &place);
-    Some(Read { graph: assembled(&lists, reach, rows)?, outdated })
+    Some(LoadedGraph { graph: assembled(&lists, reach, rows)?, outdated })
 }
 
 /// Maps each stored row to its current row, if the vector is the same, and counts those whose vectors differ;
 /// `None` if two stored rows map to one.
-fn places(keys: &[u8], rows: &Rows) -> Option<(Vec<Option<u32>>, usize)> {
+fn places(keys: &[u8], rows: &VectorRows) -> Option<(Vec<Option<u32>>, usize)> {
     let (mut taken, mut outdated) = (BTreeSet::new(), 0);
     let mut places = Vec::with_capacity(keys.len() / KEY_BYTES);
     for key in keys.as_chunks::<KEY_BYTES>().0 {
-        let mut input = Input(key);
+        let mut input = ByteReader(key);
         let sequence = Sequence::new(u64::from_le_bytes(*input.array()?));
-        let place = rows.find(Key { sequence, chunk: input.number()? });
+        let place = rows.find(VectorKey { sequence, chunk: input.number()? });
         if place.is_some_and(|place| !taken.insert(place)) {
             return None;
         }
@@ -140,7 +140,7 @@ fn places(keys: &[u8], rows: &Rows) -> Option<(Vec<Option<u32>>, usize)> {
 }
 
 /// Builds a graph of adjacency lists over `rows`.
-fn assembled(lists: &[Lists], reach: f32, rows: &Rows) -> Option<Graph> {
+fn assembled(lists: &[AdjacencyLists], reach: f32, rows: &VectorRows) -> Option<HnswGraph> {
     let bottom = lists.first()?;
     let covers = bottom.keys().last().map_or(0, |last| last.saturating_add(1));
     let holes: Vec<u32> =
@@ -165,15 +165,19 @@ fn assembled(lists: &[Lists], reach: f32, rows: &Rows) -> Option<Graph> {
         }
         layers.push(layer);
     }
-    let mut graph = Graph { layers, reach, holes };
+    let mut graph = HnswGraph { layers, reach, holes };
     build::mend(&mut graph, rows);
     Some(graph)
 }
 
 /// The layers with only the rows that `place` maps, by their new numbers. A link to a row that is gone
 /// becomes links to its neighbours, pruned.
-fn carried(graph: &Graph, rows: &Rows, place: &dyn Fn(u32) -> Option<u32>) -> Vec<Lists> {
-    let carry = |(level, layer): (usize, &Layer)| -> Lists {
+fn carried(
+    graph: &HnswGraph,
+    rows: &VectorRows,
+    place: &dyn Fn(u32) -> Option<u32>,
+) -> Vec<AdjacencyLists> {
+    let carry = |(level, layer): (usize, &Layer)| -> AdjacencyLists {
         let at = |node: u32| place(layer.row(node));
         let node = |node: u32| {
             let own = at(node)?;
@@ -192,8 +196,8 @@ fn carried(graph: &Graph, rows: &Rows, place: &dyn Fn(u32) -> Option<u32>) -> Ve
                 let links = layer.links(node).iter().filter_map(|link| at(*link));
                 return Some((own, links.filter(|link| *link != own).collect()));
             }
-            let met = |row| Met { near: build::between(graph, rows, own, row), node: row };
-            let mut met: Vec<Met> = links.into_iter().map(met).collect();
+            let met = |row| ScoredNode { near: build::between(graph, rows, own, row), node: row };
+            let mut met: Vec<ScoredNode> = links.into_iter().map(met).collect();
             met.sort_unstable_by(graph::nearest);
             Some((own, build::diverse(graph, rows, &met, build::limits(level).0)))
         };
@@ -207,9 +211,9 @@ fn put_count(bytes: &mut Vec<u8>, count: usize) {
 }
 
 /// A reader of bytes from the front.
-struct Input<'b>(&'b [u8]);
+struct ByteReader<'b>(&'b [u8]);
 
-impl<'b> Input<'b> {
+impl<'b> ByteReader<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

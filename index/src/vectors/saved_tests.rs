@@ -6,25 +6,25 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 
 use super::*;
-use crate::vectors::approximate::{Approximate, Effort};
+use crate::vectors::approximate::{ApproximateIndex, BuildOptions};
 use crate::vectors::space::Metric;
 use crate::vectors::test_kit::{Random, clustered, space, vector};
 
 static GO: AtomicBool = AtomicBool::new(false);
 
-fn rows_of(metric: Metric, count: u64) -> Rows {
+fn rows_of(metric: Metric, count: u64) -> VectorRows {
     let usize_count = usize::try_from(count).unwrap();
     let vectors = clustered(&mut Random(21), usize_count, 8);
-    let mut rows = Rows::new(space(8, metric));
+    let mut rows = VectorRows::new(space(8, metric));
     for (sequence, values) in (0..count).zip(&vectors) {
-        let key = Key { sequence: Sequence::new(sequence), chunk: 0 };
+        let key = VectorKey { sequence: Sequence::new(sequence), chunk: 0 };
         rows.push(key, &vector(values)).unwrap();
     }
     rows
 }
 
-fn build(rows: &Rows) -> Graph {
-    Graph::build(rows, &Effort { threads: 1, stop: &GO }).unwrap()
+fn build(rows: &VectorRows) -> HnswGraph {
+    HnswGraph::build(rows, &BuildOptions { threads: 1, stop: &GO }).unwrap()
 }
 
 /// Appends the correct checksum.
@@ -60,8 +60,8 @@ fn dead_rows_are_not_written_and_rows_that_went_or_came_since_are_made_up_for() 
         later.remove(Sequence::new(sequence));
     }
     let late = vector(&[0.25; 8]);
-    later.push(Key { sequence: Sequence::new(3), chunk: 1 }, &late).unwrap();
-    later.push(Key { sequence: Sequence::new(900), chunk: 0 }, &late).unwrap();
+    later.push(VectorKey { sequence: Sequence::new(3), chunk: 1 }, &late).unwrap();
+    later.push(VectorKey { sequence: Sequence::new(900), chunk: 0 }, &late).unwrap();
     let later = later.compact();
     let read = from_bytes(&bytes, &later).unwrap();
     assert_eq!(read.outdated, 0);
@@ -69,7 +69,7 @@ fn dead_rows_are_not_written_and_rows_that_went_or_came_since_are_made_up_for() 
     assert_eq!(read.holes().len(), 1);
     let audit = read.audit(&later);
     assert_eq!((audit.rows, audit.orphans), (450, 0));
-    let whole = read.with(&later, &Effort { threads: 2, stop: &GO }).unwrap();
+    let whole = read.with(&later, &BuildOptions { threads: 2, stop: &GO }).unwrap();
     assert!(whole.holes().is_empty());
     assert_eq!((whole.audit(&later).rows, whole.audit(&later).orphans), (452, 0));
 }
@@ -82,7 +82,7 @@ fn rows_with_other_vectors_than_the_graph_knew_are_beside_it() {
         let replaced = |part: u64| {
             let mut rows = rows.clone();
             for sequence in (0..400).filter(|sequence| sequence % part == 0) {
-                let key = Key { sequence: Sequence::new(sequence), chunk: 0 };
+                let key = VectorKey { sequence: Sequence::new(sequence), chunk: 0 };
                 let other = vector(&[sequence as f32, 1.0, -3.0, 2.0, 0.5, 0.0, 1.0, -9.0]);
                 rows.push(key, &other).unwrap();
             }
@@ -92,7 +92,7 @@ fn rows_with_other_vectors_than_the_graph_knew_are_beside_it() {
         let read = from_bytes(&bytes, &now).unwrap();
         assert_eq!((read.outdated, read.graph.holes().len()), (50, 50));
         assert_eq!(read.graph.audit(&now).rows, 350);
-        let whole = read.graph.with(&now, &Effort { threads: 1, stop: &GO }).unwrap();
+        let whole = read.graph.with(&now, &BuildOptions { threads: 1, stop: &GO }).unwrap();
         assert_eq!((whole.audit(&now).rows, whole.audit(&now).orphans), (400, 0));
         assert!(from_bytes(&bytes, &replaced(2)).is_none(), "half of it is of other vectors");
     }
@@ -104,7 +104,7 @@ fn a_graph_of_another_space_or_of_too_few_rows_is_not_used() {
     let bytes = build(&rows).to_bytes(&rows);
     assert!(from_bytes(&bytes, &rows_of(Metric::Dot, 300)).is_none());
     assert!(from_bytes(&bytes, &rows_of(Metric::L2, 500)).is_none());
-    let other = Rows::new(Space::new("other", 8, Metric::L2).unwrap());
+    let other = VectorRows::new(Space::new("other", 8, Metric::L2).unwrap());
     assert!(from_bytes(&bytes, &other).is_none());
 }
 
@@ -127,7 +127,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
-        static SMALL: LazyLock<(Rows, Vec<u8>)> = LazyLock::new(|| {
+        static SMALL: LazyLock<(VectorRows, Vec<u8>)> = LazyLock::new(|| {
             let rows = rows_of(Metric::Cosine, 70);
             let bytes = build(&rows).to_bytes(&rows);
             (rows, bytes)
@@ -142,7 +142,7 @@ proptest! {
         if let Some(cut) = cut {
             body.truncate(cut.index(body.len()));
         }
-        if let Some(Read { graph, .. }) = from_bytes(&sealed(body), rows) {
+        if let Some(LoadedGraph { graph, .. }) = from_bytes(&sealed(body), rows) {
             let space = rows.space();
             let probe = crate::vectors::code::Probe::query(space, &vector(&[0.5; 8]));
             let found = graph.search(rows, &probe, 20, None);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::approximate::{Approximate, Audit};
-use super::best::Best;
+use super::approximate::{ApproximateIndex, GraphAudit};
+use super::best::TopNeighbours;
 use super::exact;
 use super::near;
-use super::query::{Query, rank};
-use super::rows::Rows;
-use super::view::Way;
+use super::query::{QueryVector, rank};
+use super::rows::VectorRows;
+use super::view::SearchMethod;
 use crate::posting::Sequence;
 
 /// The default ef of a search, and the least for each result requested.
@@ -20,9 +20,9 @@ const WIDEST_PART: usize = 8;
 
 /// The index of one space. A clone is a cheap snapshot.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
-    pub(crate) rows: Rows,
-    pub(crate) graph: Option<Arc<dyn Approximate>>,
+pub(crate) struct SpaceIndex {
+    pub(crate) rows: VectorRows,
+    pub(crate) graph: Option<Arc<dyn ApproximateIndex>>,
     /// The number of rows up to which a full scan is as good as a graph.
     pub(crate) few: usize,
 }
@@ -42,11 +42,11 @@ pub struct SpaceStats {
     /// Bytes of memory of the graph.
     pub graph_bytes: usize,
     /// The audit of the graph; `None` without a graph.
-    pub audit: Option<Audit>,
+    pub audit: Option<GraphAudit>,
 }
 
-impl Shelf {
-    pub(crate) fn new(rows: Rows, few: usize) -> Self {
+impl SpaceIndex {
+    pub(crate) fn new(rows: VectorRows, few: usize) -> Self {
         Self { rows, graph: None, few }
     }
 
@@ -85,12 +85,12 @@ impl Shelf {
     /// Scans all rows.
     pub(crate) fn scan<E>(
         &self,
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         limit: usize,
-    ) -> Result<Way, E> {
+    ) -> Result<SearchMethod, E> {
         exact::search(&self.rows, query, &self.rows.ids(), best, limit)?;
-        Ok(Way::Exact { rows: self.rows.live_count() })
+        Ok(SearchMethod::Exact { rows: self.rows.live_count() })
     }
 
     /// Searches the rows of some grains: by a scan, or by the graph if there are many. A list of m rows takes
@@ -98,17 +98,17 @@ impl Shelf {
     pub(crate) fn within<E>(
         &self,
         sequences: &[Sequence],
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         (limit, width): (usize, Option<usize>),
-    ) -> Result<Way, E> {
+    ) -> Result<SearchMethod, E> {
         let rows = self.rows.of(sequences);
         let cost = self.few.saturating_mul(self.rows.len());
         let many = width.is_some() || rows.len().saturating_mul(rows.len()) > cost;
         let Some(graph) = self.graph.as_ref().filter(|_| many) else {
             return self.among(&rows, query, best, limit);
         };
-        let mut allowed = Bits::new(self.rows.len());
+        let mut allowed = RowSet::new(self.rows.len());
         for row in &rows {
             allowed.set(*row);
         }
@@ -125,31 +125,31 @@ impl Shelf {
     pub(crate) fn scan_within<E>(
         &self,
         sequences: &[Sequence],
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         limit: usize,
-    ) -> Result<Way, E> {
+    ) -> Result<SearchMethod, E> {
         self.among(&self.rows.of(sequences), query, best, limit)
     }
 
     fn among<E>(
         &self,
         rows: &[u32],
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         limit: usize,
-    ) -> Result<Way, E> {
+    ) -> Result<SearchMethod, E> {
         exact::search(&self.rows, query, &rows.iter().copied(), best, limit)?;
-        Ok(Way::Exact { rows: rows.len() })
+        Ok(SearchMethod::Exact { rows: rows.len() })
     }
 
     /// Searches all rows: by the graph if there is one and the rows are many.
     pub(crate) fn anywhere<E>(
         &self,
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         (limit, width): (usize, Option<usize>),
-    ) -> Result<Way, E> {
+    ) -> Result<SearchMethod, E> {
         let few = self.rows.live_count() <= self.few && width.is_none();
         let Some(graph) = self.graph.as_ref().filter(|_| !few) else {
             return self.scan(query, best, limit);
@@ -167,13 +167,13 @@ impl Shelf {
     /// Searches by the graph with a growing ef; `None` if that would take longer than a scan.
     fn wander<E>(
         &self,
-        graph: &dyn Approximate,
-        query: &Query<'_>,
-        best: &mut Best<'_, E>,
+        graph: &dyn ApproximateIndex,
+        query: &QueryVector<'_>,
+        best: &mut TopNeighbours<'_, E>,
         (limit, width, may): (usize, Option<usize>, usize),
         allow: &dyn Fn(u32) -> bool,
         beside: &[u32],
-    ) -> Result<Option<Way>, E> {
+    ) -> Result<Option<SearchMethod>, E> {
         let all = self.rows.len();
         let plain = may == all && self.rows.dead_count() == 0;
         let allow = (!plain).then_some(allow);
@@ -185,7 +185,7 @@ impl Shelf {
             let among = found.iter().chain(beside).copied();
             exact::search(&self.rows, query, &among, best, limit)?;
             if best.is_full() {
-                return Ok(Some(Way::Graph { width, beside: beside.len() }));
+                return Ok(Some(SearchMethod::Graph { width, beside: beside.len() }));
             }
             width = width.saturating_mul(WIDER);
         }
@@ -194,9 +194,9 @@ impl Shelf {
 }
 
 /// A bitmap of rows.
-struct Bits(Vec<u64>);
+struct RowSet(Vec<u64>);
 
-impl Bits {
+impl RowSet {
     fn new(rows: usize) -> Self {
         Self(vec![0; rows.div_ceil(64)])
     }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::approximate::Effort;
-use super::keeper::Keeper;
-use super::near::Near;
+use super::approximate::BuildOptions;
+use super::keeper::VectorIndex;
+use super::near::Neighbour;
 use super::space::{Metric, Space, Vector};
-use super::work::{Outcome, Saved};
+use super::work::{SavedGraph, WorkOutcome};
 use crate::error::Result;
 use crate::posting::Sequence;
 
@@ -84,7 +84,7 @@ pub(crate) fn naive(
     rows: &[(Sequence, u32, Vec<f32>)],
     limit: usize,
     may: impl Fn(Sequence) -> bool,
-) -> Vec<Near> {
+) -> Vec<Neighbour> {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
@@ -96,11 +96,11 @@ pub(crate) fn naive(
             -query.iter().zip(row).map(square).sum::<f64>().sqrt()
         }
     };
-    let mut all: Vec<Near> = Vec::new();
+    let mut all: Vec<Neighbour> = Vec::new();
     for (sequence, chunk, row) in rows.iter().filter(|(sequence, ..)| may(*sequence)) {
         #[expect(clippy::cast_possible_truncation, reason = "scores are rounded once")]
         let score = score(row) as f32 + 0.0;
-        let near = Near { sequence: *sequence, chunk: *chunk, score };
+        let near = Neighbour { sequence: *sequence, chunk: *chunk, score };
         match all.iter_mut().find(|other| other.sequence == *sequence) {
             None => all.push(near),
             Some(other) if (score, other.chunk) > (other.score, *chunk) => *other = near,
@@ -115,11 +115,11 @@ pub(crate) fn naive(
 }
 
 /// Runs the work due until none is left.
-pub(crate) fn settle(keeper: &mut Keeper) -> (Vec<Outcome>, Option<Saved>) {
+pub(crate) fn settle(keeper: &mut VectorIndex) -> (Vec<WorkOutcome>, Option<SavedGraph>) {
     let stop = AtomicBool::new(false);
     let (mut outcomes, mut saved) = (Vec::new(), None);
     while let Some(work) = keeper.plan() {
-        let done = work.run(&Effort { threads: 2, stop: &stop });
+        let done = work.run(&BuildOptions { threads: 2, stop: &stop });
         let (outcome, file) = keeper.adopt(done);
         outcomes.push(outcome);
         saved = file.or(saved);

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::posting::Sequence;
 
-use super::best::{Best, Judge};
-use super::near::Near;
-use super::query::Query;
-use super::shelf::{Shelf, SpaceStats};
+use super::best::{NeighbourFilter, TopNeighbours};
+use super::near::Neighbour;
+use super::query::QueryVector;
+use super::shelf::{SpaceIndex, SpaceStats};
 use super::space::{Space, Vector};
 
 /// An immutable snapshot of all spaces; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct View {
-    pub(crate) shelves: Arc<BTreeMap<Space, Shelf>>,
+pub struct VectorView {
+    pub(crate) shelves: Arc<BTreeMap<Space, SpaceIndex>>,
 }
 
 /// A query for nearest neighbours.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct NearestQuery<'a> {
     /// The vector whose neighbours are wanted.
     pub vector: &'a Vector,
     /// The most grains to return.
@@ -28,12 +28,12 @@ pub struct Ask<'a> {
     /// The grains to search among, in any order; `None` for all.
     pub within: Option<&'a [Sequence]>,
     /// The thoroughness of the search.
-    pub care: Care,
+    pub care: SearchEffort,
 }
 
 /// The thoroughness of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Care {
+pub enum SearchEffort {
     /// A scan where it is fast enough, else the graph.
     #[default]
     Usual,
@@ -45,16 +45,16 @@ pub enum Care {
 
 /// The result of a search, and the method used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct NearestAnswer {
     /// Nearest first, then by ascending address; each grain once, by its nearest part.
-    pub near: Vec<Near>,
+    pub near: Vec<Neighbour>,
     /// The method used.
-    pub way: Way,
+    pub way: SearchMethod,
 }
 
 /// The method of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum SearchMethod {
     /// A scan of this many rows, none skipped.
     Exact {
         /// The number of rows.
@@ -69,7 +69,7 @@ pub enum Way {
     },
 }
 
-impl View {
+impl VectorView {
     /// Returns the grains nearest to a vector. A space without vectors has none.
     ///
     /// Every grain returned was accepted by `judge` in this call, and its score is computed from its full
@@ -80,14 +80,14 @@ impl View {
     pub fn search<E: From<Error>>(
         &self,
         space: &Space,
-        ask: &Ask<'_>,
-        judge: Judge<'_, E>,
-    ) -> Result<Found, E> {
-        let query = Query::new(space, ask.vector)?;
+        ask: &NearestQuery<'_>,
+        judge: NeighbourFilter<'_, E>,
+    ) -> Result<NearestAnswer, E> {
+        let query = QueryVector::new(space, ask.vector)?;
         let Some(shelf) = self.shelves.get(space) else {
-            return Ok(Found { near: Vec::new(), way: Way::Exact { rows: 0 } });
+            return Ok(NearestAnswer { near: Vec::new(), way: SearchMethod::Exact { rows: 0 } });
         };
-        let mut best = Best::new(ask.limit, judge);
+        let mut best = TopNeighbours::new(ask.limit, judge);
         let sorted: Vec<Sequence>;
         let within = match ask.within {
             Some(list) if !list.is_sorted_by(|a, b| a < b) => {
@@ -98,16 +98,18 @@ impl View {
             given => given,
         };
         let width = match ask.care {
-            Care::Width(width) => Some(width),
+            SearchEffort::Width(width) => Some(width),
             _ => None,
         };
         let way = match (within, ask.care) {
-            (None, Care::Exact) => shelf.scan(&query, &mut best, ask.limit)?,
+            (None, SearchEffort::Exact) => shelf.scan(&query, &mut best, ask.limit)?,
             (None, _) => shelf.anywhere(&query, &mut best, (ask.limit, width))?,
-            (Some(list), Care::Exact) => shelf.scan_within(list, &query, &mut best, ask.limit)?,
+            (Some(list), SearchEffort::Exact) => {
+                shelf.scan_within(list, &query, &mut best, ask.limit)?
+            }
             (Some(list), _) => shelf.within(list, &query, &mut best, (ask.limit, width))?,
         };
-        Ok(Found { near: best.into_near(), way })
+        Ok(NearestAnswer { near: best.into_near(), way })
     }
 
     /// The closeness of two grains: that of their nearest parts.

@@ -3,27 +3,27 @@
 
 use std::sync::Arc;
 
-use super::approximate::{Approximate, Effort};
-use super::graph::Graph;
-use super::rows::Rows;
+use super::approximate::{ApproximateIndex, BuildOptions};
+use super::graph::HnswGraph;
+use super::rows::VectorRows;
 use super::saved;
-use super::shelf::Shelf;
+use super::shelf::SpaceIndex;
 use super::space::Space;
 
 /// Work that is due. It holds a snapshot: run it, and pass the result to
 /// [`VectorIndex::adopt`](super::VectorIndex::adopt).
 #[derive(Debug)]
-pub struct Work {
+pub struct SpaceWork {
     pub(crate) space: Space,
-    pub(crate) shelf: Shelf,
-    pub(crate) task: Task,
+    pub(crate) shelf: SpaceIndex,
+    pub(crate) task: WorkTask,
     /// The generation of the space it belongs to.
     pub(crate) generation: u64,
 }
 
 /// The task of a work.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum WorkTask {
     /// Load a saved graph.
     Load(Vec<u8>),
     /// Drop dead rows, and build a graph if there are many rows.
@@ -36,21 +36,21 @@ pub(crate) enum Task {
 
 /// The result of a work.
 #[derive(Debug)]
-pub struct Done {
-    pub(crate) work: Made,
+pub struct WorkResult {
+    pub(crate) work: WorkProduct,
     pub(crate) space: Space,
-    pub(crate) before: Rows,
+    pub(crate) before: VectorRows,
     pub(crate) generation: u64,
 }
 
 /// The product of a work.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum WorkProduct {
     /// A graph, and the number of its vectors that have other numbers now.
-    Loaded(Arc<dyn Approximate>, usize),
+    Loaded(Arc<dyn ApproximateIndex>, usize),
     Unusable,
-    Built(Rows, Option<Arc<dyn Approximate>>),
-    Extended(Arc<dyn Approximate>),
+    Built(VectorRows, Option<Arc<dyn ApproximateIndex>>),
+    Extended(Arc<dyn ApproximateIndex>),
     Saved(Vec<u8>),
     Nothing,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Made {
 /// The outcome of a work, for a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum WorkOutcome {
     /// A saved graph is in use.
     Loaded {
         /// The number of its vectors that have other numbers now; they are compared one by one.
@@ -80,14 +80,14 @@ pub enum Outcome {
 
 /// A file to be written under `vectors/`, atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedGraph {
     /// Its name.
     pub name: String,
     /// Its contents.
     pub bytes: Vec<u8>,
 }
 
-impl Work {
+impl SpaceWork {
     /// The space it is for.
     #[must_use]
     pub fn space(&self) -> &Space {
@@ -96,36 +96,36 @@ impl Work {
 
     /// Runs the work. Takes seconds if it builds a graph of many vectors.
     #[must_use]
-    pub fn run(self, effort: &Effort<'_>) -> Done {
+    pub fn run(self, effort: &BuildOptions<'_>) -> WorkResult {
         let Self { space, shelf, task, generation } = self;
         let work = made(&shelf, task, effort);
-        Done { work, space, before: shelf.rows, generation }
+        WorkResult { work, space, before: shelf.rows, generation }
     }
 }
 
-fn made(shelf: &Shelf, task: Task, effort: &Effort<'_>) -> Made {
+fn made(shelf: &SpaceIndex, task: WorkTask, effort: &BuildOptions<'_>) -> WorkProduct {
     match task {
-        Task::Load(bytes) => match saved::from_bytes(&bytes, &shelf.rows) {
-            Some(read) => Made::Loaded(Arc::new(read.graph), read.outdated),
-            None => Made::Unusable,
+        WorkTask::Load(bytes) => match saved::from_bytes(&bytes, &shelf.rows) {
+            Some(read) => WorkProduct::Loaded(Arc::new(read.graph), read.outdated),
+            None => WorkProduct::Unusable,
         },
-        Task::Build => {
+        WorkTask::Build => {
             let rows = shelf.rows.compact();
             if rows.len() <= shelf.few {
-                return Made::Built(rows, None);
+                return WorkProduct::Built(rows, None);
             }
-            match Graph::build(&rows, effort) {
-                Some(graph) => Made::Built(rows, Some(Arc::new(graph))),
-                None => Made::Nothing,
+            match HnswGraph::build(&rows, effort) {
+                Some(graph) => WorkProduct::Built(rows, Some(Arc::new(graph))),
+                None => WorkProduct::Nothing,
             }
         }
-        Task::Extend => {
+        WorkTask::Extend => {
             let extended = shelf.graph.as_ref().map(|graph| graph.extended(&shelf.rows, effort));
-            extended.flatten().map_or(Made::Nothing, Made::Extended)
+            extended.flatten().map_or(WorkProduct::Nothing, WorkProduct::Extended)
         }
-        Task::Save => {
+        WorkTask::Save => {
             let bytes = shelf.graph.as_ref().map(|graph| graph.to_bytes(&shelf.rows));
-            bytes.map_or(Made::Nothing, Made::Saved)
+            bytes.map_or(WorkProduct::Nothing, WorkProduct::Saved)
         }
     }
 }

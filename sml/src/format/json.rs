@@ -1,11 +1,11 @@
 //! JSON: `{name, intent, grains [{type, text, attributes}]}`, with one grain per line.
 
 use super::quote::quoted;
-use super::{Element, Frame, Layout};
-use crate::cell::Cell;
+use super::{ContextInfo, Element, Layout};
+use crate::cancel::CancelCheck;
+use crate::display_value::DisplayValue;
 use crate::error::Error;
-use crate::page::Page;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The JSON format.
 pub(super) struct Json;
@@ -14,7 +14,7 @@ pub(super) struct Json;
 const CLOSE: &str = "]}";
 
 impl Layout for Json {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
         vec![head(frame), format!("\n{CLOSE}")]
     }
 
@@ -29,24 +29,24 @@ impl Layout for Json {
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(head(frame), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(head(frame), watch);
         page.text.push_str(if elements.is_empty() { "" } else { "\n" });
         for (at, element) in elements.iter().enumerate() {
             grain(&mut page.text, element);
             page.text.push_str(if at + 1 < elements.len() { ",\n" } else { "\n" });
-            page.cut()?;
+            page.end_element()?;
         }
         page.text.push_str(CLOSE);
         Ok(page)
     }
 }
 
-fn head(frame: &Frame<'_>) -> String {
+fn head(frame: &ContextInfo<'_>) -> String {
     let mut out = String::from("{");
     for (name, value) in [("name", frame.name), ("intent", frame.intent)] {
         if let Some(value) = value {
@@ -62,19 +62,19 @@ fn head(frame: &Frame<'_>) -> String {
 
 fn grain(out: &mut String, element: &Element<'_>) {
     out.push_str("{\"type\":");
-    quoted(out, element.shown.grain_type.name());
+    quoted(out, element.projection.grain_type.name());
     out.push_str(",\"text\":");
-    quoted(out, &element.shown.text);
+    quoted(out, &element.projection.text);
     out.push_str(",\"attributes\":{");
-    for (at, (name, cell)) in element.shown.attributes.iter().enumerate() {
+    for (at, (name, cell)) in element.projection.attributes.iter().enumerate() {
         if at > 0 {
             out.push(',');
         }
         quoted(out, name);
         out.push(':');
         match cell {
-            Cell::Text(text) => quoted(out, text),
-            Cell::Number(_) | Cell::Flag(_) => out.push_str(cell.as_str()),
+            DisplayValue::Text(text) => quoted(out, text),
+            DisplayValue::Number(_) | DisplayValue::Flag(_) => out.push_str(cell.as_str()),
         }
     }
     out.push_str("}}");

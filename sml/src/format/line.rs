@@ -16,7 +16,7 @@ use crate::table;
 /// Returns `true` if a format needs a character escaped, in addition to the delimiters of a sentence.
 /// The arguments are the text, the byte offset, the character, and whether the text begins the
 /// sentence.
-pub(super) type Special = fn(&str, usize, char, bool) -> bool;
+pub(super) type EscapeRule = fn(&str, usize, char, bool) -> bool;
 
 /// Puts text on one line and trims it. Newlines and tabs become spaces; other control characters, line
 /// separators and bidirectional controls are dropped.
@@ -31,24 +31,26 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// The style of a format's sentences.
-pub(super) struct Style {
+pub(super) struct SentenceStyle {
     /// `true` if the attributes of a belief are listed with their names.
-    pub(super) names: bool,
-    pub(super) special: Special,
+    pub(super) show_names: bool,
+    pub(super) special: EscapeRule,
 }
 
 /// Appends the sentence of a grain. Beliefs begin with their subject, other types with their first
 /// attribute and a colon; the other attributes follow in the list. Attributes chosen by a query are
 /// listed with their names.
-pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) {
-    let first = table::lead(shown.grain_type).filter(|_| !shown.chosen);
+pub(super) fn write_sentence(out: &mut String, shown: &Projection<'_>, style: &SentenceStyle) {
+    let first = table::lead_attribute(shown.grain_type).filter(|_| !shown.chosen);
     let belief = shown.grain_type == GrainType::Belief && !shown.chosen;
     let (mut lead, mut listed) = (None, Vec::new());
     for (name, cell) in &shown.attributes {
         if first.is_some_and(|first| first == name) {
             lead = Some(one_line(cell.as_str()));
         } else {
-            let named = shown.chosen || table::is_extra(name) || (belief && style.names);
+            let named = shown.chosen
+                || table::is_full_level_attribute(name)
+                || (belief && style.show_names);
             listed.push((named.then_some(name), one_line(cell.as_str())));
         }
     }
@@ -74,7 +76,7 @@ pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) 
     list(out, &listed, style);
 }
 
-fn list(out: &mut String, listed: &[(Option<&Cow<'_, str>>, Cow<'_, str>)], style: &Style) {
+fn list(out: &mut String, listed: &[(Option<&Cow<'_, str>>, Cow<'_, str>)], style: &SentenceStyle) {
     for (at, (name, value)) in listed.iter().enumerate() {
         out.push_str(if at == 0 { " (" } else { ", " });
         if let Some(name) = name {

@@ -3,20 +3,20 @@
 //! Stored text cannot become a heading, list, link, HTML or emphasis: markup characters are escaped by
 //! a backslash.
 
-use super::line::{Style, escape, is_followed_by_space, one_line, sentence};
-use super::{Element, Frame, Layout};
+use super::line::{SentenceStyle, escape, is_followed_by_space, one_line, write_sentence};
+use super::{ContextInfo, Element, Layout};
+use crate::cancel::CancelCheck;
 use crate::error::Error;
-use crate::page::Page;
 use crate::table;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The Markdown format, as defined by CommonMark.
 pub(super) struct Markdown;
 
-const STYLE: Style = Style { names: true, special: is_markup };
+const STYLE: SentenceStyle = SentenceStyle { show_names: true, special: is_markup };
 
 impl Layout for Markdown {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
         vec![head(frame)]
     }
 
@@ -26,18 +26,18 @@ impl Layout for Markdown {
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
         out.push_str("- ");
-        sentence(out, &element.shown, &STYLE);
+        write_sentence(out, &element.projection, &STYLE);
         out.push('\n');
     }
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(head(frame), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(head(frame), watch);
         let types = elements.chunk_by(|one, next| one.group.grain_type == next.group.grain_type);
         for group in types {
             if !page.text.is_empty() {
@@ -48,7 +48,7 @@ impl Layout for Markdown {
             }
             for element in group {
                 self.element(&mut page.text, element);
-                page.cut()?;
+                page.end_element()?;
             }
         }
         Ok(page)
@@ -56,7 +56,7 @@ impl Layout for Markdown {
 }
 
 /// Returns the first line of an ASSEMBLE. A RECALL has none.
-fn head(frame: &Frame<'_>) -> String {
+fn head(frame: &ContextInfo<'_>) -> String {
     let mut out = String::new();
     if frame.budget.is_some() {
         out.push_str("## Context");
@@ -73,7 +73,7 @@ fn head(frame: &Frame<'_>) -> String {
 
 /// Returns the heading of a type, such as `**Beliefs**`.
 fn heading(first: &Element<'_>) -> String {
-    let plural = table::row(first.group.grain_type).map_or("", |row| row.plural);
+    let plural = table::rule_for(first.group.grain_type).map_or("", |row| row.plural);
     let mut letters = plural.chars();
     let initial = letters.next().map_or(' ', |c| c.to_ascii_uppercase());
     format!("**{initial}{}**\n", letters.as_str())

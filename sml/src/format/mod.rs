@@ -21,12 +21,12 @@ mod yaml;
 use grainstore_format::GrainType;
 
 use crate::budget::Budget;
+use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::item::{Item, Level};
-use crate::page::Page;
 use crate::project::{Projection, project};
+use crate::text_builder::TextBuilder;
 use crate::time::Clock;
-use crate::watch::Watch;
 
 pub(crate) use line::one_line;
 pub use rows::{RowFormat, Rows, Shape};
@@ -74,7 +74,7 @@ impl Format {
 
     /// Returns the format of this name, ignoring case.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name))
     }
 
@@ -84,7 +84,7 @@ impl Format {
             Self::Markdown => &markdown::Markdown,
             Self::Json => &json::Json,
             Self::Yaml => &yaml::Yaml,
-            Self::Text => &text::Text,
+            Self::Text => &text::PlainText,
             Self::Triples => &triples::Triples,
             Self::Toon => &toon::Toon,
         }
@@ -95,7 +95,7 @@ impl Format {
 /// a budget.
 pub(crate) trait Layout {
     /// Returns the parts of the text that do not depend on grains, in the pieces that are counted.
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String>;
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String>;
 
     /// Returns the text that opens the group of this element, without the element.
     fn group(&self, first: &Element<'_>) -> String;
@@ -110,37 +110,37 @@ pub(crate) trait Layout {
     /// `CAL-E082` if cancelled.
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         used: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error>;
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error>;
 
     /// Returns `true` if the text states the amount of the budget used.
-    fn tells_use(&self) -> bool {
+    fn states_usage(&self) -> bool {
         false
     }
 
     /// Returns the lowest level grains are projected at. The format may still leave out parts of the
     /// projection.
-    fn lowest(&self) -> Level {
+    fn min_level(&self) -> Level {
         Level::Summary
     }
 
     /// Returns the maximum number of characters of the text, or `None` if only the budget limits it.
-    fn longest(&self) -> Option<usize> {
+    fn max_chars(&self) -> Option<usize> {
         None
     }
 
     /// Returns `true` if the text has a note for each omitted grain.
-    fn shows_omitted(&self) -> bool {
+    fn has_omission_notes(&self) -> bool {
         false
     }
 }
 
 /// The context besides its grains. All empty for a RECALL.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct ContextInfo<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) intent: Option<&'a str>,
     /// The budget; `None` for a RECALL.
@@ -163,7 +163,7 @@ pub(crate) struct Element<'a> {
     pub(crate) level: Level,
     /// `true` if it is a note for an omitted grain.
     pub(crate) omitted: bool,
-    pub(crate) shown: Projection<'a>,
+    pub(crate) projection: Projection<'a>,
 }
 
 impl<'a> Element<'a> {
@@ -174,9 +174,9 @@ impl<'a> Element<'a> {
         layout: &dyn Layout,
         clock: &Clock,
     ) -> Option<Self> {
-        let shown = project(item, level.max(layout.lowest()), clock)?;
+        let shown = project(item, level.max(layout.min_level()), clock)?;
         let group = Group { source: 0, grain_type: shown.grain_type };
-        Some(Self { group, rank: 0, item, level, omitted: false, shown })
+        Some(Self { group, rank: 0, item, level, omitted: false, projection: shown })
     }
 }
 
@@ -197,24 +197,24 @@ fn groups<'e, 'a>(elements: &'e [Element<'a>]) -> impl Iterator<Item = &'e [Elem
 #[must_use]
 pub fn render(items: &[Item], format: Format, level: Level, clock: &Clock) -> String {
     // Cancellation is the only error, and `NEVER` does not cancel.
-    render_watched(items, format, level, clock, Watch::NEVER).unwrap_or_default()
+    render_cancellable(items, format, level, clock, CancelCheck::NEVER).unwrap_or_default()
 }
 
 /// Like [`render`], with a check that may cancel it.
 ///
 /// # Errors
 /// `CAL-E082` if cancelled.
-pub fn render_watched(
+pub fn render_cancellable(
     items: &[Item],
     format: Format,
     level: Level,
     clock: &Clock,
-    watch: Watch<'_>,
+    watch: CancelCheck<'_>,
 ) -> Result<String, Error> {
     let layout = format.layout();
     let elements: Vec<_> =
         items.iter().filter_map(|item| Element::of(item, level, layout, clock)).collect();
-    Ok(layout.document(&Frame::default(), &elements, 0, watch)?.text)
+    Ok(layout.document(&ContextInfo::default(), &elements, 0, watch)?.text)
 }
 
 #[cfg(test)]

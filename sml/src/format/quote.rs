@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// terminal or the reading order is escaped.
 pub(super) fn quoted(out: &mut String, text: &str) {
     quoted_with(out, text, |out, c| {
-        if acts(c) {
+        if needs_escape(c) {
             // Writing to a String cannot fail. All escaped characters are below U+10000.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
@@ -35,7 +35,7 @@ pub(super) fn quoted_with(out: &mut String, text: &str, other: impl Fn(&mut Stri
 
 /// Returns `true` for controls, line separators, bidirectional controls, the byte-order mark, and the
 /// two noncharacters YAML does not allow.
-fn acts(c: char) -> bool {
+fn needs_escape(c: char) -> bool {
     c.is_control()
         || is_bidi(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -53,7 +53,7 @@ pub(super) fn is_hidden(c: char) -> bool {
 }
 
 /// Removes the characters for which `dropped` returns `true`.
-pub(super) fn without(text: &str, dropped: impl Fn(char) -> bool) -> Cow<'_, str> {
+pub(super) fn remove_chars(text: &str, dropped: impl Fn(char) -> bool) -> Cow<'_, str> {
     match text.contains(&dropped) {
         true => Cow::Owned(text.chars().filter(|c| !dropped(*c)).collect()),
         false => Cow::Borrowed(text),

@@ -4,9 +4,9 @@
 
 use super::line::{escape, is_followed_by_space, one_line};
 use super::{markdown, quote, toon};
-use crate::cell::Cell;
+use crate::cancel::CancelCheck;
+use crate::display_value::DisplayValue;
 use crate::error::Error;
-use crate::watch::Watch;
 
 /// A format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,16 +67,16 @@ pub struct Rows<'a> {
     /// The names of the values.
     pub columns: Vec<&'a str>,
     /// The values.
-    pub rows: Vec<Vec<Option<Cell<'a>>>>,
+    pub rows: Vec<Vec<Option<DisplayValue<'a>>>>,
 }
 
-type Row<'a> = [Option<Cell<'a>>];
+type Row<'a> = [Option<DisplayValue<'a>>];
 
 impl<'a> Rows<'a> {
     /// One number under a name.
     #[must_use]
     pub fn number(name: &'a str, number: u64) -> Self {
-        let rows = vec![vec![Some(Cell::Number(number.to_string()))]];
+        let rows = vec![vec![Some(DisplayValue::Number(number.to_string()))]];
         Self { shape: Shape::Single, name: None, columns: vec![name], rows }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// `CAL-E082` once the watch stops it.
-    pub fn render(&self, format: RowFormat, watch: Watch<'_>) -> Result<String, Error> {
+    pub fn render(&self, format: RowFormat, watch: CancelCheck<'_>) -> Result<String, Error> {
         let mut out = String::new();
         self.head(&mut out, format);
         for (at, row) in self.rows.iter().enumerate() {
@@ -102,7 +102,8 @@ impl<'a> Rows<'a> {
     }
 
     fn head(&self, out: &mut String, format: RowFormat) {
-        let names: Vec<_> = self.columns.iter().map(|name| Some(Cell::from(*name))).collect();
+        let names: Vec<_> =
+            self.columns.iter().map(|name| Some(DisplayValue::from(*name))).collect();
         match format {
             RowFormat::Json if self.shape == Shape::Single => {}
             RowFormat::Json => out.push('['),
@@ -144,8 +145,12 @@ impl<'a> Rows<'a> {
     }
 
     /// A row under its names; those that have no value here are left out.
-    fn named<'r>(&'r self, row: &'r Row<'a>) -> impl Iterator<Item = (&'r str, &'r Cell<'a>)> {
-        let there = |(name, cell): (&&'r str, &'r Option<Cell<'a>>)| Some((*name, cell.as_ref()?));
+    fn named<'r>(
+        &'r self,
+        row: &'r Row<'a>,
+    ) -> impl Iterator<Item = (&'r str, &'r DisplayValue<'a>)> {
+        let there =
+            |(name, cell): (&&'r str, &'r Option<DisplayValue<'a>>)| Some((*name, cell.as_ref()?));
         self.columns.iter().zip(row).filter_map(there)
     }
 
@@ -195,17 +200,17 @@ impl<'a> Rows<'a> {
             out.push_str(if at == 0 { "" } else { "," });
             match cell {
                 None => out.push_str("null"),
-                Some(Cell::Text(text)) => toon::text(out, text),
+                Some(DisplayValue::Text(text)) => toon::text(out, text),
                 Some(cell) => out.push_str(cell.as_str()),
             }
         }
     }
 }
 
-fn in_json(out: &mut String, cell: &Cell<'_>) {
+fn in_json(out: &mut String, cell: &DisplayValue<'_>) {
     match cell {
-        Cell::Text(text) => quote::quoted(out, text),
-        Cell::Number(_) | Cell::Flag(_) => out.push_str(cell.as_str()),
+        DisplayValue::Text(text) => quote::quoted(out, text),
+        DisplayValue::Number(_) | DisplayValue::Flag(_) => out.push_str(cell.as_str()),
     }
 }
 
@@ -214,7 +219,7 @@ fn line(out: &mut String, row: &Row<'_>, marks: [&str; 3], cell: fn(&mut String,
     let [begins, parts, ends] = marks;
     for (at, value) in row.iter().enumerate() {
         out.push_str(if at == 0 { begins } else { parts });
-        cell(out, &one_line(value.as_ref().map_or("", Cell::as_str)));
+        cell(out, &one_line(value.as_ref().map_or("", DisplayValue::as_str)));
     }
     out.push_str(ends);
 }
@@ -240,7 +245,7 @@ mod tests {
     use super::*;
 
     fn check(rows: &Rows<'_>, format: RowFormat, expected: &str) {
-        assert_eq!(rows.render(format, Watch::NEVER).unwrap(), expected, "{}", format.name());
+        assert_eq!(rows.render(format, CancelCheck::NEVER).unwrap(), expected, "{}", format.name());
     }
 
     #[test]
@@ -250,7 +255,10 @@ mod tests {
             name: Some("beliefs"),
             columns: vec!["object", "confidence"],
             rows: vec![
-                vec![Some("a, \"b\"\n| c: \u{202e}<x>".into()), Some(Cell::Number("0.9".into()))],
+                vec![
+                    Some("a, \"b\"\n| c: \u{202e}<x>".into()),
+                    Some(DisplayValue::Number("0.9".into())),
+                ],
                 vec![Some("tea".into()), None],
             ],
         };

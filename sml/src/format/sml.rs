@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 
-use super::quote::{is_hidden, without};
-use super::{Element, Frame, Layout, groups};
+use super::quote::{is_hidden, remove_chars};
+use super::{ContextInfo, Element, Layout, groups};
+use crate::cancel::CancelCheck;
 use crate::error::Error;
-use crate::page::Page;
 use crate::project::Projection;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The empty line after the opening tag and after each group.
 const GAP: &str = "\n";
@@ -21,7 +21,7 @@ const CLOSE: &str = "</context>\n";
 pub(super) struct Sml;
 
 impl Layout for Sml {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
         vec![open(frame.intent), GAP.to_owned(), CLOSE.to_owned()]
     }
 
@@ -30,22 +30,22 @@ impl Layout for Sml {
     }
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
-        tag(out, &element.shown);
+        tag(out, &element.projection);
     }
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(open(frame.intent), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(open(frame.intent), watch);
         page.text.push_str(GAP);
         for group in groups(elements) {
             for element in group {
                 self.element(&mut page.text, element);
-                page.cut()?;
+                page.end_element()?;
             }
             page.text.push_str(GAP);
         }
@@ -126,7 +126,7 @@ fn escape(out: &mut String, text: &str, replacement: impl Fn(char) -> Option<&'s
 /// Removes C0, DEL and C1 controls except newline and tab, bidirectional controls, and line and
 /// paragraph separators.
 fn without_controls(text: &str) -> Cow<'_, str> {
-    without(text, |c| is_hidden(c) && c != '\n' && c != '\t')
+    remove_chars(text, |c| is_hidden(c) && c != '\n' && c != '\t')
 }
 
 #[cfg(test)]

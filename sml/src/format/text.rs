@@ -1,19 +1,19 @@
 //! Plain text: one line per grain, such as `[goal] alice: complete Q1 review (active)`, without an
 //! envelope.
 
-use super::line::{Style, sentence};
-use super::{Element, Frame, Layout};
+use super::line::{SentenceStyle, write_sentence};
+use super::{ContextInfo, Element, Layout};
+use crate::cancel::CancelCheck;
 use crate::error::Error;
-use crate::page::Page;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The plain-text format.
-pub(super) struct Text;
+pub(super) struct PlainText;
 
-const STYLE: Style = Style { names: false, special: |_, _, _, _| false };
+const STYLE: SentenceStyle = SentenceStyle { show_names: false, special: |_, _, _, _| false };
 
-impl Layout for Text {
-    fn frame(&self, _: &Frame<'_>) -> Vec<String> {
+impl Layout for PlainText {
+    fn frame(&self, _: &ContextInfo<'_>) -> Vec<String> {
         Vec::new()
     }
 
@@ -23,23 +23,23 @@ impl Layout for Text {
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
         out.push('[');
-        out.push_str(element.shown.grain_type.name());
+        out.push_str(element.projection.grain_type.name());
         out.push_str("] ");
-        sentence(out, &element.shown, &STYLE);
+        write_sentence(out, &element.projection, &STYLE);
         out.push('\n');
     }
 
     fn document<'w>(
         &self,
-        _: &Frame<'_>,
+        _: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(String::new(), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(String::new(), watch);
         for element in elements {
             self.element(&mut page.text, element);
-            page.cut()?;
+            page.end_element()?;
         }
         Ok(page)
     }

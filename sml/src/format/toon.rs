@@ -5,28 +5,28 @@
 
 use std::borrow::Cow;
 
-use super::quote::{is_hidden, quoted_with, without};
-use super::{Element, Frame, Layout};
+use super::quote::{is_hidden, quoted_with, remove_chars};
+use super::{ContextInfo, Element, Layout};
 use crate::budget::Budget;
-use crate::cell::Cell;
+use crate::cancel::CancelCheck;
+use crate::display_value::DisplayValue;
 use crate::error::Error;
 use crate::item::Level;
-use crate::page::Page;
 use crate::table::{self, CONTENT};
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The TOON format.
 pub(super) struct Toon;
 
 /// The columns that the summary level drops. All others are kept (ruling 11).
-const DROPPED: [&str; 4] = ["confidence", "state", "phase", "type"];
+const SUMMARY_DROPPED_COLUMNS: [&str; 4] = ["confidence", "state", "phase", "type"];
 /// The columns that the full level adds.
-const ADDED: [&str; 2] = ["source", "observed"];
+const FULL_LEVEL_COLUMNS: [&str; 2] = ["source", "observed"];
 /// A column that is written only if a row has a value for it.
-const OPTIONAL: &str = "deadline";
+const OPTIONAL_COLUMN: &str = "deadline";
 
 impl Layout for Toon {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
         let most = match frame.budget {
             Some(Budget::Tokens(most) | Budget::Grains(most)) => most,
             None => 0,
@@ -46,13 +46,13 @@ impl Layout for Toon {
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         used: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
         let tables = tables(elements);
-        let mut page = Page::starting(head(frame, used), watch);
+        let mut page = TextBuilder::new(head(frame, used), watch);
         let margin = if frame.budget.is_none() && tables.len() == 1 { "" } else { "  " };
         if frame.budget.is_none() && tables.is_empty() {
             page.text.push_str("[0]:");
@@ -62,7 +62,7 @@ impl Layout for Toon {
             let columns = columns(table);
             for element in table {
                 row(&mut page.text, element, &columns, margin);
-                page.cut()?;
+                page.end_element()?;
             }
         }
         page.text.truncate(page.text.trim_end_matches('\n').len());
@@ -72,11 +72,11 @@ impl Layout for Toon {
         Ok(page)
     }
 
-    fn tells_use(&self) -> bool {
+    fn states_usage(&self) -> bool {
         true
     }
 
-    fn lowest(&self) -> Level {
+    fn min_level(&self) -> Level {
         Level::Standard
     }
 }
@@ -100,7 +100,7 @@ fn tables<'e, 'a>(elements: &'e [Element<'a>]) -> Vec<Vec<&'e Element<'a>>> {
 }
 
 /// Returns `context`, `intent` and the amount used, for an ASSEMBLE. A RECALL has none of them.
-fn head(frame: &Frame<'_>, used: usize) -> String {
+fn head(frame: &ContextInfo<'_>, used: usize) -> String {
     let (unit, total) = match frame.budget {
         Some(Budget::Tokens(total)) => ("tokens", total),
         Some(Budget::Grains(total)) => ("grains", total),
@@ -120,7 +120,7 @@ fn head(frame: &Frame<'_>, used: usize) -> String {
 
 /// Appends the header of a table, such as `beliefs[3]{subject,content,confidence}:`.
 fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
-    let plural = table.first().and_then(|first| table::row(first.group.grain_type));
+    let plural = table.first().and_then(|first| table::rule_for(first.group.grain_type));
     out.push_str(plural.map_or("", |row| row.plural));
     out.push_str(&format!("[{rows}]{{"));
     for (at, name) in columns(table).iter().enumerate() {
@@ -134,22 +134,23 @@ fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
 
 /// Returns the columns of a table: those of the type that its rows need, then those chosen by a query.
 fn columns<'e>(table: &[&'e Element<'_>]) -> Vec<&'e str> {
-    let typed = || table.iter().filter(|element| !element.shown.chosen);
-    let mut columns = match table.first().and_then(|first| table::row(first.group.grain_type)) {
+    let typed = || table.iter().filter(|element| !element.projection.chosen);
+    let mut columns = match table.first().and_then(|first| table::rule_for(first.group.grain_type))
+    {
         Some(row) if typed().next().is_some() => row.columns.to_vec(),
         _ => vec![CONTENT],
     };
     let any_above = |level| typed().any(|element| element.level > level);
     columns.retain(|name| match *name {
-        OPTIONAL => typed().any(|element| cell(element, OPTIONAL).is_some()),
-        name if DROPPED.contains(&name) => any_above(Level::Summary),
+        OPTIONAL_COLUMN => typed().any(|element| cell(element, OPTIONAL_COLUMN).is_some()),
+        name if SUMMARY_DROPPED_COLUMNS.contains(&name) => any_above(Level::Summary),
         _ => true,
     });
     if any_above(Level::Standard) {
-        columns.extend(ADDED);
+        columns.extend(FULL_LEVEL_COLUMNS);
     }
-    for element in table.iter().filter(|element| element.shown.chosen) {
-        for (name, _) in &element.shown.attributes {
+    for element in table.iter().filter(|element| element.projection.chosen) {
+        for (name, _) in &element.projection.attributes {
             if !columns.contains(&&**name) {
                 columns.push(name);
             }
@@ -165,10 +166,10 @@ fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) 
             out.push(',');
         }
         match cell(element, name) {
-            _ if *name == CONTENT => text(out, &element.shown.text),
+            _ if *name == CONTENT => text(out, &element.projection.text),
             Some(_) if is_dropped(element, name) => out.push_str("null"),
             None => out.push_str("null"),
-            Some(Cell::Text(value)) => text(out, value),
+            Some(DisplayValue::Text(value)) => text(out, value),
             Some(cell) => out.push_str(cell.as_str()),
         }
     }
@@ -177,11 +178,13 @@ fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) 
 
 /// Returns `true` if the level of the row leaves the column out.
 fn is_dropped(element: &Element<'_>, name: &str) -> bool {
-    element.level == Level::Summary && !element.shown.chosen && DROPPED.contains(&name)
+    element.level == Level::Summary
+        && !element.projection.chosen
+        && SUMMARY_DROPPED_COLUMNS.contains(&name)
 }
 
-fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e Cell<'e>> {
-    element.shown.attributes.iter().find(|(known, _)| known == name).map(|(_, cell)| cell)
+fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e DisplayValue<'e>> {
+    element.projection.attributes.iter().find(|(known, _)| known == name).map(|(_, cell)| cell)
 }
 
 /// Appends a key, quoted unless TOON allows it bare.
@@ -200,7 +203,7 @@ pub(super) fn text(out: &mut String, text: &str) {
 /// Removes what TOON cannot represent: it has escapes for newline, carriage return and tab, but for no
 /// other control. Bidirectional controls and line separators are removed too.
 fn clean(text: &str) -> Cow<'_, str> {
-    without(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
+    remove_chars(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
 fn needs_quotes(text: &str) -> bool {

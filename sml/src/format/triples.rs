@@ -4,17 +4,17 @@
 use std::borrow::Cow;
 
 use super::line::one_line;
-use super::{Element, Frame, Layout};
+use super::{ContextInfo, Element, Layout};
+use crate::cancel::CancelCheck;
 use crate::error::Error;
-use crate::page::Page;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 use crate::{table, words};
 
 /// The triples format.
 pub(super) struct Triples;
 
 impl Layout for Triples {
-    fn frame(&self, _: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, _: &ContextInfo<'_>) -> Vec<String> {
         Vec::new()
     }
 
@@ -23,7 +23,7 @@ impl Layout for Triples {
     }
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
-        let [first, second, third] = triple(element).unwrap_or_else(|| instead(element));
+        let [first, second, third] = triple(element).unwrap_or_else(|| fallback(element));
         for (part, end) in [(first, '\t'), (second, '\t'), (third, '\n')] {
             out.push_str(&one_line(&part));
             out.push(end);
@@ -32,22 +32,22 @@ impl Layout for Triples {
 
     fn document<'w>(
         &self,
-        _: &Frame<'_>,
+        _: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(String::new(), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(String::new(), watch);
         for element in elements {
             self.element(&mut page.text, element);
-            page.cut()?;
+            page.end_element()?;
         }
         Ok(page)
     }
 }
 
 fn triple<'e>(element: &'e Element<'_>) -> Option<[Cow<'e, str>; 3]> {
-    if element.shown.chosen {
+    if element.projection.chosen {
         return None;
     }
     let grain = &element.item.grain;
@@ -56,9 +56,9 @@ fn triple<'e>(element: &'e Element<'_>) -> Option<[Cow<'e, str>; 3]> {
     Some([Cow::Borrowed(grain.text("subject")?), Cow::Owned(relation), object])
 }
 
-fn instead<'e>(element: &'e Element<'_>) -> [Cow<'e, str>; 3] {
-    let shown = &element.shown;
-    let lead = table::lead(shown.grain_type);
+fn fallback<'e>(element: &'e Element<'_>) -> [Cow<'e, str>; 3] {
+    let shown = &element.projection;
+    let lead = table::lead_attribute(shown.grain_type);
     let leads = |name: &str| shown.chosen || lead.is_some_and(|lead| lead == name);
     let value = shown.attributes.iter().find(|(name, _)| leads(name));
     [

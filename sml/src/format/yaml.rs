@@ -1,21 +1,21 @@
 //! YAML: the structure of the JSON format in block style. Text is plain only if YAML 1.1 and 1.2 both
 //! read it as that text, else in double quotes.
 
-use super::quote::{is_hidden, quoted, without};
-use super::{Element, Frame, Layout};
-use crate::cell::Cell;
+use super::quote::{is_hidden, quoted, remove_chars};
+use super::{ContextInfo, Element, Layout};
+use crate::cancel::CancelCheck;
+use crate::display_value::DisplayValue;
 use crate::error::Error;
-use crate::page::Page;
-use crate::watch::Watch;
+use crate::text_builder::TextBuilder;
 
 /// The YAML format.
 pub(super) struct Yaml;
 
 /// Words that YAML does not read as text, ignoring case.
-const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+const RESERVED_WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
 impl Layout for Yaml {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
         vec![head(frame), "grains: []\n".to_owned()]
     }
 
@@ -25,21 +25,21 @@ impl Layout for Yaml {
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
         out.push_str("  - type: ");
-        out.push_str(element.shown.grain_type.name());
+        out.push_str(element.projection.grain_type.name());
         out.push_str("\n    text: ");
-        text(out, &element.shown.text);
-        if element.shown.attributes.is_empty() {
+        text(out, &element.projection.text);
+        if element.projection.attributes.is_empty() {
             out.push_str("\n    attributes: {}\n");
             return;
         }
         out.push_str("\n    attributes:\n");
-        for (name, cell) in &element.shown.attributes {
+        for (name, cell) in &element.projection.attributes {
             out.push_str("      ");
             text(out, name);
             out.push_str(": ");
             match cell {
-                Cell::Text(value) => text(out, value),
-                Cell::Number(_) | Cell::Flag(_) => out.push_str(cell.as_str()),
+                DisplayValue::Text(value) => text(out, value),
+                DisplayValue::Number(_) | DisplayValue::Flag(_) => out.push_str(cell.as_str()),
             }
             out.push('\n');
         }
@@ -47,22 +47,22 @@ impl Layout for Yaml {
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         _: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let mut page = Page::starting(head(frame), watch);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let mut page = TextBuilder::new(head(frame), watch);
         page.text.push_str(if elements.is_empty() { "grains: []\n" } else { "grains:\n" });
         for element in elements {
             self.element(&mut page.text, element);
-            page.cut()?;
+            page.end_element()?;
         }
         Ok(page)
     }
 }
 
-fn head(frame: &Frame<'_>) -> String {
+fn head(frame: &ContextInfo<'_>) -> String {
     let mut out = String::new();
     for (name, value) in [("name: ", frame.name), ("intent: ", frame.intent)] {
         if let Some(value) = value {
@@ -77,7 +77,7 @@ fn head(frame: &Frame<'_>) -> String {
 /// Appends a text, quoted unless it is plain. Characters no text format shows are dropped, except
 /// newline and tab.
 fn text(out: &mut String, text: &str) {
-    let text = without(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'));
+    let text = remove_chars(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'));
     if is_plain(&text) { out.push_str(&text) } else { quoted(out, &text) }
 }
 
@@ -87,7 +87,7 @@ fn is_plain(text: &str) -> bool {
     text.starts_with(char::is_alphabetic)
         && !text.ends_with(' ')
         && text.chars().all(|c| c.is_alphanumeric() || " _-.,;/()'%+?!".contains(c))
-        && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+        && !RESERVED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]

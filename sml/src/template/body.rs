@@ -19,7 +19,7 @@ pub fn body_end(text: &[u8]) -> Option<usize> {
     let (mut at, mut open) = (0_usize, 0_usize);
     loop {
         let step = match text.get(at)? {
-            b'{' => match tag_end(text.get(at..).unwrap_or_default()) {
+            b'{' => match tag_len(text.get(at..).unwrap_or_default()) {
                 Some(length) => length,
                 None => {
                     open = open.saturating_add(1);
@@ -39,7 +39,7 @@ pub fn body_end(text: &[u8]) -> Option<usize> {
 
 /// Returns the length of the tag at the beginning of `text`, braces included, or `None` if there is no
 /// complete tag. A comment may contain anything but its end; other tags contain no braces.
-pub(super) fn tag_end(text: &[u8]) -> Option<usize> {
+pub(super) fn tag_len(text: &[u8]) -> Option<usize> {
     let (head, tail): (usize, &[u8]) = match text {
         [b'{', b'{', b'{', ..] => (3, b"}}}"),
         [b'{', b'{', ..] => (2, b"}}"),
@@ -59,7 +59,7 @@ pub(super) fn tag_end(text: &[u8]) -> Option<usize> {
 /// loses the newline after the opening brace and the indent before the closing one. A body of one line
 /// is trimmed, and a newline is appended. A blank body is empty. Carriage returns are removed.
 #[must_use]
-pub fn body_of(raw: &str) -> (Cow<'_, str>, Range<usize>) {
+pub fn body_text(raw: &str) -> (Cow<'_, str>, Range<usize>) {
     const BLANK: [char; 3] = [' ', '\t', '\r'];
     let cut = |part: &str, start: usize| (start, start.saturating_add(part.len()));
     if !raw.contains('\n') {
@@ -126,23 +126,23 @@ mod tests {
             ("\n \n", " \n"),
             ("\nx  }", "x  }"),
         ] {
-            assert_eq!(body_of(raw).0, body, "{raw:?}");
+            assert_eq!(body_text(raw).0, body, "{raw:?}");
         }
     }
 
     #[test]
     fn the_place_of_a_body_is_that_of_its_text() {
         for (raw, body) in [(" a b ", "a b"), ("\n- x\n  ", "- x\n"), ("a\nb", "a\nb"), (" ", "")] {
-            assert_eq!(raw.get(body_of(raw).1), Some(body), "{raw:?}");
+            assert_eq!(raw.get(body_text(raw).1), Some(body), "{raw:?}");
         }
     }
 
     proptest! {
         #[test]
         fn a_body_on_lines_of_its_own_stays_as_it_is(raw in "[a{} \t\r\n!#é]{0,30}") {
-            let (body, _) = body_of(&raw);
+            let (body, _) = body_text(&raw);
             let again = format!("\n{body}");
-            prop_assert_eq!(&body_of(&again).0, &body);
+            prop_assert_eq!(&body_text(&again).0, &body);
         }
     }
 }

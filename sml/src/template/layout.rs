@@ -1,46 +1,46 @@
 //! A template as an output format: the text before, between, in and after the elements.
 
 use super::parse::Node;
-use super::value::{Scope, Told, Whole};
+use super::value::{DocumentContext, Scope, SourceStats};
 use super::variable::Variable;
-use super::write::Writer;
+use super::write::TemplateWriter;
 use super::{Preset, Section, Template};
-use crate::assemble::{AssemblyOptions, Source};
+use crate::assemble::{AssemblyOptions, AssemblySource};
 use crate::budget::Budget;
+use crate::cancel::CancelCheck;
 use crate::error::Error;
-use crate::format::{Element, Frame, Layout};
+use crate::format::{ContextInfo, Element, Layout};
 use crate::item::Level;
-use crate::page::Page;
+use crate::text_builder::TextBuilder;
 use crate::tokens::TokenCounter;
-use crate::watch::Watch;
 
 /// Maximum number of characters of a text per token of its budget (CAL 10.8).
-pub const CHARS_A_TOKEN: usize = 2;
+pub const MAX_CHARS_PER_TOKEN: usize = 2;
 /// The token budget that a budget in grains is treated as, for the limit on characters.
-const TOKENS_OF_GRAINS: usize = 16_000;
+const GRAIN_BUDGET_TOKENS: usize = 16_000;
 
 /// A template, and the assembly it is rendered for.
-pub(crate) struct Templated<'t> {
+pub(crate) struct TemplateLayout<'t> {
     template: &'t Template,
     options: &'t AssemblyOptions<'t>,
     counter: &'t dyn TokenCounter,
     /// The statistics of the sources before any grain is placed.
-    sources: Vec<Told<'t>>,
+    sources: Vec<SourceStats<'t>>,
 }
 
-impl<'t> Templated<'t> {
+impl<'t> TemplateLayout<'t> {
     /// Creates the layout. `order` is the order of priority.
     pub(crate) fn new(
         template: &'t Template,
         options: &'t AssemblyOptions<'t>,
         counter: &'t dyn TokenCounter,
-        (sources, order): (&'t [Source<'t>], &[usize]),
+        (sources, order): (&'t [AssemblySource<'t>], &[usize]),
     ) -> Self {
         let told = sources.iter().enumerate().map(|(at, source)| {
             let items = if source.failed { &[] } else { source.items };
             let rank = order.iter().position(|of| *of == at).unwrap_or_default();
-            let found = items.iter().filter(|item| item.may_be_shown()).count();
-            Told { label: source.label, rank, found, shown: 0, tokens: 0 }
+            let found = items.iter().filter(|item| item.is_displayable()).count();
+            SourceStats { label: source.label, rank, found, shown: 0, tokens: 0 }
         });
         Self { template, options, counter, sources: told.collect() }
     }
@@ -58,38 +58,38 @@ impl<'t> Templated<'t> {
         summary.flatten().or_else(|| self.section(Section::Element))
     }
 
-    fn whole<'w>(
+    fn document_context<'w>(
         &'w self,
-        frame: &'w Frame<'w>,
-        sources: &'w [Told<'w>],
+        frame: &'w ContextInfo<'w>,
+        sources: &'w [SourceStats<'w>],
         elements: &'w [Element<'w>],
         used: usize,
-    ) -> Whole<'w> {
+    ) -> DocumentContext<'w> {
         let AssemblyOptions { clock, disclosure, .. } = *self.options;
         let shown = elements.iter().filter(|element| !element.omitted).count();
-        Whole { frame, clock, disclosure, sources, elements, shown, used }
+        DocumentContext { frame, clock, disclosure, sources, elements, shown, used }
     }
 
     fn write(&self, out: &mut String, nodes: &[Node], scope: &Scope<'_>) {
         // A character has at most four bytes.
-        Writer::new(out, self.chars().saturating_mul(4)).nodes(nodes, scope);
+        TemplateWriter::new(out, self.char_limit().saturating_mul(4)).nodes(nodes, scope);
     }
 
     fn write_element(&self, out: &mut String, element: &Element<'_>, scope: &Scope<'_>) {
         match self.nodes_of(element) {
-            Some(nodes) => self.write(out, nodes, &scope.of_grain(element)),
+            Some(nodes) => self.write(out, nodes, &scope.at_grain(element)),
             None => self.template.preset.layout().element(out, element),
         }
     }
 
-    fn header(&self, out: &mut String, scope: &Scope<'_>, frame: &Frame<'_>) {
+    fn header(&self, out: &mut String, scope: &Scope<'_>, frame: &ContextInfo<'_>) {
         match self.section(Section::Header) {
             Some(nodes) => self.write(out, nodes, scope),
             None => out.push_str(&self.template.preset.header(frame)),
         }
     }
 
-    fn footer(&self, out: &mut String, scope: &Scope<'_>, frame: &Frame<'_>, any: bool) {
+    fn footer(&self, out: &mut String, scope: &Scope<'_>, frame: &ContextInfo<'_>, any: bool) {
         match self.section(Section::Footer) {
             Some(nodes) => self.write(out, nodes, scope),
             None => out.push_str(&self.template.preset.footer(frame, any)),
@@ -106,11 +106,11 @@ impl<'t> Templated<'t> {
 
     /// Writes the text before an element: a source break if a source begins, and, for an element
     /// written by the preset, the preset's opening if the type changes.
-    fn before(
+    fn write_separator(
         &self,
         out: &mut String,
         element: &Element<'_>,
-        before: &Before<'_>,
+        before: &PrecedingElements<'_>,
         scope: &Scope<'_>,
     ) {
         let preset = self.template.preset;
@@ -124,7 +124,7 @@ impl<'t> Templated<'t> {
                 _ => before.is_another_type(element),
             };
         if begins && own_break {
-            self.source_break(out, &scope.of_source(element.group.source));
+            self.source_break(out, &scope.in_source(element.group.source));
             let opening =
                 if opens { preset.opening(element, before.last.is_none()) } else { String::new() };
             out.push_str(opening.trim_start_matches('\n'));
@@ -133,7 +133,7 @@ impl<'t> Templated<'t> {
             let starts = if out.is_empty() { opening.trim_start_matches('\n') } else { &opening };
             out.push_str(starts);
         } else if begins && !of_preset {
-            self.source_break(out, &scope.of_source(element.group.source));
+            self.source_break(out, &scope.in_source(element.group.source));
         } else if before.last.is_none() && preset == Preset::Readable && !of_preset {
             // The heading of the preset is separated from the text below it.
             out.push_str(if self.section(Section::Header).is_none() { "\n" } else { "" });
@@ -144,13 +144,13 @@ impl<'t> Templated<'t> {
     ///
     /// # Errors
     /// `CAL-E082` if cancelled.
-    fn told<'w>(
+    fn source_stats<'w>(
         &'w self,
-        frame: &'w Frame<'w>,
+        frame: &'w ContextInfo<'w>,
         elements: &'w [Element<'w>],
-        watch: Watch<'_>,
-    ) -> Result<Vec<Told<'w>>, Error> {
-        let mut told: Vec<Told<'w>> = self.sources.clone();
+        watch: CancelCheck<'_>,
+    ) -> Result<Vec<SourceStats<'w>>, Error> {
+        let mut told: Vec<SourceStats<'w>> = self.sources.clone();
         let shown = elements.iter().filter(|element| !element.omitted);
         for element in shown.clone() {
             if let Some(source) = told.get_mut(element.group.source) {
@@ -159,7 +159,7 @@ impl<'t> Templated<'t> {
         }
         if self.template.mentions(&[Variable::SourceTokensUsed]) {
             let mut tokens = vec![0_usize; told.len()];
-            let whole = self.whole(frame, &told, elements, 0);
+            let whole = self.document_context(frame, &told, elements, 0);
             let mut text = String::new();
             for element in shown {
                 watch.check()?;
@@ -177,33 +177,33 @@ impl<'t> Templated<'t> {
     }
 
     /// Returns the maximum number of characters of the text.
-    fn chars(&self) -> usize {
+    fn char_limit(&self) -> usize {
         let tokens = match self.options.budget {
             Budget::Tokens(tokens) => tokens,
-            Budget::Grains(_) => TOKENS_OF_GRAINS,
+            Budget::Grains(_) => GRAIN_BUDGET_TOKENS,
         };
-        tokens.saturating_mul(CHARS_A_TOKEN)
+        tokens.saturating_mul(MAX_CHARS_PER_TOKEN)
     }
 }
 
 /// The elements before the current one.
 #[derive(Default)]
-struct Before<'b> {
+struct PrecedingElements<'b> {
     /// The element directly before it.
     last: Option<&'b Element<'b>>,
     /// The last element before it that is shown, not omitted.
     shown: Option<&'b Element<'b>>,
 }
 
-impl Before<'_> {
+impl PrecedingElements<'_> {
     fn is_another_type(&self, element: &Element<'_>) -> bool {
         self.shown.is_none_or(|last| last.group.grain_type != element.group.grain_type)
     }
 }
 
-impl Layout for Templated<'_> {
-    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
-        let whole = self.whole(frame, &self.sources, &[], 0);
+impl Layout for TemplateLayout<'_> {
+    fn frame(&self, frame: &ContextInfo<'_>) -> Vec<String> {
+        let whole = self.document_context(frame, &self.sources, &[], 0);
         let scope = Scope::new(&whole);
         let (mut header, mut footer) = (String::new(), String::new());
         self.header(&mut header, &scope, frame);
@@ -213,11 +213,11 @@ impl Layout for Templated<'_> {
 
     fn group(&self, first: &Element<'_>) -> String {
         let frame = self.options.frame();
-        let whole = self.whole(&frame, &self.sources, &[], 0);
+        let whole = self.document_context(&frame, &self.sources, &[], 0);
         let mut out = String::new();
         match self.section(Section::SourceBreak) {
             Some(_) => {
-                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source));
+                self.source_break(&mut out, &Scope::new(&whole).in_source(first.group.source));
             }
             None if self.nodes_of(first).is_none() => {
                 out.push_str(&self.template.preset.opening(first, false));
@@ -229,39 +229,39 @@ impl Layout for Templated<'_> {
 
     fn element(&self, out: &mut String, element: &Element<'_>) {
         let frame = self.options.frame();
-        let whole = self.whole(&frame, &self.sources, &[], 0);
+        let whole = self.document_context(&frame, &self.sources, &[], 0);
         self.write_element(out, element, &Scope::new(&whole));
     }
 
     fn document<'w>(
         &self,
-        frame: &Frame<'_>,
+        frame: &ContextInfo<'_>,
         elements: &[Element<'_>],
         used: usize,
-        watch: Watch<'w>,
-    ) -> Result<Page<'w>, Error> {
-        let told = self.told(frame, elements, watch)?;
-        let whole = self.whole(frame, &told, elements, used);
+        watch: CancelCheck<'w>,
+    ) -> Result<TextBuilder<'w>, Error> {
+        let told = self.source_stats(frame, elements, watch)?;
+        let whole = self.document_context(frame, &told, elements, used);
         let scope = Scope::new(&whole);
-        let mut page = Page::starting(String::new(), watch);
+        let mut page = TextBuilder::new(String::new(), watch);
         self.header(&mut page.text, &scope, frame);
-        let mut before = Before::default();
+        let mut before = PrecedingElements::default();
         for element in elements {
-            self.before(&mut page.text, element, &before, &scope);
+            self.write_separator(&mut page.text, element, &before, &scope);
             self.write_element(&mut page.text, element, &scope);
             before.last = Some(element);
             if element.omitted {
                 watch.check()?;
             } else {
                 before.shown = Some(element);
-                page.cut()?;
+                page.end_element()?;
             }
         }
         self.footer(&mut page.text, &scope, frame, !elements.is_empty());
         Ok(page)
     }
 
-    fn tells_use(&self) -> bool {
+    fn states_usage(&self) -> bool {
         self.template.mentions(&[
             Variable::BudgetUsed,
             Variable::BudgetRemaining,
@@ -269,11 +269,11 @@ impl Layout for Templated<'_> {
         ])
     }
 
-    fn longest(&self) -> Option<usize> {
-        Some(self.chars())
+    fn max_chars(&self) -> Option<usize> {
+        Some(self.char_limit())
     }
 
-    fn shows_omitted(&self) -> bool {
+    fn has_omission_notes(&self) -> bool {
         self.section(Section::ElementOmit).is_some_and(|nodes| !nodes.is_empty())
     }
 }

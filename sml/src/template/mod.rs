@@ -20,13 +20,13 @@ use crate::error::{Error, ErrorKind};
 use parse::{Node, mentions, parse};
 use variable::Variable;
 
-pub use body::{body_end, body_of};
-pub use layout::CHARS_A_TOKEN;
-pub(crate) use layout::Templated;
+pub use body::{body_end, body_text};
+pub use layout::MAX_CHARS_PER_TOKEN;
+pub(crate) use layout::TemplateLayout;
 pub use parse::MAX_DEPTH;
 pub use preset::Preset;
 pub use variable::template_variables;
-pub use write::MAX_EACH;
+pub use write::MAX_EACH_GRAINS;
 
 /// Maximum number of bytes in all section texts of a template together (CAL 10.8).
 pub const MAX_TEMPLATE_BYTES: usize = 4096;
@@ -74,7 +74,7 @@ impl Section {
 
     /// Returns the section of this keyword, ignoring case.
     #[must_use]
-    pub fn named(keyword: &str) -> Option<Self> {
+    pub fn from_keyword(keyword: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|section| section.keyword().eq_ignore_ascii_case(keyword))
     }
 

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::body::tag_end;
+use super::body::tag_len;
 use super::variable::Variable;
 use crate::error::{Error, ErrorKind};
 
@@ -29,14 +29,15 @@ pub(super) enum Node {
 /// # Errors
 /// `CAL-E090`, `CAL-E091`, `CAL-E093` and `CAL-E094`, each with its range in the text.
 pub(super) fn parse(text: &str, may_list: bool) -> Result<Vec<Node>, Error> {
-    let mut parser = Parser { text, at: 0, may_list, open: Vec::new(), nodes: Vec::new() };
+    let mut parser =
+        Parser { text, at: 0, allow_each: may_list, open: Vec::new(), nodes: Vec::new() };
     while parser.step()? {}
     match parser.open.pop() {
         None => Ok(parser.nodes),
         Some(open) => {
             let message = format!("{{{{{}{}}}}} is never closed", open.sign(), open.name);
-            Err(Error::template(ErrorKind::Unbalanced, message, open.place)
-                .advising(format!("write {{{{/{}}}}} behind it", open.name)))
+            Err(Error::in_template(ErrorKind::Unbalanced, message, open.place)
+                .with_hint(format!("write {{{{/{}}}}} behind it", open.name)))
         }
     }
 }
@@ -54,26 +55,26 @@ pub(super) fn mentions(nodes: &[Node], wanted: Variable) -> bool {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    may_list: bool,
+    allow_each: bool,
     /// The open section tags, outermost first.
-    open: Vec<Open<'t>>,
+    open: Vec<OpenSection<'t>>,
     /// The nodes of the innermost one.
     nodes: Vec<Node>,
 }
 
 /// A section tag that is not closed yet.
-struct Open<'t> {
+struct OpenSection<'t> {
     name: &'t str,
-    without: bool,
+    inverted: bool,
     /// The range of the opening tag.
     place: Range<usize>,
     /// The nodes of the enclosing section.
     outer: Vec<Node>,
 }
 
-impl Open<'_> {
+impl OpenSection<'_> {
     fn sign(&self) -> char {
-        if self.without { '^' } else { '#' }
+        if self.inverted { '^' } else { '#' }
     }
 }
 
@@ -86,17 +87,20 @@ impl<'t> Parser<'t> {
             return Ok(false);
         };
         let from = self.text.get(start..).unwrap_or_default();
-        let Some(length) = tag_end(from.as_bytes()) else {
+        let Some(length) = tag_len(from.as_bytes()) else {
             let message = "the tag that opens here is never closed";
             let place = start..start.saturating_add(2);
-            return Err(Error::template(ErrorKind::Syntax, message, place)
-                .advising("write }} behind the name, which holds no braces"));
+            return Err(Error::in_template(ErrorKind::Syntax, message, place)
+                .with_hint("write }} behind the name, which holds no braces"));
         };
         let place = start..start.saturating_add(length);
         let tag = self.text.get(place.clone()).unwrap_or_default();
         if tag.starts_with("{{{") {
-            return Err(refused(place, "text is always escaped: {{{ }}} is no tag of templates")
-                .advising("write {{name}}; put a space between a brace and a tag beside it"));
+            return Err(syntax_error(
+                place,
+                "text is always escaped: {{{ }}} is no tag of templates",
+            )
+            .with_hint("write {{name}}; put a space between a brace and a tag beside it"));
         }
         let inside = tag.get(2..length.saturating_sub(2)).unwrap_or_default();
         let alone = inside.starts_with(['#', '^', '/', '!']).then(|| self.line_of(&place));
@@ -132,7 +136,10 @@ impl<'t> Parser<'t> {
         if let Some((at, control)) = text.char_indices().find(|(_, c)| acts(*c)) {
             let start = range.start.saturating_add(at);
             let place = start..start.saturating_add(control.len_utf8());
-            return Err(refused(place, "a control character stands in the text of the template"));
+            return Err(syntax_error(
+                place,
+                "a control character stands in the text of the template",
+            ));
         }
         if !text.is_empty() {
             self.nodes.push(Node::Text(text.to_owned()));
@@ -148,15 +155,15 @@ impl<'t> Parser<'t> {
             Some('#') => self.open(name, false, place),
             Some('^') => self.open(name, true, place),
             Some('/') => self.close(name, place),
-            Some('>') => Err(refused(place, "templates have no partials")),
+            Some('>') => Err(syntax_error(place, "templates have no partials")),
             Some('&') => {
-                Err(refused(place, "text is always escaped: {{& }} is no tag of templates"))
+                Err(syntax_error(place, "text is always escaped: {{& }} is no tag of templates"))
             }
-            Some('=') => Err(refused(place, "templates do not change their delimiters")),
+            Some('=') => Err(syntax_error(place, "templates do not change their delimiters")),
             _ => {
                 if name == EACH {
-                    return Err(refused(place, "each is no value")
-                        .advising("write {{#each}} ... {{/each}}"));
+                    return Err(syntax_error(place, "each is no value")
+                        .with_hint("write {{#each}} ... {{/each}}"));
                 }
                 let variable = self.variable(name, &place)?;
                 self.nodes.push(Node::Value(variable));
@@ -167,45 +174,46 @@ impl<'t> Parser<'t> {
 
     fn open(&mut self, name: &'t str, without: bool, place: Range<usize>) -> Result<(), Error> {
         if name == EACH {
-            self.may_each(&place)?;
+            self.check_each_allowed(&place)?;
         } else {
             self.variable(name, &place)?;
         }
         if self.open.len() == MAX_DEPTH {
             let message = format!("sections stand at most {MAX_DEPTH} deep within each other");
-            return Err(Error::template(ErrorKind::TooDeep, message, place));
+            return Err(Error::in_template(ErrorKind::TooDeep, message, place));
         }
         let outer = std::mem::take(&mut self.nodes);
-        self.open.push(Open { name, without, place, outer });
+        self.open.push(OpenSection { name, inverted: without, place, outer });
         Ok(())
     }
 
     /// Checks that `{{#each}}` is allowed here. It is not allowed in an element or in another one, so
     /// that the work is linear in the number of grains.
-    fn may_each(&self, place: &Range<usize>) -> Result<(), Error> {
-        if !self.may_list {
-            return Err(refused(place.clone(), "ELEMENT is written for each grain already")
-                .advising("leave {{#each}} out, or put it into HEADER or FOOTER"));
+    fn check_each_allowed(&self, place: &Range<usize>) -> Result<(), Error> {
+        if !self.allow_each {
+            return Err(syntax_error(place.clone(), "ELEMENT is written for each grain already")
+                .with_hint("leave {{#each}} out, or put it into HEADER or FOOTER"));
         }
         if self.open.iter().any(|open| open.name == EACH) {
-            return Err(refused(place.clone(), "{{#each}} does not stand in another"));
+            return Err(syntax_error(place.clone(), "{{#each}} does not stand in another"));
         }
         Ok(())
     }
 
     fn close(&mut self, name: &str, place: Range<usize>) -> Result<(), Error> {
         let expected = self.open.last().map(|open| open.name);
-        let Some(Open { name, without, outer, .. }) = self.open.pop_if(|open| open.name == name)
+        let Some(OpenSection { name, inverted: without, outer, .. }) =
+            self.open.pop_if(|open| open.name == name)
         else {
             let message = format!("{{{{/{name}}}}} closes nothing that is open here");
             let advice = match expected {
                 Some(open) => format!("close {{{{#{open}}}}} first: write {{{{/{open}}}}}"),
                 None => format!("open it with {{{{#{name}}}}}, or leave it out"),
             };
-            return Err(Error::template(ErrorKind::Unbalanced, message, place).advising(advice));
+            return Err(Error::in_template(ErrorKind::Unbalanced, message, place).with_hint(advice));
         };
         let nodes = std::mem::replace(&mut self.nodes, outer);
-        self.nodes.push(match Variable::named(name) {
+        self.nodes.push(match Variable::from_name(name) {
             Some(variable) => Node::If { variable, without, nodes },
             None => Node::Each { without, nodes },
         });
@@ -213,23 +221,23 @@ impl<'t> Parser<'t> {
     }
 
     fn variable(&self, name: &str, place: &Range<usize>) -> Result<Variable, Error> {
-        if let Some(variable) = Variable::named(name) {
+        if let Some(variable) = Variable::from_name(name) {
             return Ok(variable);
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
         if name.is_empty() || !name.chars().all(is_name) {
-            return Err(refused(place.clone(), "this is no tag of templates").advising(
+            return Err(syntax_error(place.clone(), "this is no tag of templates").with_hint(
                 "write {{name}}, {{#name}}, {{^name}}, {{/name}}, {{#each}} or {{! comment }}",
             ));
         }
         let message = format!("templates have no variable \"{name}\"");
-        let error = Error::template(ErrorKind::UnknownVariable, message, place.clone());
-        Err(error.naming(name))
+        let error = Error::in_template(ErrorKind::UnknownVariable, message, place.clone());
+        Err(error.with_name(name))
     }
 }
 
 const EACH: &str = "each";
 
-fn refused(place: Range<usize>, message: &str) -> Error {
-    Error::template(ErrorKind::Syntax, message, place)
+fn syntax_error(place: Range<usize>, message: &str) -> Error {
+    Error::in_template(ErrorKind::Syntax, message, place)
 }

@@ -1,7 +1,7 @@
 //! The preset a template extends: it supplies the sections the template does not have (CAL 10.7).
 
 use crate::error::{Error, ErrorKind};
-use crate::format::{Element, Format, Frame, Layout};
+use crate::format::{ContextInfo, Element, Format, Layout};
 
 /// A preset that templates can extend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -46,7 +46,7 @@ impl Preset {
     ///
     /// # Errors
     /// `CAL-E086` for `data`, `CAL-E087` for a name that is not a preset.
-    pub fn extended(name: &str) -> Result<Self, Error> {
+    pub fn from_extends(name: &str) -> Result<Self, Error> {
         let named = |preset: &Self| preset.name().eq_ignore_ascii_case(name);
         if let Some(preset) = Self::ALL.into_iter().find(named) {
             return Ok(preset);
@@ -56,11 +56,11 @@ impl Preset {
             return Err(Error::new(ErrorKind::ExtendsData, message));
         }
         let message = format!("a template extends a preset, which \"{name}\" is not");
-        let error = Error::new(ErrorKind::ExtendsTemplate, message).naming(name);
-        let format = Format::named(name);
+        let error = Error::new(ErrorKind::ExtendsTemplate, message).with_name(name);
+        let format = Format::from_name(name);
         let preset = Self::ALL.into_iter().find(|preset| Some(preset.format()) == format);
         Err(match preset {
-            Some(preset) => error.advising(format!("write EXTENDS {}", preset.name())),
+            Some(preset) => error.with_hint(format!("write EXTENDS {}", preset.name())),
             None => error,
         })
     }
@@ -70,13 +70,13 @@ impl Preset {
     }
 
     /// Returns the text before the first element.
-    pub(super) fn header(self, frame: &Frame<'_>) -> String {
+    pub(super) fn header(self, frame: &ContextInfo<'_>) -> String {
         let head = if self == Self::Structured { 2 } else { 1 };
         self.layout().frame(frame).into_iter().take(head).collect()
     }
 
     /// Returns the text after the last element. `any` is set if there are elements.
-    pub(super) fn footer(self, frame: &Frame<'_>, any: bool) -> String {
+    pub(super) fn footer(self, frame: &ContextInfo<'_>, any: bool) -> String {
         match self {
             Self::Structured => {
                 let close: String = self.layout().frame(frame).into_iter().skip(2).collect();

@@ -3,14 +3,14 @@
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, assemble};
+use crate::assemble::{Assembly, AssemblyOptions, AssemblySource, Disclosure, assemble};
 use crate::budget::Budget;
-use crate::cell::Cell;
+use crate::cancel::CancelCheck;
+use crate::display_value::DisplayValue;
 use crate::format::Format;
-use crate::item::{Chosen, Item, Level};
+use crate::item::{ChosenFields, Item, Level};
 use crate::time::Clock;
 use crate::tokens::{Estimator, TokenCounter};
-use crate::watch::Watch;
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
 
@@ -40,10 +40,10 @@ fn assembled(
     let template = Template::new(preset, sections).unwrap();
     let sources: Vec<_> = sources
         .iter()
-        .map(|(label, items)| Source { label, items, asked: 20, failed: false })
+        .map(|(label, items)| AssemblySource { label, items, limit: 20, failed: false })
         .collect();
     let mut options = AssemblyOptions {
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
         format: Format::Sml,
         template: Some(&template),
         name: Some("brief"),
@@ -270,7 +270,7 @@ fn a_text_has_two_characters_for_each_token_of_its_budget() {
     assert!((180..=200).contains(&chars), "{chars}");
     let template = Template::new(Preset::Compact, &[(Section::Header, "a header of 20 char\n")]);
     let options = AssemblyOptions {
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
         format: Format::Sml,
         template: Some(&template.unwrap()),
         name: None,
@@ -312,8 +312,8 @@ fn small_grains_stay_behind_one_that_is_too_long_for_the_text() {
 
 #[test]
 fn what_a_query_chose_is_all_a_template_shows_of_a_grain() {
-    let attributes = vec![("confidence".to_owned(), Cell::Number("0.9".to_owned()))];
-    let chosen = Some(Chosen { text: Some("chosen".to_owned()), attributes });
+    let attributes = vec![("confidence".to_owned(), DisplayValue::Number("0.9".to_owned()))];
+    let chosen = Some(ChosenFields { text: Some("chosen".to_owned()), attributes });
     let items = [Item { chosen, ..belief("acme") }];
     let element =
         "{{grain.content}} [{{grain.subject}}] [{{grain.confidence}}] [{{grain.created_at}}]";
@@ -363,13 +363,13 @@ fn templates_are_refused_with_code_and_place() {
 
 #[test]
 fn presets_are_extended_and_nothing_else_is() {
-    assert_eq!(Preset::extended("COMPACT").unwrap(), Preset::Compact);
+    assert_eq!(Preset::from_extends("COMPACT").unwrap(), Preset::Compact);
     for (name, code, advice) in [
         ("data", "CAL-E086", "structured, readable or compact"),
         ("other", "CAL-E087", "say the rest anew"),
         ("markdown", "CAL-E087", "write EXTENDS readable"),
     ] {
-        let error = Preset::extended(name).unwrap_err();
+        let error = Preset::from_extends(name).unwrap_err();
         assert_eq!(error.code(), code, "{name}");
         assert!(error.hint().contains(advice), "{name}: {}", error.hint());
     }

@@ -8,18 +8,18 @@ use grainstore_format::EpochMs;
 use super::variable::Variable;
 use crate::assemble::Disclosure;
 use crate::budget::Budget;
-use crate::cell::Cell;
-use crate::format::{Element, Frame};
+use crate::display_value::DisplayValue;
+use crate::format::{ContextInfo, Element};
 use crate::item::Level;
 use crate::time::{Clock, iso, relative_time};
 use crate::words;
 
 /// The facts about the text as a whole.
-pub(super) struct Whole<'w> {
-    pub(super) frame: &'w Frame<'w>,
+pub(super) struct DocumentContext<'w> {
+    pub(super) frame: &'w ContextInfo<'w>,
     pub(super) clock: Clock,
     pub(super) disclosure: Disclosure,
-    pub(super) sources: &'w [Told<'w>],
+    pub(super) sources: &'w [SourceStats<'w>],
     /// All elements, including the notes for omitted grains.
     pub(super) elements: &'w [Element<'w>],
     /// The number of elements that show a grain.
@@ -30,7 +30,7 @@ pub(super) struct Whole<'w> {
 
 /// The statistics of one source.
 #[derive(Debug, Clone)]
-pub(super) struct Told<'w> {
+pub(super) struct SourceStats<'w> {
     pub(super) label: &'w str,
     /// The rank by priority.
     pub(super) rank: usize,
@@ -45,7 +45,7 @@ pub(super) struct Told<'w> {
 /// A position in a template, with the facts known there.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'s> {
-    whole: &'s Whole<'s>,
+    whole: &'s DocumentContext<'s>,
     /// The index of the source at this position.
     source: Option<usize>,
     /// The grain at this position.
@@ -54,17 +54,17 @@ pub(super) struct Scope<'s> {
 
 impl<'s> Scope<'s> {
     /// Creates a position outside the sources.
-    pub(super) fn new(whole: &'s Whole<'s>) -> Self {
+    pub(super) fn new(whole: &'s DocumentContext<'s>) -> Self {
         Self { whole, source: None, grain: None }
     }
 
     /// Returns the position before a source.
-    pub(super) fn of_source(self, source: usize) -> Self {
+    pub(super) fn in_source(self, source: usize) -> Self {
         Self { source: Some(source), ..self }
     }
 
     /// Returns the position at a grain.
-    pub(super) fn of_grain(self, grain: &'s Element<'s>) -> Self {
+    pub(super) fn at_grain(self, grain: &'s Element<'s>) -> Self {
         Self { source: Some(grain.group.source), grain: Some(grain), ..self }
     }
 
@@ -75,22 +75,22 @@ impl<'s> Scope<'s> {
 
     /// Returns `true` if the section of a variable is written: it has a value that is neither false nor
     /// empty.
-    pub(super) fn holds(&self, variable: Variable) -> bool {
+    pub(super) fn is_truthy(&self, variable: Variable) -> bool {
         match self.value(variable) {
-            Some(Cell::Flag(flag)) => flag,
-            Some(Cell::Text(text)) => !text.is_empty(),
-            Some(Cell::Number(_)) => true,
+            Some(DisplayValue::Flag(flag)) => flag,
+            Some(DisplayValue::Text(text)) => !text.is_empty(),
+            Some(DisplayValue::Number(_)) => true,
             None => false,
         }
     }
 
     /// Returns the value of a variable, or `None` if it has none at this position.
-    pub(super) fn value(&self, variable: Variable) -> Option<Cell<'s>> {
-        let Whole { frame, clock, sources, used, .. } = self.whole;
+    pub(super) fn value(&self, variable: Variable) -> Option<DisplayValue<'s>> {
+        let DocumentContext { frame, clock, sources, used, .. } = self.whole;
         let total = frame.budget.map(|(Budget::Tokens(total) | Budget::Grains(total))| total);
         match variable {
-            Variable::AssemblyName => frame.name.map(Cell::from),
-            Variable::AssemblyIntent => frame.intent.map(Cell::from),
+            Variable::AssemblyName => frame.name.map(DisplayValue::from),
+            Variable::AssemblyIntent => frame.intent.map(DisplayValue::from),
             Variable::AssemblySourceCount => Some(count(sources.len())),
             Variable::AssemblyGrainCount => Some(count(self.whole.shown)),
             Variable::BudgetTotal => total.map(count),
@@ -105,12 +105,12 @@ impl<'s> Scope<'s> {
             | Variable::SourcePriority
             | Variable::SourceGrainCount
             | Variable::SourceTokensUsed
-            | Variable::SourceTruncated => self.of_its_source(variable),
-            _ => self.of_its_grain(variable),
+            | Variable::SourceTruncated => self.source_value(variable),
+            _ => self.grain_value(variable),
         }
     }
 
-    fn of_its_source(&self, variable: Variable) -> Option<Cell<'s>> {
+    fn source_value(&self, variable: Variable) -> Option<DisplayValue<'s>> {
         let at = self.source?;
         let told = self.whole.sources.get(at)?;
         match variable {
@@ -119,31 +119,33 @@ impl<'s> Scope<'s> {
             Variable::SourcePriority => Some(count(told.rank.saturating_add(1))),
             Variable::SourceGrainCount => Some(count(told.shown)),
             Variable::SourceTokensUsed => Some(count(told.tokens)),
-            Variable::SourceTruncated => Some(Cell::Flag(told.shown < told.found)),
+            Variable::SourceTruncated => Some(DisplayValue::Flag(told.shown < told.found)),
             _ => None,
         }
     }
 
-    fn of_its_grain(&self, variable: Variable) -> Option<Cell<'s>> {
+    fn grain_value(&self, variable: Variable) -> Option<DisplayValue<'s>> {
         let element = self.grain?;
-        if element.omitted && says_something(variable) {
+        if element.omitted && reveals_content(variable) {
             return None;
         }
         match variable {
-            Variable::GrainContent => Some(element.shown.text.as_ref().into()),
-            Variable::GrainType => Some(element.shown.grain_type.name().into()),
+            Variable::GrainContent => Some(element.projection.text.as_ref().into()),
+            Variable::GrainType => Some(element.projection.grain_type.name().into()),
             Variable::GrainScore => element.item.score.map(number),
-            Variable::GrainIsFull => Some(Cell::Flag(element.is_at(Level::Full))),
-            Variable::GrainIsSummary => Some(Cell::Flag(element.is_at(Level::Summary))),
+            Variable::GrainIsFull => Some(DisplayValue::Flag(element.is_at(Level::Full))),
+            Variable::GrainIsSummary => Some(DisplayValue::Flag(element.is_at(Level::Summary))),
             // Addresses never appear in text.
             Variable::GrainHash => None,
             _ => match &element.item.chosen {
                 Some(chosen) => {
                     let mut there = chosen.attributes.iter();
-                    let name = field(variable);
-                    there.find(|(of, _)| Some(of.as_str()) == name).map(|(_, cell)| cell.borrowed())
+                    let name = project_name(variable);
+                    there
+                        .find(|(of, _)| Some(of.as_str()) == name)
+                        .map(|(_, cell)| cell.as_borrowed())
                 }
-                None => of_payload(variable, element, &self.whole.clock),
+                None => payload_value(variable, element, &self.whole.clock),
             },
         }
     }
@@ -160,7 +162,7 @@ impl<'s> Scope<'s> {
 
 /// Returns `true` if a variable reveals content of a grain. Such variables are empty for an omitted
 /// grain.
-fn says_something(variable: Variable) -> bool {
+fn reveals_content(variable: Variable) -> bool {
     !matches!(
         variable,
         Variable::GrainType
@@ -173,7 +175,7 @@ fn says_something(variable: Variable) -> bool {
 }
 
 /// Returns the name under which PROJECT selects what a variable shows.
-fn field(variable: Variable) -> Option<&'static str> {
+fn project_name(variable: Variable) -> Option<&'static str> {
     Some(match variable {
         Variable::GrainSubject => "subject",
         Variable::GrainRelation | Variable::GrainHumanizedRelation => "relation",
@@ -186,15 +188,19 @@ fn field(variable: Variable) -> Option<&'static str> {
     })
 }
 
-fn of_payload<'s>(variable: Variable, element: &'s Element<'_>, clock: &Clock) -> Option<Cell<'s>> {
+fn payload_value<'s>(
+    variable: Variable,
+    element: &'s Element<'_>,
+    clock: &Clock,
+) -> Option<DisplayValue<'s>> {
     let grain = &element.item.grain;
     match variable {
-        Variable::GrainSubject => grain.get("subject").map(Cell::of),
-        Variable::GrainRelation => grain.get("relation").map(Cell::of),
+        Variable::GrainSubject => grain.get("subject").map(DisplayValue::of),
+        Variable::GrainRelation => grain.get("relation").map(DisplayValue::of),
         Variable::GrainHumanizedRelation => grain.text("relation").map(words::humanize).map(text),
-        Variable::GrainObject => grain.get("object").map(Cell::of),
-        Variable::GrainConfidence => grain.get("confidence").map(Cell::of),
-        Variable::GrainImportance => grain.get("importance").map(Cell::of),
+        Variable::GrainObject => grain.get("object").map(DisplayValue::of),
+        Variable::GrainConfidence => grain.get("confidence").map(DisplayValue::of),
+        Variable::GrainImportance => grain.get("importance").map(DisplayValue::of),
         Variable::GrainTags => words::join(grain.list("structural_tags")?, ",").map(text),
         Variable::GrainCreatedAt => Some(text(iso(EpochMs::new(grain.created_at().get())))),
         Variable::GrainRelativeTime => Some(text(relative_time(grain.time(), clock))),
@@ -210,22 +216,22 @@ fn unit(budget: Budget) -> &'static str {
 }
 
 /// Returns the fraction of the budget used, rounded down to two decimals.
-fn utilization(used: usize, total: usize) -> Cell<'static> {
+fn utilization(used: usize, total: usize) -> DisplayValue<'static> {
     let hundredths = used.saturating_mul(100).checked_div(total).unwrap_or_default();
     let (whole, part) = (hundredths / 100, hundredths % 100);
     let digits = format!("{whole}.{part:02}");
-    Cell::Number(digits.trim_end_matches('0').trim_end_matches('.').to_owned())
+    DisplayValue::Number(digits.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
-fn count(count: usize) -> Cell<'static> {
-    Cell::Number(count.to_string())
+fn count(count: usize) -> DisplayValue<'static> {
+    DisplayValue::Number(count.to_string())
 }
 
 /// Returns a score rounded to four decimals, so that rounding differences between machines do not show.
-fn number(score: f64) -> Cell<'static> {
-    Cell::Number(words::number((score * 10_000.0).round() / 10_000.0))
+fn number(score: f64) -> DisplayValue<'static> {
+    DisplayValue::Number(words::number((score * 10_000.0).round() / 10_000.0))
 }
 
-fn text(text: String) -> Cell<'static> {
-    Cell::Text(text.into())
+fn text(text: String) -> DisplayValue<'static> {
+    DisplayValue::Text(text.into())
 }

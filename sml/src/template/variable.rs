@@ -76,7 +76,7 @@ const VARIABLES: [(&str, Variable); 32] = [
 
 impl Variable {
     /// Returns the variable of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, variable)| *variable)
     }
 }

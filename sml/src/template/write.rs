@@ -10,26 +10,26 @@ use super::value::Scope;
 use crate::format::{escape_attribute, escape_text, one_line};
 
 /// Maximum number of grains `{{#each}}` iterates over (CAL 10.8).
-pub const MAX_EACH: usize = 200;
+pub const MAX_EACH_GRAINS: usize = 200;
 
 /// Writes sections to a text.
-pub(super) struct Writer<'w> {
+pub(super) struct TemplateWriter<'w> {
     out: &'w mut String,
     /// The length in bytes beyond which writing stops, because the text is over its limit by then.
-    most: usize,
-    markup: Markup,
+    max_bytes: usize,
+    markup: MarkupState,
 }
 
 /// The markup state after the template text written so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Markup {
-    place: Place,
+struct MarkupState {
+    place: MarkupContext,
     /// `true` if the current tag is inside quoted text, so that its end returns there.
     quoted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum MarkupContext {
     #[default]
     Text,
     /// Between quotes in text.
@@ -39,28 +39,28 @@ enum Place {
     /// Between double quotes in a tag.
     Attribute,
     /// Between single quotes in a tag.
-    Single,
+    SingleQuoted,
     /// In a tag that begins with `<!`, in which quotes have no meaning.
-    Remark,
+    Declaration,
     /// Between `<!--` and `-->`.
     Comment,
 }
 
-impl<'w> Writer<'w> {
+impl<'w> TemplateWriter<'w> {
     /// Creates a writer that appends to `out`, up to a length of `most` bytes.
     pub(super) fn new(out: &'w mut String, most: usize) -> Self {
-        Self { out, most, markup: Markup::default() }
+        Self { out, max_bytes: most, markup: MarkupState::default() }
     }
 
     /// Writes nodes.
     pub(super) fn nodes(&mut self, nodes: &[Node], scope: &Scope<'_>) {
         for node in nodes {
-            if self.out.len() > self.most {
+            if self.out.len() > self.max_bytes {
                 return;
             }
             match node {
                 Node::Text(text) => {
-                    self.markup.pass(text);
+                    self.markup.advance(text);
                     self.out.push_str(text);
                 }
                 Node::Value(variable) => {
@@ -69,7 +69,7 @@ impl<'w> Writer<'w> {
                     }
                 }
                 Node::If { variable, without, nodes } => {
-                    if scope.holds(*variable) != *without {
+                    if scope.is_truthy(*variable) != *without {
                         self.nodes(nodes, scope);
                     }
                 }
@@ -79,8 +79,8 @@ impl<'w> Writer<'w> {
                     }
                 }
                 Node::Each { without: false, nodes } => {
-                    for grain in scope.grains().take(MAX_EACH) {
-                        self.nodes(nodes, &scope.of_grain(grain));
+                    for grain in scope.grains().take(MAX_EACH_GRAINS) {
+                        self.nodes(nodes, &scope.at_grain(grain));
                     }
                 }
             }
@@ -91,48 +91,54 @@ impl<'w> Writer<'w> {
         // A value never starts a new line.
         let value = one_line(value);
         match self.markup.place {
-            Place::Text => escape_text(self.out, &value),
-            Place::Quoted | Place::Attribute => escape_attribute(self.out, &value),
-            Place::Single | Place::Remark | Place::Comment => {
-                escape_attribute(self.out, &without_ends(&value));
+            MarkupContext::Text => escape_text(self.out, &value),
+            MarkupContext::Quoted | MarkupContext::Attribute => escape_attribute(self.out, &value),
+            MarkupContext::SingleQuoted | MarkupContext::Declaration | MarkupContext::Comment => {
+                escape_attribute(self.out, &escape_terminators(&value));
             }
-            Place::Tag => self.out.extend(value.chars().map(of_name)),
+            MarkupContext::Tag => self.out.extend(value.chars().map(name_char)),
         }
     }
 }
 
-impl Markup {
+impl MarkupState {
     /// Advances the state over a literal of the template.
-    fn pass(&mut self, text: &str) {
+    fn advance(&mut self, text: &str) {
         let mut chars = text.char_indices();
         while let Some((at, c)) = chars.next() {
             // At the end of the literal a value may follow.
             let rest = chars.as_str();
             match (self.place, c) {
-                (Place::Text | Place::Quoted, '<') if opens_tag(rest.chars().next()) => {
+                (MarkupContext::Text | MarkupContext::Quoted, '<')
+                    if opens_tag(rest.chars().next()) =>
+                {
                     let place = match rest {
-                        rest if rest.starts_with("!--") => Place::Comment,
-                        rest if rest.starts_with('!') => Place::Remark,
-                        _ => Place::Tag,
+                        rest if rest.starts_with("!--") => MarkupContext::Comment,
+                        rest if rest.starts_with('!') => MarkupContext::Declaration,
+                        _ => MarkupContext::Tag,
                     };
-                    *self = Self { place, quoted: self.place == Place::Quoted };
+                    *self = Self { place, quoted: self.place == MarkupContext::Quoted };
                 }
-                (Place::Text, '"') => self.place = Place::Quoted,
-                (Place::Quoted, '"' | '\n') => self.place = Place::Text,
-                (Place::Tag | Place::Remark, '>') => self.leave(),
-                (Place::Comment, '>') if text.get(..at).is_some_and(|up| up.ends_with("--")) => {
+                (MarkupContext::Text, '"') => self.place = MarkupContext::Quoted,
+                (MarkupContext::Quoted, '"' | '\n') => self.place = MarkupContext::Text,
+                (MarkupContext::Tag | MarkupContext::Declaration, '>') => self.leave(),
+                (MarkupContext::Comment, '>')
+                    if text.get(..at).is_some_and(|up| up.ends_with("--")) =>
+                {
                     self.leave();
                 }
-                (Place::Tag, '"') => self.place = Place::Attribute,
-                (Place::Tag, '\'') => self.place = Place::Single,
-                (Place::Attribute, '"') | (Place::Single, '\'') => self.place = Place::Tag,
+                (MarkupContext::Tag, '"') => self.place = MarkupContext::Attribute,
+                (MarkupContext::Tag, '\'') => self.place = MarkupContext::SingleQuoted,
+                (MarkupContext::Attribute, '"') | (MarkupContext::SingleQuoted, '\'') => {
+                    self.place = MarkupContext::Tag;
+                }
                 _ => {}
             }
         }
     }
 
     fn leave(&mut self) {
-        self.place = if self.quoted { Place::Quoted } else { Place::Text };
+        self.place = if self.quoted { MarkupContext::Quoted } else { MarkupContext::Text };
     }
 }
 
@@ -146,13 +152,13 @@ fn opens_tag(next: Option<char>) -> bool {
 }
 
 /// Replaces a character that neither a name nor an unquoted value may have by `_`.
-fn of_name(c: char) -> char {
+fn name_char(c: char) -> char {
     let stays = c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if stays { c } else { '_' }
 }
 
 /// Escapes what would end a tag, a comment or a single-quoted value.
-fn without_ends(value: &str) -> Cow<'_, str> {
+fn escape_terminators(value: &str) -> Cow<'_, str> {
     if value.contains(['>', '\'']) {
         Cow::Owned(value.replace('>', "&gt;").replace('\'', "&apos;"))
     } else {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Cell, Estimator, Format, Item, Level, Projection, Source,
-    TokenCounter, Watch, assemble, humanize, project, render,
+    Assembly, AssemblyOptions, AssemblySource, Budget, CancelCheck, DisplayValue, Estimator,
+    Format, Item, Level, Projection, TokenCounter, assemble, humanize, project, render,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -50,8 +50,8 @@ fn expected(format: Format, item: &Item, level: Level) -> Option<String> {
         Format::Json | Format::Yaml => {
             let held =
                 |text: &str| if format == Format::Yaml { quoted(text) } else { text.to_owned() };
-            let value = |cell: &Cell<'_>| match cell {
-                Cell::Text(text) => json!(held(text)),
+            let value = |cell: &DisplayValue<'_>| match cell {
+                DisplayValue::Text(text) => json!(held(text)),
                 other => typed(other),
             };
             let attributes: Map<String, Value> =
@@ -65,13 +65,13 @@ fn expected(format: Format, item: &Item, level: Level) -> Option<String> {
     })
 }
 
-fn typed(cell: &Cell<'_>) -> Value {
+fn typed(cell: &DisplayValue<'_>) -> Value {
     match cell {
-        Cell::Text(text) => json!(text),
-        Cell::Number(digits) => {
+        DisplayValue::Text(text) => json!(text),
+        DisplayValue::Number(digits) => {
             serde_json::from_str(digits).unwrap_or_else(|e| panic!("{digits}: {e}"))
         }
-        Cell::Flag(flag) => json!(flag),
+        DisplayValue::Flag(flag) => json!(flag),
     }
 }
 
@@ -161,9 +161,9 @@ fn row(item: &Item, level: Level) -> Option<String> {
     let mut cells = BTreeMap::from([("content".to_owned(), Scalar::Text(tabular(&shown.text)))]);
     for (name, cell) in shown.attributes.iter().filter(|(name, _)| wanted.contains(&&**name)) {
         let scalar = match cell {
-            Cell::Text(text) => Scalar::Text(tabular(text)),
-            Cell::Number(digits) => Scalar::Number(digits.clone()),
-            Cell::Flag(flag) => Scalar::Flag(*flag),
+            DisplayValue::Text(text) => Scalar::Text(tabular(text)),
+            DisplayValue::Number(digits) => Scalar::Number(digits.clone()),
+            DisplayValue::Flag(flag) => Scalar::Flag(*flag),
         };
         cells.insert(name.to_string(), scalar);
     }
@@ -179,7 +179,7 @@ fn in_order(format: Format, items: &[Item], level: Level) -> Vec<String> {
         return of(&mut items.iter());
     }
     let mut kinds: Vec<_> = Vec::new();
-    for item in items.iter().filter(|item| item.may_be_shown()) {
+    for item in items.iter().filter(|item| item.is_displayable()) {
         if !kinds.contains(&item.grain.grain_type()) {
             kinds.push(item.grain.grain_type());
         }
@@ -198,11 +198,16 @@ pub(crate) fn run(
 ) -> Option<Assembly> {
     let sources: Vec<_> = sources
         .iter()
-        .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
+        .map(|(items, asked, failed)| AssemblySource {
+            label: "s",
+            items,
+            limit: *asked,
+            failed: *failed,
+        })
         .collect();
     let disclosure = *disclosure;
     let intent = intent.as_deref();
-    let (clock, watch, template) = (CLOCK, Watch::NEVER, None);
+    let (clock, watch, template) = (CLOCK, CancelCheck::NEVER, None);
     let options = AssemblyOptions {
         format,
         template,
@@ -212,7 +217,7 @@ pub(crate) fn run(
         priority,
         disclosure,
         clock,
-        watch,
+        cancel: watch,
     };
     assemble(&sources, &options, counter).ok()
 }

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grainstore_format::EpochMs;
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Clock, Estimator, Format, Item, Level, Source, TokenCounter,
-    Watch, assemble, project, render,
+    Assembly, AssemblyOptions, AssemblySource, Budget, CancelCheck, Clock, Estimator, Format, Item,
+    Level, TokenCounter, assemble, project, render,
 };
 use proptest::prelude::*;
 
@@ -107,7 +107,12 @@ fn run(
 ) -> Option<Assembly> {
     let sources: Vec<_> = sources
         .iter()
-        .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
+        .map(|(items, asked, failed)| AssemblySource {
+            label: "s",
+            items,
+            limit: *asked,
+            failed: *failed,
+        })
         .collect();
     let options = AssemblyOptions {
         template: None,
@@ -118,7 +123,7 @@ fn run(
         priority,
         disclosure: *disclosure,
         clock: CLOCK,
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
     };
     assemble(&sources, &options, counter).ok()
 }

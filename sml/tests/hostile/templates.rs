@@ -4,8 +4,8 @@
 use std::iter;
 
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Estimator, Format, Item, Level, Preset, Section, Source,
-    Template, TokenCounter, Watch, assemble, project,
+    Assembly, AssemblyOptions, AssemblySource, Budget, CancelCheck, Estimator, Format, Item, Level,
+    Preset, Section, Template, TokenCounter, assemble, project,
 };
 use proptest::prelude::*;
 
@@ -77,7 +77,12 @@ fn run(
 ) -> Option<Assembly> {
     let sources: Vec<_> = sources
         .iter()
-        .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
+        .map(|(items, asked, failed)| AssemblySource {
+            label: "s",
+            items,
+            limit: *asked,
+            failed: *failed,
+        })
         .collect();
     let options = AssemblyOptions {
         format: Format::Sml,
@@ -88,7 +93,7 @@ fn run(
         priority,
         disclosure: *disclosure,
         clock: CLOCK,
-        watch: Watch::NEVER,
+        cancel: CancelCheck::NEVER,
     };
     assemble(&sources, &options, counter).ok()
 }

@@ -3,16 +3,16 @@
 
 use grainstore_format::GrainType;
 
-use super::Cursor;
+use super::TokenCursor;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Lexer, Mark, Token};
+use crate::lex::{Lexer, Punctuation, Token, TokenKind};
 use crate::span::Spanned;
-use crate::words::{Keyword, Word};
+use crate::words::{Keyword, WordClass};
 
 /// An entry of a BATCH that does not parse, while the others do; its slot holds the error.
 #[derive(Debug, Clone)]
-pub(crate) struct Refused<'a> {
+pub(crate) struct RefusedEntry<'a> {
     /// Its index among all entries.
     pub(crate) at: usize,
     pub(crate) label: Spanned<&'a str>,
@@ -31,14 +31,14 @@ pub(in crate::parse) struct Bookmark<'a> {
     about: Option<GrainType>,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TokenCursor<'a> {
     /// Returns a cursor that collects errors within entries of a BATCH.
     pub(in crate::parse) fn forgiving(source: &'a str) -> Result<Self> {
         Ok(Self { refused: Some(Vec::new()), ..Self::new(source)? })
     }
 
     /// Returns the refused entries so far.
-    pub(in crate::parse) fn refused(&self) -> &[Refused<'a>] {
+    pub(in crate::parse) fn refused(&self) -> &[RefusedEntry<'a>] {
         self.refused.as_deref().unwrap_or_default()
     }
 
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
         }
         let ends = self.token.span.start();
         let text = self.source.get(start.token.span.start()..ends).unwrap_or("").trim_end();
-        self.refused.get_or_insert_default().push(Refused { at, label, text, error });
+        self.refused.get_or_insert_default().push(RefusedEntry { at, label, text, error });
         Ok(())
     }
 
@@ -88,15 +88,19 @@ impl<'a> Cursor<'a> {
         let mut open = 0_usize;
         loop {
             match self.token.kind {
-                Kind::End => return Ok(false),
-                Kind::Mark(Mark::Semicolon) if open == 0 => return Ok(false),
-                Kind::Word(_) if open == 0 && self.starts_unparted() => return Ok(false),
-                Kind::Mark(Mark::RightBrace) if open == 0 => return Ok(true),
-                Kind::Mark(Mark::Comma) if open == 0 && self.second_starts_part() => {
+                TokenKind::End => return Ok(false),
+                TokenKind::Mark(Punctuation::Semicolon) if open == 0 => return Ok(false),
+                TokenKind::Word(_) if open == 0 && self.starts_unparted() => return Ok(false),
+                TokenKind::Mark(Punctuation::RightBrace) if open == 0 => return Ok(true),
+                TokenKind::Mark(Punctuation::Comma) if open == 0 && self.second_starts_part() => {
                     return Ok(true);
                 }
-                Kind::Mark(Mark::LeftParen | Mark::LeftBracket | Mark::LeftBrace) => open += 1,
-                Kind::Mark(Mark::RightParen | Mark::RightBracket | Mark::RightBrace) => {
+                TokenKind::Mark(
+                    Punctuation::LeftParen | Punctuation::LeftBracket | Punctuation::LeftBrace,
+                ) => open += 1,
+                TokenKind::Mark(
+                    Punctuation::RightParen | Punctuation::RightBracket | Punctuation::RightBrace,
+                ) => {
                     let Some(less) = open.checked_sub(1) else { return Ok(false) };
                     open = less;
                 }
@@ -120,19 +124,18 @@ impl<'a> Cursor<'a> {
     fn starts_unparted(&self) -> bool {
         use Keyword::{Coalesce, Describe, Exists, History, Recall};
         let mut ahead = self.lexer;
-        let is_sign = ahead
-            .next()
-            .is_ok_and(|token| matches!(token.kind, Kind::Mark(Mark::Colon | Mark::Equal)));
+        let is_sign = ahead.next().is_ok_and(|token| {
+            matches!(token.kind, TokenKind::Mark(Punctuation::Colon | Punctuation::Equal))
+        });
         let statement = [Recall, Exists, History, Describe, Coalesce];
-        let starts =
-            |kind| matches!(kind, Kind::Word(Word::Keyword(word)) if statement.contains(&word));
+        let starts = |kind| matches!(kind, TokenKind::Word(WordClass::Keyword(word)) if statement.contains(&word));
         is_sign && ahead.next().is_ok_and(|token| starts(token.kind))
     }
 
     /// Returns `true` if `word :` follows the next token.
     fn second_starts_part(&self) -> bool {
         let mut ahead = self.lexer;
-        let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, Kind::Word(_)));
-        is_word && ahead.next().is_ok_and(|token| token.kind == Kind::Mark(Mark::Colon))
+        let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, TokenKind::Word(_)));
+        is_word && ahead.next().is_ok_and(|token| token.kind == TokenKind::Mark(Punctuation::Colon))
     }
 }

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules::{Expr, Rules, Terminal};
 use crate::fields;
-use crate::lex::{Kind, Lexer};
-use crate::words::Word;
+use crate::lex::{Lexer, TokenKind};
+use crate::words::WordClass;
 
 /// Returns a text as tokens, each with its spelling.
-fn tokens(source: &str) -> Vec<(Kind, &str)> {
+fn tokens(source: &str) -> Vec<(TokenKind, &str)> {
     let mut lexer = Lexer::new(source);
     let mut tokens = Vec::new();
     loop {
         let token = lexer.next().unwrap();
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             return tokens;
         }
         tokens.push((token.kind, source.get(token.span.start()..token.span.end()).unwrap()));
@@ -24,7 +24,7 @@ fn tokens(source: &str) -> Vec<(Kind, &str)> {
 /// A recogniser of one text, with memoised results.
 pub(super) struct Derivation<'d> {
     rules: &'d Rules,
-    tokens: Vec<(Kind, &'d str)>,
+    tokens: Vec<(TokenKind, &'d str)>,
     /// End positions of each production by start position.
     known: RefCell<BTreeMap<(String, usize), BTreeSet<usize>>>,
 }
@@ -39,7 +39,7 @@ impl<'d> Derivation<'d> {
     fn ends(&self, expr: &Expr, at: usize) -> BTreeSet<usize> {
         match expr {
             Expr::Word(word) => self.token(at, |kind, text| {
-                matches!(kind, Kind::Word(_)) && text.eq_ignore_ascii_case(word)
+                matches!(kind, TokenKind::Word(_)) && text.eq_ignore_ascii_case(word)
             }),
             Expr::Mark(mark) => self.token(at, |_, text| text == mark),
             Expr::Token(terminal) => self.token(at, |kind, text| is(*terminal, kind, text)),
@@ -92,18 +92,18 @@ impl<'d> Derivation<'d> {
         ends
     }
 
-    fn token(&self, at: usize, wanted: impl Fn(Kind, &str) -> bool) -> BTreeSet<usize> {
+    fn token(&self, at: usize, wanted: impl Fn(TokenKind, &str) -> bool) -> BTreeSet<usize> {
         let found = self.tokens.get(at).is_some_and(|(kind, text)| wanted(*kind, text));
         found.then_some(at + 1).into_iter().collect()
     }
 }
 
 /// Returns `true` if a token matches a terminal; a parameter matches any literal.
-fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
-    let name = matches!(kind, Kind::Word(word) if word != Word::Forbidden);
+fn is(terminal: Terminal, kind: TokenKind, text: &str) -> bool {
+    let name = matches!(kind, TokenKind::Word(word) if word != WordClass::Forbidden);
     match (terminal, kind) {
         (Terminal::Id, _) => name,
-        (Terminal::AnyWord, _) => matches!(kind, Kind::Word(_)),
+        (Terminal::AnyWord, _) => matches!(kind, TokenKind::Word(_)),
         (Terminal::Extension, _) => {
             name && text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("x_"))
         }
@@ -111,12 +111,12 @@ fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
         (Terminal::Attribute, _) => {
             name && grainstore_sml::attribute_names().any(|attribute| attribute == text)
         }
-        (Terminal::Str, Kind::Str { .. })
-        | (Terminal::Num, Kind::Number)
-        | (Terminal::Hash, Kind::Hash)
-        | (Terminal::Raw, Kind::Raw) => true,
-        (Terminal::Int, Kind::Number) => text.bytes().all(|byte| byte.is_ascii_digit()),
-        (_, Kind::Param) => true,
+        (Terminal::Str, TokenKind::Str { .. })
+        | (Terminal::Num, TokenKind::Number)
+        | (Terminal::Hash, TokenKind::Hash)
+        | (Terminal::Raw, TokenKind::Raw) => true,
+        (Terminal::Int, TokenKind::Number) => text.bytes().all(|byte| byte.is_ascii_digit()),
+        (_, TokenKind::Param) => true,
         _ => false,
     }
 }

@@ -1,17 +1,19 @@
 //! Portable files put together by hand, which say what no store would write.
 
-use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, Writer};
+use grainstore::format::container::{
+    Compression, ContainerEntry, ContainerPlan, ContainerWriter, ManifestEntry, PlannedEntry,
+};
 use grainstore::format::{ContentAddress, DecodeOptions, Encoding, Error, Value, encode_value};
 
 /// A file of one grain; where `claims` is given, its manifest says that the grain superseded that one.
 pub(super) fn of(blob: &[u8], claims: Option<&str>) -> Vec<u8> {
-    let entry = Entry::read(blob.to_vec(), &DecodeOptions::default()).unwrap();
-    let planned = Planned::of(blob, entry.created_at()).unwrap();
-    let mut plan = Plan::new(Compression::None);
+    let entry = ContainerEntry::read(blob.to_vec(), &DecodeOptions::default()).unwrap();
+    let planned = PlannedEntry::of(blob, entry.created_at()).unwrap();
+    let mut plan = ContainerPlan::new(Compression::None);
     assert!(plan.add(&planned).unwrap());
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     writer.push(blob).unwrap();
-    let none = Vec::<Result<(ContentAddress, Carried), Error>>::new();
+    let none = Vec::<Result<(ContentAddress, ManifestEntry), Error>>::new();
     let mut bytes = writer.finish(none).unwrap().0;
     if let Some(old) = claims {
         let by: Value = ContentAddress::of(blob).to_string().into();

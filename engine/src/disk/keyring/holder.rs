@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use grainstore_index::Blind;
+use grainstore_index::Blinder;
 
-use super::secret::{Cipher, Secret, Tokens};
+use super::secret::{Cipher, Secret, TokenKey};
 
 /// HKDF info of each derived key, with a version: a change of use gets another version.
 const DATA: &str = "grainstore data v1";
@@ -13,24 +13,24 @@ const INDEX: &str = "grainstore index tokens v1";
 const TEXT: &str = "grainstore text tokens v1";
 
 /// Keys derived from the secret of one slot.
-pub(crate) struct Holder {
+pub(crate) struct SlotKeys {
     /// Number of the slot; 0 is the store's.
     pub(crate) slot: u32,
     pub(crate) data: Cipher,
-    index: Tokens,
-    text: Tokens,
+    index: TokenKey,
+    text: TokenKey,
     /// Key of tokens that do not depend on the user, such as those of addresses.
-    shared: Arc<Tokens>,
+    shared: Arc<TokenKey>,
 }
 
-impl std::fmt::Debug for Holder {
+impl std::fmt::Debug for SlotKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Holder(slot {})", self.slot)
     }
 }
 
-impl Holder {
-    pub(crate) fn new(slot: u32, secret: &Secret, salt: &Secret, shared: &Arc<Tokens>) -> Self {
+impl SlotKeys {
+    pub(crate) fn new(slot: u32, secret: &Secret, salt: &Secret, shared: &Arc<TokenKey>) -> Self {
         let key = |purpose| secret.derive(salt.bytes(), purpose);
         Self {
             slot,
@@ -42,7 +42,7 @@ impl Holder {
     }
 }
 
-impl Blind for Holder {
+impl Blinder for SlotKeys {
     fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
         self.index.of(kind, &[text])
     }

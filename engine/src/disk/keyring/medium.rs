@@ -7,11 +7,11 @@ use std::io::{ErrorKind as Io, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::Result;
-use crate::disk::anchor::Anchor;
+use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
 
 /// Storage for a keyring's bytes. The effect of a method is durable when it returns.
-pub(crate) trait Medium: Debug + Send {
+pub(crate) trait KeyringStorage: Debug + Send {
     /// Returns all bytes, `None` if there is no keyring.
     fn read(&mut self) -> Result<Option<Vec<u8>>>;
     /// Writes in place, or at the end.
@@ -22,15 +22,15 @@ pub(crate) trait Medium: Debug + Send {
 
 /// A file, and the pinned directory it must be in when it is written.
 #[derive(Debug)]
-pub(crate) struct SlotFile(PathBuf, Anchor);
+pub(crate) struct KeyringFile(PathBuf, PinnedDirectory);
 
-impl SlotFile {
+impl KeyringFile {
     /// The keyring file in a directory.
     ///
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn within(directory: &Path) -> Result<Self> {
-        let anchor = Anchor::at(directory)?;
+        let anchor = PinnedDirectory::at(directory)?;
         Ok(Self(directory::keyring(anchor.path()), anchor))
     }
 
@@ -43,9 +43,9 @@ impl SlotFile {
 
 /// A file opened read-only: writes are dropped.
 #[derive(Debug)]
-pub(crate) struct Frozen(pub(crate) PathBuf);
+pub(crate) struct ReadOnlyKeyringFile(pub(crate) PathBuf);
 
-impl Medium for Frozen {
+impl KeyringStorage for ReadOnlyKeyringFile {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         match fs::read(&self.0) {
             Err(error) if error.kind() == Io::NotFound => Ok(None),
@@ -62,7 +62,7 @@ impl Medium for Frozen {
     }
 }
 
-impl Medium for SlotFile {
+impl KeyringStorage for KeyringFile {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         self.1.check()?;
         directory::shred(&self.new_name())?;

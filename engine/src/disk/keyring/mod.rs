@@ -19,16 +19,16 @@ use std::sync::{Arc, PoisonError};
 
 use grainstore_format::ContentAddress;
 
-use self::medium::{Frozen, Medium, SlotFile};
-use self::people::People;
+use self::medium::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
+use self::people::UserSlots;
 use self::provider::bad_key;
-use self::secret::{Cipher, Secret, Tokens};
-use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
+use self::secret::{Cipher, Secret, TokenKey};
+use self::slot::{SLOT, Slot, StoreSlot, UserSlot, WRAPPED};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::disk::directory;
 
-pub(crate) use holder::Holder;
+pub(crate) use holder::SlotKeys;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::fill;
 
@@ -52,27 +52,27 @@ pub(crate) struct Keyring {
     /// The secret of the store, the HKDF salt of every derived key.
     salt: Secret,
     /// Key of tokens that are looked up before the user is known: addresses and user ids.
-    shared: Arc<Tokens>,
-    states: Tokens,
-    store: Arc<Holder>,
-    people: RwLock<People>,
+    shared: Arc<TokenKey>,
+    states: TokenKey,
+    store: Arc<SlotKeys>,
+    people: RwLock<UserSlots>,
     /// The highest slot that the truth records as used.
     noted: AtomicU32,
-    file: Mutex<File>,
+    file: Mutex<KeyringSlots>,
 }
 
 /// The slots on disk, and the cipher that wraps their secrets.
-struct File {
-    medium: Box<dyn Medium>,
+struct KeyringSlots {
+    medium: Box<dyn KeyringStorage>,
     store: StoreSlot,
     wrap: Cipher,
 }
 
 /// All secrets wrapped under a new master key, and the cipher for it.
-pub(crate) struct Rewrapped {
+pub(crate) struct RewrappedKeyring {
     store: StoreSlot,
     wrap: Cipher,
-    wrapped: HashMap<u32, Box<PersonSlot>>,
+    wrapped: HashMap<u32, Box<UserSlot>>,
     bytes: Vec<u8>,
 }
 
@@ -92,12 +92,12 @@ impl Keyring {
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
     ) -> Result<Self> {
-        let medium = Box::new(SlotFile::within(directory)?);
+        let medium = Box::new(KeyringFile::within(directory)?);
         Self::create_on(medium, provider, store_id)
     }
 
     fn create_on(
-        mut medium: Box<dyn Medium>,
+        mut medium: Box<dyn KeyringStorage>,
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
     ) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Keyring {
         let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
         store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
         medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
-        Ok(Self::of(secret, People::new(), File { medium, store, wrap }))
+        Ok(Self::of(secret, UserSlots::new(), KeyringSlots { medium, store, wrap }))
     }
 
     /// Opens the keyring in a directory, `None` if there is none.
@@ -116,7 +116,7 @@ impl Keyring {
     /// # Errors
     /// `ERR_KEY` for a wrong key; `ERR_INTEGRITY` if the store's slot is damaged; `ERR_IO`.
     pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
-        Self::open_on(Box::new(SlotFile::within(directory)?), provider)
+        Self::open_on(Box::new(KeyringFile::within(directory)?), provider)
     }
 
     /// Opens the keyring without ever writing to it.
@@ -127,10 +127,13 @@ impl Keyring {
         directory: &Path,
         provider: &dyn KeyProvider,
     ) -> Result<Option<Self>> {
-        Self::open_on(Box::new(Frozen(directory::keyring(directory))), provider)
+        Self::open_on(Box::new(ReadOnlyKeyringFile(directory::keyring(directory))), provider)
     }
 
-    fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
+    fn open_on(
+        mut medium: Box<dyn KeyringStorage>,
+        provider: &dyn KeyProvider,
+    ) -> Result<Option<Self>> {
         let Some(bytes) = medium.read()? else { return Ok(None) };
         // Bytes behind the last complete slot were never used: a slot is synced before its first use. The
         // process that wrote the slots read here may have died before its sync, so they are written and
@@ -143,7 +146,7 @@ impl Keyring {
         let secret = unwrap_in(&wrap, &store.bound(), &store.wrapped);
         let secret = secret.ok_or_else(|| bad_key("the key is not the one of this store"))?;
         medium.write_at(0, slots.as_flattened())?;
-        let mut people = People::new();
+        let mut people = UserSlots::new();
         for slot in others {
             let number = people.next;
             people.next = number.checked_add(1).ok_or_else(damaged)?;
@@ -154,16 +157,16 @@ impl Keyring {
                 Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
             }
         }
-        Ok(Some(Self::of(secret, people, File { medium, store: *store, wrap })))
+        Ok(Some(Self::of(secret, people, KeyringSlots { medium, store: *store, wrap })))
     }
 
-    fn of(salt: Secret, people: People, file: File) -> Self {
+    fn of(salt: Secret, people: UserSlots, file: KeyringSlots) -> Self {
         let key = |purpose| salt.derive(&file.store.store_id, purpose).tokens();
         let (shared, states) = (Arc::new(key(SHARED)), key(STATES));
         Self {
             store_id: file.store.store_id,
             states,
-            store: Arc::new(Holder::new(STORE, &salt, &salt, &shared)),
+            store: Arc::new(SlotKeys::new(STORE, &salt, &salt, &shared)),
             shared,
             salt,
             people: RwLock::new(people),
@@ -178,7 +181,7 @@ impl Keyring {
     }
 
     /// The keys of the store itself.
-    pub(crate) fn store(&self) -> &Arc<Holder> {
+    pub(crate) fn store(&self) -> &Arc<SlotKeys> {
         &self.store
     }
 
@@ -245,7 +248,7 @@ impl Keyring {
     /// # Errors
     /// `ERR_INTEGRITY` for a slot that is damaged, that does not exist, or that the store's key does not
     /// open.
-    pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<Holder>>> {
+    pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<SlotKeys>>> {
         if slot == STORE {
             return Ok(Some(Arc::clone(&self.store)));
         }
@@ -271,7 +274,7 @@ impl Keyring {
             (None, _) => Ok(people.ready(slot)),
             (Some(_), None) => Err(damaged()),
             (Some(_), Some(secret)) => {
-                let holder = Arc::new(Holder::new(slot, &secret, &self.salt, &self.shared));
+                let holder = Arc::new(SlotKeys::new(slot, &secret, &self.salt, &self.shared));
                 people.keep(&holder);
                 Ok(Some(holder))
             }
@@ -281,8 +284,8 @@ impl Keyring {
     /// Returns the keys that a user's grains are written under, `None` for a user without a slot.
     ///
     /// # Errors
-    /// As [`Keyring::slot_keys`].
-    pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
+    /// As [`Keyring::holder`].
+    pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<SlotKeys>>> {
         let person = self.person(user_id);
         let slot = self.slots_of(&person).last().copied();
         slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
@@ -309,8 +312,8 @@ impl Keyring {
     /// Returns all keys that a user's grains may be encrypted under.
     ///
     /// # Errors
-    /// As [`Keyring::slot_keys`].
-    pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
+    /// As [`Keyring::holder`].
+    pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<SlotKeys>>> {
         let mut holders = Vec::new();
         let person = self.person(user_id);
         self.check_has_none(&person)?;
@@ -373,7 +376,7 @@ impl Keyring {
         let mut bytes = Vec::with_capacity(new.len() * SLOT);
         let mut slots = Vec::with_capacity(new.len());
         for (number, (token, generation)) in (first..).zip(new) {
-            let mut person = PersonSlot { token, generation, wrapped: [0; WRAPPED] };
+            let mut person = UserSlot { token, generation, wrapped: [0; WRAPPED] };
             person.wrapped = wrap_in(&file.wrap, &person.bound(number), &Secret::random()?)?;
             let person = Box::new(person);
             bytes.extend_from_slice(&Slot::Person(person.clone()).encode(number));
@@ -416,7 +419,7 @@ impl Keyring {
     }
 
     /// Zeroes slots on disk and drops them. Returns the keys of them that were cached.
-    fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<Holder>>> {
+    fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<SlotKeys>>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ready = Vec::new();
         for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
@@ -431,7 +434,7 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_KEY` if the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
-    pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<Rewrapped> {
+    pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<RewrappedKeyring> {
         let derivation = provider.derivation()?;
         let wrap = wrapping(provider, &derivation, &self.store_id)?;
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -447,12 +450,12 @@ impl Keyring {
                 let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
                 let secret = secret.ok_or_else(damaged)?;
                 let wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
-                Ok::<_, Error>(PersonSlot { wrapped, ..person.clone() })
+                Ok::<_, Error>(UserSlot { wrapped, ..person.clone() })
             })?;
             wrapped.extend(person.map(|person| (number, person)));
             bytes.extend_from_slice(&slot);
         }
-        Ok(Rewrapped { store, wrap, wrapped, bytes })
+        Ok(RewrappedKeyring { store, wrap, wrapped, bytes })
     }
 
     /// Sees that what a provider has opens what was wrapped for it. What an exchange of the file overwrites
@@ -460,7 +463,11 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_KEY`; `ERR_IO`.
-    pub(crate) fn check_opens(&self, provider: &dyn KeyProvider, new: &Rewrapped) -> Result<()> {
+    pub(crate) fn check_opens(
+        &self,
+        provider: &dyn KeyProvider,
+        new: &RewrappedKeyring,
+    ) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.medium.read()?;
         let wrap = wrapping(provider, &new.store.derivation, &self.store_id)?;
@@ -473,7 +480,7 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn rewrap(&self, new: Rewrapped) -> Result<()> {
+    pub(crate) fn rewrap(&self, new: RewrappedKeyring) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
         file.medium.replace(&new.bytes)?;
@@ -491,7 +498,7 @@ impl Keyring {
         Ok(file.medium.read()?.unwrap_or_default())
     }
 
-    fn people(&self) -> RwLockReadGuard<'_, People> {
+    fn people(&self) -> RwLockReadGuard<'_, UserSlots> {
         self.people.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -522,7 +529,7 @@ impl Keyring {
 /// # Errors
 /// `ERR_IO`.
 pub(crate) fn write_copy(directory: &Path, bytes: &[u8]) -> Result<()> {
-    SlotFile::within(directory)?.replace(bytes)
+    KeyringFile::within(directory)?.replace(bytes)
 }
 
 fn offset(slot: u32) -> u64 {

@@ -3,33 +3,33 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::holder::Holder;
-use super::slot::{self, PersonSlot, SLOT, Slot};
+use super::holder::SlotKeys;
+use super::slot::{self, SLOT, Slot, UserSlot};
 
 /// Most slots whose derived keys are cached. Others are derived again on use.
 const READY: usize = 4096;
 
 /// The slots of users, with their cached keys.
 #[derive(Default)]
-pub(super) struct People {
+pub(super) struct UserSlots {
     /// Slots of each user, ascending: one, or several during a key rotation.
     by_token: HashMap<[u8; 32], Vec<u32>>,
-    wrapped: HashMap<u32, Box<PersonSlot>>,
+    wrapped: HashMap<u32, Box<UserSlot>>,
     /// Damaged slots: the rows under them cannot be read.
     damaged: HashMap<u32, [u8; SLOT]>,
-    ready: HashMap<u32, Arc<Holder>>,
+    ready: HashMap<u32, Arc<SlotKeys>>,
     /// Keys destroyed on disk that readers of older views still need.
-    retired: HashMap<[u8; 32], Vec<Arc<Holder>>>,
+    retired: HashMap<[u8; 32], Vec<Arc<SlotKeys>>>,
     /// The number of the next slot.
     pub(super) next: u32,
 }
 
-impl People {
+impl UserSlots {
     pub(super) fn new() -> Self {
         Self { next: 1, ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, number: u32, person: Box<PersonSlot>) {
+    pub(super) fn add(&mut self, number: u32, person: Box<UserSlot>) {
         self.by_token.entry(person.token).or_default().push(number);
         self.wrapped.insert(number, person);
     }
@@ -40,7 +40,7 @@ impl People {
         self.damaged.insert(number, bytes);
     }
 
-    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) -> Option<Arc<Holder>> {
+    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) -> Option<Arc<SlotKeys>> {
         if let Some(slots) = self.by_token.get_mut(person) {
             slots.retain(|slot| *slot != number);
             if slots.is_empty() {
@@ -92,7 +92,7 @@ impl People {
         self.by_token.get(person).cloned().unwrap_or_default()
     }
 
-    pub(super) fn person_at(&self, number: u32) -> Option<&PersonSlot> {
+    pub(super) fn person_at(&self, number: u32) -> Option<&UserSlot> {
         self.wrapped.get(&number).map(AsRef::as_ref)
     }
 
@@ -104,8 +104,8 @@ impl People {
     pub(super) fn rewrapped<E>(
         &self,
         number: u32,
-        rewrap: impl FnOnce(&PersonSlot) -> Result<PersonSlot, E>,
-    ) -> Result<(Option<Box<PersonSlot>>, [u8; SLOT]), E> {
+        rewrap: impl FnOnce(&UserSlot) -> Result<UserSlot, E>,
+    ) -> Result<(Option<Box<UserSlot>>, [u8; SLOT]), E> {
         if let Some(bytes) = self.damaged.get(&number) {
             return Ok((None, *bytes));
         }
@@ -117,16 +117,16 @@ impl People {
     }
 
     /// Replaces the wrapped secrets by those under another master key.
-    pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<PersonSlot>>) {
+    pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<UserSlot>>) {
         self.wrapped = wrapped;
     }
 
-    pub(super) fn ready(&self, number: u32) -> Option<Arc<Holder>> {
+    pub(super) fn ready(&self, number: u32) -> Option<Arc<SlotKeys>> {
         let retired = || self.retired.values().flatten().find(|holder| holder.slot == number);
         self.ready.get(&number).or_else(retired).map(Arc::clone)
     }
 
-    pub(super) fn keep(&mut self, holder: &Arc<Holder>) {
+    pub(super) fn keep(&mut self, holder: &Arc<SlotKeys>) {
         if self.ready.len() >= READY {
             let one = self.ready.keys().next().copied();
             one.and_then(|one| self.ready.remove(&one));
@@ -135,11 +135,11 @@ impl People {
     }
 
     /// Caches destroyed keys of a user for readers of older views.
-    pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<Holder>>) {
+    pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<SlotKeys>>) {
         self.retired.entry(person).or_default().extend(holders);
     }
 
-    pub(super) fn retired(&self, person: &[u8; 32]) -> &[Arc<Holder>] {
+    pub(super) fn retired(&self, person: &[u8; 32]) -> &[Arc<SlotKeys>] {
         self.retired.get(person).map_or(&[], Vec::as_slice)
     }
 

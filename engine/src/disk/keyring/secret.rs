@@ -63,10 +63,10 @@ impl Secret {
     }
 
     /// Returns a keyed hash with this key.
-    pub(crate) fn tokens(&self) -> Tokens {
+    pub(crate) fn tokens(&self) -> TokenKey {
         // HMAC takes a key of any length, so this cannot fail.
         let mac = Hmac::<Sha256>::new_from_slice(self.0.as_slice());
-        Tokens(mac.unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default())))
+        TokenKey(mac.unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default())))
     }
 }
 
@@ -101,9 +101,9 @@ impl Cipher {
 
 /// HMAC-SHA256 under one key: tokens that cannot be tested without it.
 #[derive(Clone)]
-pub(crate) struct Tokens(Hmac<Sha256>);
+pub(crate) struct TokenKey(Hmac<Sha256>);
 
-impl Tokens {
+impl TokenKey {
     /// Returns the token of these parts. Each part but the last is preceded by its length, so that the
     /// boundaries are unambiguous.
     pub(crate) fn of(&self, kind: u8, parts: &[&[u8]]) -> [u8; 32] {

@@ -31,7 +31,7 @@ pub(crate) struct StoreSlot {
 
 /// The slot of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PersonSlot {
+pub(crate) struct UserSlot {
     /// The token of the user id under the store's key.
     pub(crate) token: [u8; 32],
     /// Number of this user's key, from 1.
@@ -43,7 +43,7 @@ pub(crate) struct PersonSlot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slot {
     Store(Box<StoreSlot>),
-    Person(Box<PersonSlot>),
+    Person(Box<UserSlot>),
     Erased,
 }
 
@@ -68,7 +68,7 @@ impl StoreSlot {
     }
 }
 
-impl PersonSlot {
+impl UserSlot {
     /// The associated data of the wrapped secret: all bytes of the slot before it, and the slot number.
     pub(crate) fn bound(&self, number: u32) -> Vec<u8> {
         let mut bytes = self.head();
@@ -86,7 +86,7 @@ impl PersonSlot {
 
 /// Returns the user token in the bytes of a slot, without checking the slot.
 pub(crate) fn named(bytes: &[u8; SLOT]) -> [u8; 32] {
-    let mut fields = Fields(bytes);
+    let mut fields = SlotReader(bytes);
     fields.take::<8>().and_then(|_| fields.take()).unwrap_or_default()
 }
 
@@ -118,7 +118,7 @@ impl Slot {
         if *check != checksum(number.into(), body) {
             return Err(damaged());
         }
-        let mut fields = Fields(body);
+        let mut fields = SlotReader(body);
         let [version, kind, how, zero] = fields.take::<4>().ok_or_else(damaged)?;
         if version != VERSION || zero != 0 {
             return Err(damaged());
@@ -132,9 +132,9 @@ impl Slot {
 }
 
 /// The unread bytes of a slot.
-struct Fields<'b>(&'b [u8]);
+struct SlotReader<'b>(&'b [u8]);
 
-impl Fields<'_> {
+impl SlotReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (field, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -158,10 +158,10 @@ impl Fields<'_> {
         Some(StoreSlot { store_id, derivation, master, wrapped })
     }
 
-    fn person(mut self) -> Option<PersonSlot> {
+    fn person(mut self) -> Option<UserSlot> {
         let generation = self.number()?;
         let (token, wrapped) = (self.take()?, self.take()?);
-        Some(PersonSlot { token, generation, wrapped })
+        Some(UserSlot { token, generation, wrapped })
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
             Derivation::Argon2id { salt: [2; 16], memory_kib: 65_536, passes: 3, lanes: 1 };
         let store = StoreSlot { store_id: [1; 16], derivation, master: 4, wrapped: [5; WRAPPED] };
         let raw = StoreSlot { derivation: Derivation::Raw, ..store.clone() };
-        let person = PersonSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED] };
+        let person = UserSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED] };
         let cost = "000100000000000300000001";
         let (id, five) = ("01".repeat(16), "05".repeat(WRAPPED));
         let phrase = ["01010100", &id, &"02".repeat(16), cost, "00000004", &five].concat();

@@ -233,7 +233,7 @@ fn a_retired_key_is_gone_from_the_disk_and_stays_with_whoever_reads() {
     let person = ring.person("ann");
     ring.renew(&person).unwrap();
     ring.retire(&person, 1).unwrap();
-    let opens = |holder: &Arc<Holder>| holder.data.open(b"row", &former).is_some();
+    let opens = |holder: &Arc<SlotKeys>| holder.data.open(b"row", &former).is_some();
     assert!(opens(&ring.holder(1).unwrap().unwrap()));
     assert!(ring.holders_of("ann").unwrap().iter().any(opens));
     assert_eq!(ring.slots_of(&person), [2], "it is written under the new one");
@@ -336,7 +336,7 @@ fn no_room() -> Error {
     Error::new(ErrorKind::Io, "I/O: no room")
 }
 
-impl Medium for Failing {
+impl KeyringStorage for Failing {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().there.clone())
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// The number of reads of a grain, and the time of the last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Access {
+pub struct AccessCounts {
     /// Times it was in an answer of `get` or of a query.
     #[serde(rename = "access_count")]
     pub count: u64,
@@ -13,7 +13,7 @@ pub struct Access {
     pub last_accessed_at: Option<EpochMs>,
 }
 
-impl Access {
+impl AccessCounts {
     /// Adds later counts.
     #[must_use]
     pub(crate) fn and(self, later: Self) -> Self {

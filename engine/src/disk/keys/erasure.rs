@@ -5,7 +5,7 @@ use grainstore_format::EpochMs;
 use grainstore_index::Sequence;
 use redb::TableDefinition;
 
-use super::{AddressKey, Envelope, checksum};
+use super::{AddressKey, PlainEnvelope, checksum};
 use crate::base::error::{Error, Result};
 
 /// Token of a user -> [`Tombstone`]. Created with the first erasure of a user.
@@ -137,14 +137,14 @@ impl UserToken {
 /// | 36..44 | the last sequence of the log it covers, u64 |
 /// | 44..52 | its audit entry, u64 |
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Erasures {
+pub(crate) struct ErasureRecord {
     pub(crate) stubs: u64,
-    pub(crate) pending: Vec<Unscrubbed>,
+    pub(crate) pending: Vec<PendingScrub>,
 }
 
 /// An erasure whose data is still on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unscrubbed {
+pub(crate) struct PendingScrub {
     /// `None` for grains that were erased one by one: they are stubs already.
     pub(crate) user: Option<UserToken>,
     /// The last slot of the user, destroyed with those before it; 0 if there is none.
@@ -153,18 +153,18 @@ pub(crate) struct Unscrubbed {
     pub(crate) entry: u64,
 }
 
-impl Erasures {
+impl ErasureRecord {
     const NOBODY: [u8; 32] = [0; 32];
 
     pub(crate) fn seal(&self) -> Vec<u8> {
         let mut body = self.stubs.to_be_bytes().to_vec();
-        for Unscrubbed { user, slot, cutoff, entry } in &self.pending {
+        for PendingScrub { user, slot, cutoff, entry } in &self.pending {
             body.extend_from_slice(user.as_ref().map_or(&Self::NOBODY, |token| &token.0));
             body.extend_from_slice(&slot.to_be_bytes());
             body.extend_from_slice(&cutoff.get().to_be_bytes());
             body.extend_from_slice(&entry.to_be_bytes());
         }
-        Envelope::seal(0, &body)
+        PlainEnvelope::seal(0, &body)
     }
 
     /// Decodes the row.
@@ -173,7 +173,7 @@ impl Erasures {
     /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
         let damaged = || Error::truth_damaged("what is noted of erasures is damaged");
-        let body = Envelope::open(0, row)?;
+        let body = PlainEnvelope::open(0, row)?;
         let (stubs, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
         let (records, rest) = rest.as_chunks::<52>();
         if !rest.is_empty() {
@@ -184,7 +184,7 @@ impl Erasures {
             let (slot, numbers) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
             let (numbers, _) = numbers.as_chunks::<8>();
             let [cutoff, entry] = numbers else { return Err(damaged()) };
-            Ok(Unscrubbed {
+            Ok(PendingScrub {
                 user: (*token != Self::NOBODY).then_some(UserToken(*token)),
                 slot: u32::from_be_bytes(*slot),
                 cutoff: Sequence::new(u64::from_be_bytes(*cutoff)),
@@ -195,7 +195,7 @@ impl Erasures {
     }
 
     /// Adds an erasure to scrub. It replaces an earlier one of the same user, or of single grains.
-    pub(crate) fn with(mut self, new: Unscrubbed) -> Self {
+    pub(crate) fn with(mut self, new: PendingScrub) -> Self {
         self.pending.retain(|known| known.user != new.user);
         self.pending.push(new);
         self
@@ -220,9 +220,9 @@ mod tests {
         let tombstone =
             Tombstone { cutoff: Sequence::new(9), time: EpochMs::new(0x0102_0304), entry: 5 };
         let token = UserToken([0xcd; 32]);
-        let one = Unscrubbed { user: Some(token), slot: 2, cutoff: Sequence::new(9), entry: 5 };
-        let others = Unscrubbed { user: None, slot: 0, cutoff: Sequence::new(11), entry: 6 };
-        let erasures = Erasures { stubs: 3, pending: vec![one, others] };
+        let one = PendingScrub { user: Some(token), slot: 2, cutoff: Sequence::new(9), entry: 5 };
+        let others = PendingScrub { user: None, slot: 0, cutoff: Sequence::new(11), entry: 6 };
+        let erasures = ErasureRecord { stubs: 3, pending: vec![one, others] };
         let [ab, cd, zeros] = ["ab", "cd", "00"].map(|byte| byte.repeat(32));
         for (bytes, expected) in [
             (stub.seal(at), format!("01ffa9b151cd{ab}")),
@@ -242,7 +242,7 @@ mod tests {
         }
         assert_eq!(Stub::open(at, &stub.seal(at)).unwrap(), stub);
         assert_eq!(Tombstone::decode(&token, &tombstone.encode(&token)).unwrap(), tombstone);
-        assert_eq!(Erasures::open(&erasures.seal()).unwrap(), erasures);
+        assert_eq!(ErasureRecord::open(&erasures.seal()).unwrap(), erasures);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         let stub = Stub { address: AddressKey([0xab; 32]) }.seal(at);
         let token = UserToken([0xcd; 32]);
         let tombstone = Tombstone { cutoff: at, time: EpochMs::new(1), entry: 5 }.encode(&token);
-        let erasures = Erasures { stubs: 3, pending: Vec::new() }.seal();
+        let erasures = ErasureRecord { stubs: 3, pending: Vec::new() }.seal();
         assert!(Stub::open(Sequence::new(8), &stub).is_err());
         assert!(Tombstone::decode(&UserToken([0xce; 32]), &tombstone).is_err());
         let changed = |bytes: &[u8], at: usize| {
@@ -266,19 +266,20 @@ mod tests {
             assert!(Tombstone::decode(&token, &changed(&tombstone, byte)).is_err(), "byte {byte}");
         }
         for byte in 0..erasures.len() {
-            assert!(Erasures::open(&changed(&erasures, byte)).is_err(), "byte {byte}");
+            assert!(ErasureRecord::open(&changed(&erasures, byte)).is_err(), "byte {byte}");
         }
     }
 
     #[test]
     fn an_erasure_is_noted_until_it_is_scrubbed() {
-        let of = |user: Option<u8>, entry| Unscrubbed {
+        let of = |user: Option<u8>, entry| PendingScrub {
             user: user.map(|byte| UserToken([byte; 32])),
             slot: 0,
             cutoff: Sequence::new(entry),
             entry,
         };
-        let known = Erasures::default().with(of(Some(1), 1)).with(of(None, 2)).with(of(None, 3));
+        let known =
+            ErasureRecord::default().with(of(Some(1), 1)).with(of(None, 2)).with(of(None, 3));
         assert_eq!(known.pending, [of(Some(1), 1), of(None, 3)]);
         let known = known.with(of(Some(1), 4)).scrubbed_to(3);
         assert_eq!(known.pending, [of(Some(1), 4)]);

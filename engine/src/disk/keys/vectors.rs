@@ -5,9 +5,9 @@ use grainstore_index::Sequence;
 use grainstore_index::vectors::{Metric, Space, Vector};
 use redb::TableDefinition;
 
-use super::{Envelope, RowKey};
+use super::{PlainEnvelope, RowKey};
 use crate::base::error::{Error, Result};
-use crate::disk::vault::{Keeper, Vault};
+use crate::disk::vault::{EncryptionKey, Vault};
 
 /// Number of a space, from 1 -> envelope of its record. Created with the first vector.
 pub(crate) const SPACES: TableDefinition<'static, u64, &'static [u8]> =
@@ -33,7 +33,7 @@ pub(crate) const META_SERVING: &str = "serving";
 pub(crate) const META_GONE: &str = "vectors_gone";
 
 pub(crate) fn seal_serving(space: u32) -> Vec<u8> {
-    Envelope::seal(0, &space.to_be_bytes())
+    PlainEnvelope::seal(0, &space.to_be_bytes())
 }
 
 /// Decodes the number of the serving space.
@@ -41,7 +41,7 @@ pub(crate) fn seal_serving(space: u32) -> Vec<u8> {
 /// # Errors
 /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
 pub(crate) fn open_serving(row: &[u8]) -> Result<u32> {
-    let number = Envelope::open(0, row)?.try_into();
+    let number = PlainEnvelope::open(0, row)?.try_into();
     number.map(u32::from_be_bytes).map_err(|_| Error::truth_damaged("the serving space is damaged"))
 }
 
@@ -53,16 +53,16 @@ pub(crate) fn open_serving(row: &[u8]) -> Result<u32> {
 /// | 0..8 | the row of the last removal, u64: each has one of its own, in the order of the vectors |
 /// | 8..12 | the highest number a space had then, u32 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Gone {
+pub(crate) struct RemovedVectors {
     pub(crate) row: u64,
     pub(crate) space: u32,
 }
 
-impl Gone {
+impl RemovedVectors {
     pub(crate) fn seal(self) -> Vec<u8> {
         let mut body = self.row.to_be_bytes().to_vec();
         body.extend_from_slice(&self.space.to_be_bytes());
-        Envelope::seal(0, &body)
+        PlainEnvelope::seal(0, &body)
     }
 
     /// Decodes the row.
@@ -71,7 +71,7 @@ impl Gone {
     /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
         let damaged = || Error::truth_damaged("what removed vectors had is damaged");
-        let body = Envelope::open(0, row)?;
+        let body = PlainEnvelope::open(0, row)?;
         let (row, space) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
         let space = space.try_into().map_err(|_| damaged())?;
         Ok(Self { row: u64::from_be_bytes(*row), space: u32::from_be_bytes(space) })
@@ -95,7 +95,7 @@ pub(crate) fn seal_space(number: u64, space: &Space) -> Result<Vec<u8>> {
     let mut body = vec![metric];
     body.extend_from_slice(&dimension.to_be_bytes());
     body.extend_from_slice(space.model().as_bytes());
-    Ok(Envelope::seal(number, &body))
+    Ok(PlainEnvelope::seal(number, &body))
 }
 
 /// Decodes the record of a space.
@@ -104,7 +104,7 @@ pub(crate) fn seal_space(number: u64, space: &Space) -> Result<Vec<u8>> {
 /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
 pub(crate) fn open_space(number: u64, row: &[u8]) -> Result<Space> {
     let damaged = || Error::truth_damaged("a space of vectors is damaged");
-    let body = Envelope::open(number, row)?;
+    let body = PlainEnvelope::open(number, row)?;
     let ([metric, dimension @ ..], model) = body.split_first_chunk::<5>().ok_or_else(damaged)?;
     let metric = Metric::ALL.get(usize::from(*metric)).ok_or_else(damaged)?;
     let dimension = usize::try_from(u32::from_be_bytes(*dimension)).map_err(|_| damaged())?;
@@ -121,15 +121,15 @@ pub(crate) fn open_space(number: u64, row: &[u8]) -> Result<Space> {
 /// | 12..16 | the chunk of the grain, u32; 0 for the whole grain |
 /// | 16.. | the components, f32 each |
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Placed {
+pub(crate) struct StoredVector {
     pub(crate) space: u32,
     pub(crate) sequence: Sequence,
     pub(crate) chunk: u32,
     pub(crate) vector: Vector,
 }
 
-impl Placed {
-    pub(crate) fn seal(&self, row: u64, vault: &Vault, keeper: &Keeper) -> Result<Vec<u8>> {
+impl StoredVector {
+    pub(crate) fn seal(&self, row: u64, vault: &Vault, keeper: &EncryptionKey) -> Result<Vec<u8>> {
         let mut body = Vec::with_capacity(16 + 4 * self.vector.dimension());
         body.extend_from_slice(&self.space.to_be_bytes());
         body.extend_from_slice(&self.sequence.get().to_be_bytes());
@@ -191,17 +191,17 @@ mod tests {
         assert_eq!(open_space(3, &sealed).unwrap(), space);
         assert!(open_space(4, &sealed).is_err(), "it is of another row");
         let vector = Vector::new(vec![1.0, -0.5]).unwrap();
-        let placed = Placed { space: 3, sequence: Sequence::new(9), chunk: 1, vector };
-        let (vault, keeper) = (Vault::default(), Keeper::default());
+        let placed = StoredVector { space: 3, sequence: Sequence::new(9), chunk: 1, vector };
+        let (vault, keeper) = (Vault::default(), EncryptionKey::default());
         let sealed = placed.seal(7, &vault, &keeper).unwrap();
         let expected = "000000030000000000000009000000013f800000bf000000";
         assert_eq!(HEXLOWER.encode(&sealed[6..]), expected);
-        assert_eq!(Placed::open(7, &sealed, &vault).unwrap(), placed);
+        assert_eq!(StoredVector::open(7, &sealed, &vault).unwrap(), placed);
         for at in 0..sealed.len() {
             let mut other = sealed.clone();
             other[at] ^= 1;
-            assert!(Placed::open(7, &other, &vault).is_err(), "byte {at}");
-            assert!(Placed::open(7, &sealed[..at], &vault).is_err(), "cut at {at}");
+            assert!(StoredVector::open(7, &other, &vault).is_err(), "byte {at}");
+            assert!(StoredVector::open(7, &sealed[..at], &vault).is_err(), "cut at {at}");
         }
         assert_eq!(decode_rows(&encode_rows(&[1, 2])).unwrap(), [1, 2]);
         assert!(decode_rows(&[0; 7]).is_err());
@@ -212,20 +212,24 @@ mod tests {
         let serving = seal_serving(3);
         assert_eq!(HEXLOWER.encode(&serving), "0100e2dc97d500000003");
         assert_eq!(open_serving(&serving).unwrap(), 3);
-        let gone = Gone { row: 0x0102, space: 5 };
+        let gone = RemovedVectors { row: 0x0102, space: 5 };
         let sealed = gone.seal();
         assert_eq!(HEXLOWER.encode(&sealed), "0100ce23efc7000000000000010200000005");
-        assert_eq!(Gone::open(&sealed).unwrap(), gone);
+        assert_eq!(RemovedVectors::open(&sealed).unwrap(), gone);
         for at in 0..sealed.len() {
             let mut other = sealed.clone();
             other[at] ^= 1;
-            assert!(Gone::open(&other).is_err() && Gone::open(&sealed[..at]).is_err(), "byte {at}");
+            assert!(
+                RemovedVectors::open(&other).is_err()
+                    && RemovedVectors::open(&sealed[..at]).is_err(),
+                "byte {at}"
+            );
         }
         for at in 0..serving.len() {
             let mut other = serving.clone();
             other[at] ^= 1;
             assert!(open_serving(&other).is_err() && open_serving(&serving[..at]).is_err(), "{at}");
         }
-        assert!(open_serving(&sealed).is_err() && Gone::open(&serving).is_err());
+        assert!(open_serving(&sealed).is_err() && RemovedVectors::open(&serving).is_err());
     }
 }

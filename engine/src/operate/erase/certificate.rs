@@ -12,7 +12,7 @@ use crate::state::audit::{AuditEntry, Checkpoint};
 /// Proof that an erasure is in the audit chain of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Certificate {
+pub struct ErasureCertificate {
     /// Sequence of its audit entry.
     pub sequence: u64,
     /// The SHA-256 of the entry, 64 hex digits.
@@ -23,7 +23,7 @@ pub struct Certificate {
     pub checkpoint: Checkpoint,
 }
 
-impl Certificate {
+impl ErasureCertificate {
     pub(super) fn new(sequence: u64, entry: &[u8], checkpoint: Checkpoint) -> Self {
         let hash = HEXLOWER.encode(&Sha256::digest(entry));
         Self { sequence, hash, entry: BASE64.encode(entry), checkpoint }

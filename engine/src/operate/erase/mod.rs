@@ -20,19 +20,19 @@ use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
-use crate::state::reach::Reached;
-use crate::write::erasure::{Asked, Verdict, judge_grain, judge_user, places_of};
-use crate::write::plan::Author;
-use crate::write::writer::{Done, Order, Request, Target};
+use crate::state::reach::VisibilityOutcome;
+use crate::write::erasure::{ErasureRequest, ErasureVerdict, judge_grain, judge_user, places_of};
+use crate::write::plan::Principal;
+use crate::write::writer::{CommittedErasure, ErasureOrder, ErasureTarget, Request};
 
-pub use certificate::Certificate;
+pub use certificate::ErasureCertificate;
 pub use report::{MAX_REPORTED, SubjectReport};
 pub use returned::Returned;
-pub use sweep::{DueErasure, Swept};
+pub use sweep::{DueErasure, SweepReport};
 
 /// Options of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Erasing {
+pub struct EraseOptions {
     dry_run: bool,
     now: bool,
     overrides: bool,
@@ -41,7 +41,7 @@ pub struct Erasing {
 /// The result of an erasure, or of a dry run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Erasure {
+pub struct EraseOutcome {
     /// Grains that were erased, or would be.
     pub erased: u64,
     /// Grains that are left, because the erasure would be refused.
@@ -57,10 +57,10 @@ pub struct Erasure {
     #[serde(skip)]
     pub scrub_failure: Option<Error>,
     /// Proof that it is in the audit chain, `None` if no grain was erased.
-    pub certificate: Option<Certificate>,
+    pub certificate: Option<ErasureCertificate>,
 }
 
-impl Erasing {
+impl EraseOptions {
     /// The defaults: erase, and scrub later, when no writes are waiting.
     #[must_use]
     pub fn new() -> Self {
@@ -99,17 +99,22 @@ impl Session {
     /// retained; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
     /// [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. A failed scrub is no error:
     /// it is reported beside what was erased.
-    pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
+    pub fn erase_user(
+        &self,
+        user_id: &str,
+        reason: &str,
+        how: &EraseOptions,
+    ) -> Result<EraseOutcome> {
         let user = spelled_user(user_id)?;
         let author = self.author_to_erase(Some(&user), reason)?;
         let view = self.view()?;
         let count = guarded(|| Ok(places_of(&view, &user)?.len() as u64))?;
         if how.dry_run {
             let verdict = guarded(|| judge_user(&view, &user, &self.asked(reason, how)))?;
-            return Ok(Erasure::tried(verdict, count));
+            return Ok(EraseOutcome::tried(verdict, count));
         }
         drop(view);
-        let done = self.erase_as(Target::User(user), author, how)?;
+        let done = self.erase_as(ErasureTarget::User(user), author, how)?;
         self.told(done.as_ref(), how, |_| count)
     }
 
@@ -117,7 +122,12 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
-    pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
+    pub fn erase(
+        &self,
+        address: &ContentAddress,
+        reason: &str,
+        how: &EraseOptions,
+    ) -> Result<EraseOutcome> {
         self.check_place()?;
         let view = self.view()?;
         // The operator may erase a grain that rules keep from being read.
@@ -130,28 +140,28 @@ impl Session {
             })
         })?;
         // The existence of another user's grain is not revealed.
-        if guarded(|| self.reached(&view, address))? == Some(Reached::Outside) {
+        if guarded(|| self.reached(&view, address))? == Some(VisibilityOutcome::Outside) {
             return Err(self.unseen(&view, address));
         }
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
             let asked = self.asked(reason, how);
             let verdict = guarded(|| judge_grain(&view, at, &asked))?;
-            return Ok(Erasure::tried(verdict, 1));
+            return Ok(EraseOutcome::tried(verdict, 1));
         }
         drop(view);
-        let done = self.erase_as(Target::Grain(*address), author, how)?;
+        let done = self.erase_as(ErasureTarget::Grain(*address), author, how)?;
         self.told(done.as_ref(), how, |done| done.grains)
     }
 
-    fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
+    fn asked<'a>(&'a self, reason: &'a str, how: &EraseOptions) -> ErasureRequest<'a> {
         let regime = self.store().inner().regime();
-        Asked { now: self.now(), reason, overrides: how.overrides, regime }
+        ErasureRequest { now: self.now(), reason, overrides: how.overrides, regime }
     }
 
     /// Returns the author of an erasure if the session may erase: the operator of the whole store, or the
     /// user themselves if the store allows it.
-    fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Author> {
+    fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Principal> {
         if reason.trim().is_empty() {
             return Err(empty(
                 "the reason is empty",
@@ -186,35 +196,40 @@ impl Session {
         )
     }
 
-    fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
-        let order = Order { target, author, overrides: how.overrides, rule: None };
+    fn erase_as(
+        &self,
+        target: ErasureTarget,
+        author: Principal,
+        how: &EraseOptions,
+    ) -> Result<Option<CommittedErasure>> {
+        let order = ErasureOrder { target, author, overrides: how.overrides, rule: None };
         self.store().alone(move |writer| writer.erase(&order))
     }
 
     /// Builds the result of a committed erasure.
     fn told(
         &self,
-        done: Option<&Done>,
-        how: &Erasing,
-        count: impl FnOnce(&Done) -> u64,
-    ) -> Result<Erasure> {
+        done: Option<&CommittedErasure>,
+        how: &EraseOptions,
+        count: impl FnOnce(&CommittedErasure) -> u64,
+    ) -> Result<EraseOutcome> {
         let certificate = done.map(|done| self.certificate(done)).transpose()?;
         let scrub_failure = if how.now { self.store().scrub().err() } else { None };
         let scrubbed = !self.view()?.is_unscrubbed()?;
         let erased = done.map_or(0, count);
         let (skipped, holds, refusal) = (0, Vec::new(), None);
-        Ok(Erasure { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate })
+        Ok(EraseOutcome { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate })
     }
 
-    fn certificate(&self, done: &Done) -> Result<Certificate> {
+    fn certificate(&self, done: &CommittedErasure) -> Result<ErasureCertificate> {
         let checkpoint = Checkpoint::of(&*self.view()?, done.head, self.now(), None)?;
-        Ok(Certificate::new(done.sequence, &done.entry, checkpoint))
+        Ok(ErasureCertificate::new(done.sequence, &done.entry, checkpoint))
     }
 }
 
-impl Erasure {
+impl EraseOutcome {
     /// Builds the result of a dry run.
-    fn tried(Verdict { holds, refusal, .. }: Verdict, grains: u64) -> Self {
+    fn tried(ErasureVerdict { holds, refusal, .. }: ErasureVerdict, grains: u64) -> Self {
         let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
         let (scrubbed, scrub_failure, certificate) = (false, None, None);
         Self { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate }

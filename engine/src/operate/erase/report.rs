@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::{Session, spelled_user};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
-use crate::handle::session::Stored;
-use crate::operate::portable::{Exported, Exporting, Recipient};
+use crate::handle::session::StoredGrain;
+use crate::operate::portable::{ExportOptions, ExportReport, Recipient};
 use crate::state::powers::Power;
-use crate::state::view::Row;
+use crate::state::view::GrainRow;
 use crate::write::erasure::{is_of, places_of};
 
 /// Most grains that one report holds in memory.
@@ -37,7 +37,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
-    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED_GRAINS`] grains, for which
+    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED`] grains, for which
     /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
     pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
         let user = self.subject(user_id)?;
@@ -65,7 +65,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::subject_report`].
-    pub fn subject_grains(&self, user_id: &str) -> Result<Vec<Stored>> {
+    pub fn subject_grains(&self, user_id: &str) -> Result<Vec<StoredGrain>> {
         let user = self.subject(user_id)?;
         let mut all = Vec::new();
         self.each_of_subject(&user, |stored, _| {
@@ -85,8 +85,8 @@ impl Session {
         &self,
         to: impl AsRef<Path>,
         user_id: &str,
-        how: &Exporting<'_>,
-    ) -> Result<Exported> {
+        how: &ExportOptions<'_>,
+    ) -> Result<ExportReport> {
         self.export_to(Recipient::Others, to.as_ref(), user_id, how)
     }
 
@@ -101,8 +101,8 @@ impl Session {
         &self,
         to: impl AsRef<Path>,
         user_id: &str,
-        how: &Exporting<'_>,
-    ) -> Result<Exported> {
+        how: &ExportOptions<'_>,
+    ) -> Result<ExportReport> {
         if let Some(purpose) = self.options().purposes.first() {
             let message = format!(
                 "an access request is for the person alone, and the session names a purpose, {purpose:?}"
@@ -118,8 +118,8 @@ impl Session {
         recipient: Recipient,
         to: &Path,
         user_id: &str,
-        how: &Exporting<'_>,
-    ) -> Result<Exported> {
+        how: &ExportOptions<'_>,
+    ) -> Result<ExportReport> {
         let user = self.subject(user_id)?;
         let view = self.view()?;
         let mut places = guarded(|| places_of(&view, &user))?;
@@ -139,7 +139,7 @@ impl Session {
     fn each_of_subject(
         &self,
         user: &str,
-        mut show: impl FnMut(Stored, &str) -> Result<()>,
+        mut show: impl FnMut(StoredGrain, &str) -> Result<()>,
     ) -> Result<()> {
         let view = self.view()?;
         guarded(|| {
@@ -160,7 +160,7 @@ impl Session {
                 // The index only gives candidates.
                 let Some((name, blob)) = read else { continue };
                 let (address, state) = (ContentAddress::of(&blob), view.state_at(sequence)?);
-                show(self.stored(&view, address, Row { sequence, blob, state })?, &name)?;
+                show(self.stored(&view, address, GrainRow { sequence, blob, state })?, &name)?;
             }
             Ok(())
         })

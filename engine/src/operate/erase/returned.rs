@@ -7,7 +7,7 @@ use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Sequence;
 use serde::Serialize;
 
-use super::{Certificate, Erasing, Erasure};
+use super::{EraseOptions, EraseOutcome, ErasureCertificate};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
@@ -54,7 +54,7 @@ impl Store {
     /// `ERR_SIGNATURE` for a certificate that this store has not signed, `ERR_CONFLICT` for one of another
     /// store, `ERR_SCHEMA` for one that does not fit together or is of no erasure; `ERR_INTEGRITY`,
     /// `ERR_IO`.
-    pub fn returned(&self, certificates: &[Certificate]) -> Result<Vec<Returned>> {
+    pub fn returned(&self, certificates: &[ErasureCertificate]) -> Result<Vec<Returned>> {
         let view = self.inner().view()?;
         guarded(|| {
             let mut people = None;
@@ -70,7 +70,7 @@ impl Store {
     fn returned_of(
         &self,
         view: &View,
-        certificate: &Certificate,
+        certificate: &ErasureCertificate,
         people: &mut Option<People>,
     ) -> Result<Option<Returned>> {
         let entry = certificate.verify(self.inner().resolver())?;
@@ -111,7 +111,7 @@ impl Store {
 }
 
 impl Returned {
-    /// One problem a grain, for [`Verification::with`](crate::Verification::with).
+    /// One problem a grain, for [`VerifyReport::with`](crate::VerifyReport::with).
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         self.addresses.iter().map(|address| {
             let (sequence, ms) = (self.sequence, self.time.get());
@@ -132,10 +132,10 @@ impl Session {
     /// erased.
     pub fn erase_returned(
         &self,
-        certificates: &[Certificate],
+        certificates: &[ErasureCertificate],
         reason: &str,
-        how: &Erasing,
-    ) -> Result<Vec<Erasure>> {
+        how: &EraseOptions,
+    ) -> Result<Vec<EraseOutcome>> {
         // Who may not erase is told nothing of what there is.
         self.author_to_erase(None, reason)?;
         let mut erasures = Vec::new();

@@ -5,24 +5,24 @@
 //! the withdrawal is marked for review, and the grain is due when the promised time has passed, unless the
 //! subject or the operator has granted the consent anew by then.
 
-use crate::write::erasure::{Asked, judge_grain};
+use crate::write::erasure::{ErasureRequest, judge_grain};
 use std::collections::BTreeMap;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 use serde::Serialize;
 
-use super::{Session, Target};
+use super::{ErasureTarget, Session};
 use crate::base::error::{Error, Result, guarded};
 use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::disk::keys::{self, StateRecord};
 use crate::handle::store::Store;
-use crate::rules::policy::{Rule, Terms};
-use crate::state::audit::{AuditEntry, Operation};
+use crate::rules::policy::{PolicyRule, PolicyTerms};
+use crate::state::audit::{AuditEntry, AuditOperation};
 use crate::state::powers::Power;
 use crate::state::view::View;
-use crate::write::plan::{Author, GRANTED_ANEW};
-use crate::write::writer::{Order as Erase, Writer};
+use crate::write::plan::{GRANTED_ANEW, Principal};
+use crate::write::writer::{ErasureOrder as Erase, Writer};
 
 /// Grains that are erased in one transaction.
 const AT_ONCE: usize = 1000;
@@ -36,7 +36,7 @@ const REASON: &str = "the consent it rests on was withdrawn";
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct Swept {
+pub struct SweepReport {
     /// Grains that were erased, including automatic sweeps since the store was opened or this was last
     /// called.
     pub erased: u64,
@@ -59,7 +59,7 @@ pub struct DueErasure {
 }
 
 /// The effect of one withdrawal on the grains that rest on a grant.
-struct Ending {
+struct ConsentEnd {
     due: EpochMs,
     latest: EpochMs,
     /// Sequence of the new grant, if there is one: later grains rest on that.
@@ -77,7 +77,7 @@ impl Session {
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_IO`,
     /// `ERR_INTEGRITY`.
-    pub fn sweep(&self) -> Result<Swept> {
+    pub fn sweep(&self) -> Result<SweepReport> {
         self.check_power(Power::Sweep)?;
         let author = self.author_to_erase(None, REASON)?;
         let view = self.view()?;
@@ -86,7 +86,7 @@ impl Session {
         let due = guarded(|| endings(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
         drop(view);
-        let mut swept = Swept::default();
+        let mut swept = SweepReport::default();
         for chunk in due.chunks(AT_ONCE) {
             let order = order(chunk, author.clone());
             let done = self.store().alone(move |writer| writer.erase(&order))?;
@@ -113,10 +113,10 @@ impl Store {
         let view = self.inner().view()?;
         let now = self.inner().clock().now();
         let (days, regime) = (self.inner().cascade_after_days(), self.inner().regime());
-        let asked = Asked { now, reason: REASON, overrides: false, regime };
+        let asked = ErasureRequest { now, reason: REASON, overrides: false, regime };
         guarded(|| {
             let mut found = Vec::new();
-            for (address, Ending { due, latest, .. }) in ending(&view, days, now)? {
+            for (address, ConsentEnd { due, latest, .. }) in ending(&view, days, now)? {
                 let Some(at) = view.sequence_of(&address)? else { continue };
                 let kept = judge_grain(&view, at, &asked)?.refusal.is_some();
                 found.push(DueErasure { address, due, latest, kept });
@@ -146,7 +146,7 @@ impl Writer {
         self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
         let due = endings.into_iter().filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
-        let author = Author { reason: Some(REASON.to_owned()), ..Author::default() };
+        let author = Principal { reason: Some(REASON.to_owned()), ..Principal::default() };
         for chunk in due.chunks(AT_ONCE) {
             let Ok(done) = guarded(|| self.erase(&order(chunk, author.clone()))) else { return };
             self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
@@ -161,12 +161,12 @@ fn is_ahead(next: EpochMs, now: EpochMs) -> bool {
     (1..=SWEEP_EVERY_MS).contains(&wait) || next.get() == i64::MAX
 }
 
-fn order(chunk: &[ContentAddress], author: Author) -> Erase {
+fn order(chunk: &[ContentAddress], author: Principal) -> Erase {
     Erase {
-        target: Target::Due(chunk.to_vec()),
+        target: ErasureTarget::Due(chunk.to_vec()),
         author,
         overrides: false,
-        rule: Some(Rule::ConsentCascade.row().name),
+        rule: Some(PolicyRule::ConsentCascade.row().name),
     }
 }
 
@@ -177,21 +177,23 @@ fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, 
 }
 
 /// Returns the grains that end with withdrawn consents, by address.
-fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
-    let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
+fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
+    let mut found: BTreeMap<ContentAddress, ConsentEnd> = BTreeMap::new();
     let mut known = Steps::new();
-    let consents = Shape::Type(GrainType::Consent);
-    for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
+    let consents = IndexLookup::Type(GrainType::Consent);
+    for posting in
+        view.index().scan(&Scope::All, &consents, TimeRange::default(), TimeOrder::Oldest)?
+    {
         let at = posting?.sequence;
         if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
             continue;
         }
-        for Ending { due, latest, before } in withdrawals(view, at, days, now, &mut known)? {
+        for ConsentEnd { due, latest, before } in withdrawals(view, at, days, now, &mut known)? {
             let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
             for address in dependents(view, &grant, before, now)? {
                 let earlier = found.get(&address).is_none_or(|known| due < known.due);
                 if earlier {
-                    found.insert(address, Ending { due, latest, before });
+                    found.insert(address, ConsentEnd { due, latest, before });
                 }
             }
         }
@@ -225,7 +227,7 @@ fn withdrawals(
     days: u32,
     now: EpochMs,
     known: &mut Steps,
-) -> Result<Vec<Ending>> {
+) -> Result<Vec<ConsentEnd>> {
     let steps = steps(view, grant, now, known)?;
     let is_granted = steps.last().is_some_and(|step| !step.withdraws);
     let grace = i64::from(days).saturating_mul(DAY_MS);
@@ -242,9 +244,9 @@ fn withdrawals(
         let when = if step.needs_review { step.told } else { step.stated };
         let latest = EpochMs::new(when.get().saturating_add(grace));
         if !step.needs_review {
-            endings.push(Ending { due: when, latest, before });
+            endings.push(ConsentEnd { due: when, latest, before });
         } else if !anew.is_some_and(|then| then <= latest || is_granted) {
-            endings.push(Ending { due: latest, latest, before });
+            endings.push(ConsentEnd { due: latest, latest, before });
         }
     }
     Ok(endings)
@@ -315,9 +317,9 @@ fn entry_of(
 
 /// Whether an audit entry tells that a grain came, or took the place of another.
 fn brings(entry: &AuditEntry, at: Sequence, address: &ContentAddress) -> bool {
-    let is = |operation: Operation| entry.operation == operation.name();
-    let is_written = is(Operation::Put) && entry.subjects.contains(address)
-        || is(Operation::Supersede) && entry.subjects.last() == Some(address);
+    let is = |operation: AuditOperation| entry.operation == operation.name();
+    let is_written = is(AuditOperation::Put) && entry.subjects.contains(address)
+        || is(AuditOperation::Supersede) && entry.subjects.last() == Some(address);
     let is_imported = entry.import.as_ref().is_some_and(|import| {
         let after = import.first.saturating_add(import.added);
         (import.first..after).contains(&at.get())
@@ -333,9 +335,11 @@ fn dependents(
     now: EpochMs,
 ) -> Result<Vec<ContentAddress>> {
     let digits = grant.to_string();
-    let shape = Shape::Value(Field::Basis, digits.as_str().into());
+    let shape = IndexLookup::Value(Field::Basis, digits.as_str().into());
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?
+    {
         let at = posting?.sequence;
         if before.is_some_and(|before| at > before) || view.is_erased(at)? {
             continue;
@@ -344,7 +348,7 @@ fn dependents(
             with_fields(blob, |grain| {
                 let basis = grain.text("processing_basis").unwrap_or_default();
                 let rests = basis.strip_prefix("sha256:").unwrap_or(basis) == digits;
-                let cascades = Terms::of(grain).ends_with_consent(now);
+                let cascades = PolicyTerms::of(grain).ends_with_consent(now);
                 let ends = rests && cascades && grain.grain_type() != GrainType::Consent;
                 Ok(ends.then(|| ContentAddress::of(blob)))
             })

@@ -11,7 +11,7 @@ use super::copy::copy_to;
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::directory;
 use crate::disk::keyring;
-use crate::disk::source::Opening;
+use crate::disk::source::DatabaseOptions;
 use crate::handle::store::Store;
 use crate::state::view::View;
 use crate::write::reads::directory_of;
@@ -19,7 +19,7 @@ use crate::write::reads::directory_of;
 /// The contents of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Backup {
+pub struct BackupReport {
     /// Grains of the log.
     pub grains: u64,
     /// Entries of the audit log, genesis included.
@@ -40,7 +40,7 @@ impl Store {
     /// `ERR_CONFLICT` if the directory is not empty, or is within a store; `ERR_INTEGRITY` if a grain of the
     /// log cannot be read, since such a backup could not be opened; `ERR_IO`; those of [`Store::scrub`]. On
     /// an error the files written are removed.
-    pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport> {
         let to = to.as_ref();
         let unscrubbed = guarded(|| self.inner().view()?.is_unscrubbed())?;
         if unscrubbed {
@@ -52,7 +52,7 @@ impl Store {
         let _lock = hold(to, &made)?;
         let written = guarded(|| {
             directory::create(to, |file| {
-                let opening = Opening::new(CACHE_BYTES);
+                let opening = DatabaseOptions::new(CACHE_BYTES);
                 copy_to(file, view.transaction(), &opening)?;
                 // Written before the truth is renamed: without its keys it could never be read.
                 keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
@@ -61,7 +61,7 @@ impl Store {
                 reads.copy(to)?;
             }
             directory::sync(to)?;
-            Ok(Backup {
+            Ok(BackupReport {
                 grains: view.log_len()?,
                 audit_entries: view.audit_len()?,
                 bytes: fs::metadata(directory::grains(to))?.len(),
@@ -122,7 +122,7 @@ fn check_outside(to: &Path) -> Result<()> {
 }
 
 /// Locks the directory, and checks again that no store was created in it meanwhile.
-fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::Lock> {
+fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::StoreLock> {
     let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
     held.inspect_err(|_| unmake(made))
 }

@@ -13,14 +13,14 @@ use serde::Serialize;
 use super::copy::copy_to;
 use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
-use crate::disk::source::Source;
+use crate::disk::source::DatabaseHandle;
 use crate::handle::store::Store;
 use crate::write::writer::{Request, Writer};
 
 /// File sizes before and after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Compaction {
+pub struct CompactionReport {
     /// Size of the truth before, in bytes.
     pub truth_bytes_before: u64,
     /// Size of the truth after, in bytes.
@@ -43,7 +43,7 @@ impl Store {
     /// still uses a file that was replaced before; `ERR_INTEGRITY` if something cannot be read. No file is
     /// worse than before then, and the store goes on. Only if a rename could not be made durable are writes
     /// refused until the store is reopened.
-    pub fn compact(&self) -> Result<Compaction> {
+    pub fn compact(&self) -> Result<CompactionReport> {
         let (reply, pending) = Pending::new();
         self.inner().send(Request::Alone(Box::new(move |writer| {
             // The caller may have stopped waiting.
@@ -54,7 +54,7 @@ impl Store {
 }
 
 impl Writer {
-    fn compact(&mut self) -> Result<Compaction> {
+    fn compact(&mut self) -> Result<CompactionReport> {
         self.fold_all()?;
         // A copy would lose what can still be recovered from the pages of a damaged row.
         self.view.check_log()?;
@@ -67,7 +67,7 @@ impl Writer {
         self.exchange_truth()?;
         self.compact_index()?;
         let after = bytes()?;
-        Ok(Compaction {
+        Ok(CompactionReport {
             truth_bytes_before: before.0,
             truth_bytes_after: after.0,
             index_bytes_before: before.1,
@@ -85,7 +85,7 @@ impl Writer {
             db.rename_copy()
         })?;
         self.or_stop(|writer| {
-            writer.folder.begin(Box::new(Source::take_copy))?;
+            writer.folder.begin(Box::new(DatabaseHandle::take_copy))?;
             let mut indexed = writer.view.indexed().clone();
             indexed.folded(writer.folder.wait()?);
             writer.replace_view(writer.view.with_index(indexed));
@@ -95,7 +95,7 @@ impl Writer {
     }
 }
 
-impl Source {
+impl DatabaseHandle {
     /// Copies everything committed into a file beside.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::base::error::Result;
 use crate::disk::directory;
-use crate::disk::source::{Home, Opening, Source};
+use crate::disk::source::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::format::{BeliefBuilder, EpochMs};
 use crate::operate::maintain::copy::{Fingerprint, fingerprint};
 use crate::{OpenOptions, SessionOptions, Store};
@@ -27,11 +27,11 @@ fn filled(dir: &Path) -> Store {
     store
 }
 
-fn source(dir: &Path) -> Source {
-    let opening = Opening::new(CACHE_BYTES);
+fn source(dir: &Path) -> DatabaseHandle {
+    let opening = DatabaseOptions::new(CACHE_BYTES);
     let file = directory::grains(dir);
     let db = opening.builder().open(&file).unwrap();
-    Source::at(db, Home::at(file, &opening).unwrap())
+    DatabaseHandle::at(db, DatabaseFile::at(file, &opening).unwrap())
 }
 
 /// Opens and verifies a store on a copy of these files, and returns its contents.
@@ -79,7 +79,7 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
     let dir = TempDir::new().unwrap();
     filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
-    for step in [Source::rename_copy, Source::take_copy] {
+    for step in [DatabaseHandle::rename_copy, DatabaseHandle::take_copy] {
         let refused: Result<()> = step(&mut source);
         assert_eq!(refused.map_err(|error| error.code()), Err("ERR_IO"), "there is no copy yet");
     }
@@ -96,7 +96,7 @@ fn a_file_that_is_to_be_overwritten_and_is_read_from_lets_no_other_take_its_plac
     let dir = TempDir::new().unwrap();
     filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
-    let exchange = |source: &mut Source| {
+    let exchange = |source: &mut DatabaseHandle| {
         source.shred_next();
         source.make_copy()?;
         source.rename_copy()?;
@@ -191,7 +191,7 @@ fn every_table_of_a_store_can_be_copied() {
 #[test]
 fn a_table_of_other_types_is_refused_and_not_left_behind() {
     let dir = TempDir::new().unwrap();
-    let opening = Opening::new(CACHE_BYTES);
+    let opening = DatabaseOptions::new(CACHE_BYTES);
     let db = opening.builder().create(dir.path().join("other.redb")).unwrap();
     let txn = db.begin_write().unwrap();
     txn.open_table(redb::TableDefinition::<i16, f64>::new("odd")).unwrap();

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::rows;
 use crate::base::error::{Error, Result};
 use crate::disk::directory;
-use crate::disk::source::Opening;
+use crate::disk::source::DatabaseOptions;
 
 /// The contents of a database: its number of rows, and a hash of the names, keys and values of all tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,11 @@ pub(crate) struct Fingerprint {
 /// # Errors
 /// `ERR_INTEGRITY` if the snapshot cannot be read or the copy differs from it; `ERR_IO`; `ERR_STORE_VERSION`
 /// for a table of unknown types.
-pub(crate) fn copy_to(file: &Path, from: &ReadTransaction, opening: &Opening) -> Result<Database> {
+pub(crate) fn copy_to(
+    file: &Path,
+    from: &ReadTransaction,
+    opening: &DatabaseOptions,
+) -> Result<Database> {
     directory::remove(file)?;
     write_and_check(file, from, opening).inspect_err(|_| {
         // The copy has failed already; a leftover is removed at the next opening.
@@ -34,7 +38,11 @@ pub(crate) fn copy_to(file: &Path, from: &ReadTransaction, opening: &Opening) ->
     })
 }
 
-fn write_and_check(file: &Path, from: &ReadTransaction, opening: &Opening) -> Result<Database> {
+fn write_and_check(
+    file: &Path,
+    from: &ReadTransaction,
+    opening: &DatabaseOptions,
+) -> Result<Database> {
     let written = write(&opening.builder().create(file)?, from)?;
     // Reopening proves that it can be opened; `compact` then returns the space allocated ahead, up to half of
     // the file.
@@ -48,7 +56,7 @@ fn write_and_check(file: &Path, from: &ReadTransaction, opening: &Opening) -> Re
 
 /// Writes every table into an empty database, in one transaction.
 fn write(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
-    let mut hashing = Hashing::default();
+    let mut hashing = FingerprintHasher::default();
     let mut txn = to.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
     txn.set_quick_repair(true);
@@ -66,7 +74,7 @@ fn write(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_STORE_VERSION` for a table of unknown types.
 pub(crate) fn fingerprint(txn: &ReadTransaction) -> Result<Fingerprint> {
-    let mut hashing = Hashing::default();
+    let mut hashing = FingerprintHasher::default();
     for name in names(txn)? {
         let Some(mut table) = rows::open(txn, &name)? else { continue };
         hashing.begin(&name);
@@ -89,12 +97,12 @@ pub(crate) fn names(txn: &ReadTransaction) -> Result<Vec<String>> {
 
 /// Computes a fingerprint.
 #[derive(Default)]
-struct Hashing {
+struct FingerprintHasher {
     rows: u64,
     hash: Sha256,
 }
 
-impl Hashing {
+impl FingerprintHasher {
     fn begin(&mut self, table: &str) {
         self.hash.update([0]);
         self.add(table.as_bytes());

@@ -13,7 +13,7 @@ use crate::disk::directory;
 use crate::handle::options::OpenOptions;
 use crate::handle::store::Store;
 use crate::operate::erase::DueErasure;
-use crate::operate::report::Stats;
+use crate::operate::report::StoreStats;
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -78,7 +78,7 @@ const DAMAGED: &str = "copy the directory first; `grain verify` tells what is da
 /// Errors are findings. If the store cannot be opened, the diagnosis ends there.
 #[must_use]
 pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
-    let mut examined = Examined::default();
+    let mut examined = DiagnosisBuilder::default();
     if examined.directory(path, options.read_only) {
         if !options.read_only {
             examined.leftovers(path);
@@ -106,7 +106,7 @@ impl Store {
     /// its files.
     #[must_use]
     pub fn doctor(&self) -> Diagnosis {
-        let mut examined = Examined::default();
+        let mut examined = DiagnosisBuilder::default();
         if examined.directory(self.path(), self.is_read_only()) {
             examined.store(self);
         }
@@ -116,11 +116,11 @@ impl Store {
 
 /// A diagnosis in progress.
 #[derive(Debug, Default)]
-struct Examined {
+struct DiagnosisBuilder {
     findings: Vec<Finding>,
 }
 
-impl Examined {
+impl DiagnosisBuilder {
     fn add(
         &mut self,
         name: &'static str,
@@ -222,7 +222,7 @@ impl Examined {
     fn store(&mut self, store: &Store) {
         // A store of an earlier format that is opened to be read keeps it.
         match store.stats() {
-            Ok(Stats { format, .. }) => {
+            Ok(StoreStats { format, .. }) => {
                 self.add("format", Health::Good, format!("store format {format}"), None);
             }
             Err(error) => self.failed("format", &error),
@@ -306,7 +306,7 @@ impl Examined {
     }
 
     /// Checks the vectors.
-    fn vectors(&mut self, store: &Store, stats: &Stats) {
+    fn vectors(&mut self, store: &Store, stats: &StoreStats) {
         let remade = store.remade_graphs();
         if remade > 0 {
             let detail =
@@ -337,7 +337,7 @@ impl Examined {
     }
 
     /// Checks the full text.
-    fn text(&mut self, store: &Store, stats: &Stats) -> Result<()> {
+    fn text(&mut self, store: &Store, stats: &StoreStats) -> Result<()> {
         if let Some(reason) = store.rebuilt_text()? {
             let detail = format!("the full text was built anew: {reason}");
             self.add("text", Health::Notice, detail, Some("check the disk under text/"));

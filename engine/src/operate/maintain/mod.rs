@@ -1,9 +1,9 @@
 //! Maintenance by an operator.
 //!
-//! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
-//! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
+//! - `rows`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
+//! - `reindex`, `compact`, `removal` of vectors, `rotation`: on the writer thread. `backup`: beside
 //!   it.
-//! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
+//! - `pages`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
 
 mod backup;
 mod cal_checks;
@@ -24,8 +24,8 @@ mod verify;
 #[cfg(feature = "fuzzing")]
 pub(crate) use verify::problems_of;
 
-pub use backup::Backup;
-pub use compact::Compaction;
+pub use backup::BackupReport;
+pub use compact::CompactionReport;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
-pub use pages::{FilePages, Pages};
-pub use verify::{Checked, Fault, MAX_PROBLEMS, Problem, Verification, verify};
+pub use pages::{FilePageUsage, PageUsage};
+pub use verify::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport, verify};

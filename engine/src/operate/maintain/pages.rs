@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
 use crate::disk::directory;
-use crate::disk::source::Leased;
+use crate::disk::source::LeasedReader;
 use crate::handle::store::Store;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
@@ -18,17 +18,17 @@ use crate::write::writer::{Request, Writer};
 /// Use of the bytes in both files of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Pages {
+pub struct PageUsage {
     /// The truth.
-    pub truth: FilePages,
+    pub truth: FilePageUsage,
     /// The derived index.
-    pub index: FilePages,
+    pub index: FilePageUsage,
 }
 
 /// Use of the bytes in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct FilePages {
+pub struct FilePageUsage {
     /// Size of the file.
     pub file_bytes: u64,
     /// Bytes of keys and values.
@@ -39,7 +39,7 @@ pub struct FilePages {
     pub fragmented_bytes: u64,
 }
 
-impl FilePages {
+impl FilePageUsage {
     /// Approximate bytes that a compaction would free: unused pages, and unused space in the others.
     #[must_use]
     pub fn slack_bytes(&self) -> u64 {
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn pages(&self) -> Result<Pages> {
+    pub fn pages(&self) -> Result<PageUsage> {
         let (reply, pending) = Pending::new();
         self.inner().hand_over(Request::Alone(Box::new(move |writer| {
             // The caller may have stopped waiting.
@@ -64,15 +64,15 @@ impl Store {
         guarded(|| {
             let truth = pages(whole.view.transaction(), &self.truth_path())?;
             let index = pages(&whole.index, &directory::index(self.path()))?;
-            Ok(Pages { truth, index })
+            Ok(PageUsage { truth, index })
         })
     }
 }
 
-fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
+fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePageUsage> {
     // An index in memory has no file.
     let file_bytes = fs::metadata(file).map_or(0, |file| file.len());
-    let mut sum = FilePages { file_bytes, ..FilePages::default() };
+    let mut sum = FilePageUsage { file_bytes, ..FilePageUsage::default() };
     for table in txn.list_tables()? {
         let table = txn.open_untyped_table(table)?.stats()?;
         sum.stored_bytes = sum.stored_bytes.saturating_add(table.stored_bytes());
@@ -83,9 +83,9 @@ fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
 }
 
 /// Snapshots of truth and index at one moment, with everything folded.
-pub(super) struct Whole {
+pub(super) struct FoldedSnapshot {
     pub(super) view: Arc<View>,
-    pub(super) index: Leased<ReadTransaction>,
+    pub(super) index: LeasedReader<ReadTransaction>,
 }
 
 impl Writer {
@@ -93,8 +93,8 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(super) fn whole(&mut self) -> Result<Whole> {
+    pub(super) fn whole(&mut self) -> Result<FoldedSnapshot> {
         self.fold_all()?;
-        Ok(Whole { index: self.folder.snapshot()?, view: Arc::clone(&self.view) })
+        Ok(FoldedSnapshot { index: self.folder.snapshot()?, view: Arc::clone(&self.view) })
     }
 }

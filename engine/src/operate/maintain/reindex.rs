@@ -9,11 +9,11 @@ use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::disk::directory;
-use crate::disk::source::Source;
+use crate::disk::source::DatabaseHandle;
 use crate::handle::store::Store;
-use crate::state::folder::{Folder, in_transaction};
-use crate::state::indexed::Indexed;
-use crate::state::truth::{Logged, Truth};
+use crate::state::folder::{FoldWorker, in_transaction};
+use crate::state::indexed::IndexSnapshot;
+use crate::state::truth::{LogRow, Truth};
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 
@@ -102,8 +102,8 @@ impl Writer {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn rebuild(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
-    folder.aside(Source::make_empty)?;
+pub(crate) fn rebuild(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
+    folder.aside(DatabaseHandle::make_empty)?;
     rebuild_in_place(truth, folder)
 }
 
@@ -111,10 +111,10 @@ pub(crate) fn rebuild(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
-pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
-    folder.aside(Source::make_empty)?;
-    folder.begin(Box::new(Source::take_empty))?;
-    let mut indexed = Indexed::of(folder.wait()?)?;
+pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
+    folder.aside(DatabaseHandle::make_empty)?;
+    folder.begin(Box::new(DatabaseHandle::take_empty))?;
+    let mut indexed = IndexSnapshot::of(folder.wait()?)?;
     let mut rows = truth.log_from(0)?;
     loop {
         let (sequence, logged) = match guarded(|| rows.next().transpose()) {
@@ -125,7 +125,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
             Err(error) => return Err(error),
         };
         // Bytes with a correct checksum may still be no grain.
-        if let Logged::Blob(blob) = &logged
+        if let LogRow::Blob(blob) = &logged
             && with_fields(blob, |_| Ok(())).is_err()
         {
             continue;
@@ -137,15 +137,15 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
 }
 
 /// Switches to the empty index that was created, and fills it with the whole log.
-fn rebuild_in_place(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
-    folder.begin(Box::new(Source::take_empty))?;
-    let mut indexed = Indexed::of(folder.wait()?)?;
+fn rebuild_in_place(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
+    folder.begin(Box::new(DatabaseHandle::take_empty))?;
+    let mut indexed = IndexSnapshot::of(folder.wait()?)?;
     indexed.catch_up(truth, folder)?;
     indexed.fold_through(folder)?;
     Ok(indexed)
 }
 
-impl Source {
+impl DatabaseHandle {
     /// Gives a new, empty index the name of the file, not in use yet. An index in memory is emptied on the
     /// switch.
     ///

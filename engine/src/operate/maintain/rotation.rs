@@ -9,10 +9,10 @@ use redb::{TableDefinition, TableError};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{KeyProvider, Keyring};
-use crate::disk::keys::{self, RowKey, Sealed};
-use crate::disk::vault::{Keeper, Vault};
+use crate::disk::keys::{self, EncryptedEnvelope, RowKey};
+use crate::disk::vault::{EncryptionKey, Vault};
 use crate::handle::store::Store;
-use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::Writer;
@@ -21,11 +21,11 @@ use crate::write::writer::Writer;
 const AT_ONCE: usize = 4 << 20;
 
 /// A table whose rows are encrypted under users' keys.
-type Rows = TableDefinition<'static, u64, &'static [u8]>;
+type EncryptedTable = TableDefinition<'static, u64, &'static [u8]>;
 /// Returns the row key, to which the encryption of a row is bound.
-type Bound = fn(u64) -> RowKey;
+type RowKeyFn = fn(u64) -> RowKey;
 
-const TABLES: [(Rows, Bound); 4] = [
+const TABLES: [(EncryptedTable, RowKeyFn); 4] = [
     (keys::LOG, RowKey::log_row),
     (keys::SIGNATURES, RowKey::signature_row),
     (keys::REASONS, RowKey::reason),
@@ -70,7 +70,7 @@ impl Writer {
         let prepared = keyring.rewrapped(key)?;
         // What opens the store from now on is had once more before anything depends on it.
         keyring.check_opens(key, &prepared)?;
-        self.record(AuditRecord::of(Operation::RotateKey, Vec::new()))?;
+        self.record(AuditRecord::of(AuditOperation::RotateKey, Vec::new()))?;
         self.or_stop(|_| keyring.rewrap(prepared))
     }
 
@@ -83,7 +83,7 @@ impl Writer {
                 .with_hint("check the user_id; a person is given a key with the first grain"));
         }
         self.record(AuditRecord::of(
-            Operation::RotateKey,
+            AuditOperation::RotateKey,
             vec![ContentAddress::from_bytes(person)],
         ))?;
         self.or_stop(|_| keyring.renew(&person))?;
@@ -130,8 +130,8 @@ impl Writer {
     /// Re-encrypts the rows of a table from some slots of a user to another slot.
     fn encrypt_anew(
         &mut self,
-        table: Rows,
-        row_key: Bound,
+        table: EncryptedTable,
+        row_key: RowKeyFn,
         former: &[u32],
         to: u32,
     ) -> Result<u64> {
@@ -186,10 +186,10 @@ impl Writer {
 
 /// Returns `true` if a row is encrypted under one of these slots.
 fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
-    Ok(Sealed::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
+    Ok(EncryptedEnvelope::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
 }
 
-fn anew(vault: &Vault, key: RowKey, row: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+fn anew(vault: &Vault, key: RowKey, row: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
     let body = vault.open(key, row)?;
     vault.seal(key, &body, keeper)
 }

@@ -11,7 +11,7 @@ use redb::{Key, Range, ReadTransaction, TableDefinition, TableError, Value, Writ
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// A cursor over the rows of a table in key order.
-pub(crate) trait Rows {
+pub(crate) trait TableRows {
     /// Advances to the next row; `false` at the end.
     fn next(&mut self) -> Result<bool>;
 
@@ -26,31 +26,31 @@ pub(crate) trait Rows {
 }
 
 /// The rows of a table, `None` if there is no such table.
-type Opened = Option<Box<dyn Rows>>;
+type OptionalRows = Option<Box<dyn TableRows>>;
 
 /// A callback for the key and the value of every row.
-pub(crate) type Seen<'s> = dyn FnMut(&[u8], &[u8]) + 's;
+pub(crate) type RowVisitor<'s> = dyn FnMut(&[u8], &[u8]) + 's;
 
 /// The functions for one pair of types.
-struct Types {
-    open: fn(&ReadTransaction, &str) -> Result<Opened>,
-    fill: fn(&WriteTransaction, &str, &mut dyn Rows, &mut Seen<'_>) -> Result<()>,
+struct TableTypes {
+    open: fn(&ReadTransaction, &str) -> Result<OptionalRows>,
+    fill: fn(&WriteTransaction, &str, &mut dyn TableRows, &mut RowVisitor<'_>) -> Result<()>,
 }
 
 /// An open table of any types.
-pub(crate) struct Table {
-    types: &'static Types,
-    pub(crate) rows: Box<dyn Rows>,
+pub(crate) struct AnyTable {
+    types: &'static TableTypes,
+    pub(crate) rows: Box<dyn TableRows>,
 }
 
 /// Opens a table of a snapshot, whatever its types. `None` if there is no such table.
 ///
 /// # Errors
 /// `ERR_STORE_VERSION` for a table of types this version does not use, `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn open(txn: &ReadTransaction, name: &str) -> Result<Option<Table>> {
+pub(crate) fn open(txn: &ReadTransaction, name: &str) -> Result<Option<AnyTable>> {
     for types in TYPES {
         match (types.open)(txn, name) {
-            Ok(rows) => return Ok(rows.map(|rows| Table { types, rows })),
+            Ok(rows) => return Ok(rows.map(|rows| AnyTable { types, rows })),
             Err(error) if error.kind() == ErrorKind::StoreVersion => {}
             Err(error) => return Err(error),
         }
@@ -59,7 +59,7 @@ pub(crate) fn open(txn: &ReadTransaction, name: &str) -> Result<Option<Table>> {
     Err(Error::new(ErrorKind::StoreVersion, message))
 }
 
-impl Table {
+impl AnyTable {
     /// Writes every row into the table of this name, and calls `seen` for each.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Table {
         mut self,
         txn: &WriteTransaction,
         name: &str,
-        seen: &mut Seen<'_>,
+        seen: &mut RowVisitor<'_>,
     ) -> Result<()> {
         (self.types.fill)(txn, name, &mut *self.rows, seen)
     }
@@ -81,7 +81,7 @@ struct TypedRows<K: Key + 'static, V: Value + 'static> {
     value: Vec<u8>,
 }
 
-impl<K: Key + 'static, V: Value + 'static> Rows for TypedRows<K, V> {
+impl<K: Key + 'static, V: Value + 'static> TableRows for TypedRows<K, V> {
     fn next(&mut self) -> Result<bool> {
         let Some(row) = self.range.next() else { return Ok(false) };
         let (key, value) = row?;
@@ -111,7 +111,7 @@ fn replace(buffer: &mut Vec<u8>, bytes: &[u8]) {
 fn open_as<K: Key + 'static, V: Value + 'static>(
     txn: &ReadTransaction,
     name: &str,
-) -> Result<Opened> {
+) -> Result<OptionalRows> {
     let table = match txn.open_table(TableDefinition::<K, V>::new(name)) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(None),
         opened => opened?,
@@ -123,8 +123,8 @@ fn open_as<K: Key + 'static, V: Value + 'static>(
 fn fill_as<K: Key + 'static, V: Value + 'static>(
     txn: &WriteTransaction,
     name: &str,
-    rows: &mut dyn Rows,
-    seen: &mut Seen<'_>,
+    rows: &mut dyn TableRows,
+    seen: &mut RowVisitor<'_>,
 ) -> Result<()> {
     let mut table = txn.open_table(TableDefinition::<K, V>::new(name))?;
     while rows.next()? {
@@ -134,14 +134,14 @@ fn fill_as<K: Key + 'static, V: Value + 'static>(
     Ok(())
 }
 
-const fn types<K: Key + 'static, V: Value + 'static>() -> Types {
-    Types { open: open_as::<K, V>, fill: fill_as::<K, V> }
+const fn types<K: Key + 'static, V: Value + 'static>() -> TableTypes {
+    TableTypes { open: open_as::<K, V>, fill: fill_as::<K, V> }
 }
 
 /// Defines the pairs of types, those of fixed-width rows for each width.
 macro_rules! table_types {
     ($($width:literal)+) => {
-        static TYPES: &[Types] = &[
+        static TYPES: &[TableTypes] = &[
             types::<u64, &'static [u8]>(),
             types::<&'static str, &'static [u8]>(),
             types::<&'static [u8], &'static [u8]>(),

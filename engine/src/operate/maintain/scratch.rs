@@ -9,18 +9,18 @@ use redb::backends::InMemoryBackend;
 
 use crate::base::error::Result;
 use crate::disk::directory;
-use crate::disk::source::Opening;
+use crate::disk::source::DatabaseOptions;
 
 /// An unused file name; the file is removed on drop.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchFile {
     file: Option<PathBuf>,
 }
 
 /// Distinguishes the scratch files of one process; the store's lock keeps other processes out.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-impl Scratch {
+impl ScratchFile {
     /// Reserves a name in this directory, without a file yet; in memory without a directory.
     pub(crate) fn within(directory: Option<&Path>) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl Scratch {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn database(&self, opening: &Opening) -> Result<Database> {
+    pub(crate) fn database(&self, opening: &DatabaseOptions) -> Result<Database> {
         Ok(match &self.file {
             Some(file) => opening.builder().create(file)?,
             None => opening.builder().create_with_backend(InMemoryBackend::new())?,
@@ -44,7 +44,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
             // A leftover is removed when the store is next opened.

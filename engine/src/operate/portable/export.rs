@@ -11,22 +11,23 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use grainstore_cal::{Cancel, Query, Visibility};
+use grainstore_cal::{CancelHandle, Query, Visibility};
 use grainstore_format::container::{
-    Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
+    Compression, ContainerPlan, ContainerReport, ContainerWriter, MAX_REGION_BYTES, ManifestEntry,
+    PlannedEntry,
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::Sequence;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use super::leaving::{Leaving, Recipient};
-use super::order::{Merge, Place, Sorted, Sorter};
+use super::leaving::{ExportFilter, Recipient};
+use super::order::{ExternalSorter, GrainPosition, RunMerge, SortedGrains};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
 use crate::disk::directory;
 use crate::handle::session::Session;
-use crate::read::query::{Halt, Walk};
+use crate::read::query::{CandidateScan, ScanError};
 use crate::state::view::View;
 use crate::write::plan::own_terms;
 
@@ -35,31 +36,31 @@ const CHECK_EVERY: u64 = 256;
 
 /// Options of an export.
 #[derive(Clone)]
-pub struct Exporting<'p> {
+pub struct ExportOptions<'p> {
     /// Compression of the grains.
     pub compression: Compression,
     /// Most bytes of header, offsets and uncompressed grains in one file; further grains go into the next. At
     /// most [`MAX_REGION_BYTES`], the limit of the format.
     pub file_bytes: u64,
     /// Cancels the export.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Called from time to time with the number of grains written, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }
 
-impl Default for Exporting<'_> {
+impl Default for ExportOptions<'_> {
     /// Compressed with zstd, in as few files as possible.
     fn default() -> Self {
         Self {
             compression: Compression::Zstd,
             file_bytes: MAX_REGION_BYTES,
-            cancel: Cancel::new(),
+            cancel: CancelHandle::new(),
             progress: None,
         }
     }
 }
 
-impl std::fmt::Debug for Exporting<'_> {
+impl std::fmt::Debug for ExportOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Exporting({:?}, {} bytes)", self.compression, self.file_bytes)
     }
@@ -68,7 +69,7 @@ impl std::fmt::Debug for Exporting<'_> {
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Exported {
+pub struct ExportReport {
     /// Grains in all files.
     pub exported: u64,
     /// The files, in the order of their grains.
@@ -100,22 +101,22 @@ impl Session {
         &self,
         to: impl AsRef<Path>,
         query: &Query,
-        how: &Exporting<'_>,
-    ) -> Result<Exported> {
+        how: &ExportOptions<'_>,
+    ) -> Result<ExportReport> {
         self.check_reach(query)?;
         let to = to.as_ref();
-        let target = Target::of(to).map_err(|error| error.within(to))?;
+        let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
         let view = self.view_of_named(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all).of_any_type();
-        let export = Export { session: self, view: &view, how, target: &target };
+        let export = Exporter { session: self, view: &view, how, target: &target };
         guarded(|| {
-            let mut leaving = Leaving::new(self, &view);
+            let mut leaving = ExportFilter::new(self, &view);
             let grains = export.select(&query, &mut leaving)?;
             let (refused, rules) = (leaving.refused, leaving.rules());
             leaving.tell(grains.len())?;
             let (files, exported) = export.write_selected(&query, grains)?;
-            Ok(Exported { refused, rules, ..target.name(files, exported)? })
+            Ok(ExportReport { refused, rules, ..target.name(files, exported)? })
         })
         .map_err(|error| error.within(to))
     }
@@ -126,13 +127,13 @@ impl Session {
         to: &Path,
         view: &View,
         (places, recipient): (&[Sequence], Recipient),
-        how: &Exporting<'_>,
-    ) -> Result<Exported> {
-        let target = Target::of(to).map_err(|error| error.within(to))?;
-        let export = Export { session: self, view, how, target: &target };
+        how: &ExportOptions<'_>,
+    ) -> Result<ExportReport> {
+        let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
+        let export = Exporter { session: self, view, how, target: &target };
         guarded(|| {
-            let mut sorter = Sorter::new(&export.target.directory);
-            let mut leaving = Leaving::new(self, view).to(recipient);
+            let mut sorter = ExternalSorter::new(&export.target.directory);
+            let mut leaving = ExportFilter::new(self, view).to(recipient);
             for at in places {
                 let place = view.with_blob(*at, |blob| {
                     with_fields(blob, |grain| {
@@ -147,25 +148,25 @@ impl Session {
             let (refused, rules) = (leaving.refused, leaving.rules());
             leaving.tell(grains.len())?;
             let files = export.write(&grains)?;
-            Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
+            Ok(ExportReport { refused, rules, ..target.name(files, grains.len())? })
         })
         .map_err(|error| error.within(to))
     }
 }
 
 /// The name and directory of the files.
-struct Target {
+struct ExportTarget {
     directory: PathBuf,
     file: PathBuf,
 }
 
 /// A complete file without a name.
-struct Finished {
+struct UnnamedFile {
     file: NamedTempFile,
-    written: Written,
+    written: ContainerReport,
 }
 
-impl Target {
+impl ExportTarget {
     fn of(to: &Path) -> Result<Self> {
         let refused = |message: &str| {
             Error::new(ErrorKind::Conflict, message)
@@ -189,13 +190,14 @@ impl Target {
     }
 
     /// Renames the files to their names, durably.
-    fn name(&self, files: Vec<Finished>, exported: u64) -> Result<Exported> {
+    fn name(&self, files: Vec<UnnamedFile>, exported: u64) -> Result<ExportReport> {
         let list = Vec::with_capacity(files.len());
-        let mut named = Exported { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
+        let mut named =
+            ExportReport { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
         for number in 1..=files.len() {
             check_replaceable(&self.numbered(number))?;
         }
-        for (number, Finished { file, written }) in files.into_iter().enumerate() {
+        for (number, UnnamedFile { file, written }) in files.into_iter().enumerate() {
             let name = self.numbered(number + 1);
             file.persist(&name).map_err(|failed| failed.error)?;
             named.bytes += written.bytes;
@@ -221,21 +223,21 @@ impl Target {
 }
 
 /// An export from one view.
-struct Export<'e, 'p> {
+struct Exporter<'e, 'p> {
     session: &'e Session,
     view: &'e View,
-    how: &'e Exporting<'p>,
-    target: &'e Target,
+    how: &'e ExportOptions<'p>,
+    target: &'e ExportTarget,
 }
 
-impl Export<'_, '_> {
+impl Exporter<'_, '_> {
     /// Finds the matching grains, in the order of a container.
-    fn select(&self, query: &Query, leaving: &mut Leaving<'_>) -> Result<Sorted> {
-        let mut sorter = Sorter::new(&self.target.directory);
+    fn select(&self, query: &Query, leaving: &mut ExportFilter<'_>) -> Result<SortedGrains> {
+        let mut sorter = ExternalSorter::new(&self.target.directory);
         if query.is_impossible() {
             return Ok(sorter.finish());
         }
-        let mut walk = Walk::new((self.session, self.view), query, &self.how.cancel, 0)?;
+        let mut walk = CandidateScan::new((self.session, self.view), query, &self.how.cancel, 0)?;
         let mut failed = None;
         let ended = walk.run(&mut |candidate| {
             let may = leaving.may(candidate.address, candidate.grain, candidate.state);
@@ -255,23 +257,28 @@ impl Export<'_, '_> {
         failed.map_or_else(|| Ok(sorter.finish()), Err)
     }
 
-    fn place(&self, address: ContentAddress, grain: &GrainRef<'_>) -> Result<Place> {
+    fn place(&self, address: ContentAddress, grain: &GrainRef<'_>) -> Result<GrainPosition> {
         let second = i64::from(grain.header().created_at_sec) * 1000;
         let created_at = EpochMs::new(grain.int("created_at").unwrap_or(second));
         match self.view.sequence_of(&address)? {
-            Some(sequence) => Ok(Place { created_at, address, sequence }),
+            Some(sequence) => Ok(GrainPosition { created_at, address, sequence }),
             None => Err(Error::integrity(format!("the index does not know {address}"))),
         }
     }
 
     /// Writes the selected grains. If a user is erased meanwhile, it starts again without that user's grains.
-    fn write_selected(&self, query: &Query, grains: Sorted) -> Result<(Vec<Finished>, u64)> {
+    fn write_selected(
+        &self,
+        query: &Query,
+        grains: SortedGrains,
+    ) -> Result<(Vec<UnnamedFile>, u64)> {
         let mut grains = grains;
         loop {
             match self.write(&grains) {
                 Err(error) if error.is_erased() => {
-                    self.how.cancel.check().map_err(Halt::Stopped)?;
-                    let left = self.select(query, &mut Leaving::new(self.session, self.view))?;
+                    self.how.cancel.check().map_err(ScanError::Stopped)?;
+                    let left =
+                        self.select(query, &mut ExportFilter::new(self.session, self.view))?;
                     if left.len() >= grains.len() {
                         return Err(error);
                     }
@@ -283,9 +290,9 @@ impl Export<'_, '_> {
     }
 
     /// Writes the grains into unnamed files.
-    fn write(&self, grains: &Sorted) -> Result<Vec<Finished>> {
+    fn write(&self, grains: &SortedGrains) -> Result<Vec<UnnamedFile>> {
         let mut planning = grains.iter()?.peekable();
-        let mut writing = Counted { grains: grains.iter()?, done: 0, total: grains.len() };
+        let mut writing = CountedGrains { grains: grains.iter()?, done: 0, total: grains.len() };
         let mut files = Vec::new();
         loop {
             let (plan, stated) = self.plan(&mut planning)?;
@@ -297,13 +304,13 @@ impl Export<'_, '_> {
     }
 
     /// Plans the next file: its grains, and which of them have a state for the manifest.
-    fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(Plan, Sorted)> {
-        let mut plan = Plan::new(self.how.compression).limited_to(self.how.file_bytes);
-        let mut stated = Sorter::new(&self.target.directory);
+    fn plan(&self, grains: &mut Peekable<RunMerge<'_>>) -> Result<(ContainerPlan, SortedGrains)> {
+        let mut plan = ContainerPlan::new(self.how.compression).with_limit(self.how.file_bytes);
+        let mut stated = ExternalSorter::new(&self.target.directory);
         while let Some(next) = grains.peek() {
             let place = *next.as_ref().map_err(Clone::clone)?;
             let planned = portable(self.view, place.sequence, |entry| {
-                Ok(Planned::of(entry, place.created_at)?)
+                Ok(PlannedEntry::of(entry, place.created_at)?)
             })?;
             if planned.address != place.address {
                 return Err(Error::integrity(format!(
@@ -316,7 +323,7 @@ impl Export<'_, '_> {
             }
             if !self.carried(place.sequence)?.is_default() {
                 // A manifest is sorted by address only.
-                stated.push(Place { created_at: EpochMs::new(0), ..place })?;
+                stated.push(GrainPosition { created_at: EpochMs::new(0), ..place })?;
             }
             grains.next();
             self.tick(plan.len() as u64)?;
@@ -326,10 +333,15 @@ impl Export<'_, '_> {
     }
 
     /// Writes one file.
-    fn file(&self, plan: Plan, grains: &mut Counted<'_>, stated: &Sorted) -> Result<Finished> {
+    fn file(
+        &self,
+        plan: ContainerPlan,
+        grains: &mut CountedGrains<'_>,
+        stated: &SortedGrains,
+    ) -> Result<UnnamedFile> {
         let mut temporary = unnamed(self.target, self.session.store().is_encrypted())?;
         let count = plan.len();
-        let mut writer = Writer::new(BufWriter::new(temporary.as_file_mut()), plan)?;
+        let mut writer = ContainerWriter::new(BufWriter::new(temporary.as_file_mut()), plan)?;
         for _ in 0..count {
             let Some(place) = grains.next() else { break };
             portable(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
@@ -339,25 +351,25 @@ impl Export<'_, '_> {
             }
         }
         let manifest = stated.iter()?.map(|place| {
-            let Place { address, sequence, .. } = place?;
+            let GrainPosition { address, sequence, .. } = place?;
             Ok::<_, Error>((address, self.carried(sequence)?))
         });
         let (mut buffered, written) = writer.finish(manifest)?;
         buffered.flush()?;
         drop(buffered);
         temporary.as_file().sync_all()?;
-        Ok(Finished { file: temporary, written })
+        Ok(UnnamedFile { file: temporary, written })
     }
 
     /// Returns the manifest entry of a grain.
-    fn carried(&self, sequence: Sequence) -> Result<Carried> {
+    fn carried(&self, sequence: Sequence) -> Result<ManifestEntry> {
         let access = self.session.store().inner().access_of(self.view, sequence)?;
         let state = self.view.state_at(sequence)?;
         // A grain whose policy declares a hold is among its own roots.
         let hold_lifted = !state.held
             && self.view.roots_at(sequence)?.contains(&sequence)
             && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
-        Ok(Carried {
+        Ok(ManifestEntry {
             state,
             access_count: access.count,
             last_accessed_at: access.last_accessed_at,
@@ -366,7 +378,7 @@ impl Export<'_, '_> {
         })
     }
 
-    fn tell(&self, grains: &Counted<'_>) {
+    fn tell(&self, grains: &CountedGrains<'_>) {
         if let Some(progress) = self.how.progress {
             progress(grains.done, grains.total);
         }
@@ -375,21 +387,21 @@ impl Export<'_, '_> {
     /// Checks for cancellation from time to time.
     fn tick(&self, done: u64) -> Result<()> {
         if done.is_multiple_of(CHECK_EVERY) {
-            self.how.cancel.check().map_err(Halt::Stopped)?;
+            self.how.cancel.check().map_err(ScanError::Stopped)?;
         }
         Ok(())
     }
 }
 
 /// The grains in the order of writing, counted.
-struct Counted<'s> {
-    grains: Merge<'s>,
+struct CountedGrains<'s> {
+    grains: RunMerge<'s>,
     done: u64,
     total: u64,
 }
 
-impl Iterator for Counted<'_> {
-    type Item = Result<Place>;
+impl Iterator for CountedGrains<'_> {
+    type Item = Result<GrainPosition>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.grains.next();
@@ -443,7 +455,7 @@ fn on_the_way_to(target: &Path) -> String {
 
 /// A file beside the target that goes away unless it is given a name. What comes out of an encrypted store is
 /// its owner's alone; else it has the permissions any new file has. Its lock says that somebody is at work on it.
-fn unnamed(target: &Target, encrypted: bool) -> Result<NamedTempFile> {
+fn unnamed(target: &ExportTarget, encrypted: bool) -> Result<NamedTempFile> {
     let prefix = on_the_way_to(&target.file);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(PARTIAL).rand_bytes(RANDOM);
@@ -461,7 +473,7 @@ fn unnamed(target: &Target, encrypted: bool) -> Result<NamedTempFile> {
 }
 
 /// Removes what exports to this target have left that were killed: what nobody is at work on.
-fn clear_partials(target: &Target) -> Result<()> {
+fn clear_partials(target: &ExportTarget) -> Result<()> {
     let prefix = on_the_way_to(&target.file);
     for entry in fs::read_dir(&target.directory)? {
         let file = entry?;

@@ -8,10 +8,10 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::Session;
-use crate::rules::preset::{Basis, Deed, Facts, RuleSet};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::rules::preset::{Action, ProcessingBasis, RuleFacts, RuleSet};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::basis::basis_in;
-use crate::state::reach::Reached;
+use crate::state::reach::VisibilityOutcome;
 use crate::state::view::View;
 
 /// Most refused grains named by an audit entry.
@@ -31,7 +31,7 @@ pub(crate) enum Recipient {
 }
 
 /// The export rules, applied to one export.
-pub(super) struct Leaving<'e> {
+pub(super) struct ExportFilter<'e> {
     session: &'e Session,
     view: &'e View,
     rules: std::sync::Arc<RuleSet>,
@@ -44,7 +44,7 @@ pub(super) struct Leaving<'e> {
     recipient: Recipient,
 }
 
-impl<'e> Leaving<'e> {
+impl<'e> ExportFilter<'e> {
     pub(super) fn new(session: &'e Session, view: &'e View) -> Self {
         Self {
             session,
@@ -73,9 +73,9 @@ impl<'e> Leaving<'e> {
     ) -> Result<bool> {
         let state = self.view.state_at(at)?;
         let (id, error) = match self.session.reach(self.view).of(at, grain)? {
-            Reached::Seen => return self.may(address, grain, &state),
-            Reached::Outside | Reached::Erased => return Ok(false),
-            Reached::Ruled(refusal) => (refusal.id, Error::from(refusal)),
+            VisibilityOutcome::Seen => return self.may(address, grain, &state),
+            VisibilityOutcome::Outside | VisibilityOutcome::Erased => return Ok(false),
+            VisibilityOutcome::Ruled(refusal) => (refusal.id, Error::from(refusal)),
             hidden => (CONSENT, hidden.refusal(&address)),
         };
         Ok(self.keep(address, id, error))
@@ -102,14 +102,14 @@ impl<'e> Leaving<'e> {
         grain: &GrainRef<'_>,
         state: &GrainState,
     ) -> Result<bool> {
-        if !self.rules.rules_on(Deed::Export) {
+        if !self.rules.rules_on(Action::Export) {
             return Ok(true);
         }
-        let basis = match self.rules.asks_basis(Deed::Export) {
+        let basis = match self.rules.asks_basis(Action::Export) {
             true => basis_in(self.view, grain.text("processing_basis"))?,
-            false => Basis::Missing,
+            false => ProcessingBasis::Missing,
         };
-        let facts = Facts {
+        let facts = RuleFacts {
             grain,
             basis: &basis,
             purposes: &self.session.options().purposes,
@@ -117,7 +117,7 @@ impl<'e> Leaving<'e> {
             verified: state.verification_status == VerificationStatus::Verified,
             encrypted: self.session.store().inner().regime().encrypts(grain),
         };
-        let Some(refusal) = self.rules.decide(Deed::Export, &facts).refusal else {
+        let Some(refusal) = self.rules.decide(Action::Export, &facts).refusal else {
             return Ok(true);
         };
         Ok(self.keep(address, refusal.id, Error::from(refusal)))
@@ -138,14 +138,14 @@ impl<'e> Leaving<'e> {
     pub(super) fn tell(self, left: u64) -> Result<()> {
         let is_exception = self.recipient == Recipient::Themself;
         if self.first.is_none() && !is_exception {
-            return self.session.note(Operation::Export, Vec::new());
+            return self.session.note(AuditOperation::Export, Vec::new());
         }
         let exception = is_exception.then_some(ACCESS_REQUEST);
         self.session.store().note(AuditRecord {
             actor: self.session.options().actor.clone(),
             refused: !is_exception,
             rules: exception.into_iter().chain(self.by).collect(),
-            ..AuditRecord::of(Operation::Export, self.named)
+            ..AuditRecord::of(AuditOperation::Export, self.named)
         })?;
         let Some((address, why)) = self.first.filter(|_| left == 0) else { return Ok(()) };
         let many = match self.refused {

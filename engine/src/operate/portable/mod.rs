@@ -1,7 +1,7 @@
 //! Export and import of grains in `.mg` files (OMS section 11).
 //!
-//! - `external_sort`: sorts any number of grains into the order of a file.
-//! - `export`: writes what a session sees, with its state. `export_filter`: the rules on export.
+//! - `order`: sorts any number of grains into the order of a file.
+//! - `export`: writes what a session sees, with its state. `leaving`: the rules on export.
 //! - `import`: reads files, with the state of their grains, into the store.
 
 mod export;
@@ -9,6 +9,6 @@ pub(crate) mod import;
 mod leaving;
 mod order;
 
-pub use export::{Exported, Exporting};
-pub use import::{Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use export::{ExportOptions, ExportReport};
+pub use import::{ImportOptions, ImportReport, MAX_IMPORT_CLAIMS};
 pub(crate) use leaving::Recipient;

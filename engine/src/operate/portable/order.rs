@@ -19,13 +19,13 @@ const BLOCK: u64 = 1 << 10;
 
 /// Sort key of a grain in a container, with its sequence in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct GrainPosition {
     pub(super) created_at: EpochMs,
     pub(super) address: ContentAddress,
     pub(super) sequence: Sequence,
 }
 
-impl Place {
+impl GrainPosition {
     /// Bytes of one position in the temporary file.
     const LEN: usize = 48;
 
@@ -49,22 +49,22 @@ impl Place {
 
 /// Collects positions in any order.
 #[derive(Debug)]
-pub(super) struct Sorter {
+pub(super) struct ExternalSorter {
     directory: PathBuf,
     most: usize,
-    run: Vec<Place>,
-    spilled: Option<Spilled>,
+    run: Vec<GrainPosition>,
+    spilled: Option<SpilledRuns>,
 }
 
 /// Runs that did not fit into memory.
 #[derive(Debug)]
-struct Spilled {
+struct SpilledRuns {
     file: File,
     /// Byte range of each run.
     runs: Vec<Range<u64>>,
 }
 
-impl Sorter {
+impl ExternalSorter {
     /// An empty sorter, which spills into an unnamed file in this directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), most: RUN, run: Vec::new(), spilled: None }
@@ -74,7 +74,7 @@ impl Sorter {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(super) fn push(&mut self, place: Place) -> Result<()> {
+    pub(super) fn push(&mut self, place: GrainPosition) -> Result<()> {
         if self.run.len() == self.most {
             self.spill()?;
         }
@@ -85,27 +85,28 @@ impl Sorter {
     /// Number of positions added.
     pub(super) fn len(&self) -> u64 {
         let spilled = self.spilled.iter().flat_map(|spilled| &spilled.runs);
-        let spilled: u64 = spilled.map(|run| (run.end - run.start) / Place::LEN as u64).sum();
+        let spilled: u64 =
+            spilled.map(|run| (run.end - run.start) / GrainPosition::LEN as u64).sum();
         spilled + self.run.len() as u64
     }
 
     /// Sorts all of them.
-    pub(super) fn finish(mut self) -> Sorted {
+    pub(super) fn finish(mut self) -> SortedGrains {
         let len = self.len();
         self.run.sort_unstable();
-        Sorted { len, run: self.run, spilled: self.spilled }
+        SortedGrains { len, run: self.run, spilled: self.spilled }
     }
 
     fn spill(&mut self) -> Result<()> {
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
-            none => none.insert(Spilled {
+            none => none.insert(SpilledRuns {
                 file: tempfile::tempfile_in(&self.directory)?,
                 runs: Vec::new(),
             }),
         };
         self.run.sort_unstable();
-        let mut bytes = Vec::with_capacity(self.run.len() * Place::LEN);
+        let mut bytes = Vec::with_capacity(self.run.len() * GrainPosition::LEN);
         self.run.drain(..).for_each(|place| place.write(&mut bytes));
         spilled.file.write_all(&bytes)?;
         let start = spilled.runs.last().map_or(0, |run| run.end);
@@ -116,13 +117,13 @@ impl Sorter {
 
 /// Sorted positions, which can be read several times.
 #[derive(Debug)]
-pub(super) struct Sorted {
+pub(super) struct SortedGrains {
     len: u64,
-    run: Vec<Place>,
-    spilled: Option<Spilled>,
+    run: Vec<GrainPosition>,
+    spilled: Option<SpilledRuns>,
 }
 
-impl Sorted {
+impl SortedGrains {
     /// Number of positions.
     pub(super) fn len(&self) -> u64 {
         self.len
@@ -132,30 +133,31 @@ impl Sorted {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(super) fn iter(&self) -> Result<Merge<'_>> {
-        let kept: Run<'_> = Box::new(self.run.iter().copied().map(Ok));
+    pub(super) fn iter(&self) -> Result<RunMerge<'_>> {
+        let kept: RunIter<'_> = Box::new(self.run.iter().copied().map(Ok));
         let mut runs = vec![kept];
         if let Some(spilled) = &self.spilled {
-            let of = |bytes: &Range<u64>| -> Run<'_> { Box::new(from_file(&spilled.file, bytes)) };
+            let of =
+                |bytes: &Range<u64>| -> RunIter<'_> { Box::new(from_file(&spilled.file, bytes)) };
             runs.extend(spilled.runs.iter().map(of));
         }
-        let mut merge = Merge { heads: BinaryHeap::with_capacity(runs.len()), runs };
+        let mut merge = RunMerge { heads: BinaryHeap::with_capacity(runs.len()), runs };
         (0..merge.runs.len()).try_for_each(|run| merge.advance(run))?;
         Ok(merge)
     }
 }
 
 /// An iterator over one run.
-type Run<'s> = Box<dyn Iterator<Item = Result<Place>> + 's>;
+type RunIter<'s> = Box<dyn Iterator<Item = Result<GrainPosition>> + 's>;
 
 /// A k-way merge of runs.
-pub(super) struct Merge<'s> {
-    runs: Vec<Run<'s>>,
+pub(super) struct RunMerge<'s> {
+    runs: Vec<RunIter<'s>>,
     /// The next position of each run that is not exhausted.
-    heads: BinaryHeap<Reverse<(Place, usize)>>,
+    heads: BinaryHeap<Reverse<(GrainPosition, usize)>>,
 }
 
-impl Merge<'_> {
+impl RunMerge<'_> {
     fn advance(&mut self, run: usize) -> Result<()> {
         if let Some(place) = self.runs.get_mut(run).and_then(Iterator::next) {
             self.heads.push(Reverse((place?, run)));
@@ -164,8 +166,8 @@ impl Merge<'_> {
     }
 }
 
-impl Iterator for Merge<'_> {
-    type Item = Result<Place>;
+impl Iterator for RunMerge<'_> {
+    type Item = Result<GrainPosition>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let Reverse((place, run)) = self.heads.pop()?;
@@ -174,8 +176,11 @@ impl Iterator for Merge<'_> {
 }
 
 /// Reads a run from the file, one block at a time.
-fn from_file<'f>(file: &'f File, bytes: &Range<u64>) -> impl Iterator<Item = Result<Place>> + 'f {
-    let block = BLOCK * Place::LEN as u64;
+fn from_file<'f>(
+    file: &'f File,
+    bytes: &Range<u64>,
+) -> impl Iterator<Item = Result<GrainPosition>> + 'f {
+    let block = BLOCK * GrainPosition::LEN as u64;
     let (mut at, end) = (bytes.start, bytes.end);
     let mut buffer = Vec::new();
     let mut waiting = Vec::new().into_iter();
@@ -191,7 +196,8 @@ fn from_file<'f>(file: &'f File, bytes: &Range<u64>) -> impl Iterator<Item = Res
                 return Some(Err(Error::from(error)));
             }
             at += len;
-            let places: Vec<_> = buffer.chunks_exact(Place::LEN).filter_map(Place::read).collect();
+            let places: Vec<_> =
+                buffer.chunks_exact(GrainPosition::LEN).filter_map(GrainPosition::read).collect();
             waiting = places.into_iter();
         }
         waiting.next().map(Ok)
@@ -207,11 +213,11 @@ mod tests {
         let place = |n: u64| {
             let address = ContentAddress::of(&n.to_be_bytes());
             let created_at = EpochMs::new(i64::try_from(n % 7).unwrap() - 3);
-            Place { created_at, address, sequence: Sequence::new(n) }
+            GrainPosition { created_at, address, sequence: Sequence::new(n) }
         };
         let dir = tempfile::TempDir::new().unwrap();
         for (count, most) in [(0, 10), (9, 10), (10, 10), (11, 10), (5000, 1500), (3000, 7)] {
-            let mut sorter = Sorter { most, ..Sorter::new(dir.path()) };
+            let mut sorter = ExternalSorter { most, ..ExternalSorter::new(dir.path()) };
             (0..count).for_each(|n| sorter.push(place(n)).unwrap());
             let mut expected: Vec<_> = (0..count).map(place).collect();
             expected.sort_unstable();

@@ -1,21 +1,21 @@
 //! The memory behind a token limited to some grain types: grains of all others do not exist in it.
 
 use grainstore_cal::{
-    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate, Query,
-    Recalled, Scope, TemplateKept, TypeSet, Visit,
+    AccessPlan, CancelHandle, HashPrefix, Hit, HostInfo, Memory, MemoryError, NamedTemplate,
+    PrefixMatch, Query, RecallStats, RecallVisitor, SessionScope, TemplateSaveOutcome, TypeSet,
 };
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
 use crate::base::error::{Error, ErrorKind};
-use crate::read::memory::Reading;
+use crate::read::memory::SessionMemory;
 
 /// A session's memory, limited to these types.
-pub(super) struct Bounded<'b> {
-    pub(super) reading: Reading<'b>,
+pub(super) struct TypeLimitedMemory<'b> {
+    pub(super) reading: SessionMemory<'b>,
     pub(super) types: Vec<GrainType>,
 }
 
-impl Bounded<'_> {
+impl TypeLimitedMemory<'_> {
     fn shows(&self, hit: &Hit) -> bool {
         self.types.contains(&hit.grain.grain_type())
     }
@@ -29,20 +29,20 @@ impl Bounded<'_> {
     }
 }
 
-impl Memory for Bounded<'_> {
-    fn scope(&self) -> &Scope {
+impl Memory for TypeLimitedMemory<'_> {
+    fn scope(&self) -> &SessionScope {
         self.reading.scope()
     }
 
     fn recall(
         &self,
         query: &Query,
-        cancel: &Cancel,
-        visit: &mut Visit<'_>,
-    ) -> Result<Recalled, MemoryError> {
+        cancel: &CancelHandle,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<RecallStats, MemoryError> {
         match self.narrowed(query) {
             Some(query) => self.reading.recall(&query, cancel, visit),
-            None => Ok(Recalled { scanned: 0, total: Some(0) }),
+            None => Ok(RecallStats { scanned: 0, total: Some(0) }),
         }
     }
 
@@ -50,9 +50,9 @@ impl Memory for Bounded<'_> {
         self.reading.matched_fields(query, grain)
     }
 
-    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+    fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
         match self.reading.locate(prefix)? {
-            Located::One(address) if !self.exists(&address)? => Ok(Located::Nothing),
+            PrefixMatch::One(address) if !self.exists(&address)? => Ok(PrefixMatch::Nothing),
             located => Ok(located),
         }
     }
@@ -69,7 +69,7 @@ impl Memory for Bounded<'_> {
         self.reading.templates()
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         self.reading.keep_template(template)
     }
 
@@ -82,7 +82,7 @@ impl Memory for Bounded<'_> {
         &self,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         match self.types.contains(&GrainType::Event) {
             true => self.reading.thread(message, limit, cancel),
@@ -94,18 +94,18 @@ impl Memory for Bounded<'_> {
         self.reading.asks_outside(query)
     }
 
-    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
+    fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {
         match self.narrowed(query) {
             Some(query) => self.reading.explain(&query, cancel),
-            None => Ok(Explained {
+            None => Ok(AccessPlan {
                 index: "none".to_owned(),
                 scans_at_most: Some(0),
-                ..Explained::default()
+                ..AccessPlan::default()
             }),
         }
     }
 
-    fn describe(&self) -> Result<Host, MemoryError> {
+    fn describe(&self) -> Result<HostInfo, MemoryError> {
         self.reading.describe()
     }
 
@@ -125,7 +125,7 @@ impl Memory for Bounded<'_> {
     }
 }
 
-impl Bounded<'_> {
+impl TypeLimitedMemory<'_> {
     /// # Errors
     /// `ERR_TOKEN` for a grain of another type.
     fn check_writes(&self, grain: &Grain) -> Result<(), MemoryError> {

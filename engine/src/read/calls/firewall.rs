@@ -4,7 +4,7 @@
 use crate::handle::firewall::Firewall;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grainstore_cal::{Admission, Gate, MemoryError, StatementType, Tier};
+use grainstore_cal::{AdmissionGate, AdmissionRequest, MemoryError, StatementType, Tier};
 use grainstore_format::Grain;
 
 use super::prepare::check_covers;
@@ -13,7 +13,7 @@ use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
 
 /// The admission gate of one call.
-pub(crate) struct Guard<'g> {
+pub(crate) struct CallGate<'g> {
     pub(crate) session: &'g Session,
     pub(crate) token: Option<&'g CapabilityToken>,
     /// True if the statement is only prepared, and does not count yet.
@@ -22,7 +22,7 @@ pub(crate) struct Guard<'g> {
     pub(crate) asked: Tier,
 }
 
-impl Guard<'_> {
+impl CallGate<'_> {
     fn firewall(&self) -> &Firewall {
         self.session.store().inner().firewall()
     }
@@ -42,8 +42,8 @@ impl Guard<'_> {
     }
 }
 
-impl Gate for Guard<'_> {
-    fn admit(&self, admission: &Admission) -> Result<(), MemoryError> {
+impl AdmissionGate for CallGate<'_> {
+    fn admit(&self, admission: &AdmissionRequest) -> Result<(), MemoryError> {
         if let Some(token) = self.token {
             check_covers(token, admission)?;
         }

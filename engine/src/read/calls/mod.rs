@@ -4,9 +4,9 @@
 //! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may run.
 //! - `token`, `prepared_statements`: capability tokens, and the statements prepared for them. `prepare`: the
 //!   two phases.
-//! - `type_filter`: the memory a token limited to grain types can read. `run`: one call.
+//! - `bounded`: the memory a token limited to grain types can read. `run`: one call.
 //! - `stream`: a call whose events are delivered while it runs.
-//! - `call_context`, `stream_record`: its record in the audit log. `checks`: whether all of that holds in
+//! - `errand`, `noted`: its record in the audit log. `checks`: whether all of that holds in
 //!   this store.
 
 mod bounded;
@@ -17,7 +17,7 @@ mod run;
 mod stream;
 mod switch;
 
-pub(crate) use firewall::Guard;
-pub use prepare::{Prepared, Preparing};
+pub(crate) use firewall::CallGate;
+pub use prepare::{PrepareOptions, PreparedQuery};
 pub(crate) use prepare::{check_covers, refused};
-pub use stream::{EventStream, Streaming};
+pub use stream::{EventStream, StreamOptions};

@@ -1,39 +1,40 @@
 //! The audit record of a streamed call's events (CAL 21): how many were delivered, and how the stream ended.
 //! Must never hold their content.
 
-use crate::state::audit::StreamNote;
+use crate::state::audit::StreamRecord;
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use grainstore_cal::{Began, Event, EventKind, Listener};
+use grainstore_cal::{Event, EventKind, EventListener, StreamStart};
 
 /// Reasons why a stream ended early.
 const BY_HOST: &str = "host";
 const BY_LISTENER: &str = "listener";
 
 /// A listener that counts the events it passes on.
-pub(super) struct Noting<'l> {
-    listener: &'l mut dyn Listener,
+pub(super) struct CountingListener<'l> {
+    listener: &'l mut dyn EventListener,
     /// `None` before the stream starts.
-    note: Option<StreamNote>,
+    note: Option<StreamRecord>,
 }
 
-impl<'l> Noting<'l> {
+impl<'l> CountingListener<'l> {
     /// Wraps a listener.
-    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+    pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, note: None }
     }
 
     /// The outcome of the stream; `None` if it never started.
-    pub(super) fn note(self) -> Option<StreamNote> {
+    pub(super) fn note(self) -> Option<StreamRecord> {
         self.note
     }
 }
 
-impl Listener for Noting<'_> {
-    fn begins(&mut self, began: &Began<'_>) {
-        self.note = Some(StreamNote { options: began.options.to_owned(), ..StreamNote::default() });
+impl EventListener for CountingListener<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
+        self.note =
+            Some(StreamRecord { options: began.options.to_owned(), ..StreamRecord::default() });
         self.listener.begins(began);
     }
 
@@ -63,14 +64,14 @@ impl Listener for Noting<'_> {
 }
 
 /// A listener that holds back a panic, so that it is not taken for damage of the storage code that calls it.
-pub(super) struct Caught<'l> {
-    listener: &'l mut dyn Listener,
+pub(super) struct PanicCatchingListener<'l> {
+    listener: &'l mut dyn EventListener,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl<'l> Caught<'l> {
+impl<'l> PanicCatchingListener<'l> {
     /// Wraps a listener.
-    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+    pub(super) fn of(listener: &'l mut dyn EventListener) -> Self {
         Self { listener, panic: None }
     }
 
@@ -82,7 +83,7 @@ impl<'l> Caught<'l> {
     }
 
     /// Runs the listener; `None` once it has panicked.
-    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn Listener) -> T) -> Option<T> {
+    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn EventListener) -> T) -> Option<T> {
         if self.panic.is_some() {
             return None;
         }
@@ -92,8 +93,8 @@ impl<'l> Caught<'l> {
     }
 }
 
-impl Listener for Caught<'_> {
-    fn begins(&mut self, began: &Began<'_>) {
+impl EventListener for PanicCatchingListener<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
         self.run(|listener| listener.begins(began));
     }
 

@@ -2,20 +2,21 @@
 //! token that came with it (CAL 18.2).
 
 use grainstore_cal::{
-    self as cal, Change, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
+    self as cal, CalOperation, EventListener, FieldChange, Format, Params, PlanReport, Response,
+    Tier, Warning,
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::capability_token::{CapabilityToken, Terms, new_id};
-use crate::handle::prepared_statements::Statement;
+use crate::handle::capability_token::{CapabilityToken, TokenLimits, new_id};
+use crate::handle::prepared_statements::PreparedStatement;
 use crate::handle::session::Session;
 
 /// Options of [`Session::prepare`].
 #[derive(Debug, Clone, Default)]
-pub struct Preparing {
+pub struct PrepareOptions {
     /// The highest tier it may use.
     pub tier: Tier,
     /// Values of parameters, fixed for the token.
@@ -25,13 +26,13 @@ pub struct Preparing {
     /// The time against which time phrases are resolved; by default that of execution.
     pub now: Option<EpochMs>,
     /// Limits of the token.
-    pub terms: Terms,
+    pub terms: TokenLimits,
 }
 
 /// A prepared statement.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Prepared {
+pub struct PreparedQuery {
     /// The token to execute it with.
     pub token: CapabilityToken,
     /// The plan: what it would do.
@@ -46,7 +47,7 @@ pub struct Prepared {
     /// Fields a write would change, with their old and new values; for a REVERT those that come back. Empty
     /// for reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<FieldChange>,
     /// Its complexity, in points of the table in docs/cal.md.
     pub complexity: u64,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
@@ -62,7 +63,11 @@ impl Session {
     /// # Errors
     /// As [`Session::ask_with`], for errors found before it runs; `ERR_TOKEN` if the limits do not cover the
     /// statement; `ERR_SCHEMA` for limits no token has; `ERR_LIMIT` if too many tokens wait.
-    pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
+    pub fn prepare(
+        &self,
+        query: &[u8],
+        preparing: &PrepareOptions,
+    ) -> Result<PreparedQuery, cal::Error> {
         self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
     }
 
@@ -70,20 +75,20 @@ impl Session {
     pub(crate) fn prepared(
         &self,
         query: &[u8],
-        preparing: &Preparing,
-    ) -> Result<Prepared, cal::Error> {
+        preparing: &PrepareOptions,
+    ) -> Result<PreparedQuery, cal::Error> {
         preparing.terms.check().map_err(refused)?;
         let text = text_of(query)?;
         let params = bound(&preparing.params)?;
-        let options = cal::Options {
+        let options = cal::ExecuteOptions {
             tier: preparing.tier,
             params: params.clone(),
             as_format: preparing.as_format,
-            ..cal::Options::at(preparing.now.unwrap_or_else(|| self.now()))
+            ..cal::ExecuteOptions::at(preparing.now.unwrap_or_else(|| self.now()))
         };
         let prepared = self.weighed(text, &options)?;
         let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
-        let statement = Statement {
+        let statement = PreparedStatement {
             text: text.to_owned(),
             params,
             format: preparing.as_format,
@@ -95,7 +100,7 @@ impl Session {
         let kept = self.store().inner().kept();
         let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
         let side_effects = prepared.plan.side_effects.clone();
-        Ok(Prepared {
+        Ok(PreparedQuery {
             token,
             tier: prepared.tier,
             side_effects,
@@ -121,25 +126,29 @@ impl Session {
     pub(crate) fn execute_for(
         &self,
         token: &CapabilityToken,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let kept = self.store().inner().kept();
         let statement = kept
             .take(token, self.options(), self.now())
             .map_err(|error| self.token_refused(token, error))?;
         let session = self.part(statement.session.clone());
-        let options = cal::Options {
+        let options = cal::ExecuteOptions {
             tier: if token.tier > 0 { Tier::Evolve } else { Tier::Read },
             params: statement.params.clone(),
             as_format: statement.format,
             pinned: statement.target,
-            ..cal::Options::at(statement.now.unwrap_or_else(|| session.now()))
+            ..cal::ExecuteOptions::at(statement.now.unwrap_or_else(|| session.now()))
         };
         session.call(statement.text.as_bytes(), &options, Some(token), listener)
     }
 
     /// The token of a prepared statement, without its signature.
-    fn token_for(&self, prepared: &cal::Preparation, terms: &Terms) -> Result<CapabilityToken> {
+    fn token_for(
+        &self,
+        prepared: &cal::Preparation,
+        terms: &TokenLimits,
+    ) -> Result<CapabilityToken> {
         let admission = &prepared.admission;
         let own = self.options();
         let mut types: Vec<GrainType> = terms.allowed_grain_types.clone();
@@ -171,7 +180,10 @@ impl Session {
 ///
 /// # Errors
 /// `ERR_TOKEN`.
-pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) -> Result<()> {
+pub(crate) fn check_covers(
+    token: &CapabilityToken,
+    admission: &cal::AdmissionRequest,
+) -> Result<()> {
     let uncovered = |what: String| {
         let message = format!("the token does not cover {what}");
         Err(Error::new(ErrorKind::Token, message)
@@ -194,9 +206,9 @@ pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) 
 }
 
 /// All operations of a tier.
-fn every(tier: u8) -> Vec<Operation> {
-    let evolving = Operation::EVOLVING.into_iter().filter(|_| tier > 0);
-    Operation::READING.into_iter().chain(evolving).collect()
+fn every(tier: u8) -> Vec<CalOperation> {
+    let evolving = CalOperation::EVOLVING.into_iter().filter(|_| tier > 0);
+    CalOperation::READING.into_iter().chain(evolving).collect()
 }
 
 pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
@@ -216,8 +228,8 @@ fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
 }
 
 /// Hash of everything that decides what a statement does; the signature of its token covers it.
-fn hash_of(statement: &Statement, preparing: &Preparing) -> [u8; 32] {
-    let Statement { text, format, now, target, session, .. } = statement;
+fn hash_of(statement: &PreparedStatement, preparing: &PrepareOptions) -> [u8; 32] {
+    let PreparedStatement { text, format, now, target, session, .. } = statement;
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());

@@ -1,20 +1,22 @@
 //! One CAL call: the switch, the gate, the statement, and its audit record.
 
-use crate::state::audit::{Errand, StreamNote, hash_in, id_in, millis_since, results_of};
+use crate::state::audit::{CallContext, StreamRecord, hash_in, id_in, millis_since, results_of};
 use std::sync::Arc;
 use std::time::Instant;
 
-use grainstore_cal::{self as cal, Listener, Memory, Meta, Options, Preparation, Response, Tier};
+use grainstore_cal::{
+    self as cal, EventListener, ExecuteOptions, Memory, Preparation, Response, ResponseMeta, Tier,
+};
 
-use super::bounded::Bounded;
-use super::firewall::Guard;
-use super::noted::{Caught, Noting};
+use super::bounded::TypeLimitedMemory;
+use super::firewall::CallGate;
+use super::noted::{CountingListener, PanicCatchingListener};
 use super::prepare::refused;
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
-use crate::write::reads::ReadNote;
+use crate::write::reads::ReadRecord;
 
 /// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
 /// which only a stricter rule lowers.
@@ -22,14 +24,19 @@ const USUAL_LIMIT: u32 = 50;
 
 impl Session {
     /// The audit record of a call in this session.
-    fn errand_of(&self, query: &[u8], token: Option<&CapabilityToken>, tier: Tier) -> Errand {
+    fn errand_of(&self, query: &[u8], token: Option<&CapabilityToken>, tier: Tier) -> CallContext {
         let token = token.map(|token| (token.token_id.as_str(), token.tier));
-        Errand::of(self.options(), query, token, tier)
+        CallContext::of(self.options(), query, token, tier)
     }
 
     /// The entry in the read log of a call that is over.
-    fn read_note(&self, errand: &Errand, results: Option<u64>, code: Option<String>) -> ReadNote {
-        ReadNote::of(errand, Arc::clone(self.shared_options()), self.now(), results, code)
+    fn read_note(
+        &self,
+        errand: &CallContext,
+        results: Option<u64>,
+        code: Option<String>,
+    ) -> ReadRecord {
+        ReadRecord::of(errand, Arc::clone(self.shared_options()), self.now(), results, code)
     }
 
     /// Runs a query, with or without a token, and hands its events to a listener if there is one.
@@ -42,12 +49,12 @@ impl Session {
     pub(crate) fn call(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let Some(listener) = listener else { return self.call_noted(query, options, token, None) };
-        let mut caught = Caught::of(listener);
+        let mut caught = PanicCatchingListener::of(listener);
         let answered = self.call_noted(query, options, token, Some(&mut caught));
         caught.resume();
         answered
@@ -57,9 +64,9 @@ impl Session {
     fn call_noted(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let reads =
             || options.tier == Tier::Read || !self.errand_of(query, None, options.tier).writes();
@@ -74,15 +81,15 @@ impl Session {
     fn call_recorded(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let started = Instant::now();
-        let mut noting = listener.map(Noting::of);
-        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let mut noting = listener.map(CountingListener::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
         let answered = self.answer(query, options, token, listens);
-        let streamed = noting.and_then(Noting::note);
+        let streamed = noting.and_then(CountingListener::note);
         let answer = match answered {
             Ok(answer) => answer,
             Err(error) => {
@@ -90,10 +97,10 @@ impl Session {
                 return Err(self.unread(errand, streamed, error));
             }
         };
-        let Meta { statement_type, query_hash, budget, .. } = &answer.meta;
+        let ResponseMeta { statement_type, query_hash, budget, .. } = &answer.meta;
         // The hash is made by this process, so it always parses.
         let query_hash = hash_in(query_hash).unwrap_or_default();
-        self.record_read(ReadNote {
+        self.record_read(ReadRecord {
             query_hash,
             statement: Some(*statement_type),
             reader: Arc::clone(self.shared_options()),
@@ -112,8 +119,8 @@ impl Session {
     /// Records a failed call in the read log, or in the audit log if the statement writes; returns the error.
     fn unread(
         &self,
-        errand: Errand,
-        streamed: Option<StreamNote>,
+        errand: CallContext,
+        streamed: Option<StreamRecord>,
         error: cal::Error,
     ) -> cal::Error {
         if let Some(note) = streamed {
@@ -134,9 +141,9 @@ impl Session {
     fn call_audited(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         // A read that no rule audits has no entry, and must not pay for one.
         let audits_reads = self.store().inner().regime().audits_reads();
@@ -150,10 +157,10 @@ impl Session {
             return Ok(answer);
         };
         let session = self.on(&errand);
-        let mut noting = listener.map(Noting::of);
-        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let mut noting = listener.map(CountingListener::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
         let answered = session.answer(query, options, token, listens);
-        if let Some(note) = noting.and_then(Noting::note) {
+        if let Some(note) = noting.and_then(CountingListener::note) {
             errand.was_streamed(note);
         }
         match answered {
@@ -207,13 +214,15 @@ impl Session {
 
     /// Audits the refusal of a token; returns the error.
     pub(super) fn token_refused(&self, token: &CapabilityToken, error: Error) -> cal::Error {
-        let errand =
-            Arc::new(Errand::without_query(self.options(), Some((&token.token_id, token.tier))));
+        let errand = Arc::new(CallContext::without_query(
+            self.options(),
+            Some((&token.token_id, token.tier)),
+        ));
         self.on(&errand).told_refusal(&errand, refused(error))
     }
 
     /// Audits a failed call unless it has an entry; returns the error.
-    fn told_refusal(&self, errand: &Arc<Errand>, error: cal::Error) -> cal::Error {
+    fn told_refusal(&self, errand: &Arc<CallContext>, error: cal::Error) -> cal::Error {
         if errand.is_told() {
             return error;
         }
@@ -231,9 +240,9 @@ impl Session {
     pub(crate) fn weighed(
         &self,
         query: &str,
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
     ) -> Result<Preparation, cal::Error> {
-        let guard = Guard { session: self, token: None, prepares: true, asked: options.tier };
+        let guard = CallGate { session: self, token: None, prepares: true, asked: options.tier };
         let options = self.ruled(options, &guard)?;
         let switched = guard.asked != options.tier;
         let reading = self.reading().map_err(refused)?;
@@ -244,11 +253,11 @@ impl Session {
     fn answer(
         &self,
         query: &[u8],
-        options: &Options<'_>,
+        options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
-        let guard = Guard { session: self, token, prepares: false, asked: options.tier };
+        let guard = CallGate { session: self, token, prepares: false, asked: options.tier };
         let options = self.ruled(options, &guard)?;
         let reading = self.reading().map_err(refused)?;
         let writes = self.store().inner().writes();
@@ -259,7 +268,7 @@ impl Session {
             let memory: &dyn Memory = match readable {
                 None => &reading,
                 Some(types) => {
-                    bounded = Bounded { reading, types };
+                    bounded = TypeLimitedMemory { reading, types };
                     &bounded
                 }
             };
@@ -277,9 +286,9 @@ impl Session {
     /// `ERR_DISABLED`.
     fn ruled<'o>(
         &self,
-        options: &Options<'o>,
-        guard: &'o Guard<'o>,
-    ) -> Result<Options<'o>, cal::Error> {
+        options: &ExecuteOptions<'o>,
+        guard: &'o CallGate<'o>,
+    ) -> Result<ExecuteOptions<'o>, cal::Error> {
         let inner = self.store().inner();
         let tier = match inner.switch().at() {
             CalSwitch::On => options.tier,
@@ -291,7 +300,7 @@ impl Session {
         };
         let limit = inner.regime().rules().settings.query_limit.value;
         let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
-        Ok(Options { tier, few, gate: Some(guard), ..options.clone() })
+        Ok(ExecuteOptions { tier, few, gate: Some(guard), ..options.clone() })
     }
 }
 

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use grainstore_cal::{
-    self as cal, Began, Cancel, Event, Format, Listener, Options, Params, Response,
+    self as cal, CancelHandle, Event, EventListener, ExecuteOptions, Format, Params, Response,
+    StreamStart,
 };
 use grainstore_format::EpochMs;
 
@@ -29,7 +30,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_
 
 /// Options of [`Session::stream`]. Tokens are counted by the default estimator.
 #[derive(Debug, Clone, Default)]
-pub struct Streaming {
+pub struct StreamOptions {
     /// Values of parameters.
     pub params: Params,
     /// Output format, in place of the statement's own.
@@ -49,13 +50,13 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` if the options' handle
-    /// cancels it or the listener stops taking events. A statement refused before [`Listener::begins`] has no
+    /// cancels it or the listener stops taking events. A statement refused before [`EventListener::begins`] has no
     /// events; after it, the last event has the same error.
     pub fn ask_streaming(
         &self,
         query: &[u8],
-        options: &Options<'_>,
-        listener: &mut dyn Listener,
+        options: &ExecuteOptions<'_>,
+        listener: &mut dyn EventListener,
     ) -> Result<Response, cal::Error> {
         self.call(query, options, None, Some(listener))
     }
@@ -67,7 +68,7 @@ impl Session {
     pub fn execute_streaming(
         &self,
         token: &CapabilityToken,
-        listener: &mut dyn Listener,
+        listener: &mut dyn EventListener,
     ) -> Result<Response, cal::Error> {
         self.execute_for(token, Some(listener))
     }
@@ -96,16 +97,17 @@ impl Session {
     ///
     /// # Errors
     /// Errors before it starts: as [`Session::ask_streaming`]; `ERR_IO` if a thread cannot be started.
-    pub fn stream(&self, query: &str, streaming: Streaming) -> Result<EventStream, cal::Error> {
+    pub fn stream(&self, query: &str, streaming: StreamOptions) -> Result<EventStream, cal::Error> {
         let (sender, receiver) = sync_channel(WAITING);
-        let (session, cancel, query) = (self.clone(), Cancel::new(), query.to_owned());
+        let (session, cancel, query) = (self.clone(), CancelHandle::new(), query.to_owned());
         let own = cancel.clone();
         let run = move || {
-            let Streaming { params, as_format, auto_toon, now, patience } = streaming;
-            let usual = Options::at(now.unwrap_or_else(|| session.now()));
+            let StreamOptions { params, as_format, auto_toon, now, patience } = streaming;
+            let usual = ExecuteOptions::at(now.unwrap_or_else(|| session.now()));
             let patience = patience.unwrap_or(usual.patience);
-            let mut sending = Sending { sender, patience, cancel: own.clone() };
-            let options = Options { params, as_format, auto_toon, cancel: own, patience, ..usual };
+            let mut sending = ChannelListener { sender, patience, cancel: own.clone() };
+            let options =
+                ExecuteOptions { params, as_format, auto_toon, cancel: own, patience, ..usual };
             session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
@@ -120,21 +122,21 @@ impl Session {
 }
 
 /// A message from the statement's thread to the consumer.
-enum Message {
+enum StreamMessage {
     Began,
     Event(Event),
 }
 
-struct Sending {
-    sender: SyncSender<Message>,
+struct ChannelListener {
+    sender: SyncSender<StreamMessage>,
     /// Remaining time it may wait for the consumer.
     patience: Duration,
-    cancel: Cancel,
+    cancel: CancelHandle,
 }
 
-impl Sending {
+impl ChannelListener {
     /// Sends a message, waiting for room. `Break` if the consumer is gone or the time is used up.
-    fn send(&mut self, mut message: Message) -> ControlFlow<()> {
+    fn send(&mut self, mut message: StreamMessage) -> ControlFlow<()> {
         let mut pause = PAUSES.0;
         loop {
             match self.sender.try_send(message) {
@@ -152,25 +154,25 @@ impl Sending {
     }
 }
 
-impl Listener for Sending {
-    fn begins(&mut self, _: &Began<'_>) {
+impl EventListener for ChannelListener {
+    fn begins(&mut self, _: &StreamStart<'_>) {
         // A consumer that is gone is noticed at the first event.
-        let _ = self.send(Message::Began);
+        let _ = self.send(StreamMessage::Began);
     }
 
     fn event(&mut self, event: Event) -> ControlFlow<()> {
-        self.send(Message::Event(event))
+        self.send(StreamMessage::Event(event))
     }
 }
 
 /// The events of a streamed ASSEMBLE, in order. The last event says how it ended: `assembly_completed`,
 /// `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the answer or the error. A
-/// stream whose events were not taken for longer than [`StreamOptions::listener_timeout`] ends without a last
+/// stream whose events were not taken for longer than [`StreamOptions::patience`] ends without a last
 /// event. Dropping it cancels the statement and waits until its thread has stopped.
 #[derive(Debug)]
 pub struct EventStream {
-    events: Option<Receiver<Message>>,
-    cancel: Cancel,
+    events: Option<Receiver<StreamMessage>>,
+    cancel: CancelHandle,
     worker: Option<JoinHandle<Result<Response, cal::Error>>>,
 }
 
@@ -178,7 +180,7 @@ impl EventStream {
     /// The handle that cancels it, from any thread. Events already in the channel are still delivered, then
     /// `cancelled`.
     #[must_use]
-    pub fn cancel_handle(&self) -> Cancel {
+    pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
     }
 
@@ -203,8 +205,8 @@ impl Iterator for EventStream {
     fn next(&mut self) -> Option<Event> {
         loop {
             match self.events.as_ref()?.recv().ok()? {
-                Message::Event(event) => return Some(event),
-                Message::Began => {}
+                StreamMessage::Event(event) => return Some(event),
+                StreamMessage::Began => {}
             }
         }
     }
@@ -231,28 +233,31 @@ mod tests {
     #[test]
     fn who_takes_nothing_is_waited_for_until_patience_is_over() {
         let (sender, receiver) = sync_channel(1);
-        let cancel = Cancel::new();
+        let cancel = CancelHandle::new();
         let patience = Duration::from_millis(20);
-        let mut sending = Sending { sender, patience, cancel: cancel.clone() };
-        assert!(sending.send(Message::Began).is_continue());
-        assert!(sending.send(Message::Began).is_break(), "nobody made room");
+        let mut sending = ChannelListener { sender, patience, cancel: cancel.clone() };
+        assert!(sending.send(StreamMessage::Began).is_continue());
+        assert!(sending.send(StreamMessage::Began).is_break(), "nobody made room");
         assert!(sending.patience.is_zero());
         assert!(receiver.recv().is_ok());
-        assert!(sending.send(Message::Began).is_continue(), "there is room, and no need to wait");
+        assert!(
+            sending.send(StreamMessage::Began).is_continue(),
+            "there is room, and no need to wait"
+        );
         sending.patience = Duration::MAX;
         cancel.cancel();
-        assert!(sending.send(Message::Began).is_break(), "nobody wants it any longer");
+        assert!(sending.send(StreamMessage::Began).is_break(), "nobody wants it any longer");
         assert!(receiver.recv().is_ok());
-        assert!(sending.send(Message::Began).is_continue());
+        assert!(sending.send(StreamMessage::Began).is_continue());
         sending.patience = Duration::MAX;
         let late = thread::spawn(move || {
             thread::sleep(PAUSES.1);
             (receiver.recv().is_ok(), receiver)
         });
-        assert!(sending.send(Message::Began).is_continue());
+        assert!(sending.send(StreamMessage::Began).is_continue());
         let (taken, receiver) = late.join().unwrap();
         assert!(taken);
         drop(receiver);
-        assert!(sending.send(Message::Began).is_break(), "it went away");
+        assert!(sending.send(StreamMessage::Began).is_break(), "it went away");
     }
 }

@@ -6,7 +6,7 @@ use crate::disk::keys;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
-use crate::state::audit::Operation;
+use crate::state::audit::AuditOperation;
 use crate::state::powers::Power;
 
 impl Store {
@@ -38,7 +38,7 @@ impl Session {
             if switch.at() == to {
                 return Ok(false);
             }
-            let mut record = author.record(Operation::CalSwitch, Vec::new());
+            let mut record = author.record(AuditOperation::CalSwitch, Vec::new());
             record.rules = vec![to.name()];
             writer.note(record, |txn| {
                 let mut meta = txn.open_table(keys::META)?;

@@ -3,11 +3,11 @@
 
 use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Object, Shape};
+use grainstore_index::{IndexLookup, Object};
 use serde::Serialize;
 
-use super::sight::{Seen, Sight, spelled};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, VisibleGrain, spelled};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
@@ -16,7 +16,7 @@ pub const MAX_EDGES: usize = 10_000;
 
 /// Options of a read of edges: the ones followed, and how many are returned.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct EdgeQuery {
     /// The direction followed.
     pub direction: Direction,
     /// Only edges of this relation.
@@ -24,13 +24,18 @@ pub struct Walk {
     /// Most edges, or paths, to return.
     pub limit: usize,
     /// Options of the read.
-    pub lens: Lens,
+    pub lens: GraphOptions,
 }
 
-impl Default for Walk {
+impl Default for EdgeQuery {
     /// A hundred edges of any relation, in both directions.
     fn default() -> Self {
-        Self { direction: Direction::Both, relation: None, limit: 100, lens: Lens::default() }
+        Self {
+            direction: Direction::Both,
+            relation: None,
+            limit: 100,
+            lens: GraphOptions::default(),
+        }
     }
 }
 
@@ -52,8 +57,8 @@ pub struct Edge {
 
 impl Edge {
     /// A grain as an edge; `None` if it is not one.
-    pub(super) fn of(seen: &Seen<'_>) -> Option<Self> {
-        let Ends { subject, relation, object } = Ends::of(seen.grain)?;
+    pub(super) fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
+        let EdgeTexts { subject, relation, object } = EdgeTexts::of(seen.grain)?;
         Some(Self {
             subject: subject.to_owned(),
             relation: relation.to_owned(),
@@ -75,15 +80,15 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and if more than
-    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
-    pub fn neighbours(&self, node: &str, walk: &Walk) -> Result<Listed<Edge>> {
-        let mut edges = Filling::of(walk.limit, MAX_EDGES)?;
-        let step = Step::of(walk)?;
+    pub fn neighbours(&self, node: &str, walk: &EdgeQuery) -> Result<BoundedList<Edge>> {
+        let mut edges = BoundedListBuilder::of(walk.limit, MAX_EDGES)?;
+        let step = EdgeStep::of(walk)?;
         let node = spelled(node)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, &walk.lens);
+            let mut sight = GraphReader::new(self, &view, &walk.lens);
             for posting in sight.postings(&step.shapes(&node))? {
                 let edge = sight.at(posting?.sequence, |seen| {
                     Ok(step.from(seen.grain, &node).and_then(|_| Edge::of(seen)))
@@ -100,13 +105,13 @@ impl Session {
 }
 
 /// Direction and relation of one step along edges.
-pub(super) struct Step {
+pub(super) struct EdgeStep {
     pub(super) direction: Direction,
     relation: Option<String>,
 }
 
-impl Step {
-    pub(super) fn of(walk: &Walk) -> Result<Self> {
+impl EdgeStep {
+    pub(super) fn of(walk: &EdgeQuery) -> Result<Self> {
         let relation = walk.relation.as_deref().map(spelled).transpose()?;
         Ok(Self { direction: walk.direction, relation })
     }
@@ -117,11 +122,11 @@ impl Step {
     }
 
     /// Index lookups that find the edges at a node.
-    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<Shape<'a>> {
+    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<IndexLookup<'a>> {
         let relation = self.relation.as_deref().map(Into::into);
-        let out = Shape::Triple { subject: Some(node.into()), relation, object: None };
+        let out = IndexLookup::Triple { subject: Some(node.into()), relation, object: None };
         let object = Some(Object::Text(node.into()));
-        let back = Shape::Triple { subject: None, relation, object };
+        let back = IndexLookup::Triple { subject: None, relation, object };
         match self.direction {
             Direction::Out => vec![out],
             Direction::In => vec![back],
@@ -131,7 +136,7 @@ impl Step {
 
     /// The node a grain leads to from this node; `None` if it is no edge of this step.
     pub(super) fn from<'g>(&self, grain: &GrainRef<'g>, node: &str) -> Option<&'g str> {
-        let Ends { subject, relation, object } = Ends::of(grain)?;
+        let EdgeTexts { subject, relation, object } = EdgeTexts::of(grain)?;
         if self.relation.as_ref().is_some_and(|only| only != relation) {
             return None;
         }
@@ -143,13 +148,13 @@ impl Step {
 }
 
 /// The texts of an edge.
-struct Ends<'g> {
+struct EdgeTexts<'g> {
     subject: &'g str,
     relation: &'g str,
     object: &'g str,
 }
 
-impl<'g> Ends<'g> {
+impl<'g> EdgeTexts<'g> {
     fn of(grain: &GrainRef<'g>) -> Option<Self> {
         Some(Self {
             subject: grain.text("subject")?,

@@ -1,11 +1,11 @@
 //! Handoffs of a conversation between agents (OMS 28.7), and whether control came back.
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{Seen, Sight, addresses_in, spelled};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, VisibleGrain, addresses_in, spelled};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
@@ -35,16 +35,18 @@ impl Session {
     /// The handoffs of a conversation by its `session_id`, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read,
+    /// `ERR_LIMIT` if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read,
     /// `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
-    pub fn handoffs(&self, session_id: &str) -> Result<Listed<Handoff>> {
+    pub fn handoffs(&self, session_id: &str) -> Result<BoundedList<Handoff>> {
         let id = spelled(session_id)?;
-        let lens = Lens::default();
-        let mut found = Filling::of(MAX_HANDOFFS, MAX_HANDOFFS)?;
+        let lens = GraphOptions::default();
+        let mut found = BoundedListBuilder::of(MAX_HANDOFFS, MAX_HANDOFFS)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, &lens);
-            for posting in sight.postings(&[Shape::Value(Field::Session, id.as_str().into())])? {
+            let mut sight = GraphReader::new(self, &view, &lens);
+            for posting in
+                sight.postings(&[IndexLookup::Value(Field::Session, id.as_str().into())])?
+            {
                 let handoff = sight.at(posting?.sequence, |seen| {
                     let is_here = seen.grain.text("session_id") == Some(&id);
                     Ok(handoff(seen).filter(|_| is_here))
@@ -61,7 +63,7 @@ impl Session {
 }
 
 /// A grain as a handoff, with its payload size; `None` if it is not one.
-fn handoff(seen: &Seen<'_>) -> Option<(Handoff, usize)> {
+fn handoff(seen: &VisibleGrain<'_>) -> Option<(Handoff, usize)> {
     let grain = seen.grain;
     if grain.grain_type() != GrainType::Goal || grain.text("relation") != Some(DELEGATES_TO) {
         return None;
@@ -79,11 +81,11 @@ fn handoff(seen: &Seen<'_>) -> Option<(Handoff, usize)> {
 
 /// The newest current goal that reports a delegation as done.
 fn completion(
-    sight: &mut Sight<'_>,
+    sight: &mut GraphReader<'_>,
     delegation: &ContentAddress,
 ) -> Result<Option<ContentAddress>> {
     let digits = delegation.to_string();
-    for posting in sight.postings(&[Shape::Value(Field::Derived, digits.as_str().into())])? {
+    for posting in sight.postings(&[IndexLookup::Value(Field::Derived, digits.as_str().into())])? {
         let done = sight.at(posting?.sequence, |seen| {
             let grain = seen.grain;
             let reports = grain.grain_type() == GrainType::Goal

@@ -3,14 +3,14 @@
 //! Both are read from exactly that namespace, so a session that cannot see it gets no answer.
 
 use grainstore_format::{ContentAddress, GrainRef, GrainType, Value};
-use grainstore_index::{Field, Object, Scope, Sequence, Shape};
+use grainstore_index::{Field, IndexLookup, Object, Scope, Sequence};
 use serde::Serialize;
 
-use super::sight::{Seen, Sight, addresses_in, spelled};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, VisibleGrain, addresses_in, spelled};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
-use crate::rules::policy::Terms;
+use crate::rules::policy::PolicyTerms;
 
 /// Most capabilities of one answer.
 pub const MAX_CAPABILITIES: usize = 1_000;
@@ -69,17 +69,17 @@ impl Session {
     /// `ERR_LIMIT` for an agent with too many claims to read, `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn owner(&self, agent: &str) -> Result<Ownership> {
         let agent = spelled(agent)?;
-        let lens = Lens::default();
+        let lens = GraphOptions::default();
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, &lens);
-            let about = |relation| Shape::subject_relation(agent.as_str().into(), relation);
+            let mut sight = GraphReader::new(self, &view, &lens);
+            let about = |relation| IndexLookup::subject_relation(agent.as_str().into(), relation);
             let shapes = OWNED_BY.map(|relation| about(relation.into()));
             let mut claims = Vec::new();
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
                 claims.extend(sight.at(posting?.sequence, |seen| {
                     let fits = is_about(seen.grain, &OWNED_BY) && is_of(seen.grain, &agent);
-                    Ok(fits.then(|| Claim::of(seen, &agent)))
+                    Ok(fits.then(|| OwnershipClaim::of(seen, &agent)))
                 })?);
             }
             let canonical = first(&mut sight, &claims)?;
@@ -94,13 +94,13 @@ impl Session {
         })
     }
 
-    /// The capabilities of an agent: its current beliefs of `mg:has_capability`, newest first.
+    /// The capabilities of an agent: its current beliefs of `mg:offers`, newest first.
     ///
     /// # Errors
     /// As [`Session::owner`].
-    pub fn capabilities(&self, agent: &str) -> Result<Listed<Capability>> {
+    pub fn capabilities(&self, agent: &str) -> Result<BoundedList<Capability>> {
         let agent = spelled(agent)?;
-        let shape = Shape::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
+        let shape = IndexLookup::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
         self.capabilities_at(&[shape], |grain| is_of(grain, &agent))
     }
 
@@ -108,27 +108,27 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::owner`].
-    pub fn agents_with(&self, name: &str) -> Result<Listed<Capability>> {
+    pub fn agents_with(&self, name: &str) -> Result<BoundedList<Capability>> {
         let name = spelled(name)?;
         let object = Some(Object::Text(name.as_str().into()));
         let relation = Some(HAS_CAPABILITY.into());
         let shapes = [
-            Shape::Value(Field::ObjectLeaf, name.as_str().into()),
-            Shape::Triple { subject: None, relation, object },
+            IndexLookup::Value(Field::ObjectLeaf, name.as_str().into()),
+            IndexLookup::Triple { subject: None, relation, object },
         ];
         self.capabilities_at(&shapes, |grain| offers(grain, &name))
     }
 
     fn capabilities_at(
         &self,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
         fits: impl Fn(&GrainRef<'_>) -> bool,
-    ) -> Result<Listed<Capability>> {
-        let lens = Lens::default();
-        let mut found = Filling::of(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
+    ) -> Result<BoundedList<Capability>> {
+        let lens = GraphOptions::default();
+        let mut found = BoundedListBuilder::of(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, &lens);
+            let mut sight = GraphReader::new(self, &view, &lens);
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), shapes)? {
                 let capability = sight.at(posting?.sequence, |seen| {
                     let grain = seen.grain;
@@ -163,22 +163,22 @@ fn is_of(grain: &GrainRef<'_>, agent: &str) -> bool {
 
 /// A claim of ownership.
 #[derive(Clone, Copy)]
-struct Claim {
+struct OwnershipClaim {
     address: ContentAddress,
     sequence: Sequence,
     /// True if it is protected and written by another than the agent.
     is_record: bool,
 }
 
-impl Claim {
-    fn of(seen: &Seen<'_>, agent: &str) -> Self {
-        let is_record = author(seen, agent).is_some() && Terms::of(seen.grain).protects();
+impl OwnershipClaim {
+    fn of(seen: &VisibleGrain<'_>, agent: &str) -> Self {
+        let is_record = author(seen, agent).is_some() && PolicyTerms::of(seen.grain).protects();
         Self { address: seen.address(), sequence: seen.sequence, is_record }
     }
 }
 
 impl Owner {
-    fn of(seen: &Seen<'_>) -> Option<Self> {
+    fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
         Some(Self {
             address: seen.address(),
             name: seen.grain.text("object").map(str::to_owned),
@@ -189,8 +189,11 @@ impl Owner {
 }
 
 /// The record whose protected chain began first in the log.
-fn first<'c>(sight: &mut Sight<'_>, claims: &'c [Claim]) -> Result<Option<&'c Claim>> {
-    let mut first: Option<(Sequence, &Claim)> = None;
+fn first<'c>(
+    sight: &mut GraphReader<'_>,
+    claims: &'c [OwnershipClaim],
+) -> Result<Option<&'c OwnershipClaim>> {
+    let mut first: Option<(Sequence, &OwnershipClaim)> = None;
     for claim in claims.iter().filter(|claim| claim.is_record) {
         let began = began(sight, claim)?;
         if first.is_none_or(|(earliest, _)| began < earliest) {
@@ -202,14 +205,14 @@ fn first<'c>(sight: &mut Sight<'_>, claims: &'c [Claim]) -> Result<Option<&'c Cl
 
 /// The author of a claim; `None` if there is none or it is the agent itself. A key of a DID (`did#key`)
 /// counts as that DID.
-fn author<'g>(seen: &Seen<'g>, agent: &str) -> Option<&'g str> {
+fn author<'g>(seen: &VisibleGrain<'g>, agent: &str) -> Option<&'g str> {
     let author = seen.grain.text("author_did").filter(|author| !author.is_empty())?;
     let did = |text: &str| text.split('#').next().map(str::to_owned);
     (did(author) != did(agent)).then_some(author)
 }
 
 /// The sequence at which the protected chain of a record begins.
-fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
+fn began(sight: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequence> {
     let (mut address, mut began) = (record.address, record.sequence);
     loop {
         let parents = sight.any_at(began, |seen| {
@@ -219,7 +222,7 @@ fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
         for parent in parents.into_iter().flatten() {
             before = before.or(sight.any_of(&parent, |seen| {
                 let is_version = seen.state.superseded_by == Some(address);
-                let protects = Terms::of(seen.grain).protects();
+                let protects = PolicyTerms::of(seen.grain).protects();
                 Ok((is_version && protects).then_some((parent, seen.sequence)))
             })?);
         }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use grainstore_format::{ContentAddress, GrainState};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{Sight, addresses_in};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, addresses_in};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
@@ -34,20 +34,20 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
-    /// [`MAX_RELATIVES`], and if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains and links had
+    /// [`MAX_RELATIVES`], and if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains and links had
     /// to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn ancestry(
         &self,
         address: &ContentAddress,
         max_hops: usize,
         limit: usize,
-        lens: &Lens,
-    ) -> Result<Listed<Relative>> {
-        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        lens: &GraphOptions,
+    ) -> Result<BoundedList<Relative>> {
+        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
-            let parents = |seen: &super::sight::Seen<'_>| {
+            let mut sight = GraphReader::new(self, &view, lens);
+            let parents = |seen: &super::sight::VisibleGrain<'_>| {
                 let parents: BTreeSet<_> = addresses_in(seen.grain, PARENTS).collect();
                 Ok(Some((seen.state, parents)))
             };
@@ -89,15 +89,15 @@ impl Session {
         &self,
         address: &ContentAddress,
         limit: usize,
-        lens: &Lens,
-    ) -> Result<Listed<Relative>> {
-        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        lens: &GraphOptions,
+    ) -> Result<BoundedList<Relative>> {
+        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
+            let mut sight = GraphReader::new(self, &view, lens);
             sight.start(address, |_| Ok(Some(())))?;
             let digits = address.to_string();
-            let shape = Shape::Value(Field::Derived, digits.as_str().into());
+            let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
                 let child = sight.at(posting?.sequence, |seen| {
                     let derives =

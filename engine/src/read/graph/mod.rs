@@ -22,43 +22,43 @@ mod thread;
 
 use std::time::Duration;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-pub use edges::{Edge, MAX_EDGES, Walk};
+pub use edges::{Edge, EdgeQuery, MAX_EDGES};
 pub use grainstore_cal::Direction;
 pub use handoff::{Handoff, MAX_HANDOFFS};
 pub use identity::{Capability, MAX_CAPABILITIES, MAX_CLAIMS, Owner, Ownership};
 pub use lineage::{MAX_RELATIVES, Relative};
 pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
-pub use related::Related;
+pub use related::CrossLink;
 pub(crate) use related::links;
+pub(crate) use sight::{GraphReader, VisibleGrain, address_in, addresses_in, spelled};
 pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
-pub(crate) use sight::{Seen, Sight, address_in, addresses_in, spelled};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
 /// Options of a graph read.
 #[derive(Debug, Clone)]
-pub struct Lens {
+pub struct GraphOptions {
     /// True to include superseded grains. Contradicted and retracted ones are never included.
     pub include_superseded: bool,
     /// Cancels the read, by a deadline or on request of the host.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
 }
 
-impl Default for Lens {
+impl Default for GraphOptions {
     /// Current grains, within five seconds.
     fn default() -> Self {
-        let cancel = Cancel::default().within(Duration::from_secs(5));
+        let cancel = CancelHandle::default().within(Duration::from_secs(5));
         Self { include_superseded: false, cancel }
     }
 }
 
 /// A list that may have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed<T> {
+pub struct BoundedList<T> {
     /// The first items, up to the limit.
     pub items: Vec<T>,
     /// True if there are more.
@@ -66,13 +66,13 @@ pub struct Listed<T> {
 }
 
 /// Builder of a list bounded by number and bytes.
-struct Filling<T> {
+struct BoundedListBuilder<T> {
     items: Vec<T>,
     limit: usize,
     bytes: usize,
 }
 
-impl<T> Filling<T> {
+impl<T> BoundedListBuilder<T> {
     /// # Errors
     /// `ERR_LIMIT` for a limit beyond `most`.
     fn of(limit: usize, most: usize) -> Result<Self> {
@@ -84,16 +84,16 @@ impl<T> Filling<T> {
     }
 
     /// Adds an item of so many bytes; returns the list once the item does not fit.
-    fn push(&mut self, item: T, bytes: usize) -> Option<Listed<T>> {
+    fn push(&mut self, item: T, bytes: usize) -> Option<BoundedList<T>> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.items.len() >= self.limit || self.bytes > MAX_ANSWER_BYTES {
-            return Some(Listed { items: std::mem::take(&mut self.items), more: true });
+            return Some(BoundedList { items: std::mem::take(&mut self.items), more: true });
         }
         self.items.push(item);
         None
     }
 
-    fn end(self) -> Listed<T> {
-        Listed { items: self.items, more: false }
+    fn end(self) -> BoundedList<T> {
+        BoundedList { items: self.items, more: false }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
-use super::edges::{Edge, Step, Walk};
-use super::sight::{Sight, spelled};
-use super::{Filling, Listed};
+use super::edges::{Edge, EdgeQuery, EdgeStep};
+use super::sight::{GraphReader, spelled};
+use super::{BoundedList, BoundedListBuilder};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
 
@@ -34,29 +34,29 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and if more than [`MAX_NODES`] nodes or
-    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
     pub fn paths(
         &self,
         from: &str,
         to: &str,
         max_hops: usize,
-        walk: &Walk,
-    ) -> Result<Listed<Vec<Edge>>> {
+        walk: &EdgeQuery,
+    ) -> Result<BoundedList<Vec<Edge>>> {
         if max_hops > MAX_HOPS {
             let message = format!("a path has {MAX_HOPS} edges at most, not {max_hops}");
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        let paths = Filling::of(walk.limit, MAX_PATHS)?;
-        let step = Step::of(walk)?;
+        let paths = BoundedListBuilder::of(walk.limit, MAX_PATHS)?;
+        let step = EdgeStep::of(walk)?;
         let (from, to) = (spelled(from)?, spelled(to)?);
         let view = self.view()?;
         guarded(|| {
-            let sight = Sight::new(self, &view, &walk.lens);
-            let mut search = Search { sight, names: Names::default() };
+            let sight = GraphReader::new(self, &view, &walk.lens);
+            let mut search = PathSearch { sight, names: NodeNames::default() };
             let back = step.reversed();
-            let mut near = Side::at(search.names.id(&from)?, step);
-            let mut far = Side::at(search.names.id(&to)?, back);
+            let mut near = SearchSide::at(search.names.id(&from)?, step);
+            let mut far = SearchSide::at(search.names.id(&to)?, back);
             match search.meet(&mut near, &mut far, max_hops)? {
                 Some(met) => {
                     let ways = search.ways(&near, &far, &met)?;
@@ -69,27 +69,27 @@ impl Session {
 }
 
 /// A node by its number in [`NodeNames`].
-type Node = u32;
+type NodeId = u32;
 
 /// The texts of the nodes found so far.
 #[derive(Default)]
-struct Names {
+struct NodeNames {
     texts: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, Node>,
+    ids: HashMap<Arc<str>, NodeId>,
     bytes: usize,
 }
 
-impl Names {
+impl NodeNames {
     /// The number of a node.
     ///
     /// # Errors
     /// `ERR_LIMIT` beyond [`MAX_NODES`].
-    fn id(&mut self, text: &str) -> Result<Node> {
+    fn id(&mut self, text: &str) -> Result<NodeId> {
         if let Some(id) = self.ids.get(text) {
             return Ok(*id);
         }
         self.bytes = self.bytes.saturating_add(text.len());
-        let id = Node::try_from(self.texts.len()).ok();
+        let id = NodeId::try_from(self.texts.len()).ok();
         let id = id.filter(|_| self.texts.len() < MAX_NODES && self.bytes <= MAX_NODE_BYTES);
         let Some(id) = id else {
             let message = format!("more than {MAX_NODES} nodes or {MAX_NODE_BYTES} bytes of them");
@@ -102,60 +102,60 @@ impl Names {
         Ok(id)
     }
 
-    fn text(&self, node: Node) -> Arc<str> {
+    fn text(&self, node: NodeId) -> Arc<str> {
         let text = usize::try_from(node).ok().and_then(|node| self.texts.get(node));
         text.cloned().unwrap_or_default()
     }
 }
 
 /// The part of the search that starts at one end.
-struct Side {
-    start: Node,
-    step: Step,
+struct SearchSide {
+    start: NodeId,
+    step: EdgeStep,
     /// Whole levels taken.
     hops: usize,
     /// Every node found, with its distance from the start.
-    met: HashMap<Node, usize>,
+    met: HashMap<NodeId, usize>,
     /// The nodes of the last level.
-    front: Vec<Node>,
+    front: Vec<NodeId>,
     /// The edges to each node from those one hop nearer to the start.
-    links: HashMap<Node, Vec<Link>>,
+    links: HashMap<NodeId, Vec<PathEdge>>,
 }
 
 /// An edge of the search: the grain, and the node at its other end.
 #[derive(Clone, Copy)]
-struct Link {
+struct PathEdge {
     sequence: Sequence,
-    node: Node,
+    node: NodeId,
 }
 
-impl Side {
-    fn at(start: Node, step: Step) -> Self {
+impl SearchSide {
+    fn at(start: NodeId, step: EdgeStep) -> Self {
         let met = HashMap::from([(start, 0)]);
         Self { start, step, hops: 0, met, front: vec![start], links: HashMap::new() }
     }
 }
 
 /// The edges that lead on from each node of a shortest path, by address.
-type Ways = HashMap<Node, BTreeMap<ContentAddress, Link>>;
+type PathEdges = HashMap<NodeId, BTreeMap<ContentAddress, PathEdge>>;
 
-struct Search<'s> {
-    sight: Sight<'s>,
-    names: Names,
+struct PathSearch<'s> {
+    sight: GraphReader<'s>,
+    names: NodeNames,
 }
 
-impl Search<'_> {
+impl PathSearch<'_> {
     /// Advances the two sides until they meet. Returns the nodes where they do; `None` beyond `max_hops`.
     fn meet(
         &mut self,
-        near: &mut Side,
-        far: &mut Side,
+        near: &mut SearchSide,
+        far: &mut SearchSide,
         max_hops: usize,
-    ) -> Result<Option<Vec<Node>>> {
+    ) -> Result<Option<Vec<NodeId>>> {
         loop {
-            let ahead: HashSet<&Node> = far.front.iter().collect();
+            let ahead: HashSet<&NodeId> = far.front.iter().collect();
             let common = near.front.iter().filter(|node| ahead.contains(node));
-            let common: Vec<Node> = common.copied().collect();
+            let common: Vec<NodeId> = common.copied().collect();
             if !common.is_empty() {
                 return Ok(Some(common));
             }
@@ -172,7 +172,7 @@ impl Search<'_> {
     }
 
     /// Estimate of the edges that the next level of a side reads, up to `ESTIMATE_CAP`.
-    fn ahead(&mut self, side: &Side) -> Result<usize> {
+    fn ahead(&mut self, side: &SearchSide) -> Result<usize> {
         let mut count = 0_usize;
         for node in &side.front {
             if count >= ESTIMATE_CAP {
@@ -187,7 +187,7 @@ impl Search<'_> {
     }
 
     /// Takes one level of a side.
-    fn advance(&mut self, side: &mut Side) -> Result<()> {
+    fn advance(&mut self, side: &mut SearchSide) -> Result<()> {
         side.hops = side.hops.saturating_add(1);
         for node in std::mem::take(&mut side.front) {
             let text = self.names.text(node);
@@ -204,7 +204,7 @@ impl Search<'_> {
                     side.hops
                 });
                 if hops == side.hops {
-                    side.links.entry(other).or_default().push(Link { sequence, node });
+                    side.links.entry(other).or_default().push(PathEdge { sequence, node });
                 }
             }
         }
@@ -212,18 +212,18 @@ impl Search<'_> {
     }
 
     /// The edges of all shortest paths, traced from the meeting nodes back to both ends.
-    fn ways(&mut self, near: &Side, far: &Side, met: &[Node]) -> Result<Ways> {
-        let mut ways = Ways::new();
+    fn ways(&mut self, near: &SearchSide, far: &SearchSide, met: &[NodeId]) -> Result<PathEdges> {
+        let mut ways = PathEdges::new();
         for (side, is_near) in [(near, true), (far, false)] {
-            let mut reached: HashSet<Node> = met.iter().copied().collect();
-            let mut open: Vec<Node> = met.to_vec();
+            let mut reached: HashSet<NodeId> = met.iter().copied().collect();
+            let mut open: Vec<NodeId> = met.to_vec();
             while let Some(node) = open.pop() {
                 for link in side.links.get(&node).into_iter().flatten() {
                     let address =
                         self.sight.any_at(link.sequence, |seen| Ok(Some(seen.address())))?;
                     let Some(address) = address else { continue };
                     let (start, end) = if is_near { (link.node, node) } else { (node, link.node) };
-                    let way = Link { sequence: link.sequence, node: end };
+                    let way = PathEdge { sequence: link.sequence, node: end };
                     ways.entry(start).or_default().insert(address, way);
                     if reached.insert(link.node) {
                         open.push(link.node);
@@ -238,15 +238,15 @@ impl Search<'_> {
     /// end.
     fn list(
         &mut self,
-        from: Node,
-        to: Node,
-        ways: &Ways,
-        mut paths: Filling<Vec<Edge>>,
-    ) -> Result<Listed<Vec<Edge>>> {
+        from: NodeId,
+        to: NodeId,
+        ways: &PathEdges,
+        mut paths: BoundedListBuilder<Vec<Edge>>,
+    ) -> Result<BoundedList<Vec<Edge>>> {
         if from == to {
             return Ok(paths.push(Vec::new(), 0).unwrap_or_else(|| paths.end()));
         }
-        let next = |node: &Node| ways.get(node).into_iter().flat_map(BTreeMap::values);
+        let next = |node: &NodeId| ways.get(node).into_iter().flat_map(BTreeMap::values);
         let mut open = vec![next(&from)];
         let mut taken: Vec<Edge> = Vec::new();
         while let Some(ahead) = open.last_mut() {

@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::lineage::MAX_RELATIVES;
-use super::sight::{Sight, address_in};
-use super::{Filling, Lens, Listed};
+use super::sight::{GraphReader, address_in};
+use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
 /// A cross-link between two grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Related {
+pub struct CrossLink {
     /// The grain at the other end.
     pub address: ContentAddress,
     /// The `relation_type`, such as `contradicts`.
@@ -38,13 +38,13 @@ impl Session {
         address: &ContentAddress,
         kind: Option<&str>,
         limit: usize,
-        lens: &Lens,
-    ) -> Result<Listed<Related>> {
-        let mut found = Filling::of(limit, MAX_RELATIVES)?;
+        lens: &GraphOptions,
+    ) -> Result<BoundedList<CrossLink>> {
+        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
         let wanted = |link: &(ContentAddress, String)| kind.is_none_or(|kind| kind == link.1);
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
+            let mut sight = GraphReader::new(self, &view, lens);
             let own = sight.start(address, |seen| {
                 Ok(Some((links(seen.grain).collect::<Vec<_>>(), seen.awaits_review())))
             })?;
@@ -60,13 +60,13 @@ impl Session {
                     continue;
                 }
                 let direction = Direction::Out;
-                let link = Related { address: other, kind, direction, requires_human_review };
+                let link = CrossLink { address: other, kind, direction, requires_human_review };
                 if let Some(full) = found.push(link, LINK_BYTES) {
                     return Ok(full);
                 }
             }
             let digits = address.to_string();
-            let shape = Shape::Value(Field::Related, digits.as_str().into());
+            let shape = IndexLookup::Value(Field::Related, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
                 let links = sight.at(posting?.sequence, |seen| {
                     let to_it = links(seen.grain).filter(|link| link.0 == *address && wanted(link));
@@ -76,7 +76,7 @@ impl Session {
                 let Some((address, kinds, requires_human_review)) = links else { continue };
                 for kind in kinds {
                     let direction = Direction::In;
-                    let link = Related { address, kind, direction, requires_human_review };
+                    let link = CrossLink { address, kind, direction, requires_human_review };
                     if let Some(full) = found.push(link, LINK_BYTES) {
                         return Ok(full);
                     }
@@ -88,7 +88,7 @@ impl Session {
 }
 
 /// Bytes a link is counted as; the kinds are a closed list of short words.
-const LINK_BYTES: usize = size_of::<Related>();
+const LINK_BYTES: usize = size_of::<CrossLink>();
 
 /// The links of a grain that lead to grains, with their `relation_type`.
 pub(crate) fn links<'g>(

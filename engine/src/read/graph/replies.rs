@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 
-use super::sight::Sight;
-use super::thread::Found;
+use super::sight::GraphReader;
+use super::thread::ThreadMember;
 use crate::base::error::Result;
 
 /// Index ranges opened for replies before a pass over all events is considered.
@@ -16,26 +16,26 @@ const MAX_PASS: usize = 50_000;
 
 /// Finder of replies. It looks them up message by message, which opens a range in every namespace; once that
 /// becomes expensive it reads all events in one pass instead, if they are few enough.
-pub(super) struct Replies {
+pub(super) struct ReplyFinder {
     /// Total of index ranges beyond which a pass is considered.
     patience: u64,
     /// Every event that is a reply, by the message it replies to; `None` without a pass.
-    all: Option<HashMap<ContentAddress, Vec<Found>>>,
+    all: Option<HashMap<ContentAddress, Vec<ThreadMember>>>,
 }
 
-impl Replies {
-    pub(super) fn new(sight: &Sight<'_>) -> Self {
+impl ReplyFinder {
+    pub(super) fn new(sight: &GraphReader<'_>) -> Self {
         Self { patience: sight.ranges().saturating_add(MAX_REPLY_RANGES), all: None }
     }
 
     /// At most `room` replies to a message that are not in `met`.
     pub(super) fn to(
         &mut self,
-        sight: &mut Sight<'_>,
+        sight: &mut GraphReader<'_>,
         parent: &ContentAddress,
         met: &mut HashSet<ContentAddress>,
         room: usize,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<ThreadMember>> {
         if self.all.is_none() && sight.ranges() > self.patience {
             // If there are too many events for a pass, it is not considered again.
             self.patience = u64::MAX;
@@ -48,12 +48,14 @@ impl Replies {
             return Ok(found);
         }
         let digits = parent.to_string();
-        for posting in sight.postings(&[Shape::Value(Field::Parent, digits.as_str().into())])? {
+        for posting in
+            sight.postings(&[IndexLookup::Value(Field::Parent, digits.as_str().into())])?
+        {
             if found.len() >= room {
                 break;
             }
             let reply = sight.any_at(posting?.sequence, |seen| {
-                Ok(Found::of(seen).filter(|found| found.parent.as_ref() == Some(parent)))
+                Ok(ThreadMember::of(seen).filter(|found| found.parent.as_ref() == Some(parent)))
             })?;
             found.extend(reply.filter(|reply| met.insert(reply.address)));
         }
@@ -62,15 +64,17 @@ impl Replies {
 }
 
 /// The events of the session that are replies, by the message they reply to; `None` if there are
-/// [`MAX_PASS_EVENTS`] events or more to read.
-fn every_reply(sight: &mut Sight<'_>) -> Result<Option<HashMap<ContentAddress, Vec<Found>>>> {
-    let events = [Shape::Type(GrainType::Event)];
+/// [`MAX_PASS`] events or more to read.
+fn every_reply(
+    sight: &mut GraphReader<'_>,
+) -> Result<Option<HashMap<ContentAddress, Vec<ThreadMember>>>> {
+    let events = [IndexLookup::Type(GrainType::Event)];
     if sight.estimate(&events, MAX_PASS)? >= MAX_PASS {
         return Ok(None);
     }
-    let mut all: HashMap<ContentAddress, Vec<Found>> = HashMap::new();
+    let mut all: HashMap<ContentAddress, Vec<ThreadMember>> = HashMap::new();
     for posting in sight.postings(&events)? {
-        let reply = sight.any_at(posting?.sequence, |seen| Ok(Found::of(seen)))?;
+        let reply = sight.any_at(posting?.sequence, |seen| Ok(ThreadMember::of(seen)))?;
         if let Some((parent, reply)) = reply.and_then(|found| found.parent.zip(Some(found))) {
             all.entry(parent).or_default().push(reply);
         }

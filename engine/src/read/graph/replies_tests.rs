@@ -1,12 +1,12 @@
 //! Tests of how much a lookup of replies reads in stores of many namespaces.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use tempfile::TempDir;
 
 use super::super::thread::{MAX_MESSAGES, linked, message_at};
 use super::*;
 use crate::format::Grain;
-use crate::read::graph::Lens;
+use crate::read::graph::GraphOptions;
 use crate::{OpenOptions, SessionOptions, Store};
 
 const NAMESPACES: usize = 2_000;
@@ -41,8 +41,8 @@ fn scattered() -> (TempDir, Store, ContentAddress) {
 fn many_replies_in_many_namespaces_take_one_pass_and_not_a_lookup_a_namespace_each() {
     let (_dir, store, root) = scattered();
     let session = store.session(SessionOptions::default());
-    let (view, lens) = (session.view().unwrap(), Lens::default());
-    let mut sight = Sight::new(&session, &view, &lens);
+    let (view, lens) = (session.view().unwrap(), GraphOptions::default());
+    let mut sight = GraphReader::new(&session, &view, &lens);
     let start = message_at(&mut sight, &root).unwrap().unwrap();
     let members = linked(&mut sight, start, MAX_MESSAGES + 1).unwrap();
     assert_eq!(members.len(), REPLIES + 1, "replies in other namespaces count");
@@ -56,16 +56,16 @@ fn many_replies_in_many_namespaces_take_one_pass_and_not_a_lookup_a_namespace_ea
 fn a_search_that_finds_nothing_still_sees_that_its_time_is_over() {
     let (_dir, store, root) = scattered();
     let session = store.session(SessionOptions::default());
-    let (view, lens) = (session.view().unwrap(), Lens::default());
-    let mut sight = Sight::new(&session, &view, &lens);
+    let (view, lens) = (session.view().unwrap(), GraphOptions::default());
+    let mut sight = GraphReader::new(&session, &view, &lens);
     let digits = root.to_string();
-    let nothing = [Shape::Value(Field::Derived, digits.as_str().into())];
+    let nothing = [IndexLookup::Value(Field::Derived, digits.as_str().into())];
     assert_eq!(sight.postings(&nothing).unwrap().count(), 0);
     assert!(sight.ranges() >= NAMESPACES as u64, "what is empty is counted too");
-    let cancel = Cancel::new();
+    let cancel = CancelHandle::new();
     cancel.cancel();
-    let lens = Lens { cancel, ..Lens::default() };
-    let mut sight = Sight::new(&session, &view, &lens);
+    let lens = GraphOptions { cancel, ..GraphOptions::default() };
+    let mut sight = GraphReader::new(&session, &view, &lens);
     let refused = sight.postings(&nothing).map(drop).unwrap_err();
     assert_eq!(refused.code(), "ERR_TIMEOUT");
     let refused = sight.estimate(&nothing, 10).unwrap_err();

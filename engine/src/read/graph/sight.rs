@@ -4,16 +4,18 @@
 //! Graph reads must read every grain through it: it is the only place that decides whether a grain may be
 //! seen.
 
-use grainstore_cal::Visibility;
+use grainstore_cal::Visibility as EndedFilter;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
-use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
+use grainstore_index::{
+    IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TimeOrder, TimeRange,
+};
 
-use super::Lens;
+use super::GraphOptions;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
-use crate::read::query::Halt;
-use crate::state::reach::Reach;
+use crate::read::query::ScanError;
+use crate::state::reach::Visibility;
 use crate::state::view::View;
 
 /// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
@@ -28,27 +30,27 @@ pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 const CHECK_EVERY: u64 = 64;
 
 /// Reads the grains a session may see in a view.
-pub(crate) struct Sight<'s> {
+pub(crate) struct GraphReader<'s> {
     session: &'s Session,
     view: &'s View,
     /// Visibility of grains to the session.
-    reach: Reach<'s>,
-    lens: &'s Lens,
+    reach: Visibility<'s>,
+    lens: &'s GraphOptions,
     /// The namespaces of the session.
-    spaces: Spaces<'s>,
+    spaces: ScopeNamespaces<'s>,
     looked: u64,
     ranges: u64,
 }
 
 /// A grain the session may see.
-pub(crate) struct Seen<'g> {
+pub(crate) struct VisibleGrain<'g> {
     pub(crate) sequence: Sequence,
     pub(crate) grain: &'g GrainRef<'g>,
     pub(crate) state: GrainState,
     blob: &'g [u8],
 }
 
-impl Seen<'_> {
+impl VisibleGrain<'_> {
     /// Returns `true` if it is a reasoning that waits for the review it requires.
     pub(crate) fn awaits_review(&self) -> bool {
         self.grain.awaits_review(self.state.verification_status)
@@ -60,19 +62,19 @@ impl Seen<'_> {
     }
 }
 
-impl<'s> Sight<'s> {
-    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
-        let spaces = Spaces::of(session.viewer().partitions());
+impl<'s> GraphReader<'s> {
+    pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s GraphOptions) -> Self {
+        let spaces = ScopeNamespaces::of(session.viewer().partitions());
         Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
     }
 
     /// Counts a step of work.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
+    /// `ERR_LIMIT` beyond [`MAX_LOOKED`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
         if self.looked.is_multiple_of(CHECK_EVERY) {
-            self.lens.cancel.check().map_err(Halt::Stopped)?;
+            self.lens.cancel.check().map_err(ScanError::Stopped)?;
         }
         self.looked += 1;
         if self.looked > MAX_LOOKED {
@@ -86,10 +88,10 @@ impl<'s> Sight<'s> {
     /// The postings of any of these lookups in the session's namespaces, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
+    /// `ERR_LIMIT` beyond [`MAX_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
         &mut self,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         self.charge(self.view.index().ranges(&self.spaces, shapes)?)?;
         self.open(&self.spaces, shapes)
@@ -99,27 +101,27 @@ impl<'s> Sight<'s> {
     pub(crate) fn postings_in(
         &mut self,
         scope: &Scope<'_>,
-        shapes: &[Shape<'_>],
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        let spaces = Spaces::of(*scope);
+        let spaces = ScopeNamespaces::of(*scope);
         self.charge(self.view.index().ranges(&spaces, shapes)?)?;
         self.open(&spaces, shapes)
     }
 
     fn open(
         &self,
-        spaces: &Spaces<'_>,
-        shapes: &[Shape<'_>],
+        spaces: &ScopeNamespaces<'_>,
+        shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let reader = self.view.index();
-        let found = reader.find(spaces, &[shapes], TimeRange::default(), Order::Newest)?;
+        let found = reader.find(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
         Ok(found.map(|posting| Ok(posting?)))
     }
 
     /// Counts index ranges before they are opened. Each costs a seek even if it is empty, so a read that
     /// finds no grains checks its deadline here.
     fn charge(&mut self, ranges: usize) -> Result<()> {
-        self.lens.cancel.check().map_err(Halt::Stopped)?;
+        self.lens.cancel.check().map_err(ScanError::Stopped)?;
         self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
         if self.ranges > MAX_RANGES {
             let message = format!("more than {MAX_RANGES} ranges of the index to open");
@@ -138,7 +140,7 @@ impl<'s> Sight<'s> {
     ///
     /// # Errors
     /// Like [`GraphReader::postings`].
-    pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
+    pub(crate) fn estimate(&mut self, shapes: &[IndexLookup<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
         self.charge(reader.ranges(&self.spaces, shapes)?)?;
         let scope = self.session.viewer().partitions();
@@ -154,18 +156,18 @@ impl<'s> Sight<'s> {
     pub(crate) fn at<T>(
         &mut self,
         sequence: Sequence,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.tick()?;
         let state = self.view.state_at(sequence)?;
         if self.shows(&state) { self.read(sequence, state, read) } else { Ok(None) }
     }
 
-    /// Like [`GraphReader::read_current`], whatever the state of the grain.
+    /// Like [`GraphReader::at`], whatever the state of the grain.
     pub(crate) fn any_at<T>(
         &mut self,
         sequence: Sequence,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.tick()?;
         self.read(sequence, self.view.state_at(sequence)?, read)
@@ -175,27 +177,27 @@ impl<'s> Sight<'s> {
         &self,
         sequence: Sequence,
         state: GrainState,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         if self.view.hides(sequence)? {
             return Ok(None);
         }
         self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
-                true => read(&Seen { sequence, grain, state, blob }),
+                true => read(&VisibleGrain { sequence, grain, state, blob }),
                 false => Ok(None),
             })
         })
     }
 
-    /// Like [`GraphReader::read_any`], by address.
+    /// Like [`GraphReader::any_at`], by address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the index leads to another grain.
     pub(crate) fn any_of<T>(
         &mut self,
         address: &ContentAddress,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(sequence) = self.view.sequence_of(address)? else { return Ok(None) };
         self.any_at(sequence, |seen| {
@@ -211,7 +213,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn start<T>(
         &mut self,
         address: &ContentAddress,
-        read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
+        read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<T> {
         self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
     }
@@ -229,7 +231,7 @@ impl<'s> Sight<'s> {
     /// Returns `true` if the options include grains of this state.
     pub(crate) fn shows(&self, state: &GrainState) -> bool {
         let superseded = self.lens.include_superseded;
-        Visibility { superseded, ..Visibility::default() }.admits(state, self.reach.now())
+        EndedFilter { superseded, ..EndedFilter::default() }.admits(state, self.reach.now())
     }
 }
 

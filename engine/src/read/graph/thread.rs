@@ -5,14 +5,14 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::{ContentAddress, EpochMs, GrainState, GrainType};
-use grainstore_index::{Field, Shape};
+use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::Lens;
-use super::replies::Replies;
-use super::sight::{Seen, Sight, address_in, spelled};
+use super::GraphOptions;
+use super::replies::ReplyFinder;
+use super::sight::{GraphReader, VisibleGrain, address_in, spelled};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
 use crate::state::view::View;
@@ -51,9 +51,9 @@ impl Session {
     /// # Errors
     /// `ERR_NOT_FOUND` if the session cannot see the message; `ERR_SCHEMA` for a grain that is not an event;
     /// `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn thread(&self, message: &ContentAddress, lens: &Lens) -> Result<Thread> {
+    pub fn thread(&self, message: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
         self.conversation(lens, |sight| {
-            let start = sight.start(message, |seen| Ok(Some(Start::of(seen))))?;
+            let start = sight.start(message, |seen| Ok(Some(ThreadStart::of(seen))))?;
             let Some(start) = start else {
                 return Err(schema(format!("{message} is no event, so it is in no thread")));
             };
@@ -65,7 +65,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::thread`].
-    pub fn thread_of_session(&self, session_id: &str, lens: &Lens) -> Result<Thread> {
+    pub fn thread_of_session(&self, session_id: &str, lens: &GraphOptions) -> Result<Thread> {
         let id = spelled(session_id)?;
         self.conversation(lens, |sight| in_session(sight, &id, MAX_MESSAGES + 1))
     }
@@ -75,7 +75,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::thread`]; `ERR_SCHEMA` for a grain that is not a state, or names no message.
-    pub fn thread_from_state(&self, state: &ContentAddress, lens: &Lens) -> Result<Thread> {
+    pub fn thread_from_state(&self, state: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
         self.conversation(lens, |sight| {
             let tail = sight.start(state, |seen| {
                 let context = seen.grain.get("context").and_then(|context| context.as_map());
@@ -99,11 +99,11 @@ impl Session {
         view: &View,
         message: &ContentAddress,
         limit: usize,
-        cancel: &Cancel,
+        cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>> {
-        let lens = Lens { include_superseded: true, cancel: cancel.clone() };
-        let mut sight = Sight::new(self, view, &lens);
-        let Some(start) = sight.any_of(message, |seen| Ok(Start::of(seen)))? else {
+        let lens = GraphOptions { include_superseded: true, cancel: cancel.clone() };
+        let mut sight = GraphReader::new(self, view, &lens);
+        let Some(start) = sight.any_of(message, |seen| Ok(ThreadStart::of(seen)))? else {
             return Ok(Vec::new());
         };
         let members = start.members(&mut sight, limit)?;
@@ -112,12 +112,12 @@ impl Session {
 
     fn conversation(
         &self,
-        lens: &Lens,
-        members: impl FnOnce(&mut Sight<'_>) -> Result<Vec<Found>>,
+        lens: &GraphOptions,
+        members: impl FnOnce(&mut GraphReader<'_>) -> Result<Vec<ThreadMember>>,
     ) -> Result<Thread> {
         let view = self.view()?;
         guarded(|| {
-            let mut sight = Sight::new(self, &view, lens);
+            let mut sight = GraphReader::new(self, &view, lens);
             let members = members(&mut sight)?;
             if members.len() > MAX_MESSAGES {
                 let message = format!("a thread of more than {MAX_MESSAGES} messages");
@@ -131,7 +131,7 @@ impl Session {
 
 /// A message with its state.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct ThreadMember {
     pub(super) address: ContentAddress,
     /// The message it names as its parent.
     pub(super) parent: Option<ContentAddress>,
@@ -139,8 +139,8 @@ pub(super) struct Found {
     state: GrainState,
 }
 
-impl Found {
-    pub(super) fn of(seen: &Seen<'_>) -> Option<Self> {
+impl ThreadMember {
+    pub(super) fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
         (seen.grain.grain_type() == GrainType::Event).then(|| Self {
             address: seen.address(),
             parent: seen.grain.text("parent_message_id").and_then(address_in),
@@ -151,21 +151,21 @@ impl Found {
 }
 
 /// The message whose thread is asked for.
-struct Start {
-    found: Found,
+struct ThreadStart {
+    found: ThreadMember,
     session_id: Option<String>,
 }
 
-impl Start {
-    fn of(seen: &Seen<'_>) -> Option<Self> {
+impl ThreadStart {
+    fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
         let session_id = seen.grain.text("session_id").filter(|id| !id.is_empty());
         let session_id = session_id.map(str::to_owned);
-        Found::of(seen).map(|found| Self { found, session_id })
+        ThreadMember::of(seen).map(|found| Self { found, session_id })
     }
 
     /// The messages of its session, or without one those connected to it by links (OMS 28.6); at most
     /// `limit`.
-    fn members(self, sight: &mut Sight<'_>, limit: usize) -> Result<Vec<Found>> {
+    fn members(self, sight: &mut GraphReader<'_>, limit: usize) -> Result<Vec<ThreadMember>> {
         match self.session_id {
             Some(id) => in_session(sight, &id, limit),
             None => linked(sight, self.found, limit),
@@ -177,17 +177,20 @@ fn schema(message: String) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
 }
 
-pub(super) fn message_at(sight: &mut Sight<'_>, address: &ContentAddress) -> Result<Option<Found>> {
-    sight.any_of(address, |seen| Ok(Found::of(seen)))
+pub(super) fn message_at(
+    sight: &mut GraphReader<'_>,
+    address: &ContentAddress,
+) -> Result<Option<ThreadMember>> {
+    sight.any_of(address, |seen| Ok(ThreadMember::of(seen)))
 }
 
 /// The messages of a `session_id`, at most `limit`.
-fn in_session(sight: &mut Sight<'_>, id: &str, limit: usize) -> Result<Vec<Found>> {
+fn in_session(sight: &mut GraphReader<'_>, id: &str, limit: usize) -> Result<Vec<ThreadMember>> {
     let mut members = Vec::new();
-    for posting in sight.postings(&[Shape::Value(Field::Session, id.into())])? {
+    for posting in sight.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
         members.extend(sight.any_at(posting?.sequence, |seen| {
             let is_here = seen.grain.text("session_id") == Some(id);
-            Ok(Found::of(seen).filter(|_| is_here))
+            Ok(ThreadMember::of(seen).filter(|_| is_here))
         })?);
         if members.len() >= limit {
             break;
@@ -197,7 +200,11 @@ fn in_session(sight: &mut Sight<'_>, id: &str, limit: usize) -> Result<Vec<Found
 }
 
 /// A message and its ancestors, at most `limit`.
-fn above(sight: &mut Sight<'_>, last: Found, limit: usize) -> Result<Vec<Found>> {
+fn above(
+    sight: &mut GraphReader<'_>,
+    last: ThreadMember,
+    limit: usize,
+) -> Result<Vec<ThreadMember>> {
     let mut met = HashSet::from([last.address]);
     let mut line = vec![last];
     let mut parent = last.parent;
@@ -213,7 +220,11 @@ fn above(sight: &mut Sight<'_>, last: Found, limit: usize) -> Result<Vec<Found>>
 }
 
 /// Everything below the first ancestor of this message, at most `limit`.
-pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Result<Vec<Found>> {
+pub(super) fn linked(
+    sight: &mut GraphReader<'_>,
+    message: ThreadMember,
+    limit: usize,
+) -> Result<Vec<ThreadMember>> {
     let line = above(sight, message, limit)?;
     if line.len() >= limit {
         return Ok(line);
@@ -222,7 +233,7 @@ pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Res
     let mut met = HashSet::from([root.address]);
     let mut members = vec![root];
     let mut open = VecDeque::from([root.address]);
-    let mut replies = Replies::new(sight);
+    let mut replies = ReplyFinder::new(sight);
     while let Some(parent) = open.pop_front() {
         let room = limit.saturating_sub(members.len());
         let found = replies.to(sight, &parent, &mut met, room)?;
@@ -236,12 +247,12 @@ pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Res
 }
 
 /// Sorts the messages and derives roots, heads and branch points.
-fn tree(mut members: Vec<Found>) -> Thread {
+fn tree(mut members: Vec<ThreadMember>) -> Thread {
     members.sort_unstable_by_key(|found| (found.time, found.address));
     let here: HashSet<ContentAddress> = members.iter().map(|found| found.address).collect();
     let mut thread = Thread::default();
     let mut replies: HashMap<ContentAddress, usize> = HashMap::new();
-    for Found { address, parent, time, .. } in members {
+    for ThreadMember { address, parent, time, .. } in members {
         let parent = parent.filter(|parent| here.contains(parent));
         match parent {
             Some(parent) => *replies.entry(parent).or_default() += 1,

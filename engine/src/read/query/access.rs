@@ -6,7 +6,8 @@
 use grainstore_cal::{self as cal, Lookup, Query, Reach};
 use grainstore_format::is_domain_field;
 use grainstore_index::{
-    self as index, Field, Object, Reader, Scope, Shape, Size, Spaces, TimeRange, object_hash,
+    self as index, Field, IndexLookup, IndexReader, Object, PostingEstimate, Scope,
+    ScopeNamespaces, TimeRange, object_hash,
 };
 
 use crate::base::error::Result;
@@ -25,33 +26,33 @@ const MAX_RANGES: usize = 100_000;
 
 /// The access path of a query: the postings its candidates come from.
 #[derive(Debug)]
-pub(crate) struct Access<'q> {
-    pub(crate) spaces: Spaces<'q>,
+pub(crate) struct AccessPath<'q> {
+    pub(crate) spaces: ScopeNamespaces<'q>,
     pub(crate) times: TimeRange,
-    pub(crate) order: index::Order,
+    pub(crate) order: index::TimeOrder,
     /// Lists that each have every match; the first one drives, and several are intersected.
-    pub(crate) lists: Vec<List<'q>>,
+    pub(crate) lists: Vec<PostingUnion<'q>>,
 }
 
 /// The union of the postings of one or more lookups.
 #[derive(Debug)]
-pub(crate) struct List<'q> {
-    pub(crate) shapes: Vec<Shape<'q>>,
+pub(crate) struct PostingUnion<'q> {
+    pub(crate) shapes: Vec<IndexLookup<'q>>,
     /// Its estimated length, if it was measured.
-    pub(crate) size: Option<Size>,
+    pub(crate) size: Option<PostingEstimate>,
 }
 
-impl List<'_> {
+impl PostingUnion<'_> {
     /// Estimates its length.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn measure(
         &self,
-        reader: &Reader<'_>,
-        (spaces, times): (&Spaces<'_>, TimeRange),
-    ) -> Result<Size> {
-        let mut size = Size { postings: 0, exact: true };
+        reader: &IndexReader<'_>,
+        (spaces, times): (&ScopeNamespaces<'_>, TimeRange),
+    ) -> Result<PostingEstimate> {
+        let mut size = PostingEstimate { postings: 0, exact: true };
         for shape in &self.shapes {
             let one = reader.size(spaces, shape, times)?;
             size.postings = size.postings.saturating_add(one.postings);
@@ -66,7 +67,8 @@ impl List<'_> {
 
     /// Returns `true` if it is so unselective that intersecting it is not worth the seeks.
     fn is_broad(&self) -> bool {
-        self.shapes.len() > 1 || matches!(self.shapes.first(), Some(Shape::All | Shape::Type(_)))
+        self.shapes.len() > 1
+            || matches!(self.shapes.first(), Some(IndexLookup::All | IndexLookup::Type(_)))
     }
 
     /// The name of its index.
@@ -75,20 +77,20 @@ impl List<'_> {
     }
 }
 
-impl<'q> Access<'q> {
+impl<'q> AccessPath<'q> {
     /// Chooses the lists for a query of a session.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn choose(
-        reader: &Reader<'_>,
+        reader: &IndexReader<'_>,
         session: &'q Session,
         query: &'q Query,
     ) -> Result<Self> {
-        let (mut spaces, times) = (Spaces::of(scope(session, query)), times(query));
+        let (mut spaces, times) = (ScopeNamespaces::of(scope(session, query)), times(query));
         let order = match query.order() {
-            cal::Order::Newest => index::Order::Newest,
-            cal::Order::Oldest => index::Order::Oldest,
+            cal::Order::Newest => index::TimeOrder::Newest,
+            cal::Order::Oldest => index::TimeOrder::Oldest,
         };
         let mut choices = Vec::new();
         for shapes in lookups(query) {
@@ -97,14 +99,14 @@ impl<'q> Access<'q> {
             }
         }
         if choices.is_empty() {
-            choices.push(vec![Shape::All]);
-            if reader.ranges(&spaces, &[Shape::All])? > MAX_RANGES {
-                spaces = Spaces::of(Scope::All);
+            choices.push(vec![IndexLookup::All]);
+            if reader.ranges(&spaces, &[IndexLookup::All])? > MAX_RANGES {
+                spaces = ScopeNamespaces::of(Scope::All);
             }
         }
         let lists = match (choices.len(), choices.pop()) {
             // A single candidate needs no measuring.
-            (1, Some(shapes)) => vec![List { shapes, size: None }],
+            (1, Some(shapes)) => vec![PostingUnion { shapes, size: None }],
             (_, last) => {
                 choices.extend(last);
                 worthwhile(measured(reader, (&spaces, times), choices)?)
@@ -116,13 +118,13 @@ impl<'q> Access<'q> {
 
 /// Measures the lists, until one is so short that no other can do better.
 fn measured<'q>(
-    reader: &Reader<'_>,
-    bounds: (&Spaces<'_>, TimeRange),
-    choices: Vec<Vec<Shape<'q>>>,
-) -> Result<Vec<List<'q>>> {
+    reader: &IndexReader<'_>,
+    bounds: (&ScopeNamespaces<'_>, TimeRange),
+    choices: Vec<Vec<IndexLookup<'q>>>,
+) -> Result<Vec<PostingUnion<'q>>> {
     let mut lists = Vec::new();
     for shapes in choices {
-        let mut list = List { shapes, size: None };
+        let mut list = PostingUnion { shapes, size: None };
         list.size = Some(list.measure(reader, bounds)?);
         let short = list.rows() <= SHORT;
         lists.push(list);
@@ -134,9 +136,9 @@ fn measured<'q>(
 }
 
 /// Sorts the shortest list first, and keeps those worth intersecting with it.
-fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
-    lists.sort_by_key(List::rows);
-    let shortest = lists.first().map_or(0, List::rows);
+fn worthwhile(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
+    lists.sort_by_key(PostingUnion::rows);
+    let shortest = lists.first().map_or(0, PostingUnion::rows);
     let worth = if shortest <= SHORT { 0 } else { shortest.saturating_mul(WORTH) };
     let mut place = 0;
     lists.retain(|list| {
@@ -164,8 +166,8 @@ fn times(query: &Query) -> TimeRange {
 
 /// The lists a query's conditions can be looked up by, the most selective kinds first: each entry is a list
 /// that has every match, as a union of lookups.
-fn lookups(query: &Query) -> Vec<Vec<Shape<'_>>> {
-    let mut lists = Triples::of(query).shapes();
+fn lookups(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
+    let mut lists = TripleConditions::of(query).shapes();
     for predicate in query.predicates() {
         match predicate.lookup() {
             Some(Lookup::Text { field, value }) => lists.extend(values(field, [value])),
@@ -191,30 +193,33 @@ fn lookups(query: &Query) -> Vec<Vec<Shape<'_>>> {
         }
     }
     if ![cal::TypeSet::ALL, cal::TypeSet::EVERYTHING].contains(&query.types()) {
-        lists.push(query.types().iter().map(Shape::Type).collect());
+        lists.push(query.types().iter().map(IndexLookup::Type).collect());
     }
     lists
 }
 
-fn value<'q>(field: Field<'q>, text: &'q str) -> Shape<'q> {
-    Shape::Value(field, text.into())
+fn value<'q>(field: Field<'q>, text: &'q str) -> IndexLookup<'q> {
+    IndexLookup::Value(field, text.into())
 }
 
 /// The lookups of a field's values; `None` if the field is not indexed.
-fn values<'q>(name: &str, texts: impl IntoIterator<Item = &'q str>) -> Option<Vec<Shape<'q>>> {
+fn values<'q>(
+    name: &str,
+    texts: impl IntoIterator<Item = &'q str>,
+) -> Option<Vec<IndexLookup<'q>>> {
     let field = Field::of_payload(name)?;
     Some(texts.into_iter().map(|text| value(field, text)).collect())
 }
 
 /// Values required of subject, relation and object; `None` for a part without a condition.
 #[derive(Default)]
-struct Triples<'q> {
+struct TripleConditions<'q> {
     subjects: Option<Vec<&'q str>>,
     relations: Option<Vec<&'q str>>,
     objects: Option<Vec<Object<'q>>>,
 }
 
-impl<'q> Triples<'q> {
+impl<'q> TripleConditions<'q> {
     /// Takes the first condition on each part: further ones are rechecked on the grain.
     fn of(query: &'q Query) -> Self {
         let mut found = Self::default();
@@ -246,7 +251,7 @@ impl<'q> Triples<'q> {
     }
 
     /// One list if the combinations are few, else one a part.
-    fn shapes(self) -> Vec<Vec<Shape<'q>>> {
+    fn shapes(self) -> Vec<Vec<IndexLookup<'q>>> {
         let Self { subjects, relations, objects } = self;
         let count = |length: Option<usize>| length.unwrap_or(1);
         let combinations = count(subjects.as_ref().map(Vec::len))
@@ -272,13 +277,13 @@ fn combine<'q>(
     subjects: Option<&[&'q str]>,
     relations: Option<&[&'q str]>,
     objects: Option<&[Object<'q>]>,
-) -> Vec<Shape<'q>> {
+) -> Vec<IndexLookup<'q>> {
     let mut shapes = Vec::new();
     for subject in options(subjects) {
         for relation in options(relations) {
             for object in options(objects) {
                 let (subject, relation) = (subject.map(Into::into), relation.map(Into::into));
-                shapes.push(Shape::Triple { subject, relation, object });
+                shapes.push(IndexLookup::Triple { subject, relation, object });
             }
         }
     }

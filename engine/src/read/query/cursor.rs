@@ -43,16 +43,16 @@ pub struct Cursor(Box<[u8]>);
 
 /// The content of a cursor.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Opened {
-    pub(super) origin: Origin,
-    pub(super) last: Last,
+pub(super) struct CursorContent {
+    pub(super) origin: LogPoint,
+    pub(super) last: LastRow,
     /// Rows of the whole answer, if counted.
     pub(super) total: Option<u64>,
 }
 
 /// The state of the log that all pages of one answer show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct LogPoint {
     pub(super) sequence: Sequence,
     pub(super) entry: [u8; 8],
     /// Number of audit entries then: a grain that was ended by a later entry counts as current.
@@ -61,25 +61,25 @@ pub(crate) struct Origin {
 
 /// The last row of a page.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Last {
-    Place(Place),
-    Rank(Rank),
+pub(crate) enum LastRow {
+    Place(TimePosition),
+    Rank(ScorePosition),
 }
 
 /// The position of a row in the answer to a search.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rank {
+pub(crate) struct ScorePosition {
     /// Its score by the full text.
     pub(super) score: f64,
     pub(super) address: ContentAddress,
-    pub(super) ranking: Ranking,
+    pub(super) ranking: RankingKind,
     /// Inputs of the scores, in the encoding of the full text; for a reranked answer, the rest of its order.
     pub(super) statistics: Vec<u8>,
 }
 
 /// The kind of ranking of an answer: scores of different kinds cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ranking {
+pub(crate) enum RankingKind {
     /// By text alone.
     #[default]
     Words,
@@ -91,20 +91,22 @@ pub(crate) enum Ranking {
 
 /// The position of a row in an answer by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TimePosition {
     pub(super) time: EpochMs,
     pub(super) address: ContentAddress,
 }
 
-impl Opened {
+impl CursorContent {
     /// Seals the cursor for a query of a store with this key.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, which a key of the right length never gives.
     pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
         let (key_of_row, address, statistics) = match &self.last {
-            Last::Place(Place { time, address }) => (time.get().to_be_bytes(), address, Vec::new()),
-            Last::Rank(Rank { score, address, ranking, statistics }) => {
+            LastRow::Place(TimePosition { time, address }) => {
+                (time.get().to_be_bytes(), address, Vec::new())
+            }
+            LastRow::Rank(ScorePosition { score, address, ranking, statistics }) => {
                 let ranked = [&[*ranking as u8], statistics.as_slice()].concat();
                 (score.to_bits().to_be_bytes(), address, ranked)
             }
@@ -135,7 +137,7 @@ impl Cursor {
     ///
     /// # Errors
     /// `ERR_CURSOR` for any other cursor.
-    pub(super) fn open(&self, key: &[u8; 32], question: &[u8]) -> Result<Opened> {
+    pub(super) fn open(&self, key: &[u8; 32], question: &[u8]) -> Result<CursorContent> {
         let other = || {
             let message = "this cursor belongs to another query, session or store";
             Error::new(ErrorKind::Cursor, message)
@@ -144,18 +146,21 @@ impl Cursor {
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or_else(other)?;
         let payload = Payload { msg: sealed, aad: question };
         let open = cipher(key).decrypt(&Nonce::from(*nonce), payload).map_err(|_| other())?;
-        let mut rest = Fields(&open);
+        let mut rest = FixedFields(&open);
         let sequence = Sequence::new(rest.number()?);
-        let origin = Origin { sequence, entry: rest.take()?, entries: rest.number()? };
+        let origin = LogPoint { sequence, entry: rest.take()?, entries: rest.number()? };
         let key_of_row = rest.number()?;
         let address = ContentAddress::from_bytes(rest.take()?);
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
         let last = match rest.0.split_first() {
-            None => Last::Place(Place { time: EpochMs::new(key_of_row.cast_signed()), address }),
+            None => LastRow::Place(TimePosition {
+                time: EpochMs::new(key_of_row.cast_signed()),
+                address,
+            }),
             Some((ranking, statistics)) => {
-                let all = [Ranking::Words, Ranking::Near, Ranking::Reranked];
+                let all = [RankingKind::Words, RankingKind::Near, RankingKind::Reranked];
                 let ranking = all.into_iter().find(|one| *one as u8 == *ranking);
-                Last::Rank(Rank {
+                LastRow::Rank(ScorePosition {
                     score: f64::from_bits(key_of_row),
                     address,
                     ranking: ranking.ok_or_else(damaged)?,
@@ -163,7 +168,7 @@ impl Cursor {
                 })
             }
         };
-        Ok(Opened { origin, last, total })
+        Ok(CursorContent { origin, last, total })
     }
 }
 
@@ -193,9 +198,9 @@ impl FromStr for Cursor {
 }
 
 /// A reader of fields of fixed width.
-struct Fields<'b>(&'b [u8]);
+struct FixedFields<'b>(&'b [u8]);
 
-impl Fields<'_> {
+impl FixedFields<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (field, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
         self.0 = rest;
@@ -220,12 +225,17 @@ mod tests {
     #[test]
     fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
         let address = ContentAddress::from_bytes([4; 32]);
-        let place = Last::Place(Place { time: EpochMs::new(-3), address });
-        let rank = Rank { score: 0.25, address, ranking: Ranking::Near, statistics: vec![9; 40] };
-        let rank = Last::Rank(rank);
+        let place = LastRow::Place(TimePosition { time: EpochMs::new(-3), address });
+        let rank = ScorePosition {
+            score: 0.25,
+            address,
+            ranking: RankingKind::Near,
+            statistics: vec![9; 40],
+        };
+        let rank = LastRow::Rank(rank);
         for (last, total) in [(&place, None), (&place, Some(0)), (&rank, Some(7))] {
-            let origin = Origin { sequence: Sequence::new(5), entry: [2; 8], entries: 6 };
-            let opened = Opened { origin, last: last.clone(), total };
+            let origin = LogPoint { sequence: Sequence::new(5), entry: [2; 8], entries: 6 };
+            let opened = CursorContent { origin, last: last.clone(), total };
             let cursor = opened.seal(&KEY, b"question").unwrap();
             assert_eq!(opened.seal(&KEY, b"question").unwrap(), cursor, "the same bytes again");
             let text = cursor.to_string();

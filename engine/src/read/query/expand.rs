@@ -8,21 +8,21 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Candidate, Expansion, Query, Score, Visit};
+use grainstore_cal::{Candidate, Expansion, Query, RecallVisitor, Score};
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::text::Hit;
 use serde::Serialize;
 
-use super::cursor::{Last, Rank, Ranking};
-use super::links::{Met, Tour};
-use super::search::Ranked;
-use super::walk::{Halt, Walk};
+use super::cursor::{LastRow, RankingKind, ScorePosition};
+use super::links::{ExpansionState, LinkedGrain};
+use super::search::SearchRun;
+use super::walk::{CandidateScan, ScanError};
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Statistics of an expansion.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Expanded {
+pub struct ExpansionStats {
     /// Answers whose links were followed.
     pub seeds: usize,
     /// Grains reached by links, without those answers.
@@ -35,7 +35,7 @@ pub struct Expanded {
 
 /// An answer whose links are followed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seed {
+pub(super) struct ExpansionSeed {
     pub(super) sequence: Sequence,
     pub(super) address: ContentAddress,
     /// Its score.
@@ -44,14 +44,14 @@ pub(super) struct Seed {
 
 /// A grain reached by links.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reached {
+pub(super) struct ReachedGrain {
     /// Pairs of distance in links and score of the best answer at that distance.
     offers: Vec<(usize, f64)>,
 }
 
 /// An answer with the score that links gave it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Linked {
+pub(super) struct LinkedAnswer {
     pub(super) address: ContentAddress,
     pub(super) sequence: Sequence,
     pub(super) rank: f64,
@@ -60,16 +60,16 @@ pub(super) struct Linked {
 
 /// Answers to a text search whose rank links have raised, merged into the others as these are returned.
 #[derive(Debug, Default)]
-pub(super) struct Raised {
+pub(super) struct RaisedAnswers {
     /// Those not returned yet, the best first.
-    waiting: VecDeque<Linked>,
+    waiting: VecDeque<LinkedAnswer>,
     /// All of them: their ranks by text alone are skipped.
     all: BTreeSet<Sequence>,
 }
 
 /// The score a grain gets by its links.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Due {
+pub(super) struct LinkOffer {
     /// Its new score.
     pub(super) rank: f64,
     /// The score of the deciding answer after decay over the distance.
@@ -122,16 +122,16 @@ fn schema(message: String, hint: &'static str) -> Error {
 }
 
 /// The position before the best answer, with the statistics of a cursor.
-fn before_all(last: &Last) -> Rank {
+fn before_all(last: &LastRow) -> ScorePosition {
     let statistics = match last {
-        Last::Rank(rank) => rank.statistics.clone(),
-        Last::Place(_) => Vec::new(),
+        LastRow::Rank(rank) => rank.statistics.clone(),
+        LastRow::Place(_) => Vec::new(),
     };
     let address = ContentAddress::from_bytes([0; 32]);
-    Rank { score: f64::INFINITY, address, ranking: Ranking::Reranked, statistics }
+    ScorePosition { score: f64::INFINITY, address, ranking: RankingKind::Reranked, statistics }
 }
 
-impl Reached {
+impl ReachedGrain {
     /// Adds an offer, unless one at least as near and as good is there. Returns `true` if it was added.
     fn take(&mut self, hops: usize, rank: f64) -> bool {
         let is_better = |(near, other): &(usize, f64)| *near <= hops && *other >= rank;
@@ -145,30 +145,35 @@ impl Reached {
 
     /// The best offer to a grain with this score; `None` if none raises it. A grain that is not an answer
     /// itself (`is_new`) always takes the best offer, and its own score counts no more than the offered one.
-    pub(super) fn due(&self, decay: f64, own: f64, is_new: bool) -> Option<Due> {
+    pub(super) fn due(&self, decay: f64, own: f64, is_new: bool) -> Option<LinkOffer> {
         let due = |(hops, rank): &(usize, f64)| {
             let left = (0..*hops).fold(1.0, |left, _| left * decay);
             let own = if is_new { own.min(*rank) } else { own };
             let raised = (own + left * (rank - own)).min(*rank);
-            (is_new || raised > own).then_some(Due { rank: raised, graph: left * rank })
+            (is_new || raised > own).then_some(LinkOffer { rank: raised, graph: left * rank })
         };
         let dues = self.offers.iter().filter_map(due);
         dues.reduce(|best, due| if due.rank > best.rank { due } else { best })
     }
 }
 
-impl Due {
+impl LinkOffer {
     /// The row of a grain with this offer, and with its own scores otherwise.
-    pub(super) fn row(self, address: ContentAddress, sequence: Sequence, own: Score) -> Linked {
+    pub(super) fn row(
+        self,
+        address: ContentAddress,
+        sequence: Sequence,
+        own: Score,
+    ) -> LinkedAnswer {
         let Self { rank, graph } = self;
         let score = Score { value: rank, graph: Some(graph), ..own };
-        Linked { address, sequence, rank, score }
+        LinkedAnswer { address, sequence, rank, score }
     }
 }
 
-impl Raised {
+impl RaisedAnswers {
     /// Takes all raised rows, and queues those after the position of a cursor.
-    fn of(mut rows: Vec<Linked>, behind: Option<(f64, ContentAddress)>) -> Self {
+    fn of(mut rows: Vec<LinkedAnswer>, behind: Option<(f64, ContentAddress)>) -> Self {
         let all = rows.iter().map(|row| row.sequence).collect();
         rows.retain(|row| behind.is_none_or(|rank| is_behind(row, rank)));
         sort(&mut rows);
@@ -181,47 +186,47 @@ impl Raised {
     }
 
     /// The next raised row, if it ranks before an answer.
-    pub(super) fn before(&mut self, rank: f64, address: ContentAddress) -> Option<Linked> {
+    pub(super) fn before(&mut self, rank: f64, address: ContentAddress) -> Option<LinkedAnswer> {
         let first = self.waiting.front()?;
         let is_before = first.rank > rank || (first.rank == rank && first.address < address);
         if is_before { self.waiting.pop_front() } else { None }
     }
 
     /// The next raised row.
-    pub(super) fn next(&mut self) -> Option<Linked> {
+    pub(super) fn next(&mut self) -> Option<LinkedAnswer> {
         self.waiting.pop_front()
     }
 }
 
 /// Sorts the best first, ties by ascending address.
-pub(super) fn sort(rows: &mut [Linked]) {
+pub(super) fn sort(rows: &mut [LinkedAnswer]) {
     rows.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.address.cmp(&b.address)));
 }
 
 /// Returns `true` if a row ranks after a position.
-pub(super) fn is_behind(row: &Linked, (rank, address): (f64, ContentAddress)) -> bool {
+pub(super) fn is_behind(row: &LinkedAnswer, (rank, address): (f64, ContentAddress)) -> bool {
     row.rank < rank || (row.rank == rank && row.address > address)
 }
 
-impl<'w> Walk<'w> {
+impl<'w> CandidateScan<'w> {
     /// The grains reached by links from the best answers, and these themselves.
     pub(super) fn reach(
         &mut self,
         expansion: &'w Expansion,
-        seeds: &[Seed],
-    ) -> Result<BTreeMap<Sequence, Reached>, Halt> {
+        seeds: &[ExpansionSeed],
+    ) -> Result<BTreeMap<Sequence, ReachedGrain>, ScanError> {
         let mut tour = self.tour(expansion, seeds.len());
-        let mut found: BTreeMap<Sequence, Reached> = BTreeMap::new();
+        let mut found: BTreeMap<Sequence, ReachedGrain> = BTreeMap::new();
         for seed in seeds {
             found.entry(seed.sequence).or_default().take(0, seed.rank);
         }
-        let mut known: HashMap<Sequence, Vec<Met>> = HashMap::new();
+        let mut known: HashMap<Sequence, Vec<LinkedGrain>> = HashMap::new();
         let mut level = seeds.to_vec();
         for hops in 1..=expansion.hops {
             level = self.step(&mut tour, (hops, level), &mut known, &mut found)?;
         }
         self.cut |= tour.cut;
-        self.expanded = Some(Expanded {
+        self.expanded = Some(ExpansionStats {
             seeds: seeds.len(),
             reached: found.len().saturating_sub(seeds.len()),
             looked: tour.passed,
@@ -233,14 +238,14 @@ impl<'w> Walk<'w> {
     /// Follows one link from every grain of a level, the strongest first.
     fn step(
         &mut self,
-        tour: &mut Tour<'_>,
-        (hops, mut level): (usize, Vec<Seed>),
-        known: &mut HashMap<Sequence, Vec<Met>>,
-        found: &mut BTreeMap<Sequence, Reached>,
-    ) -> Result<Vec<Seed>, Halt> {
+        tour: &mut ExpansionState<'_>,
+        (hops, mut level): (usize, Vec<ExpansionSeed>),
+        known: &mut HashMap<Sequence, Vec<LinkedGrain>>,
+        found: &mut BTreeMap<Sequence, ReachedGrain>,
+    ) -> Result<Vec<ExpansionSeed>, ScanError> {
         level.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.address.cmp(&b.address)));
         let mut next = BTreeMap::new();
-        for Seed { sequence, rank, .. } in level {
+        for ExpansionSeed { sequence, rank, .. } in level {
             let linked = match known.entry(sequence) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.linked(tour, sequence)?),
@@ -251,8 +256,8 @@ impl<'w> Walk<'w> {
                     continue;
                 }
                 if found.entry(met.sequence).or_default().take(hops, rank) {
-                    let Met { sequence, address, .. } = *met;
-                    next.insert(sequence, Seed { sequence, address, rank });
+                    let LinkedGrain { sequence, address, .. } = *met;
+                    next.insert(sequence, ExpansionSeed { sequence, address, rank });
                 }
             }
         }
@@ -262,16 +267,16 @@ impl<'w> Walk<'w> {
     /// The best answers by text as of the first page, without those below the minimum score.
     pub(super) fn best(
         &mut self,
-        ranked: &Ranked<'_>,
+        ranked: &SearchRun<'_>,
         few: Option<&[Sequence]>,
         most: usize,
-    ) -> Result<Vec<Seed>, Halt> {
+    ) -> Result<Vec<ExpansionSeed>, ScanError> {
         let mut best = match few {
             None => {
                 let hits = self.best_words(ranked, most, None)?;
                 let seed = |hit: Hit| {
                     let address = ContentAddress::from_bytes(hit.address);
-                    Seed { sequence: hit.sequence, address, rank: hit.score }
+                    ExpansionSeed { sequence: hit.sequence, address, rank: hit.score }
                 };
                 hits.into_iter().map(seed).collect()
             }
@@ -297,10 +302,10 @@ impl<'w> Walk<'w> {
     /// Computes the answers to a text search that links raise.
     pub(super) fn raise(
         &mut self,
-        ranked: &Ranked<'_>,
-        seeds: &[Seed],
+        ranked: &SearchRun<'_>,
+        seeds: &[ExpansionSeed],
         expansion: &'w Expansion,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), ScanError> {
         let reached = self.reach(expansion, seeds)?;
         let sequences: Vec<Sequence> = reached.keys().copied().collect();
         let scores = ranked.scores_of(&sequences)?;
@@ -314,14 +319,14 @@ impl<'w> Walk<'w> {
             let own = own.filter(|_| meets);
             let worth = |rank: f64| (rank / ranked.ceiling()).min(1.0);
             let due = reached.due(expansion.decay, own.unwrap_or(0.0), own.is_none());
-            let Some(Due { rank, graph }) = due else { continue };
+            let Some(LinkOffer { rank, graph }) = due else { continue };
             let text = meets.then(|| worth(own.unwrap_or(0.0)));
             let graph = Some(worth(graph));
             let score = Score { value: worth(rank), text, vector: None, graph };
-            rows.push(Linked { address, sequence: *sequence, rank, score });
+            rows.push(LinkedAnswer { address, sequence: *sequence, rank, score });
         }
         let behind = self.rank().map(|rank| (rank.score, rank.address));
-        self.raised = Raised::of(rows, behind);
+        self.raised = RaisedAnswers::of(rows, behind);
         Ok(())
     }
 
@@ -329,9 +334,9 @@ impl<'w> Walk<'w> {
     /// query. `parts` are required terms of the search to check, if there are any.
     pub(super) fn linked_by(
         &mut self,
-        parts: Option<&Ranked<'_>>,
+        parts: Option<&SearchRun<'_>>,
         sequence: Sequence,
-    ) -> Result<Option<(ContentAddress, bool)>, Halt> {
+    ) -> Result<Option<(ContentAddress, bool)>, ScanError> {
         if let Some(address) = self.judge(parts, sequence)? {
             return Ok(Some((address, true)));
         }
@@ -349,8 +354,8 @@ impl<'w> Walk<'w> {
     pub(super) fn by_conditions_and_links(
         &mut self,
         expansion: &'w Expansion,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let behind = self.rank().filter(|rank| rank.score < Score::STRUCTURAL.value);
         let behind = behind.map(|rank| (rank.score, rank.address));
         if behind.is_none() && self.by_conditions(visit)?.is_break() {
@@ -359,7 +364,7 @@ impl<'w> Walk<'w> {
         let mut rows = self.at_the_top(|walk| walk.linked_to_first(expansion))?;
         rows.retain(|row| behind.is_none_or(|rank| is_behind(row, rank)));
         sort(&mut rows);
-        for Linked { sequence, rank, score, .. } in rows {
+        for LinkedAnswer { sequence, rank, score, .. } in rows {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -368,7 +373,10 @@ impl<'w> Walk<'w> {
     }
 
     /// Grains linked to the first answers that do not meet the conditions themselves.
-    fn linked_to_first(&mut self, expansion: &'w Expansion) -> Result<Vec<Linked>, Halt> {
+    fn linked_to_first(
+        &mut self,
+        expansion: &'w Expansion,
+    ) -> Result<Vec<LinkedAnswer>, ScanError> {
         let mut first = Vec::new();
         let (given, matched) = (std::mem::take(&mut self.given), self.matched);
         let _ = self.by_conditions(&mut |candidate: Candidate<'_>| {
@@ -382,7 +390,7 @@ impl<'w> Walk<'w> {
         let mut seeds = Vec::with_capacity(first.len());
         for address in first {
             let sequence = self.view.sequence_of(&address)?;
-            seeds.extend(sequence.map(|sequence| Seed { sequence, address, rank: 1.0 }));
+            seeds.extend(sequence.map(|sequence| ExpansionSeed { sequence, address, rank: 1.0 }));
         }
         let mut rows = Vec::new();
         for (sequence, reached) in self.reach(expansion, &seeds)? {
@@ -396,10 +404,11 @@ impl<'w> Walk<'w> {
     /// Runs work on the state of the first page, as if it were for the first page.
     pub(super) fn at_the_top<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Halt>,
-    ) -> Result<T, Halt> {
+        work: impl FnOnce(&mut Self) -> Result<T, ScanError>,
+    ) -> Result<T, ScanError> {
         let after = self.after.take();
-        self.after = after.as_ref().map(|(origin, last)| (*origin, Last::Rank(before_all(last))));
+        self.after =
+            after.as_ref().map(|(origin, last)| (*origin, LastRow::Rank(before_all(last))));
         let done = work(self);
         self.after = after;
         done

@@ -1,14 +1,14 @@
 //! EXPLAIN of a query: the posting lists that are scanned, their lengths, and the counts of a run.
 
-use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
-use grainstore_index::text::{Occur, Question};
-use grainstore_index::{Object, Order, Shape, Word};
+use grainstore_cal::{CancelHandle, Direction, Link, Near, Query, Search};
+use grainstore_index::text::{FullTextQuery, Occur};
+use grainstore_index::{IndexLookup, Object, TermValue, TimeOrder};
 use serde::Serialize;
 
-use super::access::{Access, List};
-use super::expand::{self, Expanded};
-use super::search::{FEW, Sought};
-use super::walk::Walk;
+use super::access::{AccessPath, PostingUnion};
+use super::expand::{self, ExpansionStats};
+use super::search::{FEW, ParsedSearch};
+use super::walk::CandidateScan;
 use crate::base::error::Result;
 use crate::handle::session::Session;
 use crate::state::view::View;
@@ -53,7 +53,7 @@ pub struct QueryExpansion {
     pub direction: Direction,
     /// Its statistics, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Expanded>,
+    pub run: Option<ExpansionStats>,
 }
 
 /// One posting list of a plan.
@@ -73,7 +73,7 @@ pub struct QueryList {
 
 impl QueryPlan {
     /// Adds the counts of a run.
-    pub(super) fn with_counts(self, walk: &Walk<'_>) -> Self {
+    pub(super) fn with_counts(self, walk: &CandidateScan<'_>) -> Self {
         let (scanned, matched) = (Some(walk.scanned), Some(walk.matched));
         let run = walk.expanded;
         let expansion = self.expansion.map(|expansion| QueryExpansion { run, ..expansion });
@@ -95,7 +95,7 @@ impl QueryPlan {
 
     /// Makes the full text drive the plan, for a session that may not learn how frequent terms are elsewhere:
     /// shows its own query terms without numbers.
-    fn behind_asked(mut self, question: &Question) -> Self {
+    fn behind_asked(mut self, question: &FullTextQuery) -> Self {
         let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
         let lookups = asked.map(ToString::to_string).collect();
         let index = "text".to_owned();
@@ -126,7 +126,7 @@ pub(crate) fn explain(
     view: &View,
     session: &Session,
     query: &Query,
-    cancel: &Cancel,
+    cancel: &CancelHandle,
 ) -> Result<QueryPlan> {
     expand::check(query)?;
     if query.is_impossible() {
@@ -146,7 +146,7 @@ pub(crate) fn explain(
     }
     match query.search() {
         Some(search) if plan.estimated > FEW => {
-            let sought = Sought::of(session, query.reach(), search)?;
+            let sought = ParsedSearch::of(session, query.reach(), search)?;
             // Blinded tokens would tell a reader nothing.
             let is_blinded = view.vault().keyring().is_some();
             if !session.viewer().is_everyone() || session.reach(view).asks_rules() || is_blinded {
@@ -198,7 +198,7 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
         return Ok(QueryPlan::of_addresses(addresses.len()));
     }
     let reader = view.index();
-    let access = Access::choose(&reader, session, query)?;
+    let access = AccessPath::choose(&reader, session, query)?;
     // How many grains other users have, or a rule hides, must not be revealed.
     let own = session.viewer().has_user() || session.reach(view).asks_rules();
     let mut lists = Vec::new();
@@ -231,11 +231,11 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
 fn own_of(
     view: &View,
     session: &Session,
-    access: &Access<'_>,
-    list: &List<'_>,
+    access: &AccessPath<'_>,
+    list: &PostingUnion<'_>,
 ) -> Result<(u64, bool)> {
     let (reader, reach) = (view.index(), session.reach(view));
-    let found = reader.find(&access.spaces, &[&list.shapes], access.times, Order::Newest)?;
+    let found = reader.find(&access.spaces, &[&list.shapes], access.times, TimeOrder::Newest)?;
     let (mut looked, mut own) = (0, 0);
     for posting in found {
         if own > FEW || looked == LOOKED_AT {
@@ -254,16 +254,16 @@ fn own_of(
 }
 
 /// Description of a lookup.
-fn lookup(shape: &Shape<'_>) -> String {
-    let word = |word: &Word<'_>| match word {
-        Word::Plain(text) => format!("{text:?}"),
-        Word::Token(_) => "(blinded)".to_owned(),
+fn lookup(shape: &IndexLookup<'_>) -> String {
+    let word = |word: &TermValue<'_>| match word {
+        TermValue::Plain(text) => format!("{text:?}"),
+        TermValue::Token(_) => "(blinded)".to_owned(),
     };
     match shape {
-        Shape::All => "everything".to_owned(),
-        Shape::Type(grain_type) => format!("type = {grain_type}"),
-        Shape::Value(field, value) => format!("{} = {}", field.name(), word(value)),
-        Shape::Triple { subject, relation, object } => {
+        IndexLookup::All => "everything".to_owned(),
+        IndexLookup::Type(grain_type) => format!("type = {grain_type}"),
+        IndexLookup::Value(field, value) => format!("{} = {}", field.name(), word(value)),
+        IndexLookup::Triple { subject, relation, object } => {
             let object = object.as_ref().map(|object| match object {
                 Object::Text(text) => word(text),
                 Object::Map(_) => "(a map)".to_owned(),

@@ -3,28 +3,28 @@
 
 use std::collections::HashMap;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_index::Sequence;
 use grainstore_index::text::Document;
-use grainstore_index::vectors::{Space, View as Spaces};
+use grainstore_index::vectors::{Space, VectorView as Spaces};
 
-use super::walk::{Halt, Walk};
+use super::walk::{CandidateScan, ScanError};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::search::texts::Wording;
+use crate::search::texts::TextSettings;
 use crate::state::view::View;
 
 /// Computes the similarity of two grains, from 0 to 1.
-pub(super) struct Likeness<'v> {
+pub(super) struct GrainSimilarity<'v> {
     view: &'v View,
     spaces: Option<(&'v Spaces, Vec<Space>)>,
-    wording: &'v Wording,
-    cancel: &'v Cancel,
-    words: Words,
+    wording: &'v TextSettings,
+    cancel: &'v CancelHandle,
+    words: TermVectors,
 }
 
-impl<'v> Likeness<'v> {
-    pub(super) fn of(walk: &Walk<'v>) -> Result<Self> {
+impl<'v> GrainSimilarity<'v> {
+    pub(super) fn of(walk: &CandidateScan<'v>) -> Result<Self> {
         let inner = walk.session.store().inner();
         let known: Vec<Space> = match walk.view.serving()? {
             Some(serving) => vec![serving.clone()],
@@ -35,15 +35,25 @@ impl<'v> Likeness<'v> {
             false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),
         };
         let wording = inner.library().wording();
-        Ok(Self { view: walk.view, spaces, wording, cancel: walk.cancel, words: Words::default() })
+        Ok(Self {
+            view: walk.view,
+            spaces,
+            wording,
+            cancel: walk.cancel,
+            words: TermVectors::default(),
+        })
     }
 
     /// Similarities of a grain to each of the others.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`; the deadline of the query.
-    pub(super) fn between(&mut self, one: Sequence, others: &[Sequence]) -> Result<Vec<f64>, Halt> {
-        self.cancel.check().map_err(Halt::Stopped)?;
+    pub(super) fn between(
+        &mut self,
+        one: Sequence,
+        others: &[Sequence],
+    ) -> Result<Vec<f64>, ScanError> {
+        self.cancel.check().map_err(ScanError::Stopped)?;
         let by_vector: Vec<Option<f64>> =
             others.iter().map(|other| self.by_vector(one, *other)).collect();
         if by_vector.iter().all(Option::is_some) {
@@ -63,11 +73,11 @@ impl<'v> Likeness<'v> {
         Some((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0))
     }
 
-    fn read(&mut self, at: Sequence) -> Result<(), Halt> {
+    fn read(&mut self, at: Sequence) -> Result<(), ScanError> {
         if self.words.slots.contains_key(&at) {
             return Ok(());
         }
-        self.cancel.check().map_err(Halt::Stopped)?;
+        self.cancel.check().map_err(ScanError::Stopped)?;
         let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.wording.document(grain))));
         // A grain whose key was destroyed meanwhile has no terms.
         let document = self.view.with_live_blob(at, read)?.unwrap_or_default();
@@ -78,23 +88,23 @@ impl<'v> Likeness<'v> {
 
 /// A small inverted index of the terms of some grains.
 #[derive(Default)]
-struct Words {
+struct TermVectors {
     slots: HashMap<Sequence, usize>,
-    grains: Vec<Weights>,
+    grains: Vec<TermVector>,
     terms: HashMap<Box<str>, usize>,
     /// Postings of each term: slots of the grains that have it, and its weight there.
     having: Vec<Vec<(usize, f64)>>,
 }
 
 /// The terms of one grain.
-struct Weights {
+struct TermVector {
     /// Terms and weights, ascending by term.
     words: Vec<(usize, f64)>,
     /// The squared norm.
     square: f64,
 }
 
-impl Words {
+impl TermVectors {
     fn add(&mut self, at: Sequence, document: &Document) {
         let slot = self.grains.len();
         let mut words = Vec::with_capacity(document.words().len());
@@ -114,7 +124,7 @@ impl Words {
             words.push((term, weight));
         }
         let square = words.iter().map(|(_, weight)| weight.powi(2)).sum();
-        self.grains.push(Weights { words, square });
+        self.grains.push(TermVector { words, square });
         self.slots.insert(at, slot);
     }
 
@@ -144,7 +154,7 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use grainstore_index::text::Word;
+    use grainstore_index::text::DocumentTerm;
     use proptest::prelude::*;
 
     use super::*;
@@ -163,7 +173,7 @@ mod tests {
 
     fn document() -> impl Strategy<Value = Document> {
         prop::collection::vec(("[a-e]", 0..9_u32), 0..6).prop_map(|words| {
-            let word = |(term, weight): (String, u32)| Word {
+            let word = |(term, weight): (String, u32)| DocumentTerm {
                 term: term.into(),
                 weight,
                 lent: 0,
@@ -178,7 +188,7 @@ mod tests {
         fn cosines_of_many_are_those_of_each_two(
             documents in prop::collection::vec(document(), 1..8),
         ) {
-            let mut words = Words::default();
+            let mut words = TermVectors::default();
             let all: Vec<Sequence> = (0..).map(Sequence::new).take(documents.len()).collect();
             for (at, document) in all.iter().zip(&documents) {
                 words.add(*at, document);

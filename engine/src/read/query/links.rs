@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 
 use grainstore_cal::{Expansion, Link};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
-use grainstore_index::{self as index, Field, Object, Sequence, Shape, Spaces, Tie, TimeRange};
+use grainstore_index::{
+    self as index, Field, IndexLookup, Object, ScopeNamespaces, Sequence, TieBreaker, TimeRange,
+};
 
-use super::access::{Access, List, scope};
-use super::postings::Found;
-use super::walk::{Halt, Walk};
+use super::access::{AccessPath, PostingUnion, scope};
+use super::postings::PostingsSource;
+use super::walk::{CandidateScan, ScanError};
 use crate::disk::blob::with_fields;
 use crate::read::graph::{address_in, addresses_in, links};
 
@@ -24,16 +26,16 @@ const PASSED_OVER: usize = 1_024;
 
 /// A linked grain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Met {
+pub(super) struct LinkedGrain {
     pub(super) sequence: Sequence,
     pub(super) address: ContentAddress,
     time: EpochMs,
 }
 
 /// The state of an expansion along links, with the work done so far.
-pub(super) struct Tour<'e> {
+pub(super) struct ExpansionState<'e> {
     pub(super) expansion: &'e Expansion,
-    spaces: Spaces<'e>,
+    spaces: ScopeNamespaces<'e>,
     /// The last sequence it may see.
     last: Sequence,
     /// Most grains it holds.
@@ -48,7 +50,7 @@ pub(super) struct Tour<'e> {
 }
 
 /// The links a grain has of its own, and the texts by which others link to it.
-struct Ends {
+struct GrainLinks {
     sequence: Sequence,
     address: ContentAddress,
     subject: Option<String>,
@@ -59,15 +61,15 @@ struct Ends {
 }
 
 /// An index lookup, and the condition that a grain found by it must meet.
-type Lookup<'l> = (Shape<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
+type CheckedLookup<'l> = (IndexLookup<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
 
-impl<'w> Walk<'w> {
+impl<'w> CandidateScan<'w> {
     /// An expansion from this many grains, on the state of the log that is shown.
-    pub(super) fn tour(&self, expansion: &'w Expansion, seeds: usize) -> Tour<'w> {
+    pub(super) fn tour(&self, expansion: &'w Expansion, seeds: usize) -> ExpansionState<'w> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
-        Tour {
+        ExpansionState {
             expansion,
-            spaces: Spaces::of(scope(self.session, self.query)),
+            spaces: ScopeNamespaces::of(scope(self.session, self.query)),
             last: origin.unwrap_or(self.last),
             most: expansion.reached.saturating_add(seeds),
             ranges: 0,
@@ -78,7 +80,11 @@ impl<'w> Walk<'w> {
     }
 
     /// The grains linked to one, each once.
-    pub(super) fn linked(&mut self, tour: &mut Tour<'_>, of: Sequence) -> Result<Vec<Met>, Halt> {
+    pub(super) fn linked(
+        &mut self,
+        tour: &mut ExpansionState<'_>,
+        of: Sequence,
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
         let Some(ends) = self.ends(tour, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let Expansion { links, direction, .. } = *tour.expansion;
@@ -96,7 +102,12 @@ impl<'w> Walk<'w> {
     }
 
     /// The grains that a grain links to by one kind of link.
-    fn ahead(&mut self, tour: &mut Tour<'_>, ends: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
+    fn ahead(
+        &mut self,
+        tour: &mut ExpansionState<'_>,
+        ends: &GrainLinks,
+        link: Link,
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
         match link {
             Link::Triple => self.of_subject(tour, ends, ends.object.as_deref()),
             Link::Subject => self.of_subject(tour, ends, ends.subject.as_deref()),
@@ -108,14 +119,19 @@ impl<'w> Walk<'w> {
 
     /// The grains that link to a grain by one kind of link. A shared subject has no direction and is found by
     /// `ahead`.
-    fn named_by(&mut self, tour: &mut Tour<'_>, to: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
+    fn named_by(
+        &mut self,
+        tour: &mut ExpansionState<'_>,
+        to: &GrainLinks,
+        link: Link,
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
         let digits = to.address.to_string();
         let (field, holds): (_, &dyn Fn(&GrainRef<'_>) -> bool) = match link {
             Link::Subject => return Ok(Vec::new()),
             Link::Triple => {
                 let Some(node) = to.subject.as_deref() else { return Ok(Vec::new()) };
                 let object = Some(Object::Text(node.into()));
-                let shape = Shape::Triple { subject: None, relation: None, object };
+                let shape = IndexLookup::Triple { subject: None, relation: None, object };
                 return self.looked_up_at(
                     tour,
                     to.sequence,
@@ -130,19 +146,20 @@ impl<'w> Walk<'w> {
             }
             Link::Reply => (Field::Parent, &|grain| answered(grain) == Some(to.address)),
         };
-        let shape = Shape::Value(field, digits.as_str().into());
+        let shape = IndexLookup::Value(field, digits.as_str().into());
         self.looked_up_at(tour, to.sequence, (shape, holds))
     }
 
     /// The grains with this subject.
     fn of_subject(
         &mut self,
-        tour: &mut Tour<'_>,
-        ends: &Ends,
+        tour: &mut ExpansionState<'_>,
+        ends: &GrainLinks,
         node: Option<&str>,
-    ) -> Result<Vec<Met>, Halt> {
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
         let Some(node) = node else { return Ok(Vec::new()) };
-        let shape = Shape::Triple { subject: Some(node.into()), relation: None, object: None };
+        let shape =
+            IndexLookup::Triple { subject: Some(node.into()), relation: None, object: None };
         let holds = |grain: &GrainRef<'_>| grain.text("subject") == Some(node);
         self.looked_up_at(tour, ends.sequence, (shape, &holds))
     }
@@ -150,9 +167,9 @@ impl<'w> Walk<'w> {
     /// The first `fan_out` of these grains that exist.
     fn named(
         &mut self,
-        tour: &mut Tour<'_>,
+        tour: &mut ExpansionState<'_>,
         addresses: &[ContentAddress],
-    ) -> Result<Vec<Met>, Halt> {
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
         let mut found = Vec::new();
         for address in addresses {
             if found.len() >= tour.expansion.fan_out || tour.looked >= MOST_LOOKED {
@@ -172,11 +189,11 @@ impl<'w> Walk<'w> {
     /// addresses.
     fn looked_up_at(
         &mut self,
-        tour: &mut Tour<'_>,
+        tour: &mut ExpansionState<'_>,
         at: Sequence,
-        (shape, holds): Lookup<'_>,
-    ) -> Result<Vec<Met>, Halt> {
-        self.cancel.check().map_err(Halt::Stopped)?;
+        (shape, holds): CheckedLookup<'_>,
+    ) -> Result<Vec<LinkedGrain>, ScanError> {
+        self.cancel.check().map_err(ScanError::Stopped)?;
         let reader = self.view.index();
         let ranges = reader.ranges(&tour.spaces, &[shape])?;
         tour.ranges = tour.ranges.saturating_add(ranges);
@@ -185,13 +202,13 @@ impl<'w> Walk<'w> {
             return Ok(Vec::new());
         }
         let (spaces, times) = (tour.spaces.clone(), TimeRange::default());
-        let lists = vec![List { shapes: vec![shape], size: None }];
-        let access = Access { spaces, times, order: index::Order::Newest, lists };
+        let lists = vec![PostingUnion { shapes: vec![shape], size: None }];
+        let access = AccessPath { spaces, times, order: index::TimeOrder::Newest, lists };
         let (cancel, vault) = (self.cancel, self.view.vault());
-        let postings = Found { reader, access: &access, cancel, vault };
+        let postings = PostingsSource { reader, access: &access, cancel, vault };
         let (mut found, mut passed) = (Vec::new(), 0);
-        let mut instant: Option<(EpochMs, Tie)> = None;
-        for posting in postings.open(times, index::Order::Newest, None)? {
+        let mut instant: Option<(EpochMs, TieBreaker)> = None;
+        for posting in postings.open(times, index::TimeOrder::Newest, None)? {
             let posting = posting?;
             if posting.sequence > tour.last || posting.sequence == at {
                 self.tick()?;
@@ -219,22 +236,29 @@ impl<'w> Walk<'w> {
     /// Reads a grain that the query may pass through and that meets the condition.
     fn meet(
         &mut self,
-        tour: &mut Tour<'_>,
+        tour: &mut ExpansionState<'_>,
         at: Sequence,
         holds: &dyn Fn(&GrainRef<'_>) -> bool,
-    ) -> Result<Option<Met>, Halt> {
+    ) -> Result<Option<LinkedGrain>, ScanError> {
         self.passing(tour, at, |blob, grain| {
-            let met =
-                || Met { sequence: at, address: ContentAddress::of(blob), time: grain.time() };
+            let met = || LinkedGrain {
+                sequence: at,
+                address: ContentAddress::of(blob),
+                time: grain.time(),
+            };
             holds(grain).then(met)
         })
     }
 
     /// Reads the links of a grain.
-    fn ends(&mut self, tour: &mut Tour<'_>, at: Sequence) -> Result<Option<Ends>, Halt> {
+    fn ends(
+        &mut self,
+        tour: &mut ExpansionState<'_>,
+        at: Sequence,
+    ) -> Result<Option<GrainLinks>, ScanError> {
         self.passing(tour, at, |blob, grain| {
             let text = |name: &str| grain.text(name).map(str::to_owned);
-            Some(Ends {
+            Some(GrainLinks {
                 sequence: at,
                 address: ContentAddress::of(blob),
                 subject: text("subject"),
@@ -249,10 +273,10 @@ impl<'w> Walk<'w> {
     /// Reads a grain that the query may pass through; `None` for any other.
     fn passing<T>(
         &mut self,
-        tour: &mut Tour<'_>,
+        tour: &mut ExpansionState<'_>,
         at: Sequence,
         read: impl FnOnce(&[u8], &GrainRef<'_>) -> Option<T>,
-    ) -> Result<Option<T>, Halt> {
+    ) -> Result<Option<T>, ScanError> {
         self.tick()?;
         tour.looked += 1;
         let Some(state) = self.state(at)? else { return Ok(None) };

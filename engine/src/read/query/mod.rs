@@ -1,8 +1,8 @@
 //! Structured queries of a session, without a language (OMS 28.1, 28.4).
 //!
-//! - `access_path`, `postings`: the access path of a query, and its postings in order.
+//! - `access`, `postings`: the access path of a query, and its postings in order.
 //! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order. `similarity`: the similarity of grains.
+//! - `rerank`: the best of them in another order. `likeness`: the similarity of grains.
 //! - `text`: answers to a text search. `vector`: to a vector, and to both.
 //! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
 //! - `cursor`: the position after a page.
@@ -25,24 +25,24 @@ mod walk;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use grainstore_cal::{Cancel, Candidate, Query, Score};
+use grainstore_cal::{CancelHandle, Candidate, Query, Score};
 use grainstore_format::{ContentAddress, Grain, GrainState};
 use grainstore_index::text::ANALYSIS_VERSION;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
+use self::cursor::{CursorContent, LastRow, LogPoint, RankingKind, ScorePosition, TimePosition};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
-use crate::search::embed::Keeping;
+use crate::search::embed::EmbeddingWorker;
 use crate::state::view::View;
 
 pub use cursor::Cursor;
-pub use expand::Expanded;
+pub use expand::ExpansionStats;
 pub(crate) use explain::explain;
 pub use explain::{QueryExpansion, QueryList, QueryPlan};
-pub(crate) use search::Sought;
-pub(crate) use walk::{Halt, Walk};
+pub(crate) use search::ParsedSearch;
+pub(crate) use walk::{CandidateScan, ScanError};
 
 /// Most rows of one page.
 pub const MAX_PAGE: usize = 10_000;
@@ -56,24 +56,24 @@ pub const MAX_PAGE_BYTES: usize = 8 << 20;
 /// a grain (a verification status, a review, a hold) are seen as of the reading of each page, also by
 /// conditions on them.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct PageOptions {
     /// Most rows; 0 for none.
     pub limit: usize,
     /// The end of the page before; `None` for the first page.
     pub cursor: Option<Cursor>,
     /// Most payload bytes, up to [`MAX_PAGE_BYTES`]: the page ends before it would exceed them.
     pub bytes: usize,
-    /// Number up to which matches are counted for [`Answer::total`]; 0 to count none beyond the page.
+    /// Number up to which matches are counted for [`QueryPage::total`]; 0 to count none beyond the page.
     pub count_to: u64,
     /// True to return the plan of the answer.
     pub explain: bool,
     /// Time limit of the page.
     pub timeout: Duration,
     /// Cancels the work on request of the host.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
 }
 
-impl Default for Page {
+impl Default for PageOptions {
     /// The first 50 rows, within five seconds.
     fn default() -> Self {
         Self {
@@ -83,12 +83,12 @@ impl Default for Page {
             count_to: 0,
             explain: false,
             timeout: Duration::from_secs(5),
-            cancel: Cancel::default(),
+            cancel: CancelHandle::default(),
         }
     }
 }
 
-impl Page {
+impl PageOptions {
     /// The first rows, at most `limit`.
     #[must_use]
     pub fn first(limit: usize) -> Self {
@@ -105,9 +105,9 @@ impl Page {
 
 /// A page of an answer: the envelope of OMS 28.1.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct QueryPage {
     /// The rows, in the order of the query.
-    pub results: Vec<Match>,
+    pub results: Vec<QueryMatch>,
     /// Rows of all pages together, if counted.
     pub total: Option<u64>,
     /// The start of the next page, if there is one.
@@ -118,7 +118,7 @@ pub struct Answer {
 
 /// A grain that matches.
 #[derive(Debug, Clone, Serialize)]
-pub struct Match {
+pub struct QueryMatch {
     /// The grain.
     pub grain: Grain,
     /// Its relevance to a search, from 0 to 1; 1.0 for a structural match (ruling 45).
@@ -141,7 +141,7 @@ impl Session {
     /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion that
     /// cannot be done; `ERR_CURSOR` for a cursor of another query, session, store or history; `ERR_ACCESS`
     /// for a namespace outside the session's; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
-    pub fn query(&self, query: &Query, page: &Page) -> Result<Answer> {
+    pub fn query(&self, query: &Query, page: &PageOptions) -> Result<QueryPage> {
         if page.limit > MAX_PAGE {
             let message = format!("a page holds {MAX_PAGE} rows at most, not {}", page.limit);
             return Err(Error::new(ErrorKind::Limit, message));
@@ -162,7 +162,7 @@ impl Session {
         self.check_reach(query)?;
         let query = &query.clone().of_any_type();
         let view = self.view_of(self.view()?, query)?;
-        guarded(|| explain(&view, self, query, &Cancel::new()))
+        guarded(|| explain(&view, self, query, &CancelHandle::new()))
     }
 
     pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
@@ -175,15 +175,15 @@ impl Session {
         }
     }
 
-    fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
+    fn page(&self, view: &View, query: &Query, page: &PageOptions) -> Result<QueryPage> {
         let resume = |cursor| resume(self, view, query, cursor);
         let resumed = page.cursor.as_ref().map(resume).transpose()?;
         let (after, total) = match resumed {
-            Some(Opened { origin, last, total }) => (Some((origin, last)), Some(total)),
+            Some(CursorContent { origin, last, total }) => (Some((origin, last)), Some(total)),
             None => (None, None),
         };
-        let sought = query.search().map(|search| Sought::of(self, query.reach(), search));
-        let mut rows = Rows {
+        let sought = query.search().map(|search| ParsedSearch::of(self, query.reach(), search));
+        let mut rows = PageCollector {
             limit: page.limit,
             count_to: page.cursor.as_ref().map_or(page.count_to, |_| 0),
             names: matched_fields(query),
@@ -199,7 +199,7 @@ impl Session {
             Some((origin, _)) => *origin,
             None => origin_of(view)?,
         };
-        let mut walk = Walk::new((self, view), query, &cancel, page.limit)?.behind(after);
+        let mut walk = CandidateScan::new((self, view), query, &cancel, page.limit)?.behind(after);
         let ended = if query.is_impossible() {
             ControlFlow::Continue(())
         } else {
@@ -225,7 +225,7 @@ impl Session {
                 };
                 let statistics = walk.carried(rows.found.len());
                 let last = place_of(last, rank, (walk.ranking, statistics));
-                let opened = Opened { origin, last, total };
+                let opened = CursorContent { origin, last, total };
                 let key = self.store().inner().cursor_key();
                 Some(opened.seal(key, question(self, view, query)?.as_bytes())?)
             }
@@ -234,18 +234,18 @@ impl Session {
             true => Some(explain(view, self, query, &cancel)?.with_counts(&walk)),
             false => None,
         };
-        Ok(Answer { results: rows.found, total, next_cursor, plan })
+        Ok(QueryPage { results: rows.found, total, next_cursor, plan })
     }
 }
 
 /// Collector of the rows of a page.
-struct Rows {
+struct PageCollector {
     limit: usize,
     count_to: u64,
     names: Vec<String>,
     /// The parsed text search, if any.
-    sought: Option<Sought>,
-    found: Vec<Match>,
+    sought: Option<ParsedSearch>,
+    found: Vec<QueryMatch>,
     bytes: usize,
     most_bytes: usize,
     /// Matches seen, returned or only counted.
@@ -253,7 +253,7 @@ struct Rows {
     failed: Option<Error>,
 }
 
-impl Rows {
+impl PageCollector {
     /// The fields a grain matches on: those of the conditions, then those with terms searched for.
     fn fields_of(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let mut names = match candidate.score.is_linked_only() {
@@ -284,7 +284,7 @@ impl Rows {
         match candidate.grain.to_grain() {
             Ok(grain) => {
                 self.bytes = self.bytes.saturating_add(size);
-                self.found.push(Match {
+                self.found.push(QueryMatch {
                     grain,
                     score: candidate.score.value,
                     matched_fields: self.fields_of(candidate),
@@ -302,11 +302,15 @@ impl Rows {
 }
 
 /// The position of a row in an answer, with the inputs of the scores of a search.
-fn place_of(row: &Match, rank: Option<f64>, (ranking, statistics): (Ranking, Vec<u8>)) -> Last {
+fn place_of(
+    row: &QueryMatch,
+    rank: Option<f64>,
+    (ranking, statistics): (RankingKind, Vec<u8>),
+) -> LastRow {
     let (time, address) = (row.grain.time(), row.content_address);
     match rank {
-        None => Last::Place(Place { time, address }),
-        Some(score) => Last::Rank(Rank { score, address, ranking, statistics }),
+        None => LastRow::Place(TimePosition { time, address }),
+        Some(score) => LastRow::Rank(ScorePosition { score, address, ranking, statistics }),
     }
 }
 
@@ -337,7 +341,7 @@ fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
     let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
     let serving = match (query.near(), query.search()) {
         (Some(near), _) if near.model.is_none() => view.serving()?,
-        (None, Some(_)) => session.store().inner().meaning(view)?.map(Keeping::space),
+        (None, Some(_)) => session.store().inner().meaning(view)?.map(EmbeddingWorker::space),
         _ => None,
     };
     Ok(match serving {
@@ -347,13 +351,13 @@ fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
 }
 
 /// The present state of the log.
-fn origin_of(view: &View) -> Result<Origin> {
+fn origin_of(view: &View) -> Result<LogPoint> {
     let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
-    Ok(Origin { sequence, entry: entry_start(view, entries)?, entries })
+    Ok(LogPoint { sequence, entry: entry_start(view, entries)?, entries })
 }
 
 /// Opens a cursor, and checks that it belongs to this history.
-fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<Opened> {
+fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<CursorContent> {
     let key = session.store().inner().cursor_key();
     let opened = cursor.open(key, question(session, view, query)?.as_bytes())?;
     let origin = opened.origin;

@@ -9,17 +9,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Cancel, Expansion, Near, Score, Search, Visit};
+use grainstore_cal::{CancelHandle, Expansion, Near, RecallVisitor, Score, Search};
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
+use grainstore_index::vectors::{
+    Metric, NearestQuery, SearchEffort, Space, Vector, VectorView as Spaces,
+};
 
-use super::cursor::Ranking;
-use super::expand::{self, Linked, Seed};
-use super::search::Ranked;
-use super::walk::{Halt, Walk};
+use super::cursor::RankingKind;
+use super::expand::{self, ExpansionSeed, LinkedAnswer};
+use super::search::SearchRun;
+use super::walk::{CandidateScan, ScanError};
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::search::texts::Around;
+use crate::search::texts::ConversationWindow;
 use crate::state::view::View;
 
 /// Fewest and most answers of each leg.
@@ -29,17 +31,17 @@ const LONGEST_LEG: usize = 1024;
 const WORDS: f64 = 0.6;
 
 /// A query vector with its space.
-struct Sighted<'v> {
+struct ResolvedVector<'v> {
     spaces: &'v Spaces,
     space: Space,
     vector: Vector,
     /// Cancels the search.
-    cancel: &'v Cancel,
+    cancel: &'v CancelHandle,
 }
 
 /// The scores of a grain that one of the legs found.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+struct LegScores {
     /// Its address, if it was checked.
     address: Option<ContentAddress>,
     /// Its full-text score; 0 if it has none of the terms.
@@ -48,21 +50,21 @@ struct Found {
     near: f64,
     /// Its closeness averaged with that of its neighbouring turns.
     around: f64,
-    /// That average in the form that is added to the text score, see `cosine_gain`.
+    /// That average in the form that is added to the text score, see `worth`.
     worth: f64,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> CandidateScan<'w> {
     /// Passes `visit` the grains nearest to a vector, and those that match a search as well, the best first,
     /// until it has enough.
     pub(super) fn nearest(
         &mut self,
         near: &Near,
         search: Option<&Search>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let view = self.view;
-        self.rank_by(Ranking::Near)?;
+        self.rank_by(RankingKind::Near)?;
         let Some(sighted) = self.sighted(view, near)? else { return Ok(ControlFlow::Continue(())) };
         let ranked = match search {
             Some(search) => self.looked_up(search)?,
@@ -81,7 +83,7 @@ impl<'w> Walk<'w> {
     /// The query vector the serving model's embedder makes of the text that is searched for in all fields;
     /// `None` without an embedder. If the embedder fails, text alone is searched; the failure is in the
     /// store's statistics.
-    pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, Halt> {
+    pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, ScanError> {
         let keeping = self.session.store().inner().meaning(self.view)?;
         let Some(keeping) = keeping else { return Ok(None) };
         let everywhere = search.asks().iter().filter(|ask| ask.field.is_none());
@@ -95,7 +97,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Finds the space of a query vector; `None` if no vector of its model is stored.
-    fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<Sighted<'w>>> {
+    fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<ResolvedVector<'w>>> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
         let space = match &near.model {
@@ -122,7 +124,7 @@ impl<'w> Walk<'w> {
         let Some(space) = space.cloned() else { return Ok(None) };
         space.admit(&vector)?;
         let spaces = view.vectors(self.session.store().inner().vectors(), self.cancel)?;
-        Ok(Some(Sighted { spaces, space, vector, cancel: self.cancel }))
+        Ok(Some(ResolvedVector { spaces, space, vector, cancel: self.cancel }))
     }
 
     /// Number of answers each leg gives.
@@ -134,20 +136,20 @@ impl<'w> Walk<'w> {
     /// The vector leg. For a search in several parts it finds only grains that match each part.
     fn by_vector(
         &mut self,
-        sighted: &Sighted<'_>,
-        ranked: Option<&Ranked<'_>>,
-        found: &mut BTreeMap<Sequence, Found>,
-    ) -> Result<(), Halt> {
+        sighted: &ResolvedVector<'_>,
+        ranked: Option<&SearchRun<'_>>,
+        found: &mut BTreeMap<Sequence, LegScores>,
+    ) -> Result<(), ScanError> {
         let few = self.few()?;
-        let ask = Ask {
+        let ask = NearestQuery {
             vector: &sighted.vector,
             limit: self.leg(),
             within: few.as_deref(),
-            care: Care::Usual,
+            care: SearchEffort::Usual,
         };
         let parts = ranked.filter(|ranked| ranked.has_parts());
         let mut judged = HashMap::new();
-        let answer = sighted.spaces.search::<Halt>(&sighted.space, &ask, &mut |sequence| {
+        let answer = sighted.spaces.search::<ScanError>(&sighted.space, &ask, &mut |sequence| {
             let address = self.judge(parts, sequence)?;
             judged.extend(address.map(|address| (sequence, address)));
             Ok(address.map(|address| *address.as_bytes()))
@@ -156,7 +158,10 @@ impl<'w> Walk<'w> {
         for near in answer.near {
             let address = judged.get(&near.sequence).copied();
             let near_by = near.closeness(sighted.space.metric()).into();
-            found.insert(near.sequence, Found { address, near: near_by, ..Found::default() });
+            found.insert(
+                near.sequence,
+                LegScores { address, near: near_by, ..LegScores::default() },
+            );
         }
         Ok(())
     }
@@ -164,9 +169,9 @@ impl<'w> Walk<'w> {
     /// The text leg, and the text scores of what the vector leg found.
     fn add_words(
         &mut self,
-        ranked: &Ranked<'_>,
-        found: &mut BTreeMap<Sequence, Found>,
-    ) -> Result<(), Halt> {
+        ranked: &SearchRun<'_>,
+        found: &mut BTreeMap<Sequence, LegScores>,
+    ) -> Result<(), ScanError> {
         let hits = self.best_words(ranked, self.leg(), None)?;
         self.cut |= hits.len() >= self.leg();
         for hit in hits {
@@ -180,17 +185,17 @@ impl<'w> Walk<'w> {
     /// Passes what was found to `visit`, the best sum first.
     fn give_both(
         &mut self,
-        sighted: &Sighted<'_>,
-        ranked: Option<&Ranked<'_>>,
-        found: &BTreeMap<Sequence, Found>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
-        let scale = Scale::of(ranked, found);
+        sighted: &ResolvedVector<'_>,
+        ranked: Option<&SearchRun<'_>>,
+        found: &BTreeMap<Sequence, LegScores>,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        let scale = ScoreScale::of(ranked, found);
         let mut rows = Vec::with_capacity(found.len());
         for (sequence, found) in found {
             let Some(address) = found.address else { continue };
             let score = scale.score(found);
-            rows.push(Linked { address, sequence: *sequence, rank: score.value, score });
+            rows.push(LinkedAnswer { address, sequence: *sequence, rank: score.value, score });
         }
         expand::sort(&mut rows);
         if let Some(expansion) = self.query.expansion() {
@@ -199,7 +204,7 @@ impl<'w> Walk<'w> {
         }
         let behind = self.rank().map(|rank| (rank.score, rank.address));
         rows.retain(|row| behind.is_none_or(|rank| expand::is_behind(row, rank)));
-        for Linked { sequence, rank, score, .. } in rows {
+        for LinkedAnswer { sequence, rank, score, .. } in rows {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -211,18 +216,18 @@ impl<'w> Walk<'w> {
     fn link(
         &mut self,
         expansion: &'w Expansion,
-        (sighted, ranked, scale): (&Sighted<'_>, Option<&Ranked<'_>>, &Scale),
-        answers: Vec<Linked>,
-    ) -> Result<Vec<Linked>, Halt> {
-        let good = |row: &&Linked| self.query.floor().is_none_or(|f| f.admits(row.rank));
+        (sighted, ranked, scale): (&ResolvedVector<'_>, Option<&SearchRun<'_>>, &ScoreScale),
+        answers: Vec<LinkedAnswer>,
+    ) -> Result<Vec<LinkedAnswer>, ScanError> {
+        let good = |row: &&LinkedAnswer| self.query.floor().is_none_or(|f| f.admits(row.rank));
         let best = answers.iter().take(expansion.seeds).filter(good);
-        let seed = |row: &Linked| {
-            let Linked { sequence, address, rank, .. } = *row;
-            Seed { sequence, address, rank }
+        let seed = |row: &LinkedAnswer| {
+            let LinkedAnswer { sequence, address, rank, .. } = *row;
+            ExpansionSeed { sequence, address, rank }
         };
-        let seeds: Vec<Seed> = best.map(seed).collect();
+        let seeds: Vec<ExpansionSeed> = best.map(seed).collect();
         let reached = self.reach(expansion, &seeds)?;
-        let mut rows: BTreeMap<Sequence, Linked> =
+        let mut rows: BTreeMap<Sequence, LinkedAnswer> =
             answers.into_iter().map(|row| (row.sequence, row)).collect();
         let new = reached.keys().filter(|sequence| !rows.contains_key(sequence));
         let new: Vec<Sequence> = new.copied().collect();
@@ -251,11 +256,11 @@ impl<'w> Walk<'w> {
     /// Scores grains by text and vector; leaves out those that miss a required term.
     fn looked_at(
         &self,
-        (sighted, ranked): (&Sighted<'_>, Option<&Ranked<'_>>),
+        (sighted, ranked): (&ResolvedVector<'_>, Option<&SearchRun<'_>>),
         sequences: &[Sequence],
-    ) -> Result<BTreeMap<Sequence, Found>> {
-        let mut found: BTreeMap<Sequence, Found> =
-            sequences.iter().map(|sequence| (*sequence, Found::default())).collect();
+    ) -> Result<BTreeMap<Sequence, LegScores>> {
+        let mut found: BTreeMap<Sequence, LegScores> =
+            sequences.iter().map(|sequence| (*sequence, LegScores::default())).collect();
         if let Some(ranked) = ranked {
             score_words(ranked, &mut found)?;
         }
@@ -266,7 +271,7 @@ impl<'w> Walk<'w> {
 }
 
 /// The maxima that the scores of an answer are normalised by.
-struct Scale {
+struct ScoreScale {
     text: f64,
     near: f64,
     worth: f64,
@@ -277,17 +282,17 @@ struct Scale {
     quality: f64,
 }
 
-impl Scale {
-    fn of(ranked: Option<&Ranked<'_>>, found: &BTreeMap<Sequence, Found>) -> Self {
-        let best = |of: fn(&Found) -> f64| found.values().map(of).fold(0.0, f64::max);
+impl ScoreScale {
+    fn of(ranked: Option<&SearchRun<'_>>, found: &BTreeMap<Sequence, LegScores>) -> Self {
+        let best = |of: fn(&LegScores) -> f64| found.values().map(of).fold(0.0, f64::max);
         let (text, near) = (best(|found| found.text), best(|found| found.around));
-        let ceiling = ranked.map(Ranked::ceiling);
+        let ceiling = ranked.map(SearchRun::ceiling);
         let quality = near.max((text / ceiling.unwrap_or(1.0)).min(1.0));
         Self { text, near, worth: best(|found| found.worth), ceiling, quality }
     }
 
     /// The scores of an answer.
-    fn score(&self, found: &Found) -> Score {
+    fn score(&self, found: &LegScores) -> Score {
         // A grain found by links only may exceed the maxima, which are of grains found directly.
         let share = |value: f64, best: f64| if best > 0.0 { (value / best).min(1.0) } else { 0.0 };
         let merit = match self.ceiling {
@@ -304,7 +309,7 @@ impl Scale {
 }
 
 /// Adds text scores to grains without one; removes those that miss a required term.
-fn score_words(ranked: &Ranked<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
+fn score_words(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
     let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
     let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
     for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
@@ -320,7 +325,7 @@ fn score_words(ranked: &Ranked<'_>, found: &mut BTreeMap<Sequence, Found>) -> Re
 }
 
 /// Adds the closeness of grains that only the text leg found.
-fn complete(sighted: &Sighted<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
+fn complete(sighted: &ResolvedVector<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
     let missing = found.iter().filter(|(_, found)| found.near == 0.0);
     let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
     for (sequence, near) in closeness_of(sighted, &missing)? {
@@ -334,13 +339,13 @@ fn complete(sighted: &Sighted<'_>, found: &mut BTreeMap<Sequence, Found>) -> Res
 /// Adds the average closeness with neighbouring turns.
 fn look_around(
     view: &View,
-    sighted: &Sighted<'_>,
-    found: &mut BTreeMap<Sequence, Found>,
+    sighted: &ResolvedVector<'_>,
+    found: &mut BTreeMap<Sequence, LegScores>,
 ) -> Result<()> {
-    let mut turns = Around::of(view);
+    let mut turns = ConversationWindow::of(view);
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
-        sighted.cancel.check().map_err(Halt::Stopped)?;
+        sighted.cancel.check().map_err(ScanError::Stopped)?;
         lenders.insert(*sequence, turns.lenders(*sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
@@ -378,11 +383,16 @@ fn worth(metric: Metric, closeness: f64) -> f64 {
 }
 
 /// Closeness of grains, from 0 to 1; those without a vector are left out.
-fn closeness_of(sighted: &Sighted<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
+fn closeness_of(sighted: &ResolvedVector<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
     if of.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let ask = Ask { vector: &sighted.vector, limit: of.len(), within: Some(of), care: Care::Exact };
+    let ask = NearestQuery {
+        vector: &sighted.vector,
+        limit: of.len(),
+        within: Some(of),
+        care: SearchEffort::Exact,
+    };
     // The grains are given, so the address that breaks ties does not matter.
     let found = sighted.spaces.search::<Error>(&sighted.space, &ask, &mut |_| Ok(Some([0; 32])))?;
     let metric = sighted.space.metric();

@@ -1,62 +1,64 @@
 //! The postings of an access path, in the order of the answer.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use grainstore_format::EpochMs;
-use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, TimeRange};
+use grainstore_index::{
+    self as index, Intersection, IntersectionStep, Posting, Sequence, TimeRange,
+};
 
-use super::access::Access;
-use super::cursor::Place;
-use super::walk::Halt;
+use super::access::AccessPath;
+use super::cursor::TimePosition;
+use super::walk::ScanError;
 use crate::disk::vault::Vault;
 
 /// Postings read between checks for cancellation, while none is found.
 const READ_AT_ONCE: u64 = 1024;
 
 /// Opens the postings of the lists of a query.
-pub(super) struct Found<'w> {
-    pub(super) reader: index::Reader<'w>,
-    pub(super) access: &'w Access<'w>,
-    pub(super) cancel: &'w Cancel,
+pub(super) struct PostingsSource<'w> {
+    pub(super) reader: index::IndexReader<'w>,
+    pub(super) access: &'w AccessPath<'w>,
+    pub(super) cancel: &'w CancelHandle,
     pub(super) vault: &'w Vault,
 }
 
-impl<'w> Found<'w> {
+impl<'w> PostingsSource<'w> {
     /// The postings of a time range; newest first, they start after `place`.
     pub(super) fn open(
         &self,
         times: TimeRange,
-        order: index::Order,
-        place: Option<Place>,
-    ) -> Result<Watched<'w>, Halt> {
+        order: index::TimeOrder,
+        place: Option<TimePosition>,
+    ) -> Result<CancellablePostings<'w>, ScanError> {
         let lists = &self.access.lists;
-        let shapes: Vec<&[index::Shape<'_>]> =
+        let shapes: Vec<&[index::IndexLookup<'_>]> =
             lists.iter().map(|list| list.shapes.as_slice()).collect();
         let mut postings = self.reader.find(&self.access.spaces, &shapes, times, order)?;
-        if let (index::Order::Newest, Some(place)) = (order, place) {
+        if let (index::TimeOrder::Newest, Some(place)) = (order, place) {
             let (tie, sequence) = (self.vault.tie(&place.address), Sequence::MAX);
             postings.seek(Posting { time: place.time, tie, sequence })?;
         }
-        Ok(Watched { postings, cancel: self.cancel })
+        Ok(CancellablePostings { postings, cancel: self.cancel })
     }
 }
 
 /// Postings whose search can be cancelled: lists with little in common are read for long without a result.
-pub(super) struct Watched<'w> {
+pub(super) struct CancellablePostings<'w> {
     postings: Intersection<'w>,
-    cancel: &'w Cancel,
+    cancel: &'w CancelHandle,
 }
 
-impl Iterator for Watched<'_> {
-    type Item = Result<Posting, Halt>;
+impl Iterator for CancellablePostings<'_> {
+    type Item = Result<Posting, ScanError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.postings.step(READ_AT_ONCE) {
-                Ok(Step::Found(posting)) => return Some(Ok(posting)),
-                Ok(Step::End) => return None,
-                Ok(Step::Paused) => match self.cancel.check() {
+                Ok(IntersectionStep::Found(posting)) => return Some(Ok(posting)),
+                Ok(IntersectionStep::End) => return None,
+                Ok(IntersectionStep::Paused) => match self.cancel.check() {
                     Ok(()) => {}
-                    Err(stop) => return Some(Err(Halt::Stopped(stop))),
+                    Err(stop) => return Some(Err(ScanError::Stopped(stop))),
                 },
                 Err(error) => return Some(Err(error.into())),
             }
@@ -69,32 +71,32 @@ const TURNED: usize = 64;
 
 /// Postings from oldest to newest, each instant by ascending address: an index read backwards is backwards
 /// within an instant too.
-pub(super) struct ByAddress<'w> {
-    found: Found<'w>,
+pub(super) struct OldestFirstPostings<'w> {
+    found: PostingsSource<'w>,
     times: TimeRange,
-    place: Option<Place>,
-    postings: Watched<'w>,
+    place: Option<TimePosition>,
+    postings: CancellablePostings<'w>,
     /// The posting after the current instant.
-    next: Option<Result<Posting, Halt>>,
+    next: Option<Result<Posting, ScanError>>,
     /// The current instant, its last posting first.
     instant: Vec<Posting>,
     /// The current instant, read forward if it is long.
-    forward: Option<Watched<'w>>,
+    forward: Option<CancellablePostings<'w>>,
 }
 
-impl<'w> ByAddress<'w> {
+impl<'w> OldestFirstPostings<'w> {
     pub(super) fn of(
-        found: Found<'w>,
+        found: PostingsSource<'w>,
         times: TimeRange,
-        place: Option<Place>,
-    ) -> Result<Self, Halt> {
-        let mut postings = found.open(times, index::Order::Oldest, None)?;
+        place: Option<TimePosition>,
+    ) -> Result<Self, ScanError> {
+        let mut postings = found.open(times, index::TimeOrder::Oldest, None)?;
         let next = postings.next();
         Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
     }
 
     /// Collects the instant that starts with this posting, or opens it to be read forward.
-    fn gather(&mut self, first: Posting) -> Result<(), Halt> {
+    fn gather(&mut self, first: Posting) -> Result<(), ScanError> {
         self.instant.push(first);
         loop {
             match self.postings.next() {
@@ -111,24 +113,24 @@ impl<'w> ByAddress<'w> {
         }
     }
 
-    fn read_forward(&mut self, time: EpochMs) -> Result<(), Halt> {
+    fn read_forward(&mut self, time: EpochMs) -> Result<(), ScanError> {
         let instant = TimeRange { from: Some(time), to: Some(time) };
         let place = self.place.filter(|place| place.time == time);
-        self.forward = Some(self.found.open(instant, index::Order::Newest, place)?);
+        self.forward = Some(self.found.open(instant, index::TimeOrder::Newest, place)?);
         let Some(later) = time.get().checked_add(1) else {
             // No later time exists, so the rest of the list is this instant.
             self.next = None;
             return Ok(());
         };
         let rest = TimeRange { from: Some(EpochMs::new(later)), ..self.times };
-        self.postings = self.found.open(rest, index::Order::Oldest, None)?;
+        self.postings = self.found.open(rest, index::TimeOrder::Oldest, None)?;
         self.next = self.postings.next();
         Ok(())
     }
 }
 
-impl Iterator for ByAddress<'_> {
-    type Item = Result<Posting, Halt>;
+impl Iterator for OldestFirstPostings<'_> {
+    type Item = Result<Posting, ScanError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

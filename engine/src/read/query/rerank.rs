@@ -8,13 +8,13 @@
 
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Candidate, Diversity, Rerank, Score, Visit};
+use grainstore_cal::{Candidate, Diversity, RecallVisitor, Rerank, Score};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::Sequence;
 
-use super::cursor::{Ranking, damaged};
-use super::likeness::Likeness;
-use super::walk::{Halt, Walk};
+use super::cursor::{RankingKind, damaged};
+use super::likeness::GrainSimilarity;
+use super::walk::{CandidateScan, ScanError};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 
@@ -28,7 +28,7 @@ const SCORE_BYTES: usize = 4;
 const ACCESS_HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 
 /// A candidate of the rerank.
-struct Pooled {
+struct RerankCandidate {
     address: ContentAddress,
     sequence: Sequence,
     score: Score,
@@ -36,21 +36,21 @@ struct Pooled {
 
 /// Answers in their final order, with their scores; those read from a cursor have the total score only.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct RerankedOrder {
     answers: Vec<(Sequence, Score)>,
     /// For each answer that was returned, the number of answers up to and including it.
     shown: Vec<usize>,
 }
 
-impl Walk<'_> {
+impl CandidateScan<'_> {
     /// Passes the best answers of the scan to `visit` in reranked order.
     pub(super) fn reranked(
         &mut self,
         rerank: Rerank,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
-        self.rank_by(Ranking::Reranked)?;
-        let left = self.rank().map(|rank| Order::decode(&rank.statistics)).transpose()?;
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        self.rank_by(RankingKind::Reranked)?;
+        let left = self.rank().map(|rank| RerankedOrder::decode(&rank.statistics)).transpose()?;
         let goes_on = left.is_some();
         self.order = match left {
             Some(left) => left,
@@ -75,31 +75,31 @@ impl Walk<'_> {
     /// the inputs of the scores.
     pub(super) fn carried(&mut self, taken: usize) -> Vec<u8> {
         match self.ranking {
-            Ranking::Reranked => self.order.left(taken),
+            RankingKind::Reranked => self.order.left(taken),
             _ => std::mem::take(&mut self.statistics),
         }
     }
 
     /// Chooses the order of the best answers, without those below the minimum score.
-    fn chosen(&mut self, rerank: Rerank) -> Result<Order, Halt> {
+    fn chosen(&mut self, rerank: Rerank) -> Result<RerankedOrder, ScanError> {
         let mut pool = self.pool()?;
         self.weigh(rerank, &mut pool)?;
         if let Some(diversity) = rerank.diversity {
-            pool = diverse(pool, diversity, &mut Likeness::of(self)?)?;
+            pool = diverse(pool, diversity, &mut GrainSimilarity::of(self)?)?;
         }
         let floor = self.query.floor();
         let mut answers = Vec::with_capacity(pool.len());
-        for Pooled { sequence, score, .. } in pool {
+        for RerankCandidate { sequence, score, .. } in pool {
             let score = Score { value: told(score.value), ..score };
             if floor.is_none_or(|floor| floor.admits(score.value)) {
                 answers.push((sequence, score));
             }
         }
-        Ok(Order { answers, shown: Vec::new() })
+        Ok(RerankedOrder { answers, shown: Vec::new() })
     }
 
     /// The best answers in their original order.
-    fn pool(&mut self) -> Result<Vec<Pooled>, Halt> {
+    fn pool(&mut self) -> Result<Vec<RerankCandidate>, ScanError> {
         let (given, floor) = (std::mem::take(&mut self.given), self.floorless);
         self.floorless = true;
         let mut found: Vec<(ContentAddress, Score)> = Vec::new();
@@ -116,14 +116,14 @@ impl Walk<'_> {
         let mut pool = Vec::with_capacity(found.len());
         for (address, score) in found {
             if let Some(sequence) = self.view.sequence_of(&address)? {
-                pool.push(Pooled { address, sequence, score });
+                pool.push(RerankCandidate { address, sequence, score });
             }
         }
         Ok(pool)
     }
 
     /// Weights the scores by age and access, and sorts by them.
-    fn weigh(&self, rerank: Rerank, pool: &mut [Pooled]) -> Result<()> {
+    fn weigh(&self, rerank: Rerank, pool: &mut [RerankCandidate]) -> Result<()> {
         if rerank.recency_ms.is_none() && !rerank.access {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Walk<'_> {
     }
 }
 
-impl Order {
+impl RerankedOrder {
     /// Encodes the order after the first `taken` answers: a byte with the width of sequences, then for each
     /// answer its sequence and the first bytes of its score.
     fn left(&self, taken: usize) -> Vec<u8> {
@@ -172,7 +172,7 @@ impl Order {
         bytes
     }
 
-    /// Decodes what [`RerankedOrder::encode_rest`] wrote.
+    /// Decodes what [`RerankedOrder::left`] wrote.
     ///
     /// # Errors
     /// `ERR_CURSOR` for other bytes.
@@ -207,14 +207,18 @@ fn decayed(now: EpochMs, since: EpochMs, half_life_ms: f64) -> f64 {
 }
 
 /// Selects answers so that none is too similar to an earlier one.
-fn diverse(pool: Vec<Pooled>, by: Diversity, like: &mut Likeness<'_>) -> Result<Vec<Pooled>, Halt> {
+fn diverse(
+    pool: Vec<RerankCandidate>,
+    by: Diversity,
+    like: &mut GrainSimilarity<'_>,
+) -> Result<Vec<RerankCandidate>, ScanError> {
     let best = pool.first().map_or(0.0, |pooled| pooled.score.value);
     let mut left = pool;
-    let mut chosen: Vec<Pooled> = Vec::with_capacity(left.len());
+    let mut chosen: Vec<RerankCandidate> = Vec::with_capacity(left.len());
     // For each remaining answer, its greatest similarity to a chosen one.
     let mut nearest = vec![0.0_f64; left.len()];
     while !left.is_empty() {
-        let worth = |at: usize, pooled: &Pooled| match by {
+        let worth = |at: usize, pooled: &RerankCandidate| match by {
             Diversity::Mmr { lambda } => {
                 let relevance = if best > 0.0 { pooled.score.value / best } else { 0.0 };
                 lambda * relevance - (1.0 - lambda) * nearest.get(at).copied().unwrap_or(0.0)
@@ -250,21 +254,21 @@ mod tests {
                 .map(|(at, value)| (Sequence::new(at), of(told(value))))
                 .into();
             // One that no longer matched stood before the first that was shown.
-            let order = Order { answers: answers.clone(), shown: vec![2, 3] };
-            assert_eq!(Order::decode(&order.left(0)).unwrap().answers, answers);
-            assert_eq!(Order::decode(&order.left(1)).unwrap().answers, answers[2..]);
-            assert_eq!(Order::decode(&order.left(2)).unwrap().answers, []);
+            let order = RerankedOrder { answers: answers.clone(), shown: vec![2, 3] };
+            assert_eq!(RerankedOrder::decode(&order.left(0)).unwrap().answers, answers);
+            assert_eq!(RerankedOrder::decode(&order.left(1)).unwrap().answers, answers[2..]);
+            assert_eq!(RerankedOrder::decode(&order.left(2)).unwrap().answers, []);
             let bytes = order.left(0);
-            assert!(Order::decode(&bytes[..bytes.len() - 1]).is_err());
+            assert!(RerankedOrder::decode(&bytes[..bytes.len() - 1]).is_err());
         }
-        assert!(Order::decode(&[]).is_err() && Order::decode(&[9; 40]).is_err());
+        assert!(RerankedOrder::decode(&[]).is_err() && RerankedOrder::decode(&[9; 40]).is_err());
         assert!((told(0.7) - 0.7).abs() < 1e-6 && told(0.7) <= 0.7 && told(1.0) == 1.0);
     }
 
     #[test]
     fn a_cursor_has_room_for_the_longest_order() {
         let answers = vec![(Sequence::new(u64::MAX), of(0.5)); Rerank::POOL];
-        let longest = Order { answers, shown: vec![1] }.left(1).len();
+        let longest = RerankedOrder { answers, shown: vec![1] }.left(1).len();
         assert!(longest <= super::super::cursor::MOST_STATISTICS, "{longest}");
     }
 }

@@ -6,17 +6,18 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Reach, Score, Search, Stop, Visit};
+use grainstore_cal::{Reach, RecallVisitor, Score, Search, StopReason};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Language, Occur, Question, Reader, Settings, answers_in,
+    DocumentReader, FullTextQuery, Hit, Language, Occur, PreparedSearch, SearchAfter, Settings,
+    answers_in,
 };
 
-use super::access::Access;
-use super::cursor::{Rank, Ranking};
-use super::expand::{Linked, Seed};
-use super::walk::{Halt, Walk};
+use super::access::AccessPath;
+use super::cursor::{RankingKind, ScorePosition};
+use super::expand::{ExpansionSeed, LinkedAnswer};
+use super::walk::{CandidateScan, ScanError};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
@@ -31,17 +32,17 @@ const AT_FIRST: usize = 64;
 const AT_ONCE: usize = 4096;
 
 /// A text search parsed for the full text.
-pub(crate) struct Sought {
+pub(crate) struct ParsedSearch {
     /// The union of all its parts.
-    whole: Question,
+    whole: FullTextQuery,
     /// Each part with its field, if the parts have to be matched separately.
-    parts: Vec<(Question, Option<&'static str>)>,
+    parts: Vec<(FullTextQuery, Option<&'static str>)>,
     settings: Settings,
     /// Reader of the grains that are returned.
-    reader: RefCell<Reader>,
+    reader: RefCell<DocumentReader>,
 }
 
-impl Sought {
+impl ParsedSearch {
     /// Parses the search of a query, in the language of the namespaces it searches.
     ///
     /// # Errors
@@ -51,17 +52,17 @@ impl Sought {
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
         for ask in search.asks() {
-            parts.push((Question::parse(&ask.text, language)?, ask.field));
+            parts.push((FullTextQuery::parse(&ask.text, language)?, ask.field));
         }
-        let whole = Question::all(parts.iter().map(|(question, _)| question));
+        let whole = FullTextQuery::all(parts.iter().map(|(question, _)| question));
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
-        Ok(Self { whole, parts, settings, reader: RefCell::new(Reader::new(settings)) })
+        Ok(Self { whole, parts, settings, reader: RefCell::new(DocumentReader::new(settings)) })
     }
 
     /// The union of all its parts.
-    pub(super) fn question(&self) -> &Question {
+    pub(super) fn question(&self) -> &FullTextQuery {
         &self.whole
     }
 
@@ -84,7 +85,8 @@ impl Sought {
 }
 
 /// A rule that decides whether a visible grain is returned: gives its address if so.
-type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
+type AdmitRule<'w> =
+    fn(&CandidateScan<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
 
 /// The language in which a session searches these namespaces.
 pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
@@ -97,16 +99,16 @@ pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
 }
 
 /// A text search while it runs.
-pub(super) struct Ranked<'r> {
-    sought: Sought,
-    asked: Asked<'r>,
+pub(super) struct SearchRun<'r> {
+    sought: ParsedSearch,
+    asked: PreparedSearch<'r>,
     /// The parts without a field, each prepared separately.
-    parts: Vec<Asked<'r>>,
+    parts: Vec<PreparedSearch<'r>>,
     /// The score of a grain with every term at its highest weight.
     ceiling: f64,
 }
 
-impl Ranked<'_> {
+impl SearchRun<'_> {
     /// Returns `true` if its parts have to be matched separately.
     pub(super) fn has_parts(&self) -> bool {
         !self.sought.parts.is_empty()
@@ -138,7 +140,7 @@ impl Ranked<'_> {
                 return Ok(false);
             }
         }
-        let Sought { parts, settings, .. } = &self.sought;
+        let ParsedSearch { parts, settings, .. } = &self.sought;
         let in_fields = parts.iter().filter_map(|(question, field)| Some((question, (*field)?)));
         let mut answers =
             in_fields.map(|(question, field)| answers_in(grain, field, question, settings));
@@ -151,14 +153,14 @@ impl Ranked<'_> {
     }
 }
 
-impl<'w> Walk<'w> {
+impl<'w> CandidateScan<'w> {
     /// Passes every answer to the text search to `visit`, the best first, until it has enough.
     pub(super) fn ranked(
         &mut self,
         search: &Search,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
-        self.rank_by(Ranking::Words)?;
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        self.rank_by(RankingKind::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
         // If hardly any grain has the terms, checking the other conditions on those is cheapest.
         let few = match ranked.asked.most_answers() <= HARDLY_ANY {
@@ -174,7 +176,7 @@ impl<'w> Walk<'w> {
             None => self.by_words(&ranked, visit)?,
         };
         while ended.is_continue()
-            && let Some(Linked { sequence, rank, score, .. }) = self.raised.next()
+            && let Some(LinkedAnswer { sequence, rank, score, .. }) = self.raised.next()
         {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -186,13 +188,13 @@ impl<'w> Walk<'w> {
     /// The answers among grains of one score, by address.
     pub(super) fn in_order(
         &mut self,
-        ranked: &Ranked<'_>,
+        ranked: &SearchRun<'_>,
         equal: &[(Sequence, f64)],
-    ) -> Result<Vec<Seed>, Halt> {
+    ) -> Result<Vec<ExpansionSeed>, ScanError> {
         let mut answers = Vec::with_capacity(equal.len());
         for (sequence, rank) in equal {
             let address = self.judge(Some(ranked), *sequence)?;
-            let seed = |address| Seed { sequence: *sequence, address, rank: *rank };
+            let seed = |address| ExpansionSeed { sequence: *sequence, address, rank: *rank };
             answers.extend(address.map(seed));
         }
         answers.sort_unstable_by_key(|seed| seed.address);
@@ -200,15 +202,18 @@ impl<'w> Walk<'w> {
     }
 
     /// Prepares the text search of the query; `None` if it has no terms.
-    pub(super) fn looked_up(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
+    pub(super) fn looked_up(
+        &mut self,
+        search: &Search,
+    ) -> Result<Option<SearchRun<'w>>, ScanError> {
         let view = self.view;
-        let sought = Sought::of(self.session, self.query.reach(), search)?;
+        let sought = ParsedSearch::of(self.session, self.query.reach(), search)?;
         if sought.whole.is_empty() {
             return Ok(None);
         }
         let cancel = self.cancel;
         let texts = view.texts(self.session.store().inner().library(), cancel)?;
-        let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
+        let texts = texts.ok_or(ScanError::Stopped(StopReason::Cancelled))?;
         let stop = || cancel.stopped().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
         let asked = texts.ask_until(&view.in_tokens(&sought.whole)?, statistics, stop)?;
@@ -219,12 +224,12 @@ impl<'w> Walk<'w> {
         }
         self.statistics = asked.statistics();
         let ceiling = asked.ceiling();
-        Ok(Some(Ranked { sought, asked, parts, ceiling }))
+        Ok(Some(SearchRun { sought, asked, parts, ceiling }))
     }
 
     /// The grains that can meet the other conditions, ascending; `None` if they are more than
-    /// `MAX_SCORED_DIRECTLY`.
-    pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
+    /// `FEW`.
+    pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, ScanError> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         let mut found = Vec::new();
@@ -234,7 +239,7 @@ impl<'w> Walk<'w> {
             }
         } else {
             let reader = self.view.index();
-            let access = Access::choose(&reader, self.session, self.query)?;
+            let access = AccessPath::choose(&reader, self.session, self.query)?;
             let Some(shortest) = access.lists.first() else { return Ok(None) };
             let size = shortest.measure(&reader, (&access.spaces, access.times))?;
             if size.postings > FEW {
@@ -251,17 +256,17 @@ impl<'w> Walk<'w> {
     /// Scores a few grains, and checks those that match.
     fn one_by_one(
         &mut self,
-        ranked: &Ranked<'_>,
+        ranked: &SearchRun<'_>,
         few: &[Sequence],
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let mut scored = ranked.scored(few)?;
         if let Some(rank) = self.rank() {
             scored.retain(|(_, score)| *score <= rank.score);
         }
         for equal in scored.chunk_by(|a, b| a.1 == b.1) {
             for seed in self.in_order(ranked, equal)? {
-                let Seed { address, rank: score, .. } = seed;
+                let ExpansionSeed { address, rank: score, .. } = seed;
                 let is_behind =
                     self.rank().is_none_or(|rank| (score, &rank.address) < (rank.score, &address));
                 if is_behind && self.give_words(ranked, seed, visit)?.is_break() {
@@ -275,10 +280,13 @@ impl<'w> Walk<'w> {
     /// Asks the full text for its best answers, and for more as long as they are wanted.
     fn by_words(
         &mut self,
-        ranked: &Ranked<'_>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
-        let after = |rank: &Rank| After { score: rank.score, address: *rank.address.as_bytes() };
+        ranked: &SearchRun<'_>,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        let after = |rank: &ScorePosition| SearchAfter {
+            score: rank.score,
+            address: *rank.address.as_bytes(),
+        };
         let mut after = self.rank().map(after);
         let wanted = match (self.query.limit(), self.given) {
             (None, 0) => AT_FIRST,
@@ -290,7 +298,7 @@ impl<'w> Walk<'w> {
             let hits = self.best_words(ranked, at_once, after)?;
             for Hit { sequence, score, address } in &hits {
                 let address = ContentAddress::from_bytes(*address);
-                let answer = Seed { sequence: *sequence, address, rank: *score };
+                let answer = ExpansionSeed { sequence: *sequence, address, rank: *score };
                 if self.give_words(ranked, answer, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -298,7 +306,7 @@ impl<'w> Walk<'w> {
             if hits.len() < at_once {
                 return Ok(ControlFlow::Continue(()));
             }
-            after = hits.last().map(|hit| After { score: hit.score, address: hit.address });
+            after = hits.last().map(|hit| SearchAfter { score: hit.score, address: hit.address });
             at_once = at_once.saturating_mul(16).min(AT_ONCE);
         }
     }
@@ -306,10 +314,10 @@ impl<'w> Walk<'w> {
     /// The best answers by text, after one of them.
     pub(super) fn best_words(
         &mut self,
-        ranked: &Ranked<'_>,
+        ranked: &SearchRun<'_>,
         limit: usize,
-        after: Option<After>,
-    ) -> Result<Vec<Hit>, Halt> {
+        after: Option<SearchAfter>,
+    ) -> Result<Vec<Hit>, ScanError> {
         let mut failed = None;
         let hits = ranked.asked.search(limit, after, &mut |sequence| {
             // The callback cannot return this error; it is returned below.
@@ -330,28 +338,28 @@ impl<'w> Walk<'w> {
     /// search has parts, it must match each of them.
     pub(super) fn judge(
         &mut self,
-        ranked: Option<&Ranked<'_>>,
+        ranked: Option<&SearchRun<'_>>,
         sequence: Sequence,
-    ) -> Result<Option<ContentAddress>, Halt> {
+    ) -> Result<Option<ContentAddress>, ScanError> {
         self.judge_by(ranked, sequence, Self::admitted)
     }
 
     /// Like [`CandidateScan::judge`], by another rule.
     pub(super) fn judge_by(
         &mut self,
-        ranked: Option<&Ranked<'_>>,
+        ranked: Option<&SearchRun<'_>>,
         sequence: Sequence,
-        admitted: Admitted<'w>,
-    ) -> Result<Option<ContentAddress>, Halt> {
+        admitted: AdmitRule<'w>,
+    ) -> Result<Option<ContentAddress>, ScanError> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
         // The full text may have followed a later view.
         if sequence > origin.unwrap_or(self.last) {
             return Ok(None);
         }
         self.tick()?;
-        if ranked.is_some_and(Ranked::has_parts) {
+        if ranked.is_some_and(SearchRun::has_parts) {
             // Text in one field is read from the grain, which may be large.
-            self.cancel.check().map_err(Halt::Stopped)?;
+            self.cancel.check().map_err(ScanError::Stopped)?;
         }
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_live_blob(sequence, |blob| {
@@ -373,11 +381,13 @@ impl<'w> Walk<'w> {
     /// Passes on an answer by text if its score is enough, after those that links have raised above it.
     fn give_words(
         &mut self,
-        ranked: &Ranked<'_>,
-        Seed { sequence, address, rank: score }: Seed,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
-        while let Some(Linked { sequence, rank, score, .. }) = self.raised.before(score, address) {
+        ranked: &SearchRun<'_>,
+        ExpansionSeed { sequence, address, rank: score }: ExpansionSeed,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
+        while let Some(LinkedAnswer { sequence, rank, score, .. }) =
+            self.raised.before(score, address)
+        {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -396,8 +406,8 @@ impl<'w> Walk<'w> {
         sequence: Sequence,
         rank: f64,
         score: Score,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let floor = self.query.floor().filter(|_| !self.floorless);
         if floor.is_some_and(|floor| !floor.admits(score.value)) {
             return Ok(ControlFlow::Continue(()));

@@ -7,20 +7,20 @@
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Cancel, Candidate, Query, Score, Stop, Visit};
+use grainstore_cal::{CancelHandle, Candidate, Query, RecallVisitor, Score, StopReason};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
-use grainstore_index::{self as index, Posting, Sequence, Tie};
+use grainstore_index::{self as index, Posting, Sequence, TieBreaker};
 
-use super::access::Access;
-use super::cursor::{Last, Origin, Place, Rank, Ranking};
-use super::expand::{self, Expanded, Raised};
-use super::postings::{ByAddress, Found};
-use super::rerank::Order;
+use super::access::AccessPath;
+use super::cursor::{LastRow, LogPoint, RankingKind, ScorePosition, TimePosition};
+use super::expand::{self, ExpansionStats, RaisedAnswers};
+use super::postings::{OldestFirstPostings, PostingsSource};
+use super::rerank::RerankedOrder;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::StateRecord;
 use crate::handle::session::Session;
-use crate::state::reach::Reach;
+use crate::state::reach::Visibility;
 use crate::state::view::View;
 
 /// Candidates between checks for cancellation.
@@ -28,31 +28,31 @@ const CHECK_EVERY: u64 = 64;
 
 /// Reason a scan stopped early.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum ScanError {
     Failed(Error),
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
-impl From<Error> for Halt {
+impl From<Error> for ScanError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<index::Error> for Halt {
+impl From<index::Error> for ScanError {
     fn from(error: index::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<Halt> for Error {
-    fn from(halt: Halt) -> Self {
+impl From<ScanError> for Error {
+    fn from(halt: ScanError) -> Self {
         match halt {
-            Halt::Failed(error) => error,
-            Halt::Stopped(Stop::Timeout) => {
+            ScanError::Failed(error) => error,
+            ScanError::Stopped(StopReason::Timeout) => {
                 Self::new(ErrorKind::Timeout, "the query took too long")
             }
-            Halt::Stopped(Stop::Cancelled) => {
+            ScanError::Stopped(StopReason::Cancelled) => {
                 Self::new(ErrorKind::Timeout, "the host cancelled the query")
             }
         }
@@ -60,15 +60,15 @@ impl From<Halt> for Error {
 }
 
 /// A scan, with its progress.
-pub(crate) struct Walk<'w> {
+pub(crate) struct CandidateScan<'w> {
     pub(crate) session: &'w Session,
     pub(crate) view: &'w View,
     /// Visibility of grains to the session.
-    reach: Reach<'w>,
+    reach: Visibility<'w>,
     pub(crate) query: &'w Query,
-    pub(crate) cancel: &'w Cancel,
+    pub(crate) cancel: &'w CancelHandle,
     /// The end of the page before, and the state of the log it was read from.
-    pub(crate) after: Option<(Origin, Last)>,
+    pub(crate) after: Option<(LogPoint, LastRow)>,
     /// Number of first matches that are given to a user and counted as accesses.
     pub(crate) given: usize,
     /// Visible grains that were checked. Others that a store-wide index proposes are not counted: their
@@ -83,9 +83,9 @@ pub(crate) struct Walk<'w> {
     /// Inputs of the scores of a search.
     pub(super) statistics: Vec<u8>,
     /// The ranking of the answer.
-    pub(super) ranking: Ranking,
+    pub(super) ranking: RankingKind,
     /// The order a rerank has chosen.
-    pub(super) order: Order,
+    pub(super) order: RerankedOrder,
     /// True if there may be more matches than were looked for.
     pub(crate) cut: bool,
     /// True while the minimum score is not applied, because a rerank may change scores.
@@ -93,13 +93,13 @@ pub(crate) struct Walk<'w> {
     /// Scores of the grains passed on by a search, as the full text has them.
     pub(super) scores: Vec<f64>,
     /// Answers by text that links have raised.
-    pub(super) raised: Raised,
+    pub(super) raised: RaisedAnswers,
     /// Statistics of the expansion, once it was done.
-    pub(crate) expanded: Option<Expanded>,
+    pub(crate) expanded: Option<ExpansionStats>,
 }
 
 /// A match held until all others with its sort key are known.
-struct Waiting {
+struct PendingMatch {
     time: EpochMs,
     address: ContentAddress,
     sequence: Sequence,
@@ -107,17 +107,17 @@ struct Waiting {
 }
 
 /// Sort key of a posting; grains with equal keys are ordered by their full addresses.
-type Group = (EpochMs, Tie);
+type SortKey = (EpochMs, TieBreaker);
 
-impl<'w> Walk<'w> {
+impl<'w> CandidateScan<'w> {
     /// Creates a scan of a query; the first `given` matches count as accesses.
     ///
     /// # Errors
-    /// Those of [`expand::check_expansion`]; `ERR_IO`, `ERR_INTEGRITY`.
+    /// Those of [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
-        cancel: &'w Cancel,
+        cancel: &'w CancelHandle,
         given: usize,
     ) -> Result<Self> {
         expand::check(query)?;
@@ -134,40 +134,46 @@ impl<'w> Walk<'w> {
             matched: 0,
             last: view.last_sequence()?,
             statistics: Vec::new(),
-            ranking: Ranking::Words,
-            order: Order::default(),
+            ranking: RankingKind::Words,
+            order: RerankedOrder::default(),
             cut: false,
             floorless: false,
             scores: Vec::new(),
-            raised: Raised::default(),
+            raised: RaisedAnswers::default(),
             expanded: None,
         })
     }
 
     /// Continues after an earlier page.
-    pub(crate) fn behind(self, after: Option<(Origin, Last)>) -> Self {
+    pub(crate) fn behind(self, after: Option<(LogPoint, LastRow)>) -> Self {
         Self { after, ..self }
     }
 }
 
-impl Walk<'_> {
+impl CandidateScan<'_> {
     /// Passes every match to `visit` in order until it has enough.
-    pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(crate) fn run(
+        &mut self,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let ended = match self.query.rerank() {
             Some(rerank) => self.reranked(rerank, visit),
             None => self.plain(visit),
         };
         // A callback that only polls for cancellation reports a timeout without the reason; restore it.
         ended.map_err(|halt| match (halt, self.cancel.stopped()) {
-            (Halt::Failed(error), Some(stop)) if error.kind() == ErrorKind::Timeout => {
-                Halt::Stopped(stop)
+            (ScanError::Failed(error), Some(stop)) if error.kind() == ErrorKind::Timeout => {
+                ScanError::Stopped(stop)
             }
             (halt, _) => halt,
         })
     }
 
     /// The matches before any reranking.
-    pub(super) fn plain(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(super) fn plain(
+        &mut self,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         match (self.query.near(), self.query.search()) {
             (Some(near), search) => return self.nearest(near, search, visit),
             (None, Some(search)) => {
@@ -185,14 +191,17 @@ impl Walk<'_> {
     }
 
     /// The grains that meet the conditions, in the order of the query.
-    pub(super) fn by_conditions(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+    pub(super) fn by_conditions(
+        &mut self,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         if let Some(addresses) = listed.or_else(among) {
             return self.listed(&addresses, visit);
         }
         let reader = self.view.index();
-        let access = Access::choose(&reader, self.session, self.query)?;
+        let access = AccessPath::choose(&reader, self.session, self.query)?;
         self.over(&access, visit)
     }
 
@@ -200,8 +209,8 @@ impl Walk<'_> {
     fn listed(
         &mut self,
         addresses: &[ContentAddress],
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let mut waiting = Vec::new();
         for address in addresses {
             let Some(sequence) = self.view.sequence_of(address)? else { continue };
@@ -216,44 +225,45 @@ impl Walk<'_> {
     /// The postings of an access path, the newest first.
     pub(super) fn postings_of<'a>(
         &'a self,
-        access: &'a Access<'a>,
-    ) -> Result<impl Iterator<Item = Result<Posting, Halt>> + 'a, Halt> {
+        access: &'a AccessPath<'a>,
+    ) -> Result<impl Iterator<Item = Result<Posting, ScanError>> + 'a, ScanError> {
         let (cancel, vault) = (self.cancel, self.view.vault());
-        let found = Found { reader: self.view.index(), access, cancel, vault };
-        found.open(access.times, index::Order::Newest, None)
+        let found = PostingsSource { reader: self.view.index(), access, cancel, vault };
+        found.open(access.times, index::TimeOrder::Newest, None)
     }
 
     fn over(
         &mut self,
-        access: &Access<'_>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        access: &AccessPath<'_>,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let reader = self.view.index();
         let mut times = access.times;
         if let Some(place) = self.place() {
             match access.order {
-                index::Order::Newest => times.to = Some(place.time),
-                index::Order::Oldest => times.from = Some(place.time),
+                index::TimeOrder::Newest => times.to = Some(place.time),
+                index::TimeOrder::Oldest => times.from = Some(place.time),
             }
         }
-        let found = Found { reader, access, cancel: self.cancel, vault: self.view.vault() };
+        let found =
+            PostingsSource { reader, access, cancel: self.cancel, vault: self.view.vault() };
         let place = self.place().copied();
         match access.order {
-            index::Order::Newest => {
-                let postings = found.open(times, index::Order::Newest, place)?;
+            index::TimeOrder::Newest => {
+                let postings = found.open(times, index::TimeOrder::Newest, place)?;
                 self.stream(postings.peekable(), visit)
             }
-            index::Order::Oldest => {
-                self.stream(ByAddress::of(found, times, place)?.peekable(), visit)
+            index::TimeOrder::Oldest => {
+                self.stream(OldestFirstPostings::of(found, times, place)?.peekable(), visit)
             }
         }
     }
 
     fn stream(
         &mut self,
-        mut postings: Peekable<impl Iterator<Item = Result<Posting, Halt>>>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        mut postings: Peekable<impl Iterator<Item = Result<Posting, ScanError>>>,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         let mut waiting = Vec::new();
         while let Some(posting) = postings.next() {
             let posting = posting?;
@@ -284,24 +294,24 @@ impl Walk<'_> {
     /// Returns `true` if a posting is before the cursor, or newer than the first page.
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, _)) = &self.after else { return false };
-        let stands_before = |place: &Place| {
+        let stands_before = |place: &TimePosition| {
             posting.time == place.time && posting.tie < self.view.vault().tie(&place.address)
         };
         posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
 
     /// The last row of an earlier page of an answer by time.
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&TimePosition> {
         match &self.after {
-            Some((_, Last::Place(place))) => Some(place),
+            Some((_, LastRow::Place(place))) => Some(place),
             _ => None,
         }
     }
 
     /// The last row of an earlier page of an answer by score.
-    pub(super) fn rank(&self) -> Option<&Rank> {
+    pub(super) fn rank(&self) -> Option<&ScorePosition> {
         match &self.after {
-            Some((_, Last::Rank(rank))) => Some(rank),
+            Some((_, LastRow::Rank(rank))) => Some(rank),
             _ => None,
         }
     }
@@ -310,9 +320,9 @@ impl Walk<'_> {
     ///
     /// # Errors
     /// `ERR_CURSOR` if its first page was ranked otherwise, as when an embedder was added or has failed.
-    pub(super) fn rank_by(&mut self, ranking: Ranking) -> Result<()> {
+    pub(super) fn rank_by(&mut self, ranking: RankingKind) -> Result<()> {
         // Under a rerank, the ranking it reorders is not recorded.
-        if self.ranking != Ranking::Reranked {
+        if self.ranking != RankingKind::Reranked {
             self.ranking = ranking;
             if self.rank().is_some_and(|rank| rank.ranking != ranking) {
                 let message = "the first page of this answer was ranked in another way";
@@ -322,9 +332,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn tick(&mut self) -> Result<(), Halt> {
+    pub(super) fn tick(&mut self) -> Result<(), ScanError> {
         if self.proposed.is_multiple_of(CHECK_EVERY) {
-            self.cancel.check().map_err(Halt::Stopped)?;
+            self.cancel.check().map_err(ScanError::Stopped)?;
         }
         self.proposed += 1;
         Ok(())
@@ -343,10 +353,10 @@ impl Walk<'_> {
         &mut self,
         sequence: Sequence,
         checked: Option<(&GrainState, Score)>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         // The visitor may take long.
-        self.cancel.check().map_err(Halt::Stopped)?;
+        self.cancel.check().map_err(ScanError::Stopped)?;
         let state = match checked {
             Some((state, _)) => *state,
             None => match self.state(sequence)? {
@@ -376,7 +386,11 @@ impl Walk<'_> {
     }
 
     /// Holds a grain that matches until all with its sort key are known.
-    fn collect(&mut self, sequence: Sequence, waiting: &mut Vec<Waiting>) -> Result<(), Halt> {
+    fn collect(
+        &mut self,
+        sequence: Sequence,
+        waiting: &mut Vec<PendingMatch>,
+    ) -> Result<(), ScanError> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
         let found = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
@@ -385,7 +399,7 @@ impl Walk<'_> {
                 }
                 let address = self.admitted(blob, grain, &state);
                 let time = grain.time();
-                Ok(address.map(|address| Waiting { time, address, sequence, state }))
+                Ok(address.map(|address| PendingMatch { time, address, sequence, state }))
             })
         })?;
         waiting.extend(found);
@@ -395,9 +409,9 @@ impl Walk<'_> {
     /// Passes on the grains held, in order.
     fn release(
         &mut self,
-        waiting: &mut Vec<Waiting>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Halt> {
+        waiting: &mut Vec<PendingMatch>,
+        visit: &mut RecallVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         waiting.sort_unstable_by(|a, b| {
             let by_time = match self.query.order() {
                 grainstore_cal::Order::Newest => b.time.cmp(&a.time),
@@ -405,7 +419,7 @@ impl Walk<'_> {
             };
             by_time.then(a.address.cmp(&b.address))
         });
-        for Waiting { sequence, state, .. } in waiting.drain(..) {
+        for PendingMatch { sequence, state, .. } in waiting.drain(..) {
             let checked = Some((&state, Score::STRUCTURAL));
             if self.show(sequence, checked, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -474,6 +488,6 @@ fn as_current(state: GrainState) -> GrainState {
     }
 }
 
-fn group(posting: &Posting) -> Group {
+fn group(posting: &Posting) -> SortKey {
     (posting.time, posting.tie)
 }

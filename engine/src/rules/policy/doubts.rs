@@ -3,7 +3,7 @@
 
 use grainstore_format::{Did, GrainRef};
 
-use super::terms::{Fallback, Mode, Terms};
+use super::terms::{FallbackMode, PolicyMode, PolicyTerms};
 use super::{bare, same_did};
 
 const POLICY: &str = "invalidation_policy";
@@ -18,15 +18,15 @@ const FAR_FUTURE: u64 = 100_000_000_000;
 
 /// The authorized signers whose signatures can count.
 #[derive(Debug)]
-pub(super) struct Signers<'a> {
+pub(super) struct EligibleSigners<'a> {
     /// Distinct valid DIDs; a string that is no DID can never sign.
     dids: Vec<&'a str>,
     author: Option<&'a str>,
     named: bool,
 }
 
-impl<'a> Signers<'a> {
-    pub(super) fn of(terms: &'a Terms, author: Option<&'a str>) -> Self {
+impl<'a> EligibleSigners<'a> {
+    pub(super) fn of(terms: &'a PolicyTerms, author: Option<&'a str>) -> Self {
         let dids = terms.authorized.iter().map(|did| bare(did));
         let mut dids: Vec<_> = dids.filter(|did| did.parse::<Did>().is_ok()).collect();
         dids.sort_unstable();
@@ -68,12 +68,12 @@ impl<'a> Signers<'a> {
 
 /// Returns the warnings about a grain's policy, one sentence each.
 pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
-    let terms = Terms::of(grain);
-    let signers = Signers::of(&terms, grain.text("author_did"));
+    let terms = PolicyTerms::of(grain);
+    let signers = EligibleSigners::of(&terms, grain.text("author_did"));
     let mut doubts = Vec::new();
     doubts.extend(unreadable(&terms));
     doubts.extend(unmeetable(terms.mode, &signers));
-    if let Mode::Timed(until, fallback) = terms.mode {
+    if let PolicyMode::Timed(until, fallback) = terms.mode {
         if until > FAR_FUTURE {
             doubts.push(format!(
                 "its locked_until {until} is in seconds, thousands of years away: is it in milliseconds?"
@@ -94,32 +94,38 @@ pub(crate) fn may_be(name: &str) -> bool {
     name == POLICY || is_slip(name)
 }
 
-fn unreadable(terms: &Terms) -> Option<String> {
+fn unreadable(terms: &PolicyTerms) -> Option<String> {
     let what = match terms.mode {
-        Mode::Malformed => "is malformed",
-        Mode::Unknown => "has a mode the standard does not have",
-        Mode::Timed(_, Fallback::Unknown) => "has a fallback_mode the standard does not have",
+        PolicyMode::Malformed => "is malformed",
+        PolicyMode::Unknown => "has a mode the standard does not have",
+        PolicyMode::Timed(_, FallbackMode::Unknown) => {
+            "has a fallback_mode the standard does not have"
+        }
         _ => return None,
     };
     Some(format!("its {POLICY} {what}, which counts as locked: nothing may invalidate it"))
 }
 
-fn unmeetable(mode: Mode, signers: &Signers<'_>) -> Option<String> {
+fn unmeetable(mode: PolicyMode, signers: &EligibleSigners<'_>) -> Option<String> {
     match mode {
-        Mode::Quorum(None) => Some(
+        PolicyMode::Quorum(None) => Some(
             "its quorum has no threshold of at least 1, so nobody can invalidate it".to_owned(),
         ),
-        Mode::Quorum(Some(least)) if !signers.may_reach(least) => Some(format!(
+        PolicyMode::Quorum(Some(least)) if !signers.may_reach(least) => Some(format!(
             "its quorum wants {least} signers and of its authorized DIDs {} can sign, so nobody can \
              invalidate it",
             signers.of_quorum()
         )),
-        Mode::Delegated if !signers.may_delegate() => {
+        PolicyMode::Delegated if !signers.may_delegate() => {
             Some("it is delegated and authorizes no DID, so nobody can invalidate it".to_owned())
         }
-        Mode::Quorum(Some(least)) => unverifiable(signers.verifiable(true), least, "invalidate"),
-        Mode::Delegated => unverifiable(signers.verifiable(false), 1, "invalidate"),
-        Mode::Hold if signers.are_named() => unverifiable(signers.verifiable(false), 1, "lift"),
+        PolicyMode::Quorum(Some(least)) => {
+            unverifiable(signers.verifiable(true), least, "invalidate")
+        }
+        PolicyMode::Delegated => unverifiable(signers.verifiable(false), 1, "invalidate"),
+        PolicyMode::Hold if signers.are_named() => {
+            unverifiable(signers.verifiable(false), 1, "lift")
+        }
         _ => None,
     }
 }

@@ -5,15 +5,15 @@
 use grainstore_format::{EpochMs, Grain, GrainRef, GrainState, Header};
 use serde::Serialize;
 
-use super::doubts::{self, Signers};
-use super::rules::Rule;
-use super::terms::{Mode, Terms};
+use super::doubts::{self, EligibleSigners};
+use super::rules::PolicyRule;
+use super::terms::{PolicyMode, PolicyTerms};
 use crate::base::error::{Error, Result};
 
 /// The requirements of a grain's invalidation policy (OMS 23).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Explanation {
+pub struct PolicyExplanation {
     /// The mode of OMS 23.2; `unknown` and `malformed` count as locked.
     pub mode: &'static str,
     /// `grain`, `lineage`, `subtree`, or `unknown`, which counts as the last two together.
@@ -51,7 +51,7 @@ pub struct Explanation {
 /// A rule that was applied to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Ruling {
+pub struct AppliedRule {
     /// Name of the rule in the audit log.
     pub rule: &'static str,
     /// True if the rule lets the attempt pass.
@@ -62,54 +62,54 @@ pub struct Ruling {
     pub section: &'static str,
 }
 
-impl From<Rule> for Ruling {
-    fn from(rule: Rule) -> Self {
+impl From<PolicyRule> for AppliedRule {
+    fn from(rule: PolicyRule) -> Self {
         let row = rule.row();
         Self { rule: row.name, passes: row.passes, text: row.text, section: row.section }
     }
 }
 
-/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::Stored::policy`].
+/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::StoredGrain::policy`].
 ///
 /// # Errors
 /// Those of encoding an invalid grain.
-pub fn explain(grain: &Grain) -> Result<Explanation> {
+pub fn explain(grain: &Grain) -> Result<PolicyExplanation> {
     let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = grain.encode(encoding)?;
     Ok(explain_in(&GrainRef::new(blob.bytes()).map_err(Error::from)?, None))
 }
 
 /// Explains the policy of a grain, in this state if it is stored.
-pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Explanation {
-    let terms = Terms::of(grain);
-    let signers = Signers::of(&terms, grain.text("author_did"));
+pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> PolicyExplanation {
+    let terms = PolicyTerms::of(grain);
+    let signers = EligibleSigners::of(&terms, grain.text("author_did"));
     let held = is_held(&terms, state);
     let way = match terms.mode {
-        _ if held => Way::Nobody,
+        _ if held => ReplacementAccess::Nobody,
         // A lifted hold leaves the grain as if it had no policy.
-        Mode::Hold => Way::Anyone,
-        mode => Way::of(mode, &signers),
+        PolicyMode::Hold => ReplacementAccess::Anyone,
+        mode => ReplacementAccess::of(mode, &signers),
     };
     let then = match terms.mode {
-        Mode::Timed(_, fallback) if !held => Some(fallback.mode()),
+        PolicyMode::Timed(_, fallback) if !held => Some(fallback.mode()),
         _ => None,
     };
-    Explanation {
+    PolicyExplanation {
         mode: terms.mode.name(),
         scope: terms.scope.name(),
         holds: held,
         threshold: threshold(terms.mode),
         locked_until: match terms.mode {
-            Mode::Timed(until, _) => Some(until),
+            PolicyMode::Timed(until, _) => Some(until),
             _ => None,
         },
         fallback_mode: match terms.mode {
-            Mode::Timed(_, fallback) => Some(fallback.mode().name()),
+            PolicyMode::Timed(_, fallback) => Some(fallback.mode().name()),
             _ => None,
         },
         fails_closed: fails_closed(terms.mode),
         open_to: way.name(),
-        then_open_to: then.map(|mode| Way::of(mode, &signers).name()),
+        then_open_to: then.map(|mode| ReplacementAccess::of(mode, &signers).name()),
         demands: demands(grain, &terms, &signers, then, state),
         warnings: doubts::of(grain),
         authorized: terms.authorized,
@@ -119,9 +119,9 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
 /// Returns the requirements for replacing a grain, one sentence each.
 fn demands(
     grain: &GrainRef<'_>,
-    terms: &Terms,
-    signers: &Signers<'_>,
-    then: Option<Mode>,
+    terms: &PolicyTerms,
+    signers: &EligibleSigners<'_>,
+    then: Option<PolicyMode>,
     state: Option<&GrainState>,
 ) -> Vec<String> {
     let held = is_held(terms, state);
@@ -134,14 +134,14 @@ fn demands(
         demands.push(text.to_owned());
     }
     demands.push(match terms.mode {
-        Mode::Hold if held => lifted_by(signers).to_owned(),
-        Mode::Hold => "its litigation hold was lifted: anyone may replace it".to_owned(),
+        PolicyMode::Hold if held => lifted_by(signers).to_owned(),
+        PolicyMode::Hold => "its litigation hold was lifted: anyone may replace it".to_owned(),
         mode => demand(mode, signers),
     });
     if let Some(mode) = then {
         demands.push(format!("then: {}", demand(mode, signers)));
     }
-    if terms.protects() && (held || terms.mode != Mode::Hold) {
+    if terms.protects() && (held || terms.mode != PolicyMode::Hold) {
         demands.push(reach(terms).to_owned());
         if !held {
             demands.extend(transitions(grain));
@@ -155,31 +155,31 @@ fn demands(
 }
 
 /// Returns `true` if a hold is in force: by the state of a stored grain, else by its policy.
-fn is_held(terms: &Terms, state: Option<&GrainState>) -> bool {
+fn is_held(terms: &PolicyTerms, state: Option<&GrainState>) -> bool {
     state.map_or(terms.holds, |state| state.held)
 }
 
 /// Returns the quorum threshold of a mode or of its fallback.
-fn threshold(mode: Mode) -> Option<u64> {
+fn threshold(mode: PolicyMode) -> Option<u64> {
     match mode {
-        Mode::Quorum(least) => least,
-        Mode::Timed(_, fallback) => threshold(fallback.mode()),
+        PolicyMode::Quorum(least) => least,
+        PolicyMode::Timed(_, fallback) => threshold(fallback.mode()),
         _ => None,
     }
 }
 
 /// Returns `true` if a mode locks because it is not understood.
-fn fails_closed(mode: Mode) -> bool {
+fn fails_closed(mode: PolicyMode) -> bool {
     match mode {
-        Mode::Unknown | Mode::Malformed | Mode::Quorum(None) => true,
-        Mode::Timed(_, fallback) => fails_closed(fallback.mode()),
+        PolicyMode::Unknown | PolicyMode::Malformed | PolicyMode::Quorum(None) => true,
+        PolicyMode::Timed(_, fallback) => fails_closed(fallback.mode()),
         _ => false,
     }
 }
 
 /// The callers that may replace a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ReplacementAccess {
     Anyone,
     Justified,
     Signer,
@@ -187,21 +187,21 @@ enum Way {
     Nobody,
 }
 
-impl Way {
+impl ReplacementAccess {
     /// Returns the callers that may replace a grain under this mode, given the eligible signers.
-    fn of(mode: Mode, signers: &Signers<'_>) -> Self {
+    fn of(mode: PolicyMode, signers: &EligibleSigners<'_>) -> Self {
         match mode {
-            Mode::Open | Mode::ConsentCascade => Self::Anyone,
-            Mode::SoftLocked => Self::Justified,
-            Mode::Delegated if signers.may_delegate() => Self::Signer,
-            Mode::Quorum(Some(least)) if signers.may_reach(least) => Self::Quorum,
-            Mode::Quorum(_)
-            | Mode::Delegated
-            | Mode::Locked
-            | Mode::Timed(..)
-            | Mode::Hold
-            | Mode::Unknown
-            | Mode::Malformed => Self::Nobody,
+            PolicyMode::Open | PolicyMode::ConsentCascade => Self::Anyone,
+            PolicyMode::SoftLocked => Self::Justified,
+            PolicyMode::Delegated if signers.may_delegate() => Self::Signer,
+            PolicyMode::Quorum(Some(least)) if signers.may_reach(least) => Self::Quorum,
+            PolicyMode::Quorum(_)
+            | PolicyMode::Delegated
+            | PolicyMode::Locked
+            | PolicyMode::Timed(..)
+            | PolicyMode::Hold
+            | PolicyMode::Unknown
+            | PolicyMode::Malformed => Self::Nobody,
         }
     }
 
@@ -216,48 +216,48 @@ impl Way {
     }
 }
 
-fn demand(mode: Mode, signers: &Signers<'_>) -> String {
+fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>) -> String {
     match mode {
-        Mode::Open => "anyone may replace it".to_owned(),
-        Mode::SoftLocked => {
+        PolicyMode::Open => "anyone may replace it".to_owned(),
+        PolicyMode::SoftLocked => {
             "who replaces it gives a supersession_justification, and the new grain is marked for review"
                 .to_owned()
         }
-        Mode::Locked => "nothing may invalidate it".to_owned(),
-        Mode::Quorum(Some(least)) if signers.may_reach(least) => format!(
+        PolicyMode::Locked => "nothing may invalidate it".to_owned(),
+        PolicyMode::Quorum(Some(least)) if signers.may_reach(least) => format!(
             "who replaces it brings supersession_auth with signatures of {least} different \
              authorized DIDs, that of its author not counted; nothing else invalidates it"
         ),
-        Mode::Quorum(Some(least)) => format!(
+        PolicyMode::Quorum(Some(least)) => format!(
             "nobody can invalidate it: its quorum wants {least} signers, and of the authorized DIDs \
              {} can sign",
             signers.of_quorum()
         ),
-        Mode::Quorum(None) => {
+        PolicyMode::Quorum(None) => {
             "nobody can invalidate it: its quorum has no threshold of at least 1".to_owned()
         }
-        Mode::Delegated if signers.may_delegate() => {
+        PolicyMode::Delegated if signers.may_delegate() => {
             "one of the authorized DIDs signs whatever invalidates it".to_owned()
         }
-        Mode::Delegated => {
+        PolicyMode::Delegated => {
             "nobody can invalidate it: it is delegated, and no DID is authorized".to_owned()
         }
-        Mode::Timed(until, _) => {
+        PolicyMode::Timed(until, _) => {
             format!("nothing may invalidate it before epoch second {until}{}", date(until))
         }
-        Mode::Hold => {
+        PolicyMode::Hold => {
             "nothing may invalidate it: it falls back to a hold that nobody can lift".to_owned()
         }
-        Mode::ConsentCascade => {
+        PolicyMode::ConsentCascade => {
             "anyone may replace it; that it is erased with its consent is not built yet".to_owned()
         }
-        Mode::Unknown => "nothing may invalidate it: its mode is unknown".to_owned(),
-        Mode::Malformed => "nothing may invalidate it: its policy is malformed".to_owned(),
+        PolicyMode::Unknown => "nothing may invalidate it: its mode is unknown".to_owned(),
+        PolicyMode::Malformed => "nothing may invalidate it: its policy is malformed".to_owned(),
     }
 }
 
 /// Returns who lifts the hold of a policy, as a sentence.
-fn lifted_by(signers: &Signers<'_>) -> &'static str {
+fn lifted_by(signers: &EligibleSigners<'_>) -> &'static str {
     match signers.are_named() {
         true => "one of the authorized DIDs signs to lift the hold",
         false => "the operator lifts the hold",
@@ -282,7 +282,7 @@ fn transitions(grain: &GrainRef<'_>) -> Option<String> {
     Some(format!("its goal_state may change to {states} without all that"))
 }
 
-fn reach(terms: &Terms) -> &'static str {
+fn reach(terms: &PolicyTerms) -> &'static str {
     match (terms.covers_chain(), terms.covers_derived()) {
         (false, false) => "it protects this grain and the versions that follow it",
         (true, false) => "it protects every version of this grain",

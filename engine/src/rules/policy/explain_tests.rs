@@ -3,7 +3,9 @@
 use grainstore_format::Encoding;
 
 use super::*;
-use crate::rules::policy::{Act, Attempt, Facts, Proofs, Protector, Tie, decide, same_did};
+use crate::rules::policy::{
+    PolicyAction, PolicyAttempt, PolicyFacts, Proofs, ProtectionLink, Protector, decide, same_did,
+};
 
 const A: &str = "did:web:a";
 const B: &str = "did:web:b";
@@ -72,16 +74,16 @@ const BRINGINGS: [(Option<&str>, Option<&str>, &[&str]); 10] = [
 
 /// Returns which of these may supersede the grain, by the decision.
 fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
-    let protector = Protector::of(grain, state, Tie::Version);
-    let facts = Facts { protectors: vec![protector], too_many: false };
+    let protector = Protector::of(grain, state, ProtectionLink::Version);
+    let facts = PolicyFacts { protectors: vec![protector], too_many: false };
     let allowed = BRINGINGS.iter().map(|(justification, signer, cosigners)| {
         let proofs = Proofs {
             signer: signer.map(str::to_owned),
             cosigners: cosigners.iter().map(|did| (*did).to_owned()).collect(),
             flaw: None,
         };
-        let attempt = Attempt {
-            act: Act::Supersede,
+        let attempt = PolicyAttempt {
+            act: PolicyAction::Supersede,
             now: EpochMs::new(now_s * 1000),
             justification: *justification,
             actor: None,
@@ -97,7 +99,7 @@ fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
 }
 
 /// Returns which of these may supersede the grain, by the explanation.
-fn said(open_to: &str, policy: &Terms) -> Vec<bool> {
+fn said(open_to: &str, policy: &PolicyTerms) -> Vec<bool> {
     let is_named = |did: &&str| policy.authorized.iter().any(|other| same_did(other, did));
     let allowed = BRINGINGS.iter().map(|(justification, signer, cosigners)| match open_to {
         "anyone" => true,
@@ -122,7 +124,7 @@ fn what_is_said_to_be_possible_is_what_is_decided() {
     for policy in POLICIES {
         let blob = blob(&format!(r#""invalidation_policy": {policy}"#));
         let grain = GrainRef::new(&blob).unwrap();
-        let terms = Terms::of(&grain);
+        let terms = PolicyTerms::of(&grain);
         let stored = GrainState { held: terms.holds, ..GrainState::default() };
         assert_eq!(explain_in(&grain, None), explain_in(&grain, Some(&stored)), "{policy}");
         for held in [false, true] {

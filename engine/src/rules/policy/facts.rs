@@ -5,11 +5,11 @@ use grainstore_format::{EpochMs, GrainRef, GrainState, GrainType, VerificationSt
 use super::goals::GoalTerms;
 use super::proofs::Proofs;
 use super::same_did;
-use super::terms::Terms;
+use super::terms::PolicyTerms;
 
 /// An attempted action on a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum PolicyAction {
     Supersede,
     Contradict,
     /// Sets a less favourable status than the current one, other than `retracted`.
@@ -22,7 +22,7 @@ pub(crate) enum Act {
     LiftHold,
 }
 
-impl Act {
+impl PolicyAction {
     /// Returns the action of setting a status on a grain with the current status `from`.
     pub(crate) fn of_status(from: VerificationStatus, to: VerificationStatus) -> Self {
         /// Ascending trust.
@@ -43,7 +43,7 @@ impl Act {
 
 /// The authority of the caller: whether it counts as the operator (ruling 51).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Standing {
+pub(crate) enum Authority {
     /// The host itself, or the actor that it named as the operator.
     Operator,
     /// An actor in a store whose host named no operator; it counts as the operator.
@@ -53,7 +53,7 @@ pub(crate) enum Standing {
     Agent,
 }
 
-impl Standing {
+impl Authority {
     /// The authority of an actor, given the operator named by the host.
     pub(crate) fn of(actor: Option<&str>, operator: Option<&str>) -> Self {
         match (actor, operator) {
@@ -71,8 +71,8 @@ impl Standing {
 
 /// An attempted action and its circumstances, independent of the protectors.
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt<'a> {
-    pub(crate) act: Act,
+pub(crate) struct PolicyAttempt<'a> {
+    pub(crate) act: PolicyAction,
     pub(crate) now: EpochMs,
     /// The `supersession_justification`, or the reason of a call without a successor.
     pub(crate) justification: Option<&'a str>,
@@ -91,7 +91,7 @@ pub(crate) struct Attempt<'a> {
 
 /// The relation of a protecting grain to the target, in ascending order of protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Tie {
+pub(crate) enum ProtectionLink {
     /// An ancestor by derivation: protects if its scope covers derived grains.
     Source,
     /// An older version whose policy authorised its replacement: protects if its scope covers more than its
@@ -106,8 +106,8 @@ pub(crate) enum Tie {
 /// A grain whose policy can apply to an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Protector {
-    pub(crate) terms: Terms,
-    pub(crate) tie: Tie,
+    pub(crate) terms: PolicyTerms,
+    pub(crate) tie: ProtectionLink,
     /// True if it is under litigation hold.
     pub(crate) held: bool,
     /// Its `author_did`.
@@ -121,9 +121,9 @@ pub(crate) struct Protector {
 
 impl Protector {
     /// The protection given by a stored grain.
-    pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: Tie) -> Self {
+    pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: ProtectionLink) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
-        let terms = Terms::of(grain);
+        let terms = PolicyTerms::of(grain);
         let is_goal = grain.grain_type() == GrainType::Goal;
         Self { terms, tie, held: state.held, author, signer: None, is_goal, goal: None }
     }
@@ -133,20 +133,20 @@ impl Protector {
         let terms = &self.terms;
         terms.protects()
             && match self.tie {
-                Tie::Version => true,
-                Tie::Later => terms.covers_chain(),
-                Tie::Released => terms.covers_chain() || terms.covers_derived(),
-                Tie::Source => terms.covers_derived(),
+                ProtectionLink::Version => true,
+                ProtectionLink::Later => terms.covers_chain(),
+                ProtectionLink::Released => terms.covers_chain() || terms.covers_derived(),
+                ProtectionLink::Source => terms.covers_derived(),
             }
     }
 }
 
-impl Facts {
+impl PolicyFacts {
     /// Takes the author of the version of a goal that brought a policy for that of all versions that repeat it:
     /// a transition may name another (OMS 23.5), and the policy goes on binding as it did. The versions stand
     /// newest first, and from `walked` on oldest first.
     pub(crate) fn judge_by_first_author(&mut self, walked: usize) {
-        let is_version = |one: &Protector| one.is_goal && one.tie == Tie::Version;
+        let is_version = |one: &Protector| one.is_goal && one.tie == ProtectionLink::Version;
         let firsts = self.protectors.iter().map(|one| {
             let repeats = |other: &&Protector| {
                 is_version(one) && is_version(other) && other.terms == one.terms
@@ -164,7 +164,7 @@ impl Facts {
 
 /// The facts that a decision depends on, besides the attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct PolicyFacts {
     /// The target first, then the other grains whose policies can apply.
     pub(crate) protectors: Vec<Protector>,
     /// True if there are more protectors than were examined.

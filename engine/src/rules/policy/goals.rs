@@ -34,7 +34,7 @@ const INHERITED: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evi
 
 /// An attempted change of a goal's state.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Transition<'a> {
+pub(crate) struct GoalTransition<'a> {
     /// The new version of the goal.
     pub(crate) new: &'a Grain,
     /// The state of the new version.
@@ -54,7 +54,7 @@ pub(crate) struct Maker<'m> {
     pub(crate) now: EpochMs,
 }
 
-impl<'a> Transition<'a> {
+impl<'a> GoalTransition<'a> {
     /// Returns the state transition between `old` and `new`; `None` if the state stays.
     pub(crate) fn of(old: &GrainRef<'_>, new: &'a Grain) -> Option<Self> {
         let is_goal = new.grain_type() == GrainType::Goal;
@@ -95,11 +95,11 @@ pub(crate) struct GoalTerms {
 
 impl GoalTerms {
     /// Returns the requirements of a stored version of the goal; `None` for a grain of another type.
-    pub(crate) fn of(stored: &GrainRef<'_>, transition: &Transition<'_>) -> Option<Self> {
+    pub(crate) fn of(stored: &GrainRef<'_>, transition: &GoalTransition<'_>) -> Option<Self> {
         if stored.grain_type() != GrainType::Goal {
             return None;
         }
-        let Transition { new, to, keeps } = *transition;
+        let GoalTransition { new, to, keeps } = *transition;
         let allowed = stored.get("allowed_transitions").and_then(|states| states.as_array());
         let listed = allowed.is_some_and(|states| states.iter().any(|s| s.as_str() == Some(to)));
         let keeps = keeps
@@ -139,7 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use grainstore_format::fields::{FIELDS, FieldKind};
-    use grainstore_format::{Map, OpenBlob, Value};
+    use grainstore_format::{Map, PlainBlob, Value};
 
     use super::*;
 
@@ -208,9 +208,9 @@ mod tests {
 
     fn allows(old: &Grain, new: &Grain) -> bool {
         let blob = old.encode(Default::default()).unwrap();
-        let open = OpenBlob::new(blob.bytes(), &Default::default()).unwrap();
+        let open = PlainBlob::new(blob.bytes(), &Default::default()).unwrap();
         let old = open.view();
-        let transition = Transition::of(&old, new).unwrap();
+        let transition = GoalTransition::of(&old, new).unwrap();
         GoalTerms::of(&old, &transition).unwrap().allows
     }
 

@@ -24,20 +24,22 @@ mod terms;
 #[cfg(test)]
 mod vector_tests;
 
-pub(crate) use decide::{Decision, asks_others, decide, review};
+pub(crate) use decide::{PolicyDecision, asks_others, decide, review};
 pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
 pub(crate) use explain::explain_in;
-pub use explain::{Explanation, Ruling, explain};
-pub(crate) use facts::{Act, Attempt, Facts, Protector, Standing, Tie};
-pub(crate) use goals::{GoalTerms, Maker, Transition};
+pub use explain::{AppliedRule, PolicyExplanation, explain};
+pub(crate) use facts::{
+    Authority, PolicyAction, PolicyAttempt, PolicyFacts, ProtectionLink, Protector,
+};
+pub(crate) use goals::{GoalTerms, GoalTransition, Maker};
 pub(crate) use ownership::check_ownership;
 pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
-pub(crate) use rules::Rule;
-pub(crate) use terms::Terms;
+pub(crate) use rules::PolicyRule;
+pub(crate) use terms::PolicyTerms;
 
 /// Returns `true` if the policy of a grain restricts its invalidation.
 pub(crate) fn protects(grain: &GrainRef<'_>) -> bool {
-    Terms::of(grain).protects()
+    PolicyTerms::of(grain).protects()
 }
 
 /// Returns `true` if two texts name the same DID; fragments, which name a key, are ignored.

@@ -3,10 +3,10 @@
 //!
 //! Runs on the caller's thread, before the writer sees a request.
 
-use grainstore_format::cose::{DidResolver, Verdict, proof, verify_detached};
+use grainstore_format::cose::{DidResolver, SignatureVerdict, proof, verify_detached};
 use grainstore_format::{ContentAddress, Grain, Value};
 
-use super::facts::Act;
+use super::facts::PolicyAction;
 use crate::base::error::{Error, Result};
 
 /// Maximum number of signatures of one `supersession_auth` that are verified.
@@ -22,12 +22,12 @@ pub(crate) struct Proofs {
     /// The signers of `supersession_auth`, once per signature.
     pub(crate) cosigners: Vec<String>,
     /// The first proof that failed, to be reported if the attempt is refused.
-    pub(crate) flaw: Option<Box<Flaw>>,
+    pub(crate) flaw: Option<Box<ProofFailure>>,
 }
 
 /// The failure of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flaw {
+pub(crate) struct ProofFailure {
     why: String,
     /// The claimed key id, for the audit log.
     claimed: Option<String>,
@@ -35,11 +35,16 @@ pub(crate) struct Flaw {
 
 impl Proofs {
     /// Converts the verdict on an envelope or a proof.
-    pub(crate) fn of_verdict(verdict: Verdict, kid: impl FnOnce() -> Option<String>) -> Self {
+    pub(crate) fn of_verdict(
+        verdict: SignatureVerdict,
+        kid: impl FnOnce() -> Option<String>,
+    ) -> Self {
         match verdict {
-            Verdict::Valid(did) => Self { signer: Some(did.to_string()), ..Self::default() },
-            Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
-                let flaw = Flaw { why: bounded(&why), claimed: kid() };
+            SignatureVerdict::Valid(did) => {
+                Self { signer: Some(did.to_string()), ..Self::default() }
+            }
+            SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
+                let flaw = ProofFailure { why: bounded(&why), claimed: kid() };
                 Self { flaw: Some(Box::new(flaw)), ..Self::default() }
             }
         }
@@ -62,7 +67,7 @@ impl Proofs {
 /// Returns the valid signers of a grain's `supersession_auth` for superseding `old`.
 ///
 /// # Errors
-/// The errors of [`verify_supersession_auth`].
+/// The errors of [`of_successor`].
 pub(crate) fn cosigners(
     old: &ContentAddress,
     new: &Grain,
@@ -85,11 +90,11 @@ pub(crate) fn of_successor(
     let Some(entries) = new.list("supersession_auth").filter(|entries| !entries.is_empty()) else {
         return Ok(proofs);
     };
-    let message = proof::supersede(old, proof::without_auth(new)?.bytes());
+    let message = proof::supersede_message(old, proof::without_auth(new)?.bytes());
     for entry in entries.iter().take(MAX_COSIGNATURES) {
         let verdict = match entry {
             Value::Bytes(cose) => verify_detached(cose, &message, resolver),
-            _ => Verdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
+            _ => SignatureVerdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
         };
         let kid = || match entry {
             Value::Bytes(cose) => proof::claimed_signer(cose),
@@ -104,18 +109,20 @@ pub(crate) fn of_successor(
 
 /// Verifies the signature of a call that writes no grain: `cose` is a COSE_Sign1 without a payload.
 pub(crate) fn of_call(
-    act: Act,
+    act: PolicyAction,
     address: &ContentAddress,
     cose: Option<&[u8]>,
     resolver: &dyn DidResolver,
 ) -> Proofs {
     let message = match act {
-        Act::Contradict => proof::contradict(address),
-        Act::Contest => proof::contest(address),
-        Act::Retract => proof::retract(address),
-        Act::LiftHold => proof::lift_hold(address),
+        PolicyAction::Contradict => proof::contradict_message(address),
+        PolicyAction::Contest => proof::contest_message(address),
+        PolicyAction::Retract => proof::retract_message(address),
+        PolicyAction::LiftHold => proof::lift_hold_message(address),
         // A supersession is signed in its successor, and a more favourable status needs no signature.
-        Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
+        PolicyAction::Supersede | PolicyAction::Verify | PolicyAction::Review => {
+            return Proofs::default();
+        }
     };
     let Some(cose) = cose else { return Proofs::default() };
     let verdict = verify_detached(cose, &message, resolver);
@@ -141,9 +148,9 @@ mod tests {
         assert_eq!(Proofs::default().explain(refusal()).to_string(), "no");
         let long = format!("the key of did:web:{} cannot be found", "é".repeat(2000));
         for (verdict, end) in [
-            (Verdict::Invalid("bad".to_owned()), "does not hold: bad"),
-            (Verdict::Unverifiable("far".to_owned()), "does not hold: far"),
-            (Verdict::Unverifiable(long), "éé..."),
+            (SignatureVerdict::Invalid("bad".to_owned()), "does not hold: bad"),
+            (SignatureVerdict::Unverifiable("far".to_owned()), "does not hold: far"),
+            (SignatureVerdict::Unverifiable(long), "éé..."),
         ] {
             let told = Proofs::of_verdict(verdict, || None).explain(refusal()).to_string();
             assert!(told.starts_with("no; a proof given does not hold: "), "{told}");

@@ -5,19 +5,19 @@ macro_rules! rules {
     ($($variant:ident $outcome:ident $name:literal $text:literal $section:literal;)+) => {
         /// A rule that was applied, one for each outcome.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Rule {
+        pub(crate) enum PolicyRule {
             $($variant),+
         }
 
-        impl Rule {
+        impl PolicyRule {
             /// Every rule, in the order of the table.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The table entry of the rule.
-            pub(crate) const fn row(self) -> Row {
+            pub(crate) const fn row(self) -> PolicyRuleInfo {
                 match self {
-                    $(Self::$variant => Row {
-                        passes: Outcome::$outcome.passes(),
+                    $(Self::$variant => PolicyRuleInfo {
+                        passes: RuleOutcome::$outcome.passes(),
                         name: $name,
                         text: $text,
                         section: $section,
@@ -28,7 +28,7 @@ macro_rules! rules {
     };
 }
 
-impl Rule {
+impl PolicyRule {
     /// Returns `true` if the rule passes because of a signature.
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::LockedSigned | Self::Quorum | Self::Delegated)
@@ -42,7 +42,7 @@ impl Rule {
 
 /// The table entry of a rule.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct PolicyRuleInfo {
     /// True if the rule lets the attempt pass.
     pub(crate) passes: bool,
     /// Name in the audit log.
@@ -53,12 +53,12 @@ pub(crate) struct Row {
     pub(crate) section: &'static str,
 }
 
-enum Outcome {
+enum RuleOutcome {
     Pass,
     Refuse,
 }
 
-impl Outcome {
+impl RuleOutcome {
     const fn passes(self) -> bool {
         matches!(self, Self::Pass)
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_rule_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.row().name).collect();
-        assert_eq!(names.len(), Rule::ALL.len());
+        let names: BTreeSet<_> = PolicyRule::ALL.iter().map(|rule| rule.row().name).collect();
+        assert_eq!(names.len(), PolicyRule::ALL.len());
     }
 }

@@ -7,9 +7,9 @@ use grainstore_format::{EpochMs, GrainRef, GrainType, Int, MapRef, ValueRef};
 
 /// The parsed policy of a grain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Terms {
-    pub(crate) mode: Mode,
-    pub(crate) scope: Scope,
+pub(crate) struct PolicyTerms {
+    pub(crate) mode: PolicyMode,
+    pub(crate) scope: PolicyScope,
     /// The DIDs whose signatures count.
     pub(crate) authorized: Vec<String>,
     /// True if the grain is under litigation hold from its creation, however malformed the rest of the policy
@@ -19,7 +19,7 @@ pub(crate) struct Terms {
 
 /// The modes of OMS 23.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum PolicyMode {
     /// No policy, or `open`.
     Open,
     SoftLocked,
@@ -28,7 +28,7 @@ pub(crate) enum Mode {
     Quorum(Option<u64>),
     Delegated,
     /// Locked until this epoch second.
-    Timed(u64, Fallback),
+    Timed(u64, FallbackMode),
     Hold,
     ConsentCascade,
     /// A word that is not in the standard: locked.
@@ -39,7 +39,7 @@ pub(crate) enum Mode {
 
 /// The mode after a timed lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fallback {
+pub(crate) enum FallbackMode {
     Open,
     SoftLocked,
     Locked,
@@ -52,7 +52,7 @@ pub(crate) enum Fallback {
 
 /// The extent of a policy (OMS 23.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum PolicyScope {
     Grain,
     Lineage,
     Subtree,
@@ -65,7 +65,7 @@ fn is_over(until: u64, now: EpochMs) -> bool {
     u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= until)
 }
 
-impl Terms {
+impl PolicyTerms {
     /// Parses the policy of a stored grain.
     pub(crate) fn of(grain: &GrainRef<'_>) -> Self {
         match grain.get("invalidation_policy") {
@@ -77,32 +77,36 @@ impl Terms {
 
     /// Returns `true` if a timed lock has become a hold, which cannot be lifted.
     pub(crate) fn is_held_since(&self, now: EpochMs) -> bool {
-        matches!(&self.mode, Mode::Timed(until, Fallback::Hold) if is_over(*until, now))
+        matches!(&self.mode, PolicyMode::Timed(until, FallbackMode::Hold) if is_over(*until, now))
     }
 
     /// Returns `true` if the grain must be erased when the consent it rests on is withdrawn.
     pub(crate) fn ends_with_consent(&self, now: EpochMs) -> bool {
         match &self.mode {
-            Mode::ConsentCascade => true,
-            Mode::Timed(until, Fallback::ConsentCascade) => is_over(*until, now),
+            PolicyMode::ConsentCascade => true,
+            PolicyMode::Timed(until, FallbackMode::ConsentCascade) => is_over(*until, now),
             _ => false,
         }
     }
 
     /// The policy of a grain without one: `soft_locked` for a consent (OMS 8.10), else `open`.
     fn default_of(grain_type: GrainType) -> Self {
-        let mode = if grain_type == GrainType::Consent { Mode::SoftLocked } else { Mode::Open };
-        Self { mode, scope: Scope::Grain, authorized: Vec::new(), holds: false }
+        let mode = if grain_type == GrainType::Consent {
+            PolicyMode::SoftLocked
+        } else {
+            PolicyMode::Open
+        };
+        Self { mode, scope: PolicyScope::Grain, authorized: Vec::new(), holds: false }
     }
 
     fn malformed(map: Option<MapRef<'_>>) -> Self {
         let word = |name: &str| map?.get(name)?.as_str();
         let scope = match map.is_some_and(|map| map.get("scope").is_none()) {
-            true => Scope::Grain,
-            false => word("scope").map_or(Scope::Unknown, Scope::named),
+            true => PolicyScope::Grain,
+            false => word("scope").map_or(PolicyScope::Unknown, PolicyScope::named),
         };
         let holds = word("mode") == Some("hold");
-        Self { mode: Mode::Malformed, scope, authorized: Vec::new(), holds }
+        Self { mode: PolicyMode::Malformed, scope, authorized: Vec::new(), holds }
     }
 
     fn parse(map: MapRef<'_>) -> Self {
@@ -121,40 +125,42 @@ impl Terms {
         };
         let threshold = integer(map, "threshold")?.and_then(Int::as_u64).filter(|least| *least > 0);
         let until = integer(map, "locked_until")?;
-        let scope = text(map, "scope")?.map_or(Scope::Grain, Scope::named);
+        let scope = text(map, "scope")?.map_or(PolicyScope::Grain, PolicyScope::named);
         let fallback = text(map, "fallback_mode")?;
         text(map, "protection_reason")?;
         let mode = match mode {
-            "open" => Mode::Open,
-            "soft_locked" => Mode::SoftLocked,
-            "locked" => Mode::Locked,
-            "quorum" => Mode::Quorum(threshold),
-            "delegated" => Mode::Delegated,
-            "timed" => Mode::Timed(until?.as_u64()?, Fallback::named(fallback, threshold)),
-            "hold" => Mode::Hold,
-            "consent_cascade" => Mode::ConsentCascade,
-            _ => Mode::Unknown,
+            "open" => PolicyMode::Open,
+            "soft_locked" => PolicyMode::SoftLocked,
+            "locked" => PolicyMode::Locked,
+            "quorum" => PolicyMode::Quorum(threshold),
+            "delegated" => PolicyMode::Delegated,
+            "timed" => {
+                PolicyMode::Timed(until?.as_u64()?, FallbackMode::named(fallback, threshold))
+            }
+            "hold" => PolicyMode::Hold,
+            "consent_cascade" => PolicyMode::ConsentCascade,
+            _ => PolicyMode::Unknown,
         };
-        Some(Self { mode, scope, authorized, holds: mode == Mode::Hold })
+        Some(Self { mode, scope, authorized, holds: mode == PolicyMode::Hold })
     }
 
     /// Returns `true` if it restricts anything: such a grain protects its descendants (OMS 23.6).
     pub(crate) fn protects(&self) -> bool {
-        !matches!(self.mode, Mode::Open | Mode::ConsentCascade)
+        !matches!(self.mode, PolicyMode::Open | PolicyMode::ConsentCascade)
     }
 
     /// Returns `true` if it covers grains derived from the grain.
     pub(crate) fn covers_derived(&self) -> bool {
-        matches!(self.scope, Scope::Subtree | Scope::Unknown)
+        matches!(self.scope, PolicyScope::Subtree | PolicyScope::Unknown)
     }
 
     /// Returns `true` if it covers every version in the supersession chain of the grain.
     pub(crate) fn covers_chain(&self) -> bool {
-        matches!(self.scope, Scope::Lineage | Scope::Unknown)
+        matches!(self.scope, PolicyScope::Lineage | PolicyScope::Unknown)
     }
 }
 
-impl Scope {
+impl PolicyScope {
     fn named(word: &str) -> Self {
         match word {
             "grain" => Self::Grain,
@@ -175,7 +181,7 @@ impl Scope {
     }
 }
 
-impl Fallback {
+impl FallbackMode {
     /// Parses a fallback mode. A missing one, and `timed` again, stay locked.
     fn named(word: Option<&str>, threshold: Option<u64>) -> Self {
         match word {
@@ -191,21 +197,21 @@ impl Fallback {
     }
 
     /// The mode once the lock has ended.
-    pub(crate) fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> PolicyMode {
         match self {
-            Self::Open => Mode::Open,
-            Self::SoftLocked => Mode::SoftLocked,
-            Self::Locked => Mode::Locked,
-            Self::Quorum(threshold) => Mode::Quorum(threshold),
-            Self::Delegated => Mode::Delegated,
-            Self::Hold => Mode::Hold,
-            Self::ConsentCascade => Mode::ConsentCascade,
-            Self::Unknown => Mode::Unknown,
+            Self::Open => PolicyMode::Open,
+            Self::SoftLocked => PolicyMode::SoftLocked,
+            Self::Locked => PolicyMode::Locked,
+            Self::Quorum(threshold) => PolicyMode::Quorum(threshold),
+            Self::Delegated => PolicyMode::Delegated,
+            Self::Hold => PolicyMode::Hold,
+            Self::ConsentCascade => PolicyMode::ConsentCascade,
+            Self::Unknown => PolicyMode::Unknown,
         }
     }
 }
 
-impl Mode {
+impl PolicyMode {
     /// The word of the standard, or `unknown` or `malformed`.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -247,43 +253,43 @@ mod tests {
     use grainstore_format::{Encoding, Grain};
 
     /// The terms of a belief with this policy, in JSON.
-    fn terms(policy: &str) -> Terms {
+    fn terms(policy: &str) -> PolicyTerms {
         let grain = Grain::from_json(&format!(
             r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "o",
                 "confidence": 1, "created_at": 0, "invalidation_policy": {policy}}}"#
         ));
         let blob = grain.unwrap().encode(Encoding::MessagePack).unwrap();
-        Terms::of(&GrainRef::new(blob.bytes()).unwrap())
+        PolicyTerms::of(&GrainRef::new(blob.bytes()).unwrap())
     }
 
     #[test]
     fn modes_are_read_as_the_standard_names_them() {
-        let timed = |fallback| Mode::Timed(100, fallback);
+        let timed = |fallback| PolicyMode::Timed(100, fallback);
         for (policy, mode) in [
-            (r#"{"mode": "open"}"#, Mode::Open),
-            (r#"{"mode": "open", "colour": "red"}"#, Mode::Open),
-            (r#"{"mode": "OPEN"}"#, Mode::Unknown),
-            (r#"{"mode": "ajar"}"#, Mode::Unknown),
-            (r#"{"mode": "quorum", "threshold": 2}"#, Mode::Quorum(Some(2))),
-            (r#"{"mode": "quorum", "threshold": 0}"#, Mode::Quorum(None)),
-            (r#"{"mode": "quorum", "threshold": -1}"#, Mode::Quorum(None)),
+            (r#"{"mode": "open"}"#, PolicyMode::Open),
+            (r#"{"mode": "open", "colour": "red"}"#, PolicyMode::Open),
+            (r#"{"mode": "OPEN"}"#, PolicyMode::Unknown),
+            (r#"{"mode": "ajar"}"#, PolicyMode::Unknown),
+            (r#"{"mode": "quorum", "threshold": 2}"#, PolicyMode::Quorum(Some(2))),
+            (r#"{"mode": "quorum", "threshold": 0}"#, PolicyMode::Quorum(None)),
+            (r#"{"mode": "quorum", "threshold": -1}"#, PolicyMode::Quorum(None)),
             (
                 r#"{"mode": "quorum", "threshold": 9223372036854775808}"#,
-                Mode::Quorum(Some(1 << 63)),
+                PolicyMode::Quorum(Some(1 << 63)),
             ),
-            (r#"{"mode": "quorum"}"#, Mode::Quorum(None)),
-            (r#"{"mode": "timed", "locked_until": 100}"#, timed(Fallback::Locked)),
+            (r#"{"mode": "quorum"}"#, PolicyMode::Quorum(None)),
+            (r#"{"mode": "timed", "locked_until": 100}"#, timed(FallbackMode::Locked)),
             (
                 r#"{"mode": "timed", "locked_until": 100, "fallback_mode": "timed"}"#,
-                timed(Fallback::Locked),
+                timed(FallbackMode::Locked),
             ),
             (
                 r#"{"mode": "timed", "locked_until": 100, "fallback_mode": "ajar"}"#,
-                timed(Fallback::Unknown),
+                timed(FallbackMode::Unknown),
             ),
             (
                 r#"{"mode": "timed", "locked_until": 100, "fallback_mode": "quorum", "threshold": 3}"#,
-                timed(Fallback::Quorum(Some(3))),
+                timed(FallbackMode::Quorum(Some(3))),
             ),
         ] {
             assert_eq!(terms(policy).mode, mode, "{policy}");
@@ -308,7 +314,7 @@ mod tests {
             r#"{"mode": "timed", "locked_until": -5, "fallback_mode": "open"}"#,
         ] {
             let terms = terms(policy);
-            assert_eq!(terms.mode, Mode::Malformed, "{policy}");
+            assert_eq!(terms.mode, PolicyMode::Malformed, "{policy}");
             assert!(terms.protects(), "{policy}");
         }
         assert!(terms(r#"{"mode": "hold", "authorized": 1}"#).holds, "a hold is a hold");

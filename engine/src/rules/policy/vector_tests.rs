@@ -7,7 +7,10 @@ use grainstore_format::{
     self as format, ContentAddress, EpochMs, Grain, GrainRef, GrainState, VerificationStatus,
 };
 
-use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Standing, Tie, Transition, decide};
+use super::{
+    Authority, GoalTerms, GoalTransition, PolicyAction, PolicyAttempt, PolicyFacts, Proofs,
+    ProtectionLink, Protector, decide,
+};
 
 #[path = "../../../tests/policy/case.rs"]
 #[expect(dead_code, reason = "the runner on a whole store uses the rest")]
@@ -82,10 +85,10 @@ impl<'c> World<'c> {
         let state = self.kept.get(target).map(|kept| kept.state).unwrap_or_default();
         let status = step.status.as_deref().and_then(VerificationStatus::from_name);
         let act = match (step.op.as_str(), status) {
-            ("supersede", _) => Act::Supersede,
-            ("contradict", _) => Act::Contradict,
-            ("lift_hold", _) => Act::LiftHold,
-            (_, Some(status)) => Act::of_status(state.verification_status, status),
+            ("supersede", _) => PolicyAction::Supersede,
+            ("contradict", _) => PolicyAction::Contradict,
+            ("lift_hold", _) => PolicyAction::LiftHold,
+            (_, Some(status)) => PolicyAction::of_status(state.verification_status, status),
             (op, None) => panic!("no step {op:?}"),
         };
         let new = step.grain.as_deref().map(|name| self.grain(name));
@@ -93,17 +96,17 @@ impl<'c> World<'c> {
         let (facts, evidence) = self.facts(target, new.as_ref());
         let reason = new.as_ref().map(|new| new.text("supersession_justification"));
         let actor = actor(step);
-        let attempt = Attempt {
+        let attempt = PolicyAttempt {
             act,
             now: EpochMs::new(step.now_s * 1000),
             justification: reason.unwrap_or(step.reason.as_deref()),
-            is_operator: Standing::of(actor.as_deref(), self.case.options.operator.as_deref())
+            is_operator: Authority::of(actor.as_deref(), self.case.options.operator.as_deref())
                 .is_operator(),
             actor: actor.as_deref(),
             proofs: &proofs,
             evidence,
             locked_accepts_signature: self.case.options.locked_accepts_authorized_signature,
-            may_review: Standing::of(actor.as_deref(), self.case.options.operator.as_deref())
+            may_review: Authority::of(actor.as_deref(), self.case.options.operator.as_deref())
                 .is_operator(),
         };
         let decision = decide(&attempt, &facts);
@@ -111,7 +114,7 @@ impl<'c> World<'c> {
         if step.rules.as_ref().is_some_and(|rules| *rules != names) {
             return Err(format!("{names:?} instead of {:?}", step.rules));
         }
-        let review = step.state.needs_review.filter(|_| act != Act::Supersede);
+        let review = step.state.needs_review.filter(|_| act != PolicyAction::Supersede);
         if review.is_some_and(|review| review != decision.needs_review) {
             return Err(format!("{names:?}, and the review should be {review:?}"));
         }
@@ -165,10 +168,10 @@ impl<'c> World<'c> {
     }
 
     /// The signer, if the signature is for this message and this grain.
-    fn proofs(&self, step: &Step, act: Act, target: &str) -> Proofs {
+    fn proofs(&self, step: &Step, act: PolicyAction, target: &str) -> Proofs {
         let expected = match act {
-            Act::Contest => "contest",
-            Act::Retract => "retract",
+            PolicyAction::Contest => "contest",
+            PolicyAction::Retract => "retract",
             _ => step.op.as_str(),
         };
         let signer = step.signed.as_ref().filter(|signed| {
@@ -188,13 +191,14 @@ impl<'c> World<'c> {
     }
 
     /// Returns everything that protects the target, and the evidence of `new`.
-    fn facts(&self, target: &str, new: Option<&Grain>) -> (Facts, u64) {
-        let mut ties = BTreeMap::from([(self.grains.address(target), Tie::Version)]);
+    fn facts(&self, target: &str, new: Option<&Grain>) -> (PolicyFacts, u64) {
+        let mut ties = BTreeMap::from([(self.grains.address(target), ProtectionLink::Version)]);
         let mut order = vec![self.grains.address(target)];
         let mut open: Vec<_> = new.map(parents).unwrap_or_default().into_iter().collect();
         open.retain(|parent| *parent != self.grains.address(target));
-        let mut queue: Vec<_> = open.into_iter().map(|parent| (parent, Tie::Source)).collect();
-        queue.extend(self.above(&self.grains.address(target), Tie::Version));
+        let mut queue: Vec<_> =
+            open.into_iter().map(|parent| (parent, ProtectionLink::Source)).collect();
+        queue.extend(self.above(&self.grains.address(target), ProtectionLink::Version));
         let mut chain = BTreeSet::from([self.grains.address(target)]);
         while let Some((address, tie)) = queue.pop() {
             if self.name_of(&address).is_none() || ties.get(&address) >= Some(&tie) {
@@ -203,7 +207,7 @@ impl<'c> World<'c> {
             if ties.insert(address, tie).is_none() {
                 order.push(address);
             }
-            if tie != Tie::Source {
+            if tie != ProtectionLink::Source {
                 chain.insert(address);
             }
             queue.extend(self.above(&address, tie));
@@ -211,38 +215,43 @@ impl<'c> World<'c> {
         if new.is_none() {
             let mut next = self.state(&self.grains.address(target)).superseded_by;
             while let Some(address) = next {
-                ties.insert(address, Tie::Later);
+                ties.insert(address, ProtectionLink::Later);
                 order.push(address);
                 next = self.state(&address).superseded_by;
             }
         }
         let old = GrainRef::new(self.grains.blob(target).bytes()).unwrap();
-        let transition = new.and_then(|new| Transition::of(&old, new));
+        let transition = new.and_then(|new| GoalTransition::of(&old, new));
         let protectors = order.iter().map(|address| {
             let name = self.name_of(address).unwrap();
             let stored = GrainRef::new(self.grains.blob(name).bytes()).unwrap();
             let tie = ties.get(address).copied().unwrap();
             let mut protector = Protector::of(&stored, &self.state(address), tie);
-            if let Some(transition) = transition.filter(|_| tie != Tie::Source) {
+            if let Some(transition) = transition.filter(|_| tie != ProtectionLink::Source) {
                 protector.goal = GoalTerms::of(&stored, &transition);
             }
             protector
         });
         let protectors: Vec<_> = protectors.collect();
         let bearing = protectors.iter().filter(|protector| protector.bears()).count();
-        let facts = Facts { protectors, too_many: bearing > MAX_ROOTS };
+        let facts = PolicyFacts { protectors, too_many: bearing > MAX_ROOTS };
         let evidence = new.map(|new| self.evidence(new, &chain)).unwrap_or_default();
         (facts, evidence)
     }
 
-    fn above(&self, address: &ContentAddress, tie: Tie) -> Vec<(ContentAddress, Tie)> {
+    fn above(
+        &self,
+        address: &ContentAddress,
+        tie: ProtectionLink,
+    ) -> Vec<(ContentAddress, ProtectionLink)> {
         let Some(name) = self.name_of(address) else { return Vec::new() };
         let released = self.kept.get(name).is_some_and(|kept| kept.released);
-        let tie = if tie == Tie::Version && released { Tie::Released } else { tie };
+        let tie =
+            if tie == ProtectionLink::Version && released { ProtectionLink::Released } else { tie };
         let parents = parents(&self.grain(name)).into_iter();
         let tied = parents.map(|parent| {
             let is_version = self.state(&parent).superseded_by == Some(*address);
-            (parent, if is_version { tie } else { Tie::Source })
+            (parent, if is_version { tie } else { ProtectionLink::Source })
         });
         tied.collect()
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::builtin::Preset;
 use super::file::{RuleFile, bad};
-use super::names::Scope;
-use super::rule::{Rule, RuleSet};
+use super::names::NamedParts;
+use super::rule::{PresetRule, RuleSet};
 use super::settings::Settings;
 use super::words::kept;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -17,25 +17,25 @@ const MAX_OVERRIDES: usize = 64;
 /// The stored form of a store's rules: the preset, and every change since, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRules {
     name: String,
     #[serde(default)]
     overrides: Vec<RuleFile>,
 }
 
 /// A rule set under construction.
-struct Draft {
+struct RuleSetBuilder {
     settings: Settings,
-    scope: Scope,
+    scope: NamedParts,
     also: Vec<&'static str>,
-    rules: Vec<Rule>,
+    rules: Vec<PresetRule>,
     loosened: Vec<String>,
 }
 
 /// The effect of a change.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Change {
-    pub(crate) kept: Kept,
+pub(crate) struct RuleChange {
+    pub(crate) kept: StoredRules,
     pub(crate) rules: RuleSet,
     /// Loosened settings and rules, for users and the audit log; empty if the change only adds.
     pub(crate) loosened: Vec<String>,
@@ -43,14 +43,14 @@ pub(crate) struct Change {
     pub(crate) added: Vec<&'static str>,
 }
 
-impl Change {
+impl RuleChange {
     /// Returns what the change loosens, as text for the audit log.
     pub(crate) fn loosened_names(&self) -> Vec<&'static str> {
         self.loosened.iter().map(|what| kept(what)).collect()
     }
 }
 
-impl Kept {
+impl StoredRules {
     /// The rules of a new store.
     pub(crate) fn of(preset: Preset) -> Self {
         Self { name: preset.name().to_owned(), overrides: Vec::new() }
@@ -89,8 +89,8 @@ impl Kept {
             .map_err(|error| Error::new(ErrorKind::StoreVersion, error.to_string()))
     }
 
-    fn draft(&self) -> Result<Draft> {
-        let mut draft = Draft::of(self.preset()?)?;
+    fn draft(&self) -> Result<RuleSetBuilder> {
+        let mut draft = RuleSetBuilder::of(self.preset()?)?;
         // Each change was valid when it was made: a store opens even if later presets lack what it dropped.
         self.overrides.iter().try_for_each(|file| draft.apply(file, false))?;
         Ok(draft)
@@ -100,7 +100,7 @@ impl Kept {
     ///
     /// # Errors
     /// `ERR_SCHEMA` for a file that is not a valid change; `ERR_POLICY` for an unknown preset; `ERR_LIMIT`.
-    pub(crate) fn extended(&self, text: &str) -> Result<Option<Change>> {
+    pub(crate) fn extended(&self, text: &str) -> Result<Option<RuleChange>> {
         let file = RuleFile::read(text)?;
         if file.name.is_some() || file.title.is_some() {
             return Err(bad("name and title are those of a preset: a change has neither"));
@@ -121,7 +121,7 @@ impl Kept {
         let loosened = rules.loosened.iter().skip(before.loosened.len()).cloned().collect();
         let known = |id: &str| before.rules.iter().any(|rule| rule.id == id);
         let added = rules.rules.iter().map(|rule| rule.id).filter(|id| !known(id)).collect();
-        Ok(Some(Change { kept, rules, loosened, added }))
+        Ok(Some(RuleChange { kept, rules, loosened, added }))
     }
 }
 
@@ -131,11 +131,11 @@ impl Preset {
     /// # Errors
     /// None: a test of this module reads every preset.
     pub fn rules(self) -> Result<RuleSet> {
-        Ok(Draft::of(self)?.finish(self))
+        Ok(RuleSetBuilder::of(self)?.finish(self))
     }
 }
 
-impl Draft {
+impl RuleSetBuilder {
     /// The rules of a preset, after those of the one it extends.
     fn of(preset: Preset) -> Result<Self> {
         let file = preset.file()?;
@@ -149,7 +149,7 @@ impl Draft {
             }
             None => Self {
                 settings: Settings::whole(settings).map_err(missing)?,
-                scope: Scope::default(),
+                scope: NamedParts::default(),
                 also: Vec::new(),
                 rules: Vec::new(),
                 loosened: Vec::new(),
@@ -210,7 +210,7 @@ impl Draft {
             }
         }
         for rule in &file.rules {
-            let rule = Rule::of(rule, &self.scope).map_err(|why| bad(&why))?;
+            let rule = PresetRule::of(rule, &self.scope).map_err(|why| bad(&why))?;
             match self.rules.iter_mut().find(|known| known.id == rule.id) {
                 None => self.rules.push(rule),
                 Some(known) if *known == rule => {}

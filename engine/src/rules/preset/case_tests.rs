@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use grainstore_format::{self as format, ContentAddress, Grain, GrainType};
 
-use super::rule::Decision;
+use super::rule::RuleDecision;
 use super::*;
 
 #[path = "../../../tests/presets/case.rs"]
@@ -15,7 +15,7 @@ mod case;
 use case::{Case, Grains, blob};
 
 /// The outcome of a case under these rules.
-fn decided(case: &Case, rules: &RuleSet) -> Decision {
+fn decided(case: &Case, rules: &RuleSet) -> RuleDecision {
     let grains = case.grains();
     with_facts(case, &grains, rules, |deed, facts| rules.decide(deed, facts))
 }
@@ -24,16 +24,16 @@ fn with_facts<T>(
     case: &Case,
     Grains { grain, consents, .. }: &Grains,
     rules: &RuleSet,
-    read: impl FnOnce(Deed, &Facts<'_>) -> T,
+    read: impl FnOnce(Action, &RuleFacts<'_>) -> T,
 ) -> T {
     let basis = match grain.text("processing_basis").filter(|said| !said.is_empty()) {
-        None => Basis::Missing,
+        None => ProcessingBasis::Missing,
         Some(said) => match said.parse::<ContentAddress>() {
-            Err(_) => Basis::Word(said.to_owned()),
+            Err(_) => ProcessingBasis::Word(said.to_owned()),
             Ok(address) => consent(consents, &address),
         },
     };
-    let facts = Facts {
+    let facts = RuleFacts {
         grain,
         basis: &basis,
         purposes: &case.purposes,
@@ -45,21 +45,23 @@ fn with_facts<T>(
 }
 
 /// The state of a consent of a case: its last version counts.
-fn consent(consents: &[(Grain, Option<usize>)], address: &ContentAddress) -> Basis {
+fn consent(consents: &[(Grain, Option<usize>)], address: &ContentAddress) -> ProcessingBasis {
     let found = consents.iter().position(|(consent, _)| blob(consent).address() == *address);
-    let Some(mut at) = found else { return Basis::Unknown };
+    let Some(mut at) = found else { return ProcessingBasis::Unknown };
     while let Some(next) = consents.iter().position(|(_, before)| *before == Some(at)) {
         at = next;
     }
     let head = &consents[at].0;
     match head.grain_type() {
-        GrainType::Consent => Basis::Consent(head.texts("scope").map(str::to_owned).collect()),
-        _ => Basis::Unknown,
+        GrainType::Consent => {
+            ProcessingBasis::Consent(head.texts("scope").map(str::to_owned).collect())
+        }
+        _ => ProcessingBasis::Unknown,
     }
 }
 
-fn deed(case: &Case) -> Deed {
-    Deed::ALL.into_iter().find(|deed| deed.name() == case.op).unwrap()
+fn deed(case: &Case) -> Action {
+    Action::ALL.into_iter().find(|deed| deed.name() == case.op).unwrap()
 }
 
 /// Returns `true` if the outcome is the expected one.

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Basis, BasisKind, Facts, Level};
+use super::facts::{BasisKind, ProcessingBasis, RuleFacts, SensitivityLevel};
 use super::folded::is_among;
 use super::jq::is_expression;
-use super::names::{Scope, listed, values};
+use super::names::{NamedParts, listed, values};
 
 /// Maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 8;
@@ -20,13 +20,13 @@ const MAX_PARTS: usize = 4096;
 /// A value that a field is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Scalar {
+pub(super) enum FieldValue {
     Flag(bool),
     Whole(i64),
     Text(String),
 }
 
-impl Scalar {
+impl FieldValue {
     fn is(&self, value: &Value) -> bool {
         match self {
             Self::Flag(flag) => value.as_bool() == Some(*flag),
@@ -39,7 +39,7 @@ impl Scalar {
 /// A text with `{names}` in it (field `of`), and the list of the same names (field `in`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Placeholders {
+pub(super) struct PlaceholderCondition {
     of: String,
     r#in: String,
 }
@@ -65,13 +65,13 @@ pub(super) struct Condition {
     namespace: Vec<String>,
     /// Minimum sensitivity.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sensitivity: Option<Level>,
+    sensitivity: Option<SensitivityLevel>,
     /// Fields with lists of values: each field must have one of its values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    equals: BTreeMap<String, Vec<Scalar>>,
+    equals: BTreeMap<String, Vec<FieldValue>>,
     /// Fields with lists of values: each field must be present with a value that is not in its list.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    differs: BTreeMap<String, Vec<Scalar>>,
+    differs: BTreeMap<String, Vec<FieldValue>>,
     /// Fields with patterns: a word of each field must match one of its patterns, ignoring case.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     matches: BTreeMap<String, Vec<String>>,
@@ -87,7 +87,7 @@ pub(super) struct Condition {
     /// Scopes, to one of which its `processing_basis` must be a consent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     consent_scope: Vec<String>,
-    /// Purposes, one of which the session must have, compared by [`purpose_matches`]; `data_broker*` matches
+    /// Purposes, one of which the session must have, compared by [`is_among`]; `data_broker*` matches
     /// any with that prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose: Vec<String>,
@@ -108,7 +108,7 @@ pub(super) struct Condition {
     verified: Option<bool>,
     /// If it has the text, its `{names}` must be the entries of the list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    placeholders: Option<Placeholders>,
+    placeholders: Option<PlaceholderCondition>,
     /// Fields that must be JQ expressions if present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     jq: Vec<String>,
@@ -125,7 +125,7 @@ pub(super) struct Condition {
 
 impl Condition {
     /// Returns `true` if the condition holds. `personal` is the minimum sensitivity of grains with a user.
-    pub(super) fn holds(&self, facts: &Facts<'_>, personal: Level) -> bool {
+    pub(super) fn holds(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
         self.fits_grain(facts, personal)
             && self.fits_circumstances(facts)
             && self.fits_basis(facts.basis)
@@ -135,13 +135,13 @@ impl Condition {
             && self.not.as_ref().is_none_or(|part| !part.holds(facts, personal))
     }
 
-    fn fits_grain(&self, facts: &Facts<'_>, personal: Level) -> bool {
+    fn fits_grain(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
         let grain = facts.grain;
         let one_of = |list: &[String], fits: &mut dyn FnMut(&str) -> bool| {
             list.is_empty() || list.iter().any(|each| fits(each))
         };
         let level = || {
-            let stated = Level::from(grain.sensitivity());
+            let stated = SensitivityLevel::from(grain.sensitivity());
             if facts.has("user_id") { stated.max(personal) } else { stated }
         };
         (self.tag.is_empty() || grain.any_tag(&mut |tag| self.tag.iter().any(|p| fits(p, tag))))
@@ -150,7 +150,7 @@ impl Condition {
             && self.sensitivity.is_none_or(|least| level() >= least)
     }
 
-    fn fits_circumstances(&self, facts: &Facts<'_>) -> bool {
+    fn fits_circumstances(&self, facts: &RuleFacts<'_>) -> bool {
         let purposes = facts.purposes;
         (self.purpose.is_empty() || purposes.iter().any(|what| is_among(what, &self.purpose)))
             && (self.purpose_beyond.is_empty()
@@ -161,16 +161,17 @@ impl Condition {
             && self.verified.is_none_or(|verified| verified == facts.verified)
     }
 
-    fn fits_basis(&self, basis: &Basis) -> bool {
-        let word = |of: &[String]| matches!(basis, Basis::Word(word) if of.contains(word));
-        let scope = |of: &[String]| matches!(basis, Basis::Consent(scope) if scope.iter().any(|one| of.contains(one)));
+    fn fits_basis(&self, basis: &ProcessingBasis) -> bool {
+        let word =
+            |of: &[String]| matches!(basis, ProcessingBasis::Word(word) if of.contains(word));
+        let scope = |of: &[String]| matches!(basis, ProcessingBasis::Consent(scope) if scope.iter().any(|one| of.contains(one)));
         (self.basis.is_empty() || self.basis.contains(&basis.kind()))
             && (self.basis_word.is_empty() || word(&self.basis_word))
             && (self.consent_scope.is_empty() || scope(&self.consent_scope))
     }
 
-    fn fits_fields(&self, facts: &Facts<'_>) -> bool {
-        let is_one_of = |of: &[Scalar], value: &Value| of.iter().any(|scalar| scalar.is(value));
+    fn fits_fields(&self, facts: &RuleFacts<'_>) -> bool {
+        let is_one_of = |of: &[FieldValue], value: &Value| of.iter().any(|scalar| scalar.is(value));
         self.has.iter().all(|name| facts.has(name))
             && self
                 .equals
@@ -213,13 +214,13 @@ impl Condition {
     ///
     /// # Errors
     /// A human-readable description of the mistake.
-    pub(super) fn resolved(&self, scope: &Scope) -> Result<Self, String> {
+    pub(super) fn resolved(&self, scope: &NamedParts) -> Result<Self, String> {
         self.resolved_at(scope, 0, &Cell::new(0))
     }
 
     fn resolved_at(
         &self,
-        scope: &Scope,
+        scope: &NamedParts,
         depth: usize,
         parts: &Cell<usize>,
     ) -> Result<Self, String> {
@@ -298,10 +299,10 @@ fn is_within(namespace: &str, outer: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-impl Placeholders {
+impl PlaceholderCondition {
     /// Returns `true` if text and list have the same names, or the grain lacks the text. A text without names
     /// needs no list.
-    fn agree(&self, facts: &Facts<'_>) -> bool {
+    fn agree(&self, facts: &RuleFacts<'_>) -> bool {
         if !facts.has(&self.of) {
             return true;
         }

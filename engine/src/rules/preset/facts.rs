@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Sensitivity of a grain (OMS 13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum SensitivityLevel {
     /// No constraints.
     Public,
     /// Internal to an organisation.
@@ -20,7 +20,7 @@ pub enum Level {
     Phi,
 }
 
-impl From<Sensitivity> for Level {
+impl From<Sensitivity> for SensitivityLevel {
     fn from(sensitivity: Sensitivity) -> Self {
         match sensitivity {
             Sensitivity::Public => Self::Public,
@@ -33,7 +33,7 @@ impl From<Sensitivity> for Level {
 
 /// The resolved `processing_basis` of a grain (ruling 39).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Basis {
+pub(crate) enum ProcessingBasis {
     /// The grain has none.
     #[default]
     Missing,
@@ -58,7 +58,7 @@ pub(super) enum BasisKind {
     Unknown,
 }
 
-impl Basis {
+impl ProcessingBasis {
     pub(super) fn kind(&self) -> BasisKind {
         match self {
             Self::Missing => BasisKind::Missing,
@@ -71,7 +71,7 @@ impl Basis {
 }
 
 /// Access to the fields of a grain, decoded or encoded.
-pub(crate) trait Fields {
+pub(crate) trait GrainFields {
     fn kind(&self) -> GrainType;
 
     fn namespace(&self) -> &str;
@@ -92,7 +92,7 @@ pub(crate) trait Fields {
 const CONTEXT: &str = "context";
 const TAGS: &str = "structural_tags";
 
-impl Fields for Grain {
+impl GrainFields for Grain {
     fn kind(&self) -> GrainType {
         self.grain_type()
     }
@@ -120,7 +120,7 @@ impl Fields for Grain {
     }
 }
 
-impl Fields for GrainRef<'_> {
+impl GrainFields for GrainRef<'_> {
     fn kind(&self) -> GrainType {
         self.grain_type()
     }
@@ -150,9 +150,9 @@ impl Fields for GrainRef<'_> {
 
 /// The facts of a decision.
 #[derive(Clone, Copy)]
-pub(crate) struct Facts<'f> {
-    pub(crate) grain: &'f dyn Fields,
-    pub(crate) basis: &'f Basis,
+pub(crate) struct RuleFacts<'f> {
+    pub(crate) grain: &'f dyn GrainFields,
+    pub(crate) basis: &'f ProcessingBasis,
     /// Purposes of the session.
     pub(crate) purposes: &'f [String],
     /// True if the grain is under litigation hold.
@@ -163,7 +163,7 @@ pub(crate) struct Facts<'f> {
     pub(crate) encrypted: bool,
 }
 
-impl Facts<'_> {
+impl RuleFacts<'_> {
     /// Returns `true` if the field is present and one of its values satisfies `is_such`. Fields of domain
     /// profiles, which have a colon in their name, are in `context`, some also under a short key (OMS A.7,
     /// Appendix C), and are read at the top level too; `a.b` is the field `b` of the map `a`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
-use super::settings::Settled;
+use super::settings::PartialSettings;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Maximum size of a rule file, in bytes.
@@ -18,7 +18,7 @@ const MAX_ID_BYTES: usize = 64;
 /// An action on a grain that rules apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Deed {
+pub enum Action {
     /// Storing it.
     Put,
     /// Storing it in place of another.
@@ -31,7 +31,7 @@ pub enum Deed {
     Erase,
 }
 
-impl Deed {
+impl Action {
     /// Every action, in the order of the variants.
     pub(super) const ALL: [Self; 5] =
         [Self::Put, Self::Supersede, Self::Read, Self::Export, Self::Erase];
@@ -52,7 +52,7 @@ impl Deed {
 /// The allowed range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Range {
+pub(super) struct NumberRange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) min: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub(super) struct Range {
 /// The effect of a `set` rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mark {
+pub(super) struct SetEffect {
     /// Marks the grain for review by a person.
     pub(super) needs_review: bool,
 }
@@ -72,7 +72,7 @@ pub(super) struct Mark {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileRule {
     pub(super) id: String,
-    pub(super) on: Vec<Deed>,
+    pub(super) on: Vec<Action>,
     /// Selects the grains that the rule applies to.
     #[serde(default)]
     pub(super) when: Condition,
@@ -84,10 +84,10 @@ pub(super) struct FileRule {
     pub(super) forbid: bool,
     /// Fields that must be numbers in a range if present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) limit: BTreeMap<String, Range>,
+    pub(super) limit: BTreeMap<String, NumberRange>,
     /// Marks to set on them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) set: Option<Mark>,
+    pub(super) set: Option<SetEffect>,
     /// The article that the rule is based on.
     pub(super) article: String,
     /// Reason of the rule, for users.
@@ -107,7 +107,7 @@ pub(super) struct RuleFile {
     /// The preset whose rules are included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extends: Option<String>,
-    pub(super) settings: Settled,
+    pub(super) settings: PartialSettings,
     /// Lists of texts that conditions refer to as `@name`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) lists: BTreeMap<String, Vec<String>>,

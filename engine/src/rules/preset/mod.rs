@@ -2,12 +2,12 @@
 //! (OMS 13, 17.3, 20.6, Appendix A and D).
 //!
 //! - `rules/*.toml`: the presets. `builtin`: the table of them, the only code that has their names.
-//! - `file`: the format of a rule file. `condition`, `references`, `facts`, `purposes`, `jq`: what a rule can
+//! - `file`: the format of a rule file. `condition`, `names`, `facts`, `purposes`, `jq`: what a rule can
 //!   test.
 //! - `settings`: settings of the whole store, and which of two values is stricter.
 //! - `rule`: rules in force, and one pure function: facts in, decision out.
 //! - `build`: a preset combined with the files that changed it; what a change loosens.
-//! - `active_rules`: the rules of an open store. `intern`: the texts of rules.
+//! - `regime`: the rules of an open store. `words`: the texts of rules.
 //!
 //! No code here reads or writes a store, or depends on a particular regulation.
 
@@ -28,13 +28,13 @@ mod settings;
 mod tests;
 mod words;
 
-pub(crate) use build::{Change, Kept};
+pub(crate) use build::{RuleChange, StoredRules};
 pub use builtin::Preset;
 pub(crate) use builtin::reason_of;
-pub use facts::Level;
-pub(crate) use facts::{Basis, Facts};
-pub use file::Deed;
-pub(crate) use regime::Regime;
-pub(crate) use rule::Refusal;
-pub use rule::{Rule, RuleSet};
-pub use settings::{Encrypt, Setting, Settings};
+pub use facts::SensitivityLevel;
+pub(crate) use facts::{ProcessingBasis, RuleFacts};
+pub use file::Action;
+pub(crate) use regime::ActiveRules;
+pub(crate) use rule::RuleRefusal;
+pub use rule::{PresetRule, RuleSet};
+pub use settings::{EncryptionScope, Setting, Settings};

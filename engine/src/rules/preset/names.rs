@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::condition::{Condition, Scalar};
+use super::condition::{Condition, FieldValue};
 
 /// Maximum depth of references between lists.
 const MAX_DEPTH: usize = 8;
@@ -11,13 +11,13 @@ const MAX_LISTED: usize = 4096;
 
 /// The named lists and named conditions of a file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scope {
+pub(super) struct NamedParts {
     pub(super) lists: BTreeMap<String, Vec<String>>,
     pub(super) conditions: BTreeMap<String, Condition>,
 }
 
 /// Replaces each `@name` by the entries of that list, which may be references themselves.
-pub(super) fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String> {
+pub(super) fn listed(of: &[String], scope: &NamedParts) -> Result<Vec<String>, String> {
     let mut texts = of.to_vec();
     for _ in 0..MAX_DEPTH {
         if !texts.iter().any(|text| text.starts_with('@')) {
@@ -42,19 +42,19 @@ pub(super) fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String
     Err("its lists name each other in a circle".to_owned())
 }
 
-/// Like [`expand_lists`], for the values of fields.
+/// Like [`listed`], for the values of fields.
 pub(super) fn values(
-    of: &BTreeMap<String, Vec<Scalar>>,
-    scope: &Scope,
-) -> Result<BTreeMap<String, Vec<Scalar>>, String> {
+    of: &BTreeMap<String, Vec<FieldValue>>,
+    scope: &NamedParts,
+) -> Result<BTreeMap<String, Vec<FieldValue>>, String> {
     let mut fields = BTreeMap::new();
     for (name, scalars) in of {
         let mut values = Vec::with_capacity(scalars.len());
         for scalar in scalars {
             match scalar {
-                Scalar::Text(text) => {
+                FieldValue::Text(text) => {
                     let texts = listed(std::slice::from_ref(text), scope)?;
-                    values.extend(texts.into_iter().map(Scalar::Text));
+                    values.extend(texts.into_iter().map(FieldValue::Text));
                 }
                 other => values.push(other.clone()),
             }

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::facts::Fields;
-use super::file::Deed;
+use super::facts::GrainFields;
+use super::file::Action;
 use super::rule::RuleSet;
 
 /// The rules of an open store, and whether it has keys.
 #[derive(Debug)]
-pub(crate) struct Regime {
+pub(crate) struct ActiveRules {
     rules: RwLock<Arc<RuleSet>>,
     has_keys: bool,
     /// True if reads are recorded in the audit log.
@@ -18,10 +18,10 @@ pub(crate) struct Regime {
     asks_reads: AtomicBool,
 }
 
-impl Regime {
+impl ActiveRules {
     pub(crate) fn new(rules: RuleSet, has_keys: bool) -> Self {
         let audits_reads = AtomicBool::new(rules.settings.audit_reads.value);
-        let asks_reads = AtomicBool::new(rules.rules_on(Deed::Read));
+        let asks_reads = AtomicBool::new(rules.rules_on(Action::Read));
         let rules = RwLock::new(Arc::new(rules));
         Self { rules, has_keys, audits_reads, asks_reads }
     }
@@ -33,7 +33,7 @@ impl Regime {
 
     /// Replaces the rules in force.
     pub(crate) fn change(&self, rules: RuleSet) {
-        self.asks_reads.store(rules.rules_on(Deed::Read), Ordering::Release);
+        self.asks_reads.store(rules.rules_on(Action::Read), Ordering::Release);
         self.audits_reads.store(rules.settings.audit_reads.value, Ordering::Release);
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
@@ -49,7 +49,7 @@ impl Regime {
     }
 
     /// Returns `true` if a grain is encrypted at rest.
-    pub(crate) fn encrypts(&self, grain: &dyn Fields) -> bool {
+    pub(crate) fn encrypts(&self, grain: &dyn GrainFields) -> bool {
         self.has_keys && self.rules().encrypts(grain)
     }
 }

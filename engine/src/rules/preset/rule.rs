@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::condition::Condition;
-use super::facts::{Facts, Fields, Level};
-use super::file::{Deed, FileRule, Mark, Range};
-use super::names::Scope;
-use super::settings::{Encrypt, Settings};
+use super::facts::{GrainFields, RuleFacts, SensitivityLevel};
+use super::file::{Action, FileRule, NumberRange, SetEffect};
+use super::names::NamedParts;
+use super::settings::{EncryptionScope, Settings};
 use super::words::kept;
 use crate::base::error::{Error, ErrorKind};
 
 /// A rule in force.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rule {
+pub struct PresetRule {
     /// Name in refusals and in the audit log.
     pub id: &'static str,
     /// The actions it applies to.
-    pub on: Vec<Deed>,
+    pub on: Vec<Action>,
     /// The article it is based on.
     pub article: &'static str,
     /// Reason, for users.
@@ -31,17 +31,17 @@ pub struct Rule {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     forbid: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    limit: BTreeMap<String, Range>,
+    limit: BTreeMap<String, NumberRange>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    set: Option<Mark>,
+    set: Option<SetEffect>,
 }
 
-impl Rule {
+impl PresetRule {
     /// Resolves the references of a rule from a file.
     ///
     /// # Errors
     /// A human-readable description of the mistake.
-    pub(super) fn of(rule: &FileRule, scope: &Scope) -> Result<Self, String> {
+    pub(super) fn of(rule: &FileRule, scope: &NamedParts) -> Result<Self, String> {
         let resolved = || {
             Ok(Self {
                 id: kept(&rule.id),
@@ -75,12 +75,12 @@ impl Rule {
     }
 
     /// Returns `true` if the rule applies to a grain.
-    pub(super) fn applies(&self, facts: &Facts<'_>, personal: Level) -> bool {
+    pub(super) fn applies(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
         self.when.holds(facts, personal)
     }
 
     /// Returns `true` if the rule refuses a grain that it applies to.
-    fn refuses(&self, facts: &Facts<'_>, personal: Level) -> bool {
+    fn refuses(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
         let misses = |must: &Condition| !must.holds(facts, personal);
         self.forbid
             || self.require.as_ref().is_some_and(misses)
@@ -109,7 +109,7 @@ pub struct RuleSet {
     /// Settings of the whole store.
     pub settings: Settings,
     /// Rules, in the order of checking.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PresetRule>,
     /// Settings and rules that were loosened, as in the audit log.
     pub loosened: Vec<String>,
     /// Indexes of the rules of each action.
@@ -125,7 +125,7 @@ pub struct RuleSet {
 
 /// The refusal of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RuleRefusal {
     pub(crate) id: &'static str,
     article: &'static str,
     because: &'static str,
@@ -133,15 +133,15 @@ pub(crate) struct Refusal {
     pub(crate) fix: &'static str,
 }
 
-impl Refusal {
+impl RuleRefusal {
     /// Formats rule, article and reason as the middle of a sentence.
     pub(crate) fn text(&self) -> String {
         format!("rule {} ({}): {}", self.id, self.article, self.because)
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<RuleRefusal> for Error {
+    fn from(refusal: RuleRefusal) -> Self {
         Self::new(ErrorKind::Policy, format!("refused by {}", refusal.text()))
             .with_hint(refusal.fix)
     }
@@ -149,9 +149,9 @@ impl From<Refusal> for Error {
 
 /// The outcome of the rules for an action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub(crate) struct RuleDecision {
     /// The first rule that refuses; `None` if the action is allowed.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<RuleRefusal>,
     /// True if the grain is to be reviewed by a person.
     pub(crate) needs_review: bool,
 }
@@ -161,23 +161,23 @@ impl RuleSet {
         (preset, title): (&str, &str),
         also: Vec<&'static str>,
         settings: Settings,
-        rules: Vec<Rule>,
+        rules: Vec<PresetRule>,
         loosened: Vec<String>,
     ) -> Self {
-        let of_deed = |deed: Deed| {
+        let of_deed = |deed: Action| {
             let rules = rules.iter().enumerate().filter(move |(_, rule)| rule.on.contains(&deed));
             rules.map(|(place, _)| place).collect()
         };
-        let tagged = |deed: &Deed| {
+        let tagged = |deed: &Action| {
             let mut of_deed = rules.iter().filter(|rule| rule.on.contains(deed));
             of_deed.all(|rule| rule.when.wants_tag())
         };
         let asking =
-            |deed: &Deed| rules.iter().any(|rule| rule.on.contains(deed) && rule.asks_basis());
+            |deed: &Action| rules.iter().any(|rule| rule.on.contains(deed) && rule.asks_basis());
         Self {
-            by_deed: Deed::ALL.map(of_deed),
-            asks_basis: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(asking)),
-            wants_tag: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(tagged)),
+            by_deed: Action::ALL.map(of_deed),
+            asks_basis: [0, 1, 2, 3, 4].map(|at: usize| Action::ALL.get(at).is_some_and(asking)),
+            wants_tag: [0, 1, 2, 3, 4].map(|at: usize| Action::ALL.get(at).is_some_and(tagged)),
             preset: kept(preset),
             title: kept(title),
             also,
@@ -188,7 +188,7 @@ impl RuleSet {
     }
 
     /// The minimum sensitivity of grains with a user.
-    pub(super) fn personal(&self) -> Level {
+    pub(super) fn personal(&self) -> SensitivityLevel {
         self.settings.personal_sensitivity.value
     }
 
@@ -200,49 +200,49 @@ impl RuleSet {
     }
 
     /// Returns `true` if a rule applies to this action.
-    pub(crate) fn rules_on(&self, deed: Deed) -> bool {
+    pub(crate) fn rules_on(&self, deed: Action) -> bool {
         self.by_deed.get(deed as usize).is_some_and(|rules| !rules.is_empty())
     }
 
     /// Returns `true` if a decision on this action needs the processing basis.
-    pub(crate) fn asks_basis(&self, deed: Deed) -> bool {
+    pub(crate) fn asks_basis(&self, deed: Action) -> bool {
         self.asks_basis.get(deed as usize) == Some(&true)
     }
 
     /// Returns `true` if a store with keys encrypts this grain.
-    pub(crate) fn encrypts(&self, grain: &dyn Fields) -> bool {
+    pub(crate) fn encrypts(&self, grain: &dyn GrainFields) -> bool {
         let is_personal = || {
             let user = grain.top("user_id");
             user.is_some_and(|user| user.as_str().is_some_and(|user| !user.is_empty()))
         };
         let level = || {
-            let stated = Level::from(grain.sensitivity());
+            let stated = SensitivityLevel::from(grain.sensitivity());
             if is_personal() { stated.max(self.personal()) } else { stated }
         };
         match self.settings.encrypt.value {
-            Encrypt::Nothing => false,
-            Encrypt::Users => is_personal(),
-            Encrypt::Sensitive => level() >= Level::Pii,
-            Encrypt::Everything => true,
+            EncryptionScope::Nothing => false,
+            EncryptionScope::Users => is_personal(),
+            EncryptionScope::Sensitive => level() >= SensitivityLevel::Pii,
+            EncryptionScope::Everything => true,
         }
     }
 
     /// Decides an action by these facts alone. The first refusing rule counts.
-    pub(crate) fn decide(&self, deed: Deed, facts: &Facts<'_>) -> Decision {
+    pub(crate) fn decide(&self, deed: Action, facts: &RuleFacts<'_>) -> RuleDecision {
         let wants_tag = self.wants_tag.get(deed as usize) == Some(&true);
         if wants_tag && !facts.grain.any_tag(&mut |_| true) {
-            return Decision::default();
+            return RuleDecision::default();
         }
         let personal = self.personal();
         let places = self.by_deed.get(deed as usize).map(Vec::as_slice).unwrap_or_default();
-        let mut decision = Decision::default();
+        let mut decision = RuleDecision::default();
         for rule in places.iter().filter_map(|place| self.rules.get(*place)) {
             if !rule.applies(facts, personal) {
                 continue;
             }
             if rule.refuses(facts, personal) {
-                let Rule { id, article, because, fix, .. } = *rule;
-                decision.refusal = Some(Refusal { id, article, because, fix });
+                let PresetRule { id, article, because, fix, .. } = *rule;
+                decision.refusal = Some(RuleRefusal { id, article, because, fix });
                 return decision;
             }
             decision.needs_review |= rule.set.is_some_and(|set| set.needs_review);

@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Level;
+use super::facts::SensitivityLevel;
 
 /// The grains of a store with keys that are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Encrypt {
+pub enum EncryptionScope {
     /// No grains.
     Nothing,
     /// Grains with a `user_id`.
@@ -30,11 +30,11 @@ pub struct Setting<T> {
 }
 
 /// Combination of the settings of two rule sets: the weakest value that satisfies both.
-trait Joined {
+trait Combine {
     fn joined(self, other: Self) -> Self;
 }
 
-impl Joined for Encrypt {
+impl Combine for EncryptionScope {
     fn joined(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
@@ -57,18 +57,18 @@ macro_rules! settings {
         /// The settings that a file states.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
-        pub(super) struct Settled {
+        pub(super) struct PartialSettings {
             $(#[serde(skip_serializing_if = "Option::is_none")] $name: Option<Setting<$kind>>),+
         }
 
         impl Settings {
             /// Builds the settings from a file that states all of them, or returns the name of a missing one.
-            pub(super) fn whole(settled: Settled) -> Result<Self, &'static str> {
+            pub(super) fn whole(settled: PartialSettings) -> Result<Self, &'static str> {
                 Ok(Self { $($name: settled.$name.ok_or(stringify!($name))?),+ })
             }
 
             /// Applies the settings of a file. Returns descriptions of those that become weaker.
-            pub(super) fn take(&mut self, settled: Settled) -> Vec<String> {
+            pub(super) fn take(&mut self, settled: PartialSettings) -> Vec<String> {
                 let mut loosened = Vec::new();
                 $(if let Some(new) = settled.$name {
                     let joined: fn($kind, $kind) -> $kind = $joined;
@@ -104,7 +104,7 @@ macro_rules! settings {
             }
         }
 
-        impl Settled {
+        impl PartialSettings {
             /// # Errors
             /// A human-readable description of a value out of range.
             pub(super) fn check(&self) -> Result<(), String> {
@@ -124,9 +124,9 @@ macro_rules! settings {
 }
 
 settings! {
-    encrypt: Encrypt, Joined::joined, None, None,
+    encrypt: EncryptionScope, Combine::joined, None, None,
         "What is encrypted where the store has keys.";
-    personal_sensitivity: Level, Ord::max, None, None,
+    personal_sensitivity: SensitivityLevel, Ord::max, None, None,
         "How sensitive a grain with a user_id counts at least, whatever its tags.";
     minimum_retention_years: u32, Ord::max, None, Some(100),
         "Years before whose end nothing is erased.";
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn of_two_kinds_of_encryption_both_together_cover_what_each_does() {
-        use Encrypt::{Everything, Nothing, Sensitive, Users};
+        use EncryptionScope::{Everything, Nothing, Sensitive, Users};
         for (one, other, both) in [
             (Nothing, Users, Users),
             (Sensitive, Nothing, Sensitive),

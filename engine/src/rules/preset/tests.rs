@@ -1,14 +1,14 @@
 //! Tests of the presets as data: their contents, what a change loosens, and that only data differs between
 //! them.
 
-use crate::disk::keys::Envelope;
+use crate::disk::keys::PlainEnvelope;
 use std::path::Path;
 
 use super::*;
 use crate::base::error::ErrorKind;
 
-fn kept(name: &str) -> Kept {
-    Kept::of(Preset::named(name).unwrap())
+fn kept(name: &str) -> StoredRules {
+    StoredRules::of(Preset::named(name).unwrap())
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn no_code_names_a_preset_but_the_table() {
 }
 
 /// The rules of a row of the meta table.
-fn opened(row: &[u8]) -> crate::Result<Kept> {
-    Kept::from_json(Envelope::open(0, row)?)
+fn opened(row: &[u8]) -> crate::Result<StoredRules> {
+    StoredRules::from_json(PlainEnvelope::open(0, row)?)
 }
 
 #[test]
 fn what_is_kept_of_rules_has_these_bytes_and_is_read_back() {
     let change = kept("gdpr").extended(r#"drop = ["gdpr.balancing"]"#).unwrap().unwrap();
-    let row = Envelope::seal(0, &change.kept.to_json().unwrap());
+    let row = PlainEnvelope::seal(0, &change.kept.to_json().unwrap());
     let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.balancing"]}]}"#;
     assert_eq!(change.kept.to_json().unwrap(), json.as_bytes());
     assert_eq!(row[..2], [1, 0], "version and protection of an envelope");
@@ -81,9 +81,9 @@ fn what_is_kept_of_rules_has_these_bytes_and_is_read_back() {
 fn what_was_taken_once_is_read_whatever_became_of_the_preset() {
     let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.long-gone"],
         "lists":{"health":["phi:own"]}}]}"#;
-    let rules = Kept::from_json(json.as_bytes()).unwrap().rules().unwrap();
+    let rules = StoredRules::from_json(json.as_bytes()).unwrap().rules().unwrap();
     assert_eq!(rules.rules, Preset::named("gdpr").unwrap().rules().unwrap().rules);
-    let unknown = Kept::from_json(br#"{"name":"pipl"}"#).unwrap();
+    let unknown = StoredRules::from_json(br#"{"name":"pipl"}"#).unwrap();
     assert_eq!(unknown.rules().unwrap_err().code(), "ERR_STORE_VERSION");
 }
 
@@ -142,7 +142,7 @@ fn a_further_preset_loosens_nothing_and_its_stricter_settings_hold() {
     assert!(ids.contains(&"gdpr.basis") && ids.contains(&"sox.author"));
     assert_eq!(ids.iter().filter(|id| **id == "oms.phi-basis").count(), 1);
     let both = kept("gdpr").extended(r#"extends = "hipaa""#).unwrap().unwrap().rules;
-    assert_eq!(both.settings.encrypt.value, Encrypt::Everything, "users and sensitive");
+    assert_eq!(both.settings.encrypt.value, EncryptionScope::Everything, "users and sensitive");
     let again = change.kept.extended(r#"extends = "sox""#).unwrap();
     assert_eq!(again, None, "it holds already");
 }

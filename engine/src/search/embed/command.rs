@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::conversation::{Conversation, Silence};
+use super::conversation::{EmbedderProcess, ProcessError};
 use super::{Embedder, Vector, check_texts, checked};
 use crate::base::error::{Error, ErrorKind, Result};
 
@@ -49,17 +49,17 @@ impl CommandOptions {
 #[derive(Debug)]
 pub struct CommandEmbedder {
     options: CommandOptions,
-    running: Mutex<Option<Conversation>>,
+    running: Mutex<Option<EmbedderProcess>>,
 }
 
 #[derive(Serialize)]
-struct Request<'t> {
+struct EmbedRequest<'t> {
     texts: &'t [&'t str],
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum EmbedAnswer {
     Vectors { vectors: Vec<Vec<f32>> },
     Refusal { error: String },
 }
@@ -80,7 +80,7 @@ impl CommandEmbedder {
 
     /// Embeds one line of texts.
     fn line(&self, texts: &[&str]) -> Result<Vec<Vector>> {
-        let line = serde_json::to_vec(&Request { texts })
+        let line = serde_json::to_vec(&EmbedRequest { texts })
             .map_err(|error| failed(&self.options, &error.to_string()))?;
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         // After any failure below this process is not reused: its next line may be the late answer to this
@@ -88,18 +88,18 @@ impl CommandEmbedder {
         let (conversation, answer) = match running.take() {
             // A process that ended since the last request is no failure: it is started again, once.
             Some(kept) => match self.ask(kept, line.clone()) {
-                Err((Silence::Broken(_), _)) => self.ask(self.start()?, line),
+                Err((ProcessError::Broken(_), _)) => self.ask(self.start()?, line),
                 answered => answered,
             },
             None => self.ask(self.start()?, line),
         }
         .map_err(|(_, error)| error)?;
         match serde_json::from_slice(&answer) {
-            Ok(Answer::Refusal { error }) => {
+            Ok(EmbedAnswer::Refusal { error }) => {
                 *running = Some(conversation);
                 Err(failed(&self.options, &format!("it says: {}", shortened(&error))))
             }
-            Ok(Answer::Vectors { vectors }) => {
+            Ok(EmbedAnswer::Vectors { vectors }) => {
                 let vectors = checked(vectors, texts.len(), self.options.dimension)?;
                 *running = Some(conversation);
                 Ok(vectors)
@@ -113,25 +113,25 @@ impl CommandEmbedder {
 
     fn ask(
         &self,
-        mut conversation: Conversation,
+        mut conversation: EmbedderProcess,
         line: Vec<u8>,
-    ) -> Result<(Conversation, Vec<u8>), (Silence, Error)> {
+    ) -> Result<(EmbedderProcess, Vec<u8>), (ProcessError, Error)> {
         match conversation.ask(line, self.options.deadline) {
             Ok(answer) => Ok((conversation, answer)),
-            Err(Silence::Late) => {
+            Err(ProcessError::Late) => {
                 let seconds = self.options.deadline.as_secs_f64();
                 let message = format!("the embedder did not answer within {seconds} s");
                 let hint = "allow it more time, or fewer texts a line";
-                Err((Silence::Late, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
+                Err((ProcessError::Late, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
             }
-            Err(Silence::Broken(error)) => {
+            Err(ProcessError::Broken(error)) => {
                 let failed = failed(&self.options, &error.to_string());
-                Err((Silence::Broken(error), failed))
+                Err((ProcessError::Broken(error), failed))
             }
         }
     }
 
-    fn start(&self) -> Result<Conversation> {
+    fn start(&self) -> Result<EmbedderProcess> {
         let CommandOptions { command, dimension, batch, .. } = &self.options;
         let Some((program, given)) = command.split_first() else {
             return Err(Error::new(ErrorKind::Embedder, "no program is named"));
@@ -139,7 +139,7 @@ impl CommandEmbedder {
         let numbers = dimension.saturating_mul((*batch).max(1));
         let most = numbers.saturating_mul(NUMBER_BYTES).saturating_add(OTHER_BYTES);
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        Conversation::start(Command::new(program).args(given), most)
+        EmbedderProcess::start(Command::new(program).args(given), most)
             .map_err(|error| failed(&self.options, &format!("it cannot be started: {error}")))
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A thread of its own reads and writes the pipes, so that a program that does neither can be given up. That
 /// thread ends when the pipes close.
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(super) struct EmbedderProcess {
     child: Child,
     lines: SyncSender<Vec<u8>>,
     answers: Receiver<io::Result<Vec<u8>>>,
@@ -18,14 +18,14 @@ pub(super) struct Conversation {
 
 /// Reason there is no answer. The program must not be used afterwards.
 #[derive(Debug)]
-pub(super) enum Silence {
+pub(super) enum ProcessError {
     /// The time is over.
     Late,
     /// The program ended, its pipes broke, or its answer was too long.
     Broken(io::Error),
 }
 
-impl Conversation {
+impl EmbedderProcess {
     /// Starts a program. Its stderr is that of the host.
     pub(super) fn start(command: &mut Command, most_bytes: u64) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -41,18 +41,18 @@ impl Conversation {
     }
 
     /// Sends a line, without its line feed, and waits for the line that answers it.
-    pub(super) fn ask(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, Silence> {
+    pub(super) fn ask(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, ProcessError> {
         let ended = || io::Error::new(io::ErrorKind::BrokenPipe, "it ended");
-        self.lines.send(line).map_err(|_| Silence::Broken(ended()))?;
+        self.lines.send(line).map_err(|_| ProcessError::Broken(ended()))?;
         match self.answers.recv_timeout(within) {
-            Ok(answer) => answer.map_err(Silence::Broken),
-            Err(RecvTimeoutError::Timeout) => Err(Silence::Late),
-            Err(RecvTimeoutError::Disconnected) => Err(Silence::Broken(ended())),
+            Ok(answer) => answer.map_err(ProcessError::Broken),
+            Err(RecvTimeoutError::Timeout) => Err(ProcessError::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(ProcessError::Broken(ended())),
         }
     }
 }
 
-impl Drop for Conversation {
+impl Drop for EmbedderProcess {
     fn drop(&mut self) {
         // Waiting for the child, whether or not it has ended by itself, leaves no zombie process.
         let _ = self.child.kill();

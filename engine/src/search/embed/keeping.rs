@@ -21,7 +21,7 @@ use super::{Embedder, Embedding};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::blob::with_fields;
-use crate::search::texts::Wording;
+use crate::search::texts::TextSettings;
 use crate::state::consent::is_withdrawn;
 use crate::state::follow::Follower;
 use crate::state::truth::whole;
@@ -45,14 +45,14 @@ pub(crate) type WakeWriter = Arc<dyn Fn() + Send + Sync>;
 const LOOK_BACK: usize = 256;
 
 /// An embedder of a store, and its progress.
-pub(crate) struct Keeping {
+pub(crate) struct EmbeddingWorker {
     embedder: Arc<dyn Embedder>,
     space: Space,
     /// True if its space is to serve; false for the former one of a move.
     leads: bool,
-    wording: Wording,
+    wording: TextSettings,
     wake: WakeWriter,
-    state: Mutex<State>,
+    state: Mutex<EmbeddingState>,
     /// Notified when the writer has taken a batch, or the embedder has failed.
     taken: Condvar,
     /// Set when the store is being closed.
@@ -60,13 +60,13 @@ pub(crate) struct Keeping {
 }
 
 #[derive(Default)]
-struct State {
+struct EmbeddingState {
     /// The last sequence that was embedded or skipped; `None` before it was read from the store.
     at: Option<u64>,
     /// True if a batch could not be written: the next step starts again from what is stored.
     undone: bool,
     /// A batch that was made and is not written yet.
-    ready: Option<Ready>,
+    ready: Option<EmbeddingBatch>,
     error: Option<Error>,
     /// Time of the last failure on a grain.
     failed_at: Option<Instant>,
@@ -77,13 +77,13 @@ struct State {
     skipped: u64,
 }
 
-impl State {
-    /// Returns `true` within `RETRY_DELAY` of a failure.
+impl EmbeddingState {
+    /// Returns `true` within `BREATH` of a failure.
     fn is_out_of_breath(&self) -> bool {
         self.failed_at.is_some_and(|failed| failed.elapsed() < BREATH)
     }
 
-    /// Records the error. After a timeout, queries fail fast for `QUERY_BACKOFF`.
+    /// Records the error. After a timeout, queries fail fast for `REST`.
     fn failed(&mut self, error: &Error) {
         self.error = Some(error.clone());
         if error.kind() == ErrorKind::Timeout {
@@ -93,7 +93,7 @@ impl State {
 }
 
 /// A batch of vectors for the writer thread.
-pub(crate) struct Ready {
+pub(crate) struct EmbeddingBatch {
     /// The space of the vectors.
     pub(crate) space: Space,
     /// True if that space is to serve once every grain has a vector of it.
@@ -122,19 +122,19 @@ pub struct EmbeddingStatus {
     pub error: Option<String>,
 }
 
-impl std::fmt::Debug for Keeping {
+impl std::fmt::Debug for EmbeddingWorker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Keeping({})", self.space.model())
     }
 }
 
-impl Keeping {
+impl EmbeddingWorker {
     /// # Errors
     /// `ERR_DIMENSION`, `ERR_SCHEMA` if the embedder has an impossible model name or dimension.
     pub(crate) fn new(
         (embedder, metric): (Arc<dyn Embedder>, Metric),
         leads: bool,
-        wording: Wording,
+        wording: TextSettings,
         wake: WakeWriter,
     ) -> Result<Self> {
         let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
@@ -152,7 +152,7 @@ impl Keeping {
         self.leads
     }
 
-    /// Embeds the text of a query. After a timeout it fails with the same error for `QUERY_BACKOFF`, so that
+    /// Embeds the text of a query. After a timeout it fails with the same error for `REST`, so that
     /// later searches do not wait in vain.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Keeping {
     }
 
     /// Takes the batch that waits for the writer.
-    pub(crate) fn take(&self) -> Option<Ready> {
+    pub(crate) fn take(&self) -> Option<EmbeddingBatch> {
         self.lock().ready.take()
     }
 
@@ -310,17 +310,17 @@ impl Keeping {
         made.collect()
     }
 
-    fn hand_over(&self, ready: Ready) {
+    fn hand_over(&self, ready: EmbeddingBatch) {
         self.lock().ready = Some(ready);
         (self.wake)();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EmbeddingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Follower for Keeping {
+impl Follower for EmbeddingWorker {
     fn step(&self, view: &View) -> Result<bool> {
         let from = {
             let mut state = self.lock();
@@ -360,7 +360,7 @@ impl Follower for Keeping {
             state.at = Some(to);
         }
         let space = self.space.clone();
-        self.hand_over(Ready { space, leads: self.leads, from, to, vectors });
+        self.hand_over(EmbeddingBatch { space, leads: self.leads, from, to, vectors });
         // The view the writer publishes next runs this thread again.
         Ok(true)
     }
@@ -372,7 +372,7 @@ impl Follower for Keeping {
     }
 
     /// Writes do not wait for an embedder. Each write lets one that failed be tried again after
-    /// `RETRY_DELAY`.
+    /// `BREATH`.
     fn stay_close(&self, _: &View) -> Result<()> {
         let mut state = self.lock();
         state.again |= state.failed_at.is_some();

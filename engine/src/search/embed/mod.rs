@@ -20,7 +20,7 @@ pub(crate) use embedding::check_count;
 pub use embedding::{Embedding, MAX_VECTORS};
 pub use grainstore_index::vectors::{Metric, Space, Vector};
 pub use keeping::EmbeddingStatus;
-pub(crate) use keeping::{Keeping, Ready, WakeWriter};
+pub(crate) use keeping::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 #[cfg(feature = "local-embedder")]
 pub use local::{LocalEmbedder, LocalOptions};
 pub use refs::EmbeddingRef;
@@ -97,9 +97,9 @@ pub(crate) fn mixed(known: &Space, given: &Space) -> Error {
 
 /// The embedder that makes vectors of texts.
 #[derive(Clone)]
-pub(crate) struct Embeds(pub(crate) std::sync::Arc<dyn Embedder>);
+pub(crate) struct SharedEmbedder(pub(crate) std::sync::Arc<dyn Embedder>);
 
-impl std::fmt::Debug for Embeds {
+impl std::fmt::Debug for SharedEmbedder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Embeds({})", self.0.model())
     }

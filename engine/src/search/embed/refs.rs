@@ -2,7 +2,7 @@
 //! the grain, which is immutable and whose address cannot depend on vectors made later (ruling 60).
 
 use grainstore_format::ContentAddress;
-use grainstore_format::container::Embedded;
+use grainstore_format::container::EmbeddingSummary;
 use grainstore_index::vectors::{Metric, Space};
 use serde::Serialize;
 
@@ -24,9 +24,9 @@ pub struct EmbeddingRef {
 
 pub(crate) fn refs<'e>(
     address: &'e ContentAddress,
-    one: &'e Embedded,
+    one: &'e EmbeddingSummary,
 ) -> impl Iterator<Item = EmbeddingRef> + 'e {
-    let Embedded { model, dimensions, metric, chunks } = one;
+    let EmbeddingSummary { model, dimensions, metric, chunks } = one;
     chunks.iter().map(move |chunk| EmbeddingRef {
         vector_id: format!("{address}/{model}/{metric}/{chunk}"),
         model: model.clone(),
@@ -38,10 +38,10 @@ pub(crate) fn refs<'e>(
 
 /// Reason why vectors stated in a file do not fit those this store has or makes; `None` if they may.
 pub(crate) fn misfit<'s>(
-    stated: &Embedded,
+    stated: &EmbeddingSummary,
     mut known: impl Iterator<Item = &'s Space>,
 ) -> Option<String> {
-    let Embedded { model, dimensions, metric, .. } = stated;
+    let EmbeddingSummary { model, dimensions, metric, .. } = stated;
     if !Metric::ALL.iter().any(|known| known.name() == metric) {
         return Some(format!("the file tells of vectors of {model} that are compared by {metric}"));
     }

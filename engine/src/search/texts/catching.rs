@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::thread;
 
 use grainstore_index::Sequence;
-use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
+use grainstore_index::text::{Document, DocumentReader, IndexedDocument, Language, Settings};
 
-use super::turns::Around;
-use super::wording::Wording;
+use super::turns::ConversationWindow;
+use super::wording::TextSettings;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::keys;
@@ -29,7 +29,7 @@ const REMEMBERED_SIZE: usize = 1 << 19;
 
 /// Progress of a full text in following the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Position {
+pub(super) struct TextIndexPosition {
     /// The last sequence whose grain is indexed.
     pub(super) sequence: u64,
     /// The last sequence whose terms the indexed grains could have taken.
@@ -40,7 +40,7 @@ pub(super) struct Position {
 
 /// Bounds of one indexing step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct StepLimits {
     /// Most grains of the log.
     pub(super) grains: u64,
     /// Most bytes of grains; a first grain that is larger is still taken. The bytes of a grain bound its
@@ -49,29 +49,29 @@ pub(super) struct Step {
 }
 
 /// The terms a grain is found by from now on; empty for a grain that is not indexed.
-pub(super) type Change = (Sequence, Joined);
+pub(super) type DocumentChange = (Sequence, IndexedDocument);
 
 /// A document reader for each language.
-type Readers = HashMap<Language, Reader>;
+type DocumentReaders = HashMap<Language, DocumentReader>;
 
 /// A cache of recently read documents, with the document readers of each language.
 #[derive(Default)]
-pub(super) struct Lately {
+pub(super) struct DocumentCache {
     documents: HashMap<Sequence, Arc<Document>>,
     /// Terms and positions of the cached documents.
     size: usize,
-    readers: Readers,
+    readers: DocumentReaders,
     /// Readers of the second thread.
-    more_readers: Readers,
+    more_readers: DocumentReaders,
 }
 
-impl std::fmt::Debug for Lately {
+impl std::fmt::Debug for DocumentCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Lately({} documents)", self.documents.len())
     }
 }
 
-impl Position {
+impl TextIndexPosition {
     /// Returns `true` if everything in the view has been followed.
     pub(super) fn has_reached(&self, view: &View) -> Result<bool> {
         Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
@@ -96,14 +96,14 @@ impl Position {
     pub(super) fn follow(
         self,
         view: &View,
-        (step, again): (Step, BTreeSet<Sequence>),
-        wording: &Wording,
-        lately: &mut Lately,
-    ) -> Result<(Self, Vec<Change>)> {
+        (step, again): (StepLimits, BTreeSet<Sequence>),
+        wording: &TextSettings,
+        lately: &mut DocumentCache,
+    ) -> Result<(Self, Vec<DocumentChange>)> {
         let end = view.last_sequence()?.get();
         let last = end.min(self.sequence.saturating_add(step.grains));
         let last = self.within(view, last, step.bytes)?;
-        let mut around = Around::of(view);
+        let mut around = ConversationWindow::of(view);
         let mut touched = again;
         touched.retain(|at| at.get() <= self.sequence);
         for at in self.sequence + 1..=last {
@@ -142,7 +142,7 @@ impl Position {
     /// Adds the indexed grains that take terms from this one.
     fn touch_borrowers(
         &self,
-        around: &mut Around<'_>,
+        around: &mut ConversationWindow<'_>,
         of: Sequence,
         touched: &mut BTreeSet<Sequence>,
     ) -> Result<()> {
@@ -192,13 +192,13 @@ pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
     Ok(false)
 }
 
-impl Lately {
+impl DocumentCache {
     /// Reads many grains into the cache on two threads.
     fn read_ahead(
         &mut self,
         view: &View,
         grains: &BTreeSet<Sequence>,
-        wording: &Wording,
+        wording: &TextSettings,
     ) -> Result<()> {
         let unread = grains.iter().filter(|at| !self.documents.contains_key(at));
         let unread: Vec<Sequence> = unread.copied().collect();
@@ -206,7 +206,7 @@ impl Lately {
             return Ok(());
         }
         let (own, others) = unread.split_at(unread.len() / 2);
-        let read = |readers: &mut Readers, grains: &[Sequence]| -> Result<Vec<Document>> {
+        let read = |readers: &mut DocumentReaders, grains: &[Sequence]| -> Result<Vec<Document>> {
             grains.iter().map(|at| document(readers, view, *at, wording)).collect()
         };
         let Self { readers, more_readers, .. } = self;
@@ -225,10 +225,10 @@ impl Lately {
     /// The terms of a grain joined with those its neighbouring turns contribute.
     fn joined(
         &mut self,
-        (view, around): (&View, &mut Around<'_>),
+        (view, around): (&View, &mut ConversationWindow<'_>),
         at: Sequence,
-        wording: &Wording,
-    ) -> Result<Joined> {
+        wording: &TextSettings,
+    ) -> Result<IndexedDocument> {
         let own = self.document(view, at, wording)?;
         let lenders = around.lenders(at)?;
         let mut lent = Vec::with_capacity(lenders.len());
@@ -236,10 +236,15 @@ impl Lately {
             lent.push(self.document(view, lender, wording)?);
         }
         let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
-        Ok(Joined::of(&own, &lent))
+        Ok(IndexedDocument::of(&own, &lent))
     }
 
-    fn document(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Arc<Document>> {
+    fn document(
+        &mut self,
+        view: &View,
+        at: Sequence,
+        wording: &TextSettings,
+    ) -> Result<Arc<Document>> {
         if let Some(document) = self.documents.get(&at) {
             return Ok(Arc::clone(document));
         }
@@ -261,14 +266,14 @@ impl Lately {
 
 /// The terms of a grain, blinded where its user has a blinding key; empty if its row is damaged.
 fn document(
-    readers: &mut Readers,
+    readers: &mut DocumentReaders,
     view: &View,
     at: Sequence,
-    wording: &Wording,
+    wording: &TextSettings,
 ) -> Result<Document> {
     let read = view.with_blob(at, |blob| {
         with_fields(blob, |grain| {
-            let reader = |language| Reader::new(Settings::new(language));
+            let reader = |language| DocumentReader::new(Settings::new(language));
             Ok(wording.of(grain).map(|language| {
                 readers.entry(language).or_insert_with(|| reader(language)).document(grain)
             }))

@@ -1,6 +1,6 @@
 //! Tests of how much is held at once while the truth is followed.
 
-use grainstore_index::text::Word;
+use grainstore_index::text::DocumentTerm;
 use tempfile::TempDir;
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::{Grain, OpenOptions, SessionOptions, Store};
 #[test]
 fn few_documents_of_many_words_are_remembered_as_little_as_many_of_few() {
     let document = |words: usize| {
-        let word = |at: usize| Word {
+        let word = |at: usize| DocumentTerm {
             term: format!("word{at}").into(),
             weight: 1,
             lent: 0,
@@ -21,7 +21,7 @@ fn few_documents_of_many_words_are_remembered_as_little_as_many_of_few() {
     assert_eq!((large.size(), small.size()), (100_000, 2));
     let (by_size, by_count) = (REMEMBERED_SIZE + large.size(), REMEMBERED * small.size());
     for (document, rounds, most) in [(&large, 40, by_size), (&small, 20_000, by_count)] {
-        let mut lately = Lately::default();
+        let mut lately = DocumentCache::default();
         for at in 0..rounds {
             lately.remember(Sequence::new(at), document);
             assert!(lately.size <= most, "{at}: {}", lately.size);
@@ -48,11 +48,12 @@ fn a_step_ends_where_its_grains_have_too_many_bytes() {
     let view = session.view().unwrap();
     let wording = store.inner().library().wording();
     let steps = |grains: u64, bytes: usize| {
-        let (mut at, mut reached) = (Position::default(), Vec::new());
+        let (mut at, mut reached) = (TextIndexPosition::default(), Vec::new());
         while !at.has_reached(&view).unwrap() {
-            let step = Step { grains, bytes };
-            let (next, changes) =
-                at.follow(&view, (step, BTreeSet::new()), wording, &mut Lately::default()).unwrap();
+            let step = StepLimits { grains, bytes };
+            let (next, changes) = at
+                .follow(&view, (step, BTreeSet::new()), wording, &mut DocumentCache::default())
+                .unwrap();
             assert_eq!(changes.len() as u64, next.sequence - at.sequence);
             at = next;
             reached.push(at.sequence);

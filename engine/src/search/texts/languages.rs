@@ -2,31 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use grainstore_format::SHARED;
+use grainstore_format::SHARED_PARTITION;
 use grainstore_index::text::Language;
 
 /// Languages by namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Languages {
+pub(crate) struct NamespaceLanguages {
     everywhere: Language,
     /// Languages of a namespace and those below it.
     within: BTreeMap<String, Language>,
 }
 
-impl Default for Languages {
+impl Default for NamespaceLanguages {
     /// English for every namespace.
     fn default() -> Self {
         Self { everywhere: Language::English, within: BTreeMap::new() }
     }
 }
 
-impl Languages {
+impl NamespaceLanguages {
     /// Sets the language of a namespace and of those below it; without a namespace, the default of the store.
     pub(crate) fn set(&mut self, namespace: Option<&str>, language: Language) {
         match namespace {
             None => self.everywhere = language,
             Some(namespace) => {
-                let name = if namespace.is_empty() { SHARED } else { namespace };
+                let name = if namespace.is_empty() { SHARED_PARTITION } else { namespace };
                 self.within.insert(name.to_owned(), language);
             }
         }
@@ -35,7 +35,7 @@ impl Languages {
     /// The language of a namespace: that of the nearest enclosing namespace that has its own, else the
     /// default.
     pub(crate) fn of(&self, partition: &str) -> Language {
-        let mut around = if partition.is_empty() { SHARED } else { partition };
+        let mut around = if partition.is_empty() { SHARED_PARTITION } else { partition };
         loop {
             if let Some(language) = self.within.get(around) {
                 return *language;
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {
-        let mut languages = Languages::default();
+        let mut languages = NamespaceLanguages::default();
         languages.set(Some("work"), Language::German);
         languages.set(Some("work:paris"), Language::French);
         for (partition, expected) in [
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(languages.settings(), "en\nwork de\nwork:paris fr");
         languages.set(Some(""), Language::Danish);
         assert_eq!(languages.of(""), Language::Danish);
-        assert_eq!(languages.of(SHARED), Language::Danish);
+        assert_eq!(languages.of(SHARED_PARTITION), Language::Danish);
         languages.set(None, Language::None);
         assert_eq!(languages.of("home"), Language::None);
     }

@@ -8,7 +8,7 @@
 //! - `languages`, `settings`: the language of a namespace, and which grains are indexed as text
 //! - `turns`: which turns of a conversation contribute terms to which
 //! - `indexing`: what has changed between the full text and a view
-//! - `log_position`: the state of the store a saved full text belongs to
+//! - `stamp`: the state of the store a saved full text belongs to
 
 mod catching;
 mod languages;
@@ -22,28 +22,28 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use grainstore_cal::{Cancel, Stop};
+use grainstore_cal::{CancelHandle, StopReason};
 use grainstore_index::Sequence;
-use grainstore_index::text::{ANALYSIS_VERSION, Fold, Manifest, TextStats, Texts};
+use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, TextStats};
 use sha2::{Digest, Sha256};
 
-use self::catching::{Lately, Position, Step};
+use self::catching::{DocumentCache, StepLimits, TextIndexPosition};
 use crate::base::error::{Error, Result, guarded};
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::disk::derived::Files;
+use crate::disk::derived::DerivedFiles;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
-pub(crate) use turns::Around;
+pub(crate) use turns::ConversationWindow;
 pub use wording::ObserverDomain;
-pub(crate) use wording::Wording;
+pub(crate) use wording::TextSettings;
 
 /// Version of the rule that joins turns of a conversation; part of the analysis hash, so a change rebuilds
 /// the full text.
 const TURNS_VERSION: u32 = 2;
 /// Most grains, and bytes of them, that are indexed in one step, while searches wait for the lock. A first
 /// grain that is larger than the bytes is still taken.
-const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
+const STEP: StepLimits = StepLimits { grains: 512, bytes: 4 << 20 };
 /// Grains the full text may fall behind before the writer thread helps.
 const MOST_BEHIND: u64 = 16_384;
 /// Unsaved documents from which a closing store saves the full text: indexing fewer again is faster than
@@ -52,19 +52,19 @@ const WORTH_SAVING: u64 = 64;
 
 /// The full text of a store.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct TextIndex {
     /// `None` for a store in memory.
-    files: Option<Files>,
-    wording: Wording,
-    state: Mutex<State>,
+    files: Option<DerivedFiles>,
+    wording: TextSettings,
+    state: Mutex<TextIndexState>,
     /// Held while files are written, so that one save runs at a time. Taken before `state`.
     saving: Mutex<()>,
-    progress: Progress,
+    progress: WriterLag,
 }
 
 /// The state of a full text.
 #[derive(Debug)]
-pub(crate) struct Status {
+pub(crate) struct TextIndexStatus {
     pub(crate) texts: TextStats,
     /// Grains of the log it has not followed yet.
     pub(crate) behind: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Status {
 
 /// Progress that the writer thread reads without waiting for the lock a search may hold.
 #[derive(Debug, Default)]
-struct Progress {
+struct WriterLag {
     /// The last sequence that was followed; 0 before the full text is loaded.
     reached: AtomicU64,
     /// Grains it was behind when it was loaded or restarted. The writer does not help with those.
@@ -83,11 +83,11 @@ struct Progress {
 
 /// The full text and how far it has followed the log.
 #[derive(Debug, Default)]
-struct State {
+struct TextIndexState {
     /// Loaded from disk on first use.
-    texts: Option<Texts>,
-    at: Position,
-    lately: Lately,
+    texts: Option<InvertedIndex>,
+    at: TextIndexPosition,
+    lately: DocumentCache,
     /// Documents that changed since the last save.
     unsaved: u64,
     /// Names of the files that were read or written.
@@ -100,16 +100,16 @@ struct State {
     epoch: u64,
 }
 
-impl Library {
+impl TextIndex {
     /// The full text of the store in a directory, not loaded yet.
-    pub(crate) fn new(store: Option<&Path>, wording: Wording) -> Self {
-        let state = State::default();
-        let files = store.map(|store| Files::of(store, "text", ".seg"));
+    pub(crate) fn new(store: Option<&Path>, wording: TextSettings) -> Self {
+        let state = TextIndexState::default();
+        let files = store.map(|store| DerivedFiles::of(store, "text", ".seg"));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
-        Self { files, wording, state, saving, progress: Progress::default() }
+        Self { files, wording, state, saving, progress: WriterLag::default() }
     }
 
-    pub(crate) fn wording(&self) -> &Wording {
+    pub(crate) fn wording(&self) -> &TextSettings {
         &self.wording
     }
 
@@ -117,10 +117,10 @@ impl Library {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
-    pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<Texts>> {
+    pub(crate) fn of(&self, view: &View, cancel: &CancelHandle) -> Result<Option<InvertedIndex>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
-            if cancel.stopped() == Some(Stop::Cancelled) {
+            if cancel.stopped() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
             self.make_room(&mut state, view)?;
@@ -132,10 +132,10 @@ impl Library {
     ///
     /// # Errors
     /// As [`TextIndex::of`].
-    pub(crate) fn status(&self, view: &View) -> Result<Status> {
+    pub(crate) fn status(&self, view: &View) -> Result<TextIndexStatus> {
         let mut state = self.lock();
         self.load(&mut state, view)?;
-        Ok(Status {
+        Ok(TextIndexStatus {
             texts: state.loaded()?.stats(),
             behind: state.at.behind(view)?,
             rebuilt: state.rebuilt.clone(),
@@ -148,14 +148,14 @@ impl Library {
     /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
         self.lock().start_anew(self.analysis())?;
-        self.of(view, &Cancel::new())?;
+        self.of(view, &CancelHandle::new())?;
         self.save(view)
     }
 
     /// Marks grains to be indexed again, because a turn that contributed terms to them was erased.
     pub(crate) fn touch(&self, grains: BTreeSet<Sequence>) {
         let mut state = self.lock();
-        state.lately = Lately::default();
+        state.lately = DocumentCache::default();
         state.touched.extend(grains);
     }
 
@@ -169,17 +169,17 @@ impl Library {
         let mut state = self.lock();
         let epoch = state.epoch.saturating_add(1);
         let rebuilt = state.rebuilt.take();
-        *state = State { epoch, rebuilt, ..State::default() };
-        self.files.as_ref().map_or(Ok(()), Files::shred)
+        *state = TextIndexState { epoch, rebuilt, ..TextIndexState::default() };
+        self.files.as_ref().map_or(Ok(()), DerivedFiles::shred)
     }
 
     /// Follows a view by one step. Returns `true` if its end was reached before the step.
-    fn advance(&self, state: &mut State, view: &View) -> Result<bool> {
+    fn advance(&self, state: &mut TextIndexState, view: &View) -> Result<bool> {
         self.load(state, view)?;
         if state.at.has_reached(view)? && state.touched.is_empty() {
             return Ok(true);
         }
-        let State { at, lately, touched, .. } = state;
+        let TextIndexState { at, lately, touched, .. } = state;
         let again = std::mem::take(touched);
         let (reached, changes) = at.follow(view, (STEP, again), &self.wording, lately)?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
@@ -198,14 +198,14 @@ impl Library {
     }
 
     /// Restarts after damage, and counts all grains of the view as debt.
-    fn lose(&self, state: &mut State, error: &Error, view: &View) -> Result<()> {
+    fn lose(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
         state.give_up(error, self.analysis())?;
         self.progress.begin(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
     /// Folds a tail that is too long for a search to scan.
-    fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
+    fn make_room(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
         if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_within(view)? {
             return Ok(());
         }
@@ -250,7 +250,7 @@ impl Library {
     }
 
     /// Writes the segments that are not on disk yet, and the manifest.
-    fn write(&self, files: &Files) -> Result<()> {
+    fn write(&self, files: &DerivedFiles) -> Result<()> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (texts, changed, there) = {
             let state = self.lock();
@@ -267,7 +267,7 @@ impl Library {
     }
 
     /// Loads the saved full text unless it is loaded. Starts anew if it cannot be used.
-    fn load(&self, state: &mut State, view: &View) -> Result<()> {
+    fn load(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
         if state.texts.is_some() {
             return Ok(());
         }
@@ -293,7 +293,11 @@ impl Library {
 
     /// Reads the saved full text and how far it has followed the store of the view; `None` if none was saved.
     /// The error is the reason it cannot be used.
-    fn read(&self, files: &Files, view: &View) -> Result<Option<(Texts, Position)>, String> {
+    fn read(
+        &self,
+        files: &DerivedFiles,
+        view: &View,
+    ) -> Result<Option<(InvertedIndex, TextIndexPosition)>, String> {
         let told = |error: Error| error.to_string();
         let Some(manifest) = files.manifest().map_err(told)? else { return Ok(None) };
         let manifest = Manifest::decode(&manifest).map_err(|error| error.to_string())?;
@@ -307,7 +311,7 @@ impl Library {
         }
         let mut missing = None;
         let texts = guarded(|| {
-            let texts = Texts::open(&manifest, &mut |name| match files.read(name) {
+            let texts = InvertedIndex::open(&manifest, &mut |name| match files.read(name) {
                 Ok(Some(bytes)) => Ok(bytes),
                 lost => {
                     missing = Some((name.to_owned(), lost.err()));
@@ -332,12 +336,12 @@ impl Library {
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TextIndexState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Follower for Library {
+impl Follower for TextIndex {
     fn step(&self, view: &View) -> Result<bool> {
         let reached = self.advance(&mut self.lock(), view)?;
         if self.fold(view, false)? {
@@ -350,7 +354,7 @@ impl Follower for Library {
         Ok(reached)
     }
 
-    /// Indexes on the writer thread until the full text is no further behind than `MAX_LAG_GRAINS` beyond
+    /// Indexes on the writer thread until the full text is no further behind than `MOST_BEHIND` beyond
     /// what it was when it was loaded.
     fn stay_close(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
@@ -375,23 +379,23 @@ impl Follower for Library {
         // What is far behind is indexed when the store is next opened: a close does not wait that long.
         let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
         if is_close {
-            self.of(view, &Cancel::new())?;
+            self.of(view, &CancelHandle::new())?;
         }
         self.save(view)
     }
 }
 
-impl State {
-    fn loaded(&self) -> Result<&Texts> {
+impl TextIndexState {
+    fn loaded(&self) -> Result<&InvertedIndex> {
         self.texts.as_ref().ok_or_else(unread)
     }
 
-    fn loaded_mut(&mut self) -> Result<&mut Texts> {
+    fn loaded_mut(&mut self) -> Result<&mut InvertedIndex> {
         self.texts.as_mut().ok_or_else(unread)
     }
 
     /// Starts a fold of what is there.
-    fn freeze(&mut self, view: &View) -> Result<Fold> {
+    fn freeze(&mut self, view: &View) -> Result<FoldJob> {
         let stamp = stamp::stamp(view, self.at)?;
         Ok(self.loaded_mut()?.freeze(&stamp)?)
     }
@@ -407,8 +411,8 @@ impl State {
     }
 
     fn start_anew(&mut self, analysis: u64) -> Result<()> {
-        self.texts = Some(Texts::new(analysis)?);
-        self.at = Position::default();
+        self.texts = Some(InvertedIndex::new(analysis)?);
+        self.at = TextIndexPosition::default();
         self.unsaved = 0;
         self.on_disk.clear();
         Ok(())
@@ -425,7 +429,7 @@ impl State {
     }
 }
 
-impl Progress {
+impl WriterLag {
     /// Sets the position in the log, and the number of grains it is behind there.
     fn begin(&self, reached: u64, debt: u64) {
         self.debt.store(debt, Ordering::Relaxed);
@@ -449,7 +453,11 @@ impl View {
     ///
     /// # Errors
     /// As [`Library::of`].
-    pub(crate) fn texts(&self, library: &Library, cancel: &Cancel) -> Result<Option<&Texts>> {
+    pub(crate) fn texts(
+        &self,
+        library: &TextIndex,
+        cancel: &CancelHandle,
+    ) -> Result<Option<&InvertedIndex>> {
         if let Some(texts) = self.texts.get() {
             return Ok(Some(texts));
         }

@@ -14,7 +14,7 @@
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
-use super::catching::Position;
+use super::catching::TextIndexPosition;
 use crate::base::error::Result;
 use crate::state::truth::whole;
 use crate::state::view::View;
@@ -26,7 +26,7 @@ const LEN: usize = 96;
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn stamp(view: &View, position: Position) -> Result<[u8; LEN]> {
+pub(super) fn stamp(view: &View, position: TextIndexPosition) -> Result<[u8; LEN]> {
     let mut stamp = [0; LEN];
     let address = address_at(view, position.sequence)?.unwrap_or([0; 32]);
     let entry = hash_of(view, position.entries)?.unwrap_or([0; 32]);
@@ -47,7 +47,7 @@ pub(super) fn stamp(view: &View, position: Position) -> Result<[u8; LEN]> {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn position(view: &View, stamped: &[u8]) -> Result<Option<Position>> {
+pub(super) fn position(view: &View, stamped: &[u8]) -> Result<Option<TextIndexPosition>> {
     let number = |from: usize| {
         let bytes = stamped.get(from..)?.first_chunk::<8>()?;
         Some(u64::from_be_bytes(*bytes))
@@ -56,7 +56,7 @@ pub(super) fn position(view: &View, stamped: &[u8]) -> Result<Option<Position>> 
     if sequence > view.last_sequence()?.get() || entries > view.audit_len()? {
         return Ok(None);
     }
-    let position = Position { sequence, considered: sequence, entries };
+    let position = TextIndexPosition { sequence, considered: sequence, entries };
     Ok((stamp(view, position)? == stamped).then_some(position))
 }
 

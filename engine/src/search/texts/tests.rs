@@ -19,10 +19,10 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     };
     session.put_batch((0..700).map(grain)).unwrap();
     let view = session.view().unwrap();
-    let library = Library::new(Some(home.path()), Wording::default());
-    library.of(&view, &Cancel::new()).unwrap().unwrap();
-    let told = |of: &Library| {
-        let Progress { reached, debt } = &of.progress;
+    let library = TextIndex::new(Some(home.path()), TextSettings::default());
+    library.of(&view, &CancelHandle::new()).unwrap().unwrap();
+    let told = |of: &TextIndex| {
+        let WriterLag { reached, debt } = &of.progress;
         (reached.load(Ordering::Relaxed), debt.load(Ordering::Relaxed))
     };
     assert_eq!(told(&library), (700, 700));
@@ -34,6 +34,6 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     let last = 700 + MOST_BEHIND;
     assert!(!library.progress.is_far_behind(last), "which no writer makes up for");
     assert!(library.progress.is_far_behind(last + 1));
-    assert_eq!(library.of(&view, &Cancel::new()).unwrap().unwrap().stats().documents, 700);
+    assert_eq!(library.of(&view, &CancelHandle::new()).unwrap().unwrap().stats().documents, 700);
     assert_eq!(told(&library), (700, 700));
 }

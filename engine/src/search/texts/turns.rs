@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType};
-use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
+use grainstore_index::{
+    Field, IndexLookup, Posting, Scope, ScopeNamespaces, Sequence, TimeOrder, TimeRange,
+};
 
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
@@ -26,18 +28,18 @@ const LOOKED_AT: usize = 64;
 struct Turn {
     namespace: String,
     session: String,
-    of: Whose,
+    of: TurnOwner,
     place: Posting,
 }
 
 /// The user and consent of a turn. A session that can see one turn can see every other with the same ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Whose {
+struct TurnOwner {
     user: Option<String>,
     basis: Option<ContentAddress>,
 }
 
-impl Whose {
+impl TurnOwner {
     fn of(grain: &GrainRef<'_>) -> Self {
         let user = grain.text("user_id").filter(|user| !user.is_empty());
         Self { user: user.map(str::to_owned), basis: basis_of(grain) }
@@ -63,20 +65,20 @@ impl Turn {
         Some(Self {
             namespace: grain.partition().to_owned(),
             session: grain.text("session_id").filter(|id| !id.is_empty())?.to_owned(),
-            of: Whose::of(grain),
+            of: TurnOwner::of(grain),
             place: place(grain.time()),
         })
     }
 
-    /// The grains of the session on one side, nearest first, at most `MAX_SCANNED_TURNS`.
-    fn beside(&self, view: &View, order: Order) -> Result<Vec<Sequence>> {
+    /// The grains of the session on one side, nearest first, at most `LOOKED_AT`.
+    fn beside(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
         let time = Some(self.place.time);
         let times = match order {
-            Order::Newest => TimeRange { from: None, to: time },
-            Order::Oldest => TimeRange { from: time, to: None },
+            TimeOrder::Newest => TimeRange { from: None, to: time },
+            TimeOrder::Oldest => TimeRange { from: time, to: None },
         };
-        let spaces = Spaces::of(Scope::Exact(self.namespace.as_str().into()));
-        let shape = Shape::Value(Field::Session, self.session.as_str().into());
+        let spaces = ScopeNamespaces::of(Scope::Exact(self.namespace.as_str().into()));
+        let shape = IndexLookup::Value(Field::Session, self.session.as_str().into());
         view.with_index_of(self.of.user.as_deref(), |reader| {
             let mut postings = reader.find(&spaces, &[&[shape]], times, order)?;
             postings.seek(self.place)?;
@@ -92,19 +94,19 @@ impl Turn {
 
 /// A cache of the turns of one view. Each grain is read once: an amended turn often stands among its former
 /// versions, and each of those examines all the others.
-pub(crate) struct Around<'v> {
+pub(crate) struct ConversationWindow<'v> {
     view: &'v View,
-    seen: HashMap<Sequence, Seen>,
+    seen: HashMap<Sequence, CachedTurn>,
 }
 
 /// Cached facts of a grain of a session.
-struct Seen {
+struct CachedTurn {
     /// User and consent of the turn; `None` if the grain is not an event.
-    of: Option<Whose>,
+    of: Option<TurnOwner>,
     current: bool,
 }
 
-impl<'v> Around<'v> {
+impl<'v> ConversationWindow<'v> {
     /// An empty cache over a view.
     pub(crate) fn of(view: &'v View) -> Self {
         Self { view, seen: HashMap::new() }
@@ -134,10 +136,10 @@ impl<'v> Around<'v> {
     fn turns(&mut self, of: Sequence) -> Result<Vec<(Sequence, bool)>> {
         let Some(turn) = Turn::at(self.view, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for order in [Order::Newest, Order::Oldest] {
+        for order in [TimeOrder::Newest, TimeOrder::Oldest] {
             let mut left = REACH;
             for at in turn.beside(self.view, order)? {
-                let Seen { of, current } = self.look(at)?;
+                let CachedTurn { of, current } = self.look(at)?;
                 if of.as_ref() != Some(&turn.of) {
                     continue;
                 }
@@ -151,14 +153,14 @@ impl<'v> Around<'v> {
         Ok(found)
     }
 
-    fn look(&mut self, at: Sequence) -> Result<&Seen> {
+    fn look(&mut self, at: Sequence) -> Result<&CachedTurn> {
         let vacant = match self.seen.entry(at) {
             Entry::Occupied(seen) => return Ok(seen.into_mut()),
             Entry::Vacant(vacant) => vacant,
         };
         let whose = |grain: &GrainRef<'_>| {
             let is_event = grain.grain_type() == GrainType::Event;
-            is_event.then(|| Whose::of(grain))
+            is_event.then(|| TurnOwner::of(grain))
         };
         let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(whose(grain))));
         let of = whole(read)?.flatten();
@@ -166,7 +168,7 @@ impl<'v> Around<'v> {
         // the time of day.
         let lends = |state: GrainState| state.is_current() && state.system_valid_to.is_none();
         let current = of.is_some() && lends(self.view.state_at(at)?);
-        Ok(vacant.insert(Seen { of, current }))
+        Ok(vacant.insert(CachedTurn { of, current }))
     }
 }
 
@@ -196,13 +198,16 @@ mod tests {
         session.put(said("ann", 1001, "early")).unwrap();
         session.put(said("ann", 2000, "late")).unwrap();
         let view = session.view().unwrap();
-        let mut shared = Around::of(&view);
+        let mut shared = ConversationWindow::of(&view);
         let mut lent = 0;
         for at in (1..=view.last_sequence().unwrap().get()).map(Sequence::new) {
             let lenders = shared.lenders(at).unwrap();
             lent += lenders.len();
-            assert_eq!(lenders, Around::of(&view).lenders(at).unwrap());
-            assert_eq!(shared.borrowers(at).unwrap(), Around::of(&view).borrowers(at).unwrap());
+            assert_eq!(lenders, ConversationWindow::of(&view).lenders(at).unwrap());
+            assert_eq!(
+                shared.borrowers(at).unwrap(),
+                ConversationWindow::of(&view).borrowers(at).unwrap()
+            );
         }
         // Bob's eleven have two on either side, fewer at the ends. Of Ann's three, each has the two others;
         // of her eleven former versions the first has the next two, the others have all three.

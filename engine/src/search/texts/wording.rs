@@ -6,15 +6,15 @@ use grainstore_format::{GrainRef, GrainType};
 use grainstore_index::text::{Document, Language, Settings};
 use serde::{Deserialize, Serialize};
 
-use super::languages::Languages;
+use super::languages::NamespaceLanguages;
 use crate::base::error::{Error, Result};
-use crate::disk::keys::Envelope;
+use crate::disk::keys::PlainEnvelope;
 
 /// Languages by namespace, and domains of observers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wording {
-    pub(crate) languages: Languages,
-    pub(crate) domains: Domains,
+pub(crate) struct TextSettings {
+    pub(crate) languages: NamespaceLanguages,
+    pub(crate) domains: ObserverDomains,
 }
 
 /// Observer types of a domain.
@@ -30,12 +30,12 @@ pub struct ObserverDomain {
 /// Domains of observers by observer type, and whether their observations are searched as text (OMS 17.3). The
 /// standard lists no domains; the host names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Domains {
+pub(crate) struct ObserverDomains {
     /// Domain by observer type, with `true` if its observations are searched.
     types: BTreeMap<String, (String, bool)>,
 }
 
-impl Domains {
+impl ObserverDomains {
     /// Assigns an observer type to a domain.
     pub(crate) fn assign(&mut self, observer_type: &str, domain: &str, searched: bool) {
         self.types.insert(observer_type.to_owned(), (domain.to_owned(), searched));
@@ -61,7 +61,7 @@ impl Domains {
 /// The stored settings, as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct TextSettingsRow {
     /// Code of the default language.
     language: String,
     /// Code of the language of each namespace that has its own.
@@ -70,16 +70,16 @@ struct Row {
     observers: BTreeMap<String, (String, bool)>,
 }
 
-impl Wording {
+impl TextSettings {
     /// Encodes the settings as a row of the meta table: JSON in an envelope with key 0.
     ///
     /// # Errors
     /// None for settings a host can make.
     pub(crate) fn seal(&self) -> Result<Vec<u8>> {
         let (language, languages) = self.languages.codes();
-        let row = Row { language, languages, observers: self.domains.types.clone() };
+        let row = TextSettingsRow { language, languages, observers: self.domains.types.clone() };
         let json = serde_json::to_vec(&row).map_err(|error| damaged(&error.to_string()))?;
-        Ok(Envelope::seal(0, &json))
+        Ok(PlainEnvelope::seal(0, &json))
     }
 
     /// Decodes a row of the meta table.
@@ -87,8 +87,9 @@ impl Wording {
     /// # Errors
     /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
-        let body = Envelope::open(0, row)?;
-        let row: Row = serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
+        let body = PlainEnvelope::open(0, row)?;
+        let row: TextSettingsRow =
+            serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
         let named = |code: &str| Language::from_code(code).ok_or_else(|| damaged("no language"));
         let mut wording = Self::default();
         wording.languages.set(None, named(&row.language)?);
@@ -138,24 +139,27 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_these_bytes_and_is_read_back() {
-        let mut wording = Wording::default();
+        let mut wording = TextSettings::default();
         wording.languages.set(None, Language::None);
         wording.languages.set(Some("work"), Language::German);
         wording.domains.assign("thermometer", "physical", false);
         let row = wording.seal().unwrap();
         let json = r#"{"language":"und","languages":{"work":"de"},"observers":{"thermometer":["physical",false]}}"#;
-        assert_eq!(row, Envelope::seal(0, json.as_bytes()));
-        assert_eq!(Wording::open(&row).unwrap(), wording);
+        assert_eq!(row, PlainEnvelope::seal(0, json.as_bytes()));
+        assert_eq!(TextSettings::open(&row).unwrap(), wording);
         for at in 0..row.len() {
             let mut other = row.clone();
             other[at] ^= 1;
-            assert!(Wording::open(&other).is_err() && Wording::open(&row[..at]).is_err(), "{at}");
+            assert!(
+                TextSettings::open(&other).is_err() && TextSettings::open(&row[..at]).is_err(),
+                "{at}"
+            );
         }
     }
 
     #[test]
     fn observations_of_a_domain_that_is_not_searched_have_no_words() {
-        let mut wording = Wording::default();
+        let mut wording = TextSettings::default();
         wording.domains.assign("thermometer", "physical", false);
         wording.domains.assign("annotator", "cognitive", true);
         let observed = |observer_type: &str| {

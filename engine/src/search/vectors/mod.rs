@@ -4,7 +4,7 @@
 //! built in the background and saved under `vectors/`. Until a graph exists, and for rows it does not cover
 //! yet, vectors are compared one by one.
 
-use grainstore_cal::Cancel;
+use grainstore_cal::CancelHandle;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
+use grainstore_index::vectors::{
+    BuildOptions, Space, SpaceStats, VectorIndex, VectorView as Spaces, WorkOutcome,
+};
 use serde::Serialize;
 
 use crate::base::error::Result;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
-use crate::disk::derived::Files;
+use crate::disk::derived::DerivedFiles;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
@@ -28,10 +30,10 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The vectors of a store.
 #[derive(Debug)]
-pub(crate) struct Vectors {
+pub(crate) struct StoreVectors {
     /// `None` for a store in memory.
-    files: Option<Files>,
-    state: Mutex<State>,
+    files: Option<DerivedFiles>,
+    state: Mutex<StoreVectorsState>,
     /// Held while a graph is adopted and written, so that files are written one at a time and the later one
     /// last. Taken before `state`.
     saving: Mutex<()>,
@@ -44,8 +46,8 @@ pub(crate) struct Vectors {
 }
 
 #[derive(Debug)]
-struct State {
-    keeper: Keeper,
+struct StoreVectorsState {
+    keeper: VectorIndex,
     /// The last row of the truth that was read; `None` before the first search.
     row: Option<u64>,
     /// True once saved graphs were read.
@@ -61,7 +63,7 @@ struct State {
 /// Statistics of the vectors of one space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct VectorSpace {
+pub struct VectorSpaceStats {
     /// The model.
     pub model: String,
     /// Numbers of each vector.
@@ -81,13 +83,13 @@ pub struct VectorSpace {
     pub bytes: usize,
 }
 
-impl Vectors {
+impl StoreVectors {
     /// The vectors of the store in a directory, not read yet.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
-        let (keeper, row, restored) = (Keeper::new(), None, false);
-        let state = State { keeper, row, restored, known, unusable: 0, outdated };
-        let files = store.map(|store| Files::of(store, "vectors", ".graph"));
+        let (keeper, row, restored) = (VectorIndex::new(), None, false);
+        let state = StoreVectorsState { keeper, row, restored, known, unusable: 0, outdated };
+        let files = store.map(|store| DerivedFiles::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
         Self { files, state: Mutex::new(state), saving, ended, stopped, wanted }
@@ -107,14 +109,14 @@ impl Vectors {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpace>> {
+    pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpaceStats>> {
         let (known, outdated) = {
             let state = self.lock();
             (state.keeper.view(), state.outdated.clone())
         };
         let figures = view.spaces()?.values().map(|space| {
             let stats: Option<SpaceStats> = known.stats(space);
-            VectorSpace {
+            VectorSpaceStats {
                 model: space.model().to_owned(),
                 dimension: space.dimension(),
                 metric: space.metric().name(),
@@ -177,7 +179,7 @@ impl Vectors {
         if state.row.is_some() {
             self.follow(&mut state, view)?;
         }
-        self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
+        self.files.as_ref().map_or(Ok(()), |files| files.remove(&VectorIndex::file_of(space)))
     }
 
     /// Forgets the vectors of erased grains, which the view no longer has. A reader of an older view cannot
@@ -202,11 +204,11 @@ impl Vectors {
     /// `ERR_IO`.
     pub(crate) fn shred(&self) -> Result<()> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        self.files.as_ref().map_or(Ok(()), Files::shred)
+        self.files.as_ref().map_or(Ok(()), DerivedFiles::shred)
     }
 
     /// Reads the rows of the truth after the last one read. The first time, also reads saved graphs.
-    fn follow(&self, state: &mut State, view: &View) -> Result<()> {
+    fn follow(&self, state: &mut StoreVectorsState, view: &View) -> Result<()> {
         let last = view.last_vector()?;
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
@@ -234,7 +236,7 @@ impl Vectors {
         if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
                 // A graph that cannot be read is built again.
-                if let Ok(Some(bytes)) = files.read(&Keeper::file_of(space)) {
+                if let Ok(Some(bytes)) = files.read(&VectorIndex::file_of(space)) {
                     state.keeper.restore(space, bytes);
                 }
             }
@@ -251,13 +253,13 @@ impl Vectors {
         drop(state);
         let Some(work) = due else { return true };
         let space = work.space().clone();
-        let done = work.run(&Effort { threads: THREADS, stop: &self.stopped });
+        let done = work.run(&BuildOptions { threads: THREADS, stop: &self.stopped });
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         let (outcome, saved) = state.keeper.adopt(done);
         match outcome {
-            Outcome::Unusable => state.unusable += 1,
-            Outcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
+            WorkOutcome::Unusable => state.unusable += 1,
+            WorkOutcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
             _ => {}
         }
         drop(state);
@@ -266,21 +268,21 @@ impl Vectors {
             // What cannot be saved is built again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
             let state = self.lock();
-            if !state.known.values().any(|space| Keeper::file_of(space) == saved.name) {
+            if !state.known.values().any(|space| VectorIndex::file_of(space) == saved.name) {
                 // The space was removed meanwhile.
                 let _ = files.remove(&saved.name);
             }
         }
         // Work that was dropped is due again and would be dropped again: report that none is due.
-        outcome == Outcome::Dropped
+        outcome == WorkOutcome::Dropped
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreVectorsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Follower for Vectors {
+impl Follower for StoreVectors {
     /// Graphs wait for the first search: a store that only takes vectors needs none.
     fn step(&self, view: &View) -> Result<bool> {
         {
@@ -327,9 +329,9 @@ impl View {
     /// As [`Vectors::of`].
     pub(crate) fn vectors(
         &self,
-        all: &Vectors,
-        cancel: &Cancel,
-    ) -> Result<&grainstore_index::vectors::View> {
+        all: &StoreVectors,
+        cancel: &CancelHandle,
+    ) -> Result<&grainstore_index::vectors::VectorView> {
         if let Some(vectors) = self.vectors.get() {
             return Ok(vectors);
         }

@@ -38,9 +38,9 @@ fn store() -> (TempDir, Session) {
 }
 
 /// The vectors of a store, which no thread follows, with files of their own.
-fn vectors(home: &Path) -> Vectors {
-    let vectors = Vectors::new(Some(home));
-    vectors.lock().keeper = Keeper::with_scan_up_to(FEW);
+fn vectors(home: &Path) -> StoreVectors {
+    let vectors = StoreVectors::new(Some(home));
+    vectors.lock().keeper = VectorIndex::with_scan_up_to(FEW);
     vectors
 }
 
@@ -55,7 +55,7 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
     let (vectors, view) = (vectors(home.path()), session.view().unwrap());
     vectors.of(&view).unwrap();
     vectors.settle(&view).unwrap();
-    let graphs = |vectors: &Vectors| {
+    let graphs = |vectors: &StoreVectors| {
         let stats = vectors.stats(&view).unwrap();
         MANY - stats.first().unwrap().beside
     };
@@ -70,7 +70,7 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
 }
 
 /// Builds a graph of the first vectors, replaces some of them, and reads the store again.
-fn read_again(replaced: usize) -> (Vectors, VectorSpace) {
+fn read_again(replaced: usize) -> (StoreVectors, VectorSpaceStats) {
     let (_dir, session) = store();
     let home = TempDir::new().unwrap();
     let view = session.view().unwrap();

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use grainstore_cal::{Answer, Slot, Source, StatementType, Tier};
+use grainstore_cal::{Answer, BatchSlot, QuerySource, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Chain;
-use super::stream::{StreamNote, StreamedEntry};
+use super::AuditHashChain;
+use super::stream::{AuditedStream, StreamRecord};
 use crate::state::session_options::SessionOptions;
 
 /// A CAL call while it runs.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct CallContext {
     pub(crate) query_hash: [u8; 32],
     /// `None` for a text that is not a statement.
     pub(crate) statement: Option<StatementType>,
@@ -27,13 +27,13 @@ pub(crate) struct Errand {
     /// True once the audit log has an entry of it.
     told: AtomicBool,
     /// Outcome of its event stream, set once a streamed call is over.
-    pub(crate) streamed: OnceLock<StreamNote>,
+    pub(crate) streamed: OnceLock<StreamRecord>,
 }
 
 /// The part of an audit entry that describes a call.
 #[derive(Debug, Clone)]
-pub(crate) struct CallNote {
-    errand: Arc<Errand>,
+pub(crate) struct CallRecord {
+    errand: Arc<CallContext>,
     /// Duration; `None` while the call is running when the entry is made.
     duration_ms: Option<u64>,
     results: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct CallNote {
 /// The part of an audit entry that describes the CAL call it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CalledEntry {
+pub struct AuditedCall {
     /// SHA-256 of the normalised statement with parameters unbound; of the raw text if it is not a statement.
     /// In an encrypted store the blinded form, as for an address.
     pub query_hash: [u8; 32],
@@ -64,10 +64,10 @@ pub struct CalledEntry {
     /// The code it was refused with, or that its stream ended early with.
     pub code: Option<String>,
     /// Outcome of its event stream, if it was streamed.
-    pub stream: Option<StreamedEntry>,
+    pub stream: Option<AuditedStream>,
 }
 
-impl Errand {
+impl CallContext {
     /// The context of a call in this session; `asked` is the highest tier it may use.
     pub(crate) fn of(
         session: &SessionOptions,
@@ -75,7 +75,8 @@ impl Errand {
         token: Option<(&str, u8)>,
         asked: Tier,
     ) -> Self {
-        let identity = Source::read_bytes(query).and_then(|source| source.identity(asked)).ok();
+        let identity =
+            QuerySource::read_bytes(query).and_then(|source| source.identity(asked)).ok();
         let hash = identity.as_ref().and_then(|of| hash_in(&of.query_hash));
         Self {
             query_hash: hash.unwrap_or_else(|| Sha256::digest(query).into()),
@@ -106,14 +107,14 @@ impl Errand {
     }
 
     /// Records the outcome of its event stream.
-    pub(crate) fn was_streamed(&self, note: StreamNote) {
+    pub(crate) fn was_streamed(&self, note: StreamRecord) {
         // A call ends once, so the cell is empty.
         let _ = self.streamed.set(note);
     }
 
     /// Grains of its text according to its events; `None` if it was not streamed or had no text yet.
     pub(crate) fn gave(&self) -> Option<u64> {
-        self.streamed.get().and_then(StreamNote::given)
+        self.streamed.get().and_then(StreamRecord::given)
     }
 
     /// Returns `true` if it is audited even where the rules do not ask for reads: it writes, or has a token.
@@ -132,8 +133,8 @@ impl Errand {
     }
 
     /// Describes the call for an audit entry made while it runs.
-    pub(crate) fn note(self: &Arc<Self>) -> CallNote {
-        CallNote { errand: Arc::clone(self), duration_ms: None, results: None, code: None }
+    pub(crate) fn note(self: &Arc<Self>) -> CallRecord {
+        CallRecord { errand: Arc::clone(self), duration_ms: None, results: None, code: None }
     }
 
     pub(crate) fn elapsed_ms(&self) -> u64 {
@@ -141,7 +142,7 @@ impl Errand {
     }
 }
 
-impl CallNote {
+impl CallRecord {
     /// The code it was refused with.
     pub(crate) fn code(&self) -> Option<&str> {
         self.code.as_deref()
@@ -153,7 +154,7 @@ impl CallNote {
     }
 
     /// Encodes the map of an audit entry in this chain, and marks the call as audited.
-    pub(crate) fn fields(&self, chain: &Chain) -> Map {
+    pub(crate) fn fields(&self, chain: &AuditHashChain) -> Map {
         let Self { errand, duration_ms, results, code } = self;
         errand.told.store(true, Ordering::Release);
         let shown = chain.vault().address(&ContentAddress::from_bytes(errand.query_hash));
@@ -176,12 +177,12 @@ impl CallNote {
             fields.extend(text.map(|text| (name.to_owned(), Value::from(text))));
         }
         fields.extend(results.map(|count| ("result_count".to_owned(), Value::from(count))));
-        fields.extend(errand.streamed.get().into_iter().flat_map(StreamNote::fields));
+        fields.extend(errand.streamed.get().into_iter().flat_map(StreamRecord::fields));
         fields
     }
 }
 
-impl CalledEntry {
+impl AuditedCall {
     /// Decodes the map of an audit entry; `None` if it is malformed.
     pub(crate) fn of(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
@@ -201,7 +202,7 @@ impl CalledEntry {
             agent: text("agent"),
             result_count: count("result_count"),
             code: text("code"),
-            stream: StreamedEntry::of(fields),
+            stream: AuditedStream::of(fields),
         })
     }
 }
@@ -227,8 +228,8 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
         Answer::Coalesced { answer, .. } => results_of(answer, assembled),
         Answer::Batch { batch } => {
             let answers = batch.0.iter().filter_map(|(_, slot)| match slot {
-                Slot::Answer(answer) => Some(results_of(answer, 0)),
-                Slot::Failed { .. } => None,
+                BatchSlot::Answer(answer) => Some(results_of(answer, 0)),
+                BatchSlot::Failed { .. } => None,
             });
             answers.fold(0, u64::saturating_add).max(assembled)
         }
@@ -271,7 +272,7 @@ pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool 
         Answer::Batch { batch } => {
             let mut any = false;
             for (_, slot) in &batch.0 {
-                if let Slot::Answer(answer) = slot {
+                if let BatchSlot::Answer(answer) = slot {
                     any |= told_by(answer, given);
                 }
             }

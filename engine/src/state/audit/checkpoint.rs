@@ -6,7 +6,7 @@
 use data_encoding::{BASE64, HEXLOWER};
 use grainstore_format::EpochMs;
 use grainstore_format::cose::{
-    Did, DidResolver, SigningKey, Verdict, sign_detached, verify_detached,
+    Did, DidResolver, SignatureVerdict, SigningKey, sign_detached, verify_detached,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Checkpoint {
 }
 
 /// The signed fields of a checkpoint, decoded.
-pub(crate) struct Said {
+pub(crate) struct CheckpointStatement {
     pub(crate) store: [u8; 16],
     pub(crate) head: AuditHead,
 }
@@ -47,7 +47,7 @@ impl Checkpoint {
         time: EpochMs,
         key: Option<&SigningKey>,
     ) -> Result<Self> {
-        let said = Said { store: view.store_id()?, head };
+        let said = CheckpointStatement { store: view.store_id()?, head };
         let own = view.chain_before_genesis()?.checkpoint_key();
         let key = key.unwrap_or(&own);
         Ok(Self {
@@ -108,32 +108,36 @@ impl Checkpoint {
         EpochMs::new(self.time_ms)
     }
 
-    pub(crate) fn said(&self) -> Result<Said> {
+    pub(crate) fn said(&self) -> Result<CheckpointStatement> {
         let malformed =
             || schema("it is no checkpoint: store, head or proof is not written as one");
         let hex = |text: &str| HEXLOWER.decode(text.as_bytes()).map_err(|_| malformed());
         let store = hex(&self.store)?.try_into().map_err(|_| malformed())?;
         let hash = hex(&self.head)?.try_into().map_err(|_| malformed())?;
-        Ok(Said { store, head: AuditHead { count: self.entries, hash } })
+        Ok(CheckpointStatement { store, head: AuditHead { count: self.entries, hash } })
     }
 
-    pub(crate) fn check_proof(&self, said: &Said, resolver: &dyn DidResolver) -> Result<()> {
+    pub(crate) fn check_proof(
+        &self,
+        said: &CheckpointStatement,
+        resolver: &dyn DidResolver,
+    ) -> Result<()> {
         let signer: Did = self.signer.parse()?;
         let proof = BASE64.decode(self.proof.as_bytes());
         let proof = proof.map_err(|_| schema("the proof of a checkpoint is base64"))?;
         match verify_detached(&proof, &said.message(self.time()), resolver) {
-            Verdict::Valid(did) if did == signer => Ok(()),
-            Verdict::Valid(did) => {
+            SignatureVerdict::Valid(did) if did == signer => Ok(()),
+            SignatureVerdict::Valid(did) => {
                 Err(signature(format!("it was signed by {did}, not by its signer")))
             }
-            Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
+            SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
                 Err(signature(format!("its proof does not hold: {why}")))
             }
         }
     }
 }
 
-impl Said {
+impl CheckpointStatement {
     fn message(&self, time: EpochMs) -> Vec<u8> {
         let AuditHead { count, hash } = &self.head;
         let (count, time) = (count.to_be_bytes(), time.get().to_be_bytes());

@@ -16,18 +16,18 @@ const MOST: usize = 4 * MANY;
 
 /// Buffered reads and the time of the first.
 #[derive(Debug, Default)]
-struct Waiting {
+struct BufferedReads {
     records: Vec<AuditRecord>,
     since: EpochMs,
 }
 
 /// Reads that are not in the audit log yet.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(Mutex<Waiting>);
+pub(crate) struct ReadNotes(Mutex<BufferedReads>);
 
 /// The action required after a read was buffered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Noted {
+pub(crate) enum BufferAction {
     /// None.
     Kept,
     /// Wake the writer, so that it sets a timer or writes.
@@ -36,18 +36,18 @@ pub(crate) enum Noted {
     Full,
 }
 
-impl Notes {
+impl ReadNotes {
     /// Buffers a read.
-    pub(crate) fn push(&self, record: AuditRecord, now: EpochMs) -> Noted {
+    pub(crate) fn push(&self, record: AuditRecord, now: EpochMs) -> BufferAction {
         let mut waiting = self.lock();
         if waiting.records.is_empty() {
             waiting.since = now;
         }
         waiting.records.push(record);
         match waiting.records.len() {
-            1 | MANY => Noted::Due,
-            len if len >= MOST => Noted::Full,
-            _ => Noted::Kept,
+            1 | MANY => BufferAction::Due,
+            len if len >= MOST => BufferAction::Full,
+            _ => BufferAction::Kept,
         }
     }
 
@@ -69,7 +69,7 @@ impl Notes {
         std::mem::take(&mut self.lock().records)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, BufferedReads> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,28 +77,28 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::audit::Operation;
+    use crate::state::audit::AuditOperation;
 
     fn read() -> AuditRecord {
-        AuditRecord::of(Operation::Read, Vec::new())
+        AuditRecord::of(AuditOperation::Read, Vec::new())
     }
 
     #[test]
     fn reads_are_due_when_old_or_many_or_the_clock_went_back() {
-        let (notes, at) = (Notes::default(), EpochMs::new);
+        let (notes, at) = (ReadNotes::default(), EpochMs::new);
         assert!(!notes.are_due(at(i64::MAX)) && !notes.are_there(), "nothing waits");
-        assert_eq!(notes.push(read(), at(5000)), Noted::Due, "the first of them");
-        assert_eq!(notes.push(read(), at(5500)), Noted::Kept);
+        assert_eq!(notes.push(read(), at(5000)), BufferAction::Due, "the first of them");
+        assert_eq!(notes.push(read(), at(5500)), BufferAction::Kept);
         for (now, due) in [(5000, false), (5999, false), (6000, true), (4999, true)] {
             assert_eq!(notes.are_due(at(now)), due, "{now}");
         }
         let told: Vec<_> = (2..MOST).map(|_| notes.push(read(), at(5000))).collect();
         assert_eq!(
-            told.iter().filter(|told| **told == Noted::Due).count(),
+            told.iter().filter(|told| **told == BufferAction::Due).count(),
             1,
             "once there are many"
         );
-        assert_eq!(told.last(), Some(&Noted::Full));
+        assert_eq!(told.last(), Some(&BufferAction::Full));
         assert!(notes.are_due(at(5000)));
         assert_eq!(notes.take().len(), MOST);
         assert!(!notes.are_there());

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use grainstore_format::{Encoding, EpochMs, Value, decode_value};
 
-use super::{AuditEntry, AuditRecord, Chain, kind_of};
+use super::{AuditEntry, AuditHashChain, AuditRecord, kind_of};
 use crate::base::error::Result;
 
 /// Time within which equal refusals are merged.
@@ -29,11 +29,11 @@ const MAX_KINDS: usize = 4096;
 const MAX_LOOKED_BACK: usize = 4096;
 
 /// Actor, and a text of the other fields that make refusals equal.
-type Kind = (Option<String>, String);
+type RefusalKey = (Option<String>, String);
 
 /// A refusal that was written, and the number of its repetitions.
 #[derive(Debug, Clone)]
-struct Folded {
+struct CountedRefusal {
     since: EpochMs,
     /// Number of equal refusals after the first.
     more: u64,
@@ -44,15 +44,15 @@ struct Folded {
 
 /// Refusals of the last minute, by kind.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusals {
-    kinds: BTreeMap<Kind, Folded>,
+pub(crate) struct RefusalLog {
+    kinds: BTreeMap<RefusalKey, CountedRefusal>,
     earlier: Option<Arc<Earlier>>,
 }
 
 /// Refusals that were written within the minute before the store was opened.
 struct Earlier {
     /// What tells whether a record is equal to one of them.
-    chain: Chain,
+    chain: AuditHashChain,
     /// When the first of each kind was written, by whom, and whether a count was.
     kinds: BTreeMap<Vec<u8>, Written>,
 }
@@ -90,11 +90,11 @@ fn is_recent(since: EpochMs, now: EpochMs) -> bool {
     (0..WINDOW_MS).contains(&now.get().saturating_sub(since.get()))
 }
 
-impl Refusals {
+impl RefusalLog {
     /// Nothing but what the log has of the last minute, given from its end. What cannot be read is for
     /// `verify` to tell.
     pub(crate) fn after(
-        chain: Chain,
+        chain: AuditHashChain,
         entries: impl Iterator<Item = Result<Vec<u8>>>,
         now: EpochMs,
     ) -> Self {
@@ -139,7 +139,7 @@ impl Refusals {
         written
     }
 
-    /// Like [`RefusalLog::aggregate`], and returns for each input record the position in the output of it or
+    /// Like [`RefusalLog::fold`], and returns for each input record the position in the output of it or
     /// of the record that follows it.
     pub(crate) fn fold_placed(
         &mut self,
@@ -201,7 +201,7 @@ impl Refusals {
     }
 
     /// Counts a record where one of its kind was written within the last minute.
-    fn is_folded(&mut self, kind: &Kind, record: &AuditRecord, now: EpochMs) -> bool {
+    fn is_folded(&mut self, kind: &RefusalKey, record: &AuditRecord, now: EpochMs) -> bool {
         if let Some(folded) = self.kinds.get_mut(kind) {
             folded.more = folded.more.saturating_add(1);
             return true;
@@ -209,23 +209,28 @@ impl Refusals {
         let written = self.earlier.as_deref().and_then(|earlier| earlier.of(record, now));
         let Some(&Written { since, is_counted, .. }) = written else { return false };
         let record = AuditRecord { reason: None, call: None, ..record.clone() };
-        self.kinds.insert(kind.clone(), Folded { since, more: 1, record, is_counted });
+        self.kinds.insert(kind.clone(), CountedRefusal { since, more: 1, record, is_counted });
         true
     }
 
-    fn begin(&mut self, kind: Kind, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+    fn begin(
+        &mut self,
+        kind: RefusalKey,
+        record: AuditRecord,
+        now: EpochMs,
+    ) -> Option<AuditRecord> {
         let kept = AuditRecord { reason: None, call: None, ..record.clone() };
-        let folded = Folded { since: now, more: 0, record: kept, is_counted: false };
+        let folded = CountedRefusal { since: now, more: 0, record: kept, is_counted: false };
         self.kinds.insert(kind, folded);
         Some(record)
     }
 }
 
-fn counted(Folded { more, record, .. }: Folded) -> Option<AuditRecord> {
+fn counted(CountedRefusal { more, record, .. }: CountedRefusal) -> Option<AuditRecord> {
     (more > 0).then_some(AuditRecord { count: Some(more), ..record })
 }
 
-fn kind(record: &AuditRecord) -> Kind {
+fn kind(record: &AuditRecord) -> RefusalKey {
     let AuditRecord { actor, operation, subjects, refused_by, rules, claimed, call, .. } = record;
     let code = call.as_ref().and_then(|call| call.code());
     let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
@@ -237,12 +242,12 @@ mod tests {
     use grainstore_format::ContentAddress;
 
     use super::*;
-    use crate::state::audit::Operation;
+    use crate::state::audit::AuditOperation;
 
     fn refusal(actor: &str, subject: u8) -> AuditRecord {
         let subjects = vec![ContentAddress::from_bytes([subject; 32])];
         let actor = Some(actor.to_owned());
-        AuditRecord { actor, refused: true, ..AuditRecord::of(Operation::Put, subjects) }
+        AuditRecord { actor, refused: true, ..AuditRecord::of(AuditOperation::Put, subjects) }
     }
 
     fn counts(records: &[AuditRecord]) -> Vec<Option<u64>> {
@@ -251,7 +256,7 @@ mod tests {
 
     #[test]
     fn equal_ones_of_a_minute_are_one_entry_and_a_count() {
-        let (mut refusals, at) = (Refusals::default(), EpochMs::new);
+        let (mut refusals, at) = (RefusalLog::default(), EpochMs::new);
         assert_eq!(counts(&refusals.fold(vec![refusal("a", 1)], at(0))), [None]);
         for second in 1..60 {
             assert!(refusals.fold(vec![refusal("a", 1)], at(second * 1000)).is_empty());
@@ -267,8 +272,8 @@ mod tests {
 
     #[test]
     fn what_is_done_is_written_in_its_order_and_never_folded() {
-        let mut refusals = Refusals::default();
-        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let mut refusals = RefusalLog::default();
+        let done = AuditRecord::of(AuditOperation::Put, Vec::new());
         let all = vec![done.clone(), refusal("a", 1), done.clone(), refusal("a", 1), done];
         let written = refusals.fold(all, EpochMs::new(5));
         assert_eq!(
@@ -280,9 +285,9 @@ mod tests {
 
     #[test]
     fn what_is_folded_tells_where_each_record_stands() {
-        let mut refusals = Refusals::default();
+        let mut refusals = RefusalLog::default();
         drop(refusals.fold(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
-        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let done = AuditRecord::of(AuditOperation::Put, Vec::new());
         let all = vec![done.clone(), refusal("b", 1), refusal("b", 1), done.clone(), done];
         let (written, places) = refusals.fold_placed(all, EpochMs::new(5));
         assert_eq!(
@@ -291,7 +296,7 @@ mod tests {
         );
         assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
         // Expired counts come before the refusal that triggers them.
-        let all = vec![AuditRecord::of(Operation::Put, Vec::new()), refusal("a", 1)];
+        let all = vec![AuditRecord::of(AuditOperation::Put, Vec::new()), refusal("a", 1)];
         let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
         assert_eq!(counts(&written), [None, Some(1), Some(1), None]);
         assert_eq!(places, [0, 3]);
@@ -299,7 +304,7 @@ mod tests {
 
     #[test]
     fn an_actor_with_many_different_ones_cannot_grow_the_log() {
-        let mut refusals = Refusals::default();
+        let mut refusals = RefusalLog::default();
         let mut written = 0;
         for round in 0..100 {
             for subject in 0..=255 {
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_ends_the_minute() {
-        let mut refusals = Refusals::default();
+        let mut refusals = RefusalLog::default();
         for _ in 0..2 {
             drop(refusals.fold(vec![refusal("a", 1)], EpochMs::new(90_000)));
         }

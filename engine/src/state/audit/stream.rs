@@ -4,7 +4,7 @@ use grainstore_format::{Map, Value};
 
 /// Outcome of a call's event stream.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StreamNote {
+pub(crate) struct StreamRecord {
     pub(crate) options: String,
     pub(crate) events: u64,
     pub(crate) cancelled: Option<&'static str>,
@@ -16,7 +16,7 @@ pub(crate) struct StreamNote {
 /// The part of an audit entry that describes the event stream of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct StreamedEntry {
+pub struct AuditedStream {
     /// The events requested and the size of a chunk: `chunks, chunk_size = 100`.
     pub options: String,
     /// Events handed over, including the last one even if it was refused.
@@ -27,7 +27,7 @@ pub struct StreamedEntry {
     pub sources_failed: u64,
 }
 
-impl StreamNote {
+impl StreamRecord {
     /// Grains of its text, of which any may have been handed over; `None` if the stream ended before its text
     /// was chosen.
     pub(crate) fn given(&self) -> Option<u64> {
@@ -35,8 +35,8 @@ impl StreamNote {
     }
 
     /// The public form of this record.
-    pub(crate) fn entry(&self) -> StreamedEntry {
-        StreamedEntry {
+    pub(crate) fn entry(&self) -> AuditedStream {
+        AuditedStream {
             options: self.options.clone(),
             events_emitted: self.events,
             cancel_reason: self.cancelled.map(str::to_owned),
@@ -58,7 +58,7 @@ impl StreamNote {
     }
 }
 
-impl StreamedEntry {
+impl AuditedStream {
     /// Decodes its fields from the map of an audit entry; `None` if the call was not streamed.
     pub(crate) fn of(fields: &Map) -> Option<Self> {
         let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();

@@ -11,30 +11,32 @@ use redb::{ReadableTableMetadata, TableError};
 use super::Truth;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{self, AddressKey, Erasures, RowKey, Sealed, Stub, Tombstone, UserToken};
+use crate::disk::keys::{
+    self, AddressKey, EncryptedEnvelope, ErasureRecord, RowKey, Stub, Tombstone, UserToken,
+};
 use crate::disk::vault::Vault;
-use crate::state::audit::Chain;
+use crate::state::audit::AuditHashChain;
 
 /// The state of erasures, read once per snapshot.
-pub(super) struct Known {
+pub(super) struct ErasureState {
     /// `None` if nothing was ever erased.
-    erasures: Option<Erasures>,
+    erasures: Option<ErasureRecord>,
     /// Users whose grains are still in the log, each with the last erased sequence.
     users: HashMap<UserToken, Sequence>,
     /// Key slots of those users that are not destroyed yet, each with the last erased sequence.
     slots: HashMap<u32, Sequence>,
     /// Computes user tokens; `None` if there are no users to compare.
-    chain: Option<Chain>,
+    chain: Option<AuditHashChain>,
 }
 
 /// A row of the log, opened.
-pub(crate) enum Logged {
+pub(crate) enum LogRow {
     Blob(Vec<u8>),
     /// The address of the erased grain.
     Erased(AddressKey),
 }
 
-impl Logged {
+impl LogRow {
     pub(crate) fn open(at: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
         if Stub::is(row) {
             return Ok(Self::Erased(Stub::open(at, row)?.address));
@@ -49,12 +51,12 @@ impl Logged {
 }
 
 impl Truth {
-    fn known(&self) -> Result<&Known> {
+    fn known(&self) -> Result<&ErasureState> {
         if let Some(known) = self.erased.get() {
             return Ok(known);
         }
         let row = self.txn.open_table(keys::META)?.get(keys::META_ERASURES)?;
-        let erasures = row.map(|row| Erasures::open(row.value())).transpose()?;
+        let erasures = row.map(|row| ErasureRecord::open(row.value())).transpose()?;
         let (mut users, mut slots) = (HashMap::new(), HashMap::new());
         for of in erasures.iter().flat_map(|erasures| &erasures.pending) {
             let Some(user) = of.user else { continue };
@@ -67,14 +69,14 @@ impl Truth {
             true => None,
             false => Some(self.chain_before_genesis()?),
         };
-        Ok(self.erased.get_or_init(|| Known { erasures, users, slots, chain }))
+        Ok(self.erased.get_or_init(|| ErasureState { erasures, users, slots, chain }))
     }
 
     /// Returns the erasures, with those still to be scrubbed.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn erasures(&self) -> Result<Erasures> {
+    pub(crate) fn erasures(&self) -> Result<ErasureRecord> {
         Ok(self.known()?.erasures.clone().unwrap_or_default())
     }
 
@@ -101,7 +103,9 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_erased(&self, at: Sequence) -> Result<bool> {
-        let Known { erasures: Some(_), users, slots, .. } = self.known()? else { return Ok(false) };
+        let ErasureState { erasures: Some(_), users, slots, .. } = self.known()? else {
+            return Ok(false);
+        };
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
         let row = row.value();
         if Stub::is(row) {
@@ -110,7 +114,7 @@ impl Truth {
         if users.values().all(|cutoff| at > *cutoff) {
             return Ok(false);
         }
-        let erased = match Sealed::of(row) {
+        let erased = match EncryptedEnvelope::of(row) {
             Ok(Some(sealed)) => match slots.get(&sealed.slot) {
                 Some(cutoff) => Ok(at <= *cutoff),
                 None => self.vault.keeper_beside(row).map(|_| false),
@@ -133,7 +137,9 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
-        let Known { users, chain: Some(chain), .. } = self.known()? else { return Ok(false) };
+        let ErasureState { users, chain: Some(chain), .. } = self.known()? else {
+            return Ok(false);
+        };
         let cutoff = user_id.and_then(|user| users.get(&chain.user_token(user)));
         Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
     }

@@ -1,6 +1,6 @@
 //! The vector space that serves searches, and the spaces that are being removed.
 
-use grainstore_format::container::Embedded;
+use grainstore_format::container::EmbeddingSummary;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use redb::{TableDefinition, TableError};
 
 use super::Truth;
 use crate::base::error::Result;
-use crate::disk::keys::{self, Gone};
+use crate::disk::keys::{self, RemovedVectors};
 
 /// Rows of the meta table about spaces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Marks {
+pub(super) struct SpaceMeta {
     serving: Option<u32>,
-    gone: Gone,
+    gone: RemovedVectors,
 }
 
 impl Truth {
@@ -54,7 +54,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn gone(&self) -> Result<Gone> {
+    pub(crate) fn gone(&self) -> Result<RemovedVectors> {
         Ok(self.marks()?.gone)
     }
 
@@ -86,24 +86,27 @@ impl Truth {
         Ok(found)
     }
 
-    fn marks(&self) -> Result<&Marks> {
+    fn marks(&self) -> Result<&SpaceMeta> {
         if let Some(marks) = self.marks.get() {
             return Ok(marks);
         }
         let meta = self.txn.open_table(keys::META)?;
         let serving = meta.get(keys::META_SERVING)?;
         let gone = meta.get(keys::META_GONE)?;
-        let marks = Marks {
+        let marks = SpaceMeta {
             serving: serving.map(|row| keys::open_serving(row.value())).transpose()?,
-            gone: gone.map(|row| Gone::open(row.value())).transpose()?.unwrap_or_default(),
+            gone: gone
+                .map(|row| RemovedVectors::open(row.value()))
+                .transpose()?
+                .unwrap_or_default(),
         };
         Ok(self.marks.get_or_init(|| marks))
     }
 }
 
 /// Groups vectors by space and chunk, in the form of a manifest.
-pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
-    let mut all: Vec<Embedded> = Vec::new();
+pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<EmbeddingSummary> {
+    let mut all: Vec<EmbeddingSummary> = Vec::new();
     for (space, chunk) in found {
         let (model, metric) = (space.model(), space.metric().name());
         let dimensions = u32::try_from(space.dimension()).unwrap_or(u32::MAX);
@@ -114,7 +117,7 @@ pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
             {
                 last.chunks.push(chunk);
             }
-            _ => all.push(Embedded {
+            _ => all.push(EmbeddingSummary {
                 model: model.to_owned(),
                 dimensions,
                 metric: metric.to_owned(),

@@ -1,11 +1,11 @@
 //! The writer's part of the access counters: adding waiting counts to the truth.
 
-use crate::disk::keys::Access;
+use crate::disk::keys::AccessCounts;
 use std::sync::Arc;
 
 use redb::{Durability, ReadableTable, WriteTransaction};
 
-use super::{Counters, Taken};
+use super::{AccessCounters, TakenCounts};
 use crate::base::error::{Result, guarded};
 use crate::disk::keys;
 use crate::state::truth::Truth;
@@ -20,7 +20,7 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn ride(&self, txn: &WriteTransaction) -> Result<Vec<Taken>> {
+    pub(crate) fn ride(&self, txn: &WriteTransaction) -> Result<Vec<TakenCounts>> {
         match &self.counters {
             Some(counters) if counters.is_due(self.clock.now()) => add(txn, counters, MAX_RIDE),
             _ => Ok(Vec::new()),
@@ -28,7 +28,7 @@ impl Writer {
     }
 
     /// Discards counts that readers now see in the truth.
-    pub(crate) fn arrived(&self, taken: &[Taken]) {
+    pub(crate) fn arrived(&self, taken: &[TakenCounts]) {
         if let Some(counters) = &self.counters {
             taken.iter().for_each(|taken| counters.done(taken));
         }
@@ -36,7 +36,7 @@ impl Writer {
 
     /// Writes counts in a transaction of their own if they are due.
     pub(crate) fn flush_due_counts(&mut self) {
-        let due = |counters: &Arc<Counters>| counters.is_due(self.clock.now());
+        let due = |counters: &Arc<AccessCounters>| counters.is_due(self.clock.now());
         if self.counters.as_ref().is_some_and(due) {
             // The next write reports the error: a failed writer refuses.
             let _ = self.flush_counts();
@@ -67,7 +67,7 @@ impl Writer {
 }
 
 /// Adds the counts of one shard after another until `rows` rows are written.
-fn add(txn: &WriteTransaction, counters: &Counters, rows: usize) -> Result<Vec<Taken>> {
+fn add(txn: &WriteTransaction, counters: &AccessCounters, rows: usize) -> Result<Vec<TakenCounts>> {
     let mut table = txn.open_table(keys::ACCESS)?;
     let mut all = Vec::new();
     let mut written = 0_usize;
@@ -77,7 +77,7 @@ fn add(txn: &WriteTransaction, counters: &Counters, rows: usize) -> Result<Vec<T
         for (sequence, access) in &taken.counts {
             let stored = match table.get(sequence.get())? {
                 Some(record) => keys::decode_access(*sequence, record.value())?,
-                None => Access::default(),
+                None => AccessCounts::default(),
             };
             let sum = stored.and(*access);
             table.insert(sequence.get(), &keys::encode_access(*sequence, &sum))?;

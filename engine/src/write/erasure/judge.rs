@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
-use super::retention::{self, Retention};
+use super::retention::{self, RetentionPeriod};
 use super::ruled;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Rule, Terms};
-use crate::rules::preset::Regime;
+use crate::rules::policy::{PolicyRule, PolicyTerms};
+use crate::rules::preset::ActiveRules;
 use crate::state::view::View;
 
 /// Maximum number of held grains named in the message of a refusal; the verdict lists all.
@@ -21,18 +21,18 @@ const MAX_NAMED: usize = 8;
 
 /// The circumstances of an erasure, apart from the grains themselves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ErasureRequest<'a> {
     pub(crate) now: EpochMs,
     pub(crate) reason: &'a str,
     /// True if a malformed retention policy is overridden.
     pub(crate) overrides: bool,
     /// The rules of the store.
-    pub(crate) regime: &'a Regime,
+    pub(crate) regime: &'a ActiveRules,
 }
 
 /// The outcome of the checks before an erasure.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct ErasureVerdict {
     /// The grains under hold.
     pub(crate) holds: Vec<ContentAddress>,
     /// The rules that were applied; if it is refused, the last of them refused.
@@ -43,29 +43,29 @@ pub(crate) struct Verdict {
 }
 
 /// The parts of a grain that can prevent its erasure.
-struct Duty {
-    retention: Retention,
-    terms: Terms,
+struct ErasureTerms {
+    retention: RetentionPeriod,
+    terms: PolicyTerms,
 }
 
-impl Duty {
+impl ErasureTerms {
     fn of(grain: &GrainRef<'_>) -> Self {
-        Self { retention: Retention::of(grain), terms: Terms::of(grain) }
+        Self { retention: RetentionPeriod::of(grain), terms: PolicyTerms::of(grain) }
     }
 }
 
-impl Verdict {
+impl ErasureVerdict {
     fn hold(&mut self, address: ContentAddress) {
         self.holds.push(address);
     }
 
-    fn duty(&mut self, address: ContentAddress, duty: &Duty, asked: &Asked<'_>) {
-        let Duty { retention, terms } = duty;
+    fn duty(&mut self, address: ContentAddress, duty: &ErasureTerms, asked: &ErasureRequest<'_>) {
+        let ErasureTerms { retention, terms } = duty;
         if terms.is_held_since(asked.now) && !self.holds.contains(&address) {
             self.hold(address);
         }
-        let overridden = Rule::RetentionOverridden.row().name;
-        if *retention == Retention::Malformed
+        let overridden = PolicyRule::RetentionOverridden.row().name;
+        if *retention == RetentionPeriod::Malformed
             && asked.overrides
             && !self.rules.contains(&overridden)
         {
@@ -83,7 +83,11 @@ impl Verdict {
     }
 
     /// Checks the rules of the store for a grain, unless the erasure is refused already.
-    fn ask_rules(&mut self, (view, at): (&View, Sequence), asked: &Asked<'_>) -> Result<()> {
+    fn ask_rules(
+        &mut self,
+        (view, at): (&View, Sequence),
+        asked: &ErasureRequest<'_>,
+    ) -> Result<()> {
         if self.refusal.is_some() {
             return Ok(());
         }
@@ -115,7 +119,7 @@ impl Verdict {
             self.refused_by = Some(*first);
             self.refusal =
                 Some(denied.with_hint("a hold is lifted by lift_hold, by those who may"));
-            self.rules = vec![Rule::Hold.row().name];
+            self.rules = vec![PolicyRule::Hold.row().name];
         }
         self
     }
@@ -125,15 +129,20 @@ impl Verdict {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+pub(crate) fn judge_user(
+    view: &View,
+    user: &str,
+    asked: &ErasureRequest<'_>,
+) -> Result<ErasureVerdict> {
+    let mut verdict = ErasureVerdict::default();
     for at in view.held()? {
         if !view.is_erased(at)? && read(view, at, |grain| is_of(grain, user))?.1 {
             verdict.hold(read(view, at, |_| ())?.0);
         }
     }
     for at in listed(view, Field::Retained, user)? {
-        let (address, duty) = read(view, at, |grain| is_of(grain, user).then(|| Duty::of(grain)))?;
+        let (address, duty) =
+            read(view, at, |grain| is_of(grain, user).then(|| ErasureTerms::of(grain)))?;
         if let Some(duty) = duty {
             verdict.duty(address, &duty, asked);
         }
@@ -150,9 +159,13 @@ pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<V
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
-    let (address, duty) = read(view, at, Duty::of)?;
+pub(crate) fn judge_grain(
+    view: &View,
+    at: Sequence,
+    asked: &ErasureRequest<'_>,
+) -> Result<ErasureVerdict> {
+    let mut verdict = ErasureVerdict::default();
+    let (address, duty) = read(view, at, ErasureTerms::of)?;
     if view.state_at(at)?.held {
         verdict.hold(address);
     }
@@ -177,9 +190,11 @@ pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
     let theirs: HashSet<Sequence> = places_of(view, user)?.into_iter().collect();
-    let shape = Shape::Type(GrainType::Consent);
+    let shape = IndexLookup::Type(GrainType::Consent);
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Oldest)?
+    {
         found.push(posting?.sequence);
     }
     found.retain(|at| theirs.contains(at));
@@ -192,9 +207,11 @@ pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
 }
 
 fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
-    let shape = Shape::Value(field, user.into());
+    let shape = IndexLookup::Value(field, user.into());
     let mut found = Vec::new();
-    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+    for posting in
+        view.index().scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?
+    {
         let at = posting?.sequence;
         if !view.is_erased(at)? {
             found.push(at);

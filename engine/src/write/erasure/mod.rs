@@ -6,4 +6,6 @@ mod judge;
 mod retention;
 mod ruled;
 
-pub(crate) use judge::{Asked, Verdict, consents_of, is_of, judge_grain, judge_user, places_of};
+pub(crate) use judge::{
+    ErasureRequest, ErasureVerdict, consents_of, is_of, judge_grain, judge_user, places_of,
+};

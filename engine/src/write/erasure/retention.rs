@@ -5,7 +5,7 @@
 use grainstore_format::{EpochMs, GrainRef, MapRef, ValueRef};
 
 use crate::base::error::{Error, ErrorKind};
-use crate::rules::policy::Rule;
+use crate::rules::policy::PolicyRule;
 
 const POLICY: &str = "retention_policy";
 const YEARS: &str = "minimum_retention_years";
@@ -17,7 +17,7 @@ const FINANCE: &str = "fin:retention_years";
 
 /// The retention that a grain states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Retention {
+pub(super) enum RetentionPeriod {
     /// No retention.
     Free,
     Kept {
@@ -30,7 +30,7 @@ pub(super) enum Retention {
     Malformed,
 }
 
-impl Retention {
+impl RetentionPeriod {
     pub(super) fn of(grain: &GrainRef<'_>) -> Self {
         let (Ok(policy), Ok(finance)) = (policy(grain), finance(grain)) else {
             return Self::Malformed;
@@ -40,7 +40,7 @@ impl Retention {
             (None, Some(years)) => (years, None),
             (Some((years, requires)), finance) => (years.max(finance.unwrap_or(0)), requires),
         };
-        Self::Kept { until: created_at(grain).years_later(years), requires }
+        Self::Kept { until: created_at(grain).plus_years(years), requires }
     }
 
     /// Returns the rule that forbids an erasure now for this reason, and the explanation; `None` if it is
@@ -49,23 +49,23 @@ impl Retention {
         &self,
         (now, reason): (EpochMs, &str),
         overrides: bool,
-    ) -> Option<(Rule, String)> {
+    ) -> Option<(PolicyRule, String)> {
         match self {
             Self::Free => None,
             Self::Malformed if overrides => None,
             Self::Malformed => {
-                let rule = Rule::RetentionMalformed;
+                let rule = PolicyRule::RetentionMalformed;
                 Some((rule, rule.row().text.to_owned()))
             }
             Self::Kept { until: None, .. } => {
-                Some((Rule::Retained, "it has to be kept for good".to_owned()))
+                Some((PolicyRule::Retained, "it has to be kept for good".to_owned()))
             }
             Self::Kept { until: Some(until), .. } if now < *until => {
-                Some((Rule::Retained, format!("it has to be kept until {until}")))
+                Some((PolicyRule::Retained, format!("it has to be kept until {until}")))
             }
             Self::Kept { requires: Some(requires), .. } if !names(reason, requires) => {
                 let why = format!("the reason has to name what its deletion requires: {requires}");
-                Some((Rule::DeletionRequires, why))
+                Some((PolicyRule::DeletionRequires, why))
             }
             Self::Kept { .. } => None,
         }
@@ -137,17 +137,17 @@ mod tests {
     const CREATED: i64 = 1_706_659_200_000;
     const DAY: i64 = 86_400_000;
 
-    fn of(fields: &str) -> Retention {
+    fn of(fields: &str) -> RetentionPeriod {
         let json = format!(
             r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 1.0,
                 "created_at": {CREATED}{fields}}}"#
         );
         let blob = Grain::from_json(&json).unwrap().encode(Default::default()).unwrap();
-        with_fields(blob.bytes(), |grain| Ok(Retention::of(grain))).unwrap()
+        with_fields(blob.bytes(), |grain| Ok(RetentionPeriod::of(grain))).unwrap()
     }
 
-    fn kept(until: i64) -> Retention {
-        Retention::Kept { until: Some(EpochMs::new(until)), requires: None }
+    fn kept(until: i64) -> RetentionPeriod {
+        RetentionPeriod::Kept { until: Some(EpochMs::new(until)), requires: None }
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
         // 2024 has 366 days, 2025 to 2027 have 365, and 2028 has 366.
         let [one, five] = [366, 366 + 3 * 365 + 366].map(|days| CREATED + days * DAY);
         for (fields, expected) in [
-            ("", Retention::Free),
+            ("", RetentionPeriod::Free),
             (r#", "retention_policy": {"minimum_retention_years": 0}"#, kept(CREATED)),
             (r#", "retention_policy": {"minimum_retention_years": 1}"#, kept(one)),
             (r#", "fin:retention_years": 5"#, kept(five)),
@@ -170,7 +170,7 @@ mod tests {
             ),
             (
                 r#", "retention_policy": {"minimum_retention_years": 99999999}"#,
-                Retention::Kept { until: None, requires: None },
+                RetentionPeriod::Kept { until: None, requires: None },
             ),
         ] {
             assert_eq!(of(fields), expected, "{fields}");
@@ -188,7 +188,7 @@ mod tests {
             r#", "context": {"fin:retention_years": "five"}"#,
             r#", "context": {"fin:retention_years": 1.5}"#,
         ] {
-            assert_eq!(of(fields), Retention::Malformed, "{fields}");
+            assert_eq!(of(fields), RetentionPeriod::Malformed, "{fields}");
         }
     }
 
@@ -199,15 +199,15 @@ mod tests {
         );
         let end = CREATED + 366 * DAY;
         for (now, reason, expected) in [
-            (end - 1, "legal officer agrees", Some(Rule::Retained)),
+            (end - 1, "legal officer agrees", Some(PolicyRule::Retained)),
             (end, "the legal OFFICER agrees", None),
-            (end, "somebody agrees", Some(Rule::DeletionRequires)),
+            (end, "somebody agrees", Some(PolicyRule::DeletionRequires)),
         ] {
             let refused = retention.forbids((EpochMs::new(now), reason), true);
             assert_eq!(refused.map(|(rule, _)| rule), expected, "{now} {reason}");
         }
         let now = (EpochMs::new(end), "any");
-        assert!(Retention::Malformed.forbids(now, false).is_some());
-        assert!(Retention::Malformed.forbids(now, true).is_none());
+        assert!(RetentionPeriod::Malformed.forbids(now, false).is_some());
+        assert!(RetentionPeriod::Malformed.forbids(now, true).is_none());
     }
 }

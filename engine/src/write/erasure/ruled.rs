@@ -5,17 +5,17 @@ use grainstore_format::{EpochMs, GrainRef, VerificationStatus};
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::rules::policy::Rule;
-use crate::rules::preset::{Deed, Facts, RuleSet};
+use crate::rules::policy::PolicyRule;
+use crate::rules::preset::{Action, RuleFacts, RuleSet};
 use crate::state::basis::basis_in;
 use crate::state::view::View;
 
-use super::judge::Asked;
+use super::judge::ErasureRequest;
 use super::retention::created_at;
 
 /// Returns `true` if rules of the store must be checked for each grain.
 pub(super) fn asks(rules: &RuleSet) -> bool {
-    rules.settings.minimum_retention_years.value > 0 || rules.rules_on(Deed::Erase)
+    rules.settings.minimum_retention_years.value > 0 || rules.rules_on(Action::Erase)
 }
 
 /// Returns the rule that refuses the erasure of a grain, and the error.
@@ -25,18 +25,18 @@ pub(super) fn asks(rules: &RuleSet) -> bool {
 pub(super) fn refusal(
     (view, at): (&View, Sequence),
     grain: &GrainRef<'_>,
-    asked: &Asked<'_>,
+    asked: &ErasureRequest<'_>,
 ) -> Result<Option<(&'static str, Error)>> {
     let rules = asked.regime.rules();
     if let Some(why) = retained(grain, &rules, asked.now) {
-        return Ok(Some((Rule::Retained.row().name, why)));
+        return Ok(Some((PolicyRule::Retained.row().name, why)));
     }
-    if !rules.rules_on(Deed::Erase) {
+    if !rules.rules_on(Action::Erase) {
         return Ok(None);
     }
     let basis = basis_in(view, grain.text("processing_basis"))?;
     let state = view.state_at(at)?;
-    let facts = Facts {
+    let facts = RuleFacts {
         grain,
         basis: &basis,
         purposes: &[],
@@ -44,7 +44,7 @@ pub(super) fn refusal(
         verified: state.verification_status == VerificationStatus::Verified,
         encrypted: asked.regime.encrypts(grain),
     };
-    let refusal = rules.decide(Deed::Erase, &facts).refusal;
+    let refusal = rules.decide(Action::Erase, &facts).refusal;
     Ok(refusal.map(|refusal| (refusal.id, Error::from(refusal))))
 }
 
@@ -54,7 +54,7 @@ fn retained(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error
     if least.value == 0 {
         return None;
     }
-    let until = created_at(grain).years_later(u64::from(least.value));
+    let until = created_at(grain).plus_years(u64::from(least.value));
     if until.is_some_and(|until| until <= now) {
         return None;
     }

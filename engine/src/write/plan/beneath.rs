@@ -8,7 +8,7 @@ use grainstore_index::Sequence;
 use crate::base::error::Result;
 
 /// A log that extends that of the view.
-pub(crate) trait Beneath {
+pub(crate) trait UncommittedLog {
     /// The last sequence of the log.
     fn last(&self) -> Sequence;
 

@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
-use super::conflict::{Conflicts, Disputed};
+use super::conflict::{ConflictSubject, Conflicts};
 use super::replace::supersession;
 use super::roots::names_parent;
-use super::{Author, Plan};
+use super::{Principal, WritePlan};
 use crate::base::error::Result;
 use crate::disk::blob::is_withdrawal;
 
 /// The support of a grain for the claim that it replaced another, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Founded {
+enum ClaimSupport {
     /// It does not name the other grain.
     Not,
     /// It withdraws a consent, perhaps that of an older version.
@@ -26,7 +26,7 @@ enum Founded {
     ByName,
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Breaks every cycle that is reached from one of these grains, at the step with the weakest support. The
     /// replaced grain of that step stays current and is marked for review.
     ///
@@ -35,7 +35,7 @@ impl Plan<'_> {
     pub(crate) fn break_circles(
         &mut self,
         from: &[Sequence],
-        author: &Author,
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let mut seen: HashMap<Sequence, usize> = HashMap::new();
@@ -60,10 +60,10 @@ impl Plan<'_> {
     fn break_circle(
         &mut self,
         start: Sequence,
-        author: &Author,
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
-        let mut weakest: Option<(Founded, Sequence)> = None;
+        let mut weakest: Option<(ClaimSupport, Sequence)> = None;
         let mut at = start;
         while let Some(next) = self.successor_of(at)? {
             let founded = self.founded(at, next)?;
@@ -85,7 +85,7 @@ impl Plan<'_> {
         self.states.insert(at, state);
         let address = self.read(at, |address, _| Ok(address))?;
         let why = format!("its supersession by {by} would run in a circle");
-        conflicts.note(address, Disputed::Supersession, why);
+        conflicts.note(address, ConflictSubject::Supersession, why);
         self.audit.push(supersession(&address, &by, author, Vec::new(), true));
         Ok(())
     }
@@ -98,15 +98,15 @@ impl Plan<'_> {
         }
     }
 
-    fn founded(&self, old: Sequence, new: Sequence) -> Result<Founded> {
+    fn founded(&self, old: Sequence, new: Sequence) -> Result<ClaimSupport> {
         let digits = self.read(old, |address: ContentAddress, _| Ok(address.to_string()))?;
         self.read(new, |_, grain| {
             let is_named =
                 names_parent(grain, &digits) || grain.text("prior_consent") == Some(&digits);
             Ok(match (is_named, is_withdrawal(grain)) {
-                (true, _) => Founded::ByName,
-                (false, true) => Founded::AsWithdrawal,
-                (false, false) => Founded::Not,
+                (true, _) => ClaimSupport::ByName,
+                (false, true) => ClaimSupport::AsWithdrawal,
+                (false, false) => ClaimSupport::Not,
             })
         })
     }

@@ -10,7 +10,7 @@ pub const MAX_CONFLICTS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Disputed {
+pub enum ConflictSubject {
     /// The grain that superseded it, or that it was superseded.
     Supersession,
     /// That it is contradicted.
@@ -34,7 +34,7 @@ pub struct Conflict {
     /// The grain.
     pub address: ContentAddress,
     /// The subject of the conflict.
-    pub about: Disputed,
+    pub about: ConflictSubject,
     /// A human-readable description of the outcome.
     pub detail: String,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Conflicts {
 }
 
 impl Conflicts {
-    pub(crate) fn note(&mut self, address: ContentAddress, about: Disputed, detail: String) {
+    pub(crate) fn note(&mut self, address: ContentAddress, about: ConflictSubject, detail: String) {
         self.count = self.count.saturating_add(1);
         if self.listed.len() < MAX_CONFLICTS {
             self.listed.push(Conflict { address, about, detail });

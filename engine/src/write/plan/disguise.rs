@@ -8,13 +8,13 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Rule, Terms};
+use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::AuditRecord;
-use crate::state::view::Row;
+use crate::state::view::GrainRow;
 
 use super::replace::supersession;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
-use super::{Author, Plan, Prepared};
+use super::{PreparedGrain, Principal, WritePlan};
 
 /// Fields that state that a grain supersedes another.
 const SUPERSESSION_FIELDS: [&str; 5] = [
@@ -27,7 +27,7 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
 
 /// A grain of an import that would replace others without a supersession.
 #[derive(Debug)]
-pub(crate) struct Disguised {
+pub(crate) struct ImplicitSupersession {
     pub(crate) address: ContentAddress,
     /// The grains it would replace.
     pub(crate) replaced: Vec<ContentAddress>,
@@ -48,7 +48,7 @@ pub(super) fn is_meant(new: &Grain, stored: &GrainRef<'_>) -> bool {
 ///
 /// # Errors
 /// `ERR_SCHEMA`.
-pub(super) fn check_successor(old: &ContentAddress, row: &Row, new: &Grain) -> Result<()> {
+pub(super) fn check_successor(old: &ContentAddress, row: &GrainRow, new: &Grain) -> Result<()> {
     let schema = |message: String| {
         Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
     };
@@ -69,12 +69,12 @@ pub(crate) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Refuses a put with a field that only a supersession may have.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
-    pub(super) fn check_fields(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+    pub(super) fn check_fields(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
         let Some(name) = SUPERSESSION_FIELDS.iter().find(|name| new.grain.get(name).is_some())
         else {
             return Ok(());
@@ -90,9 +90,9 @@ impl Plan<'_> {
     /// `ERR_SUPERSEDE_REQUIRED`.
     pub(super) fn check_parents(
         &mut self,
-        new: &Prepared,
+        new: &PreparedGrain,
         old: Option<&ContentAddress>,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         let replaced = self.replaced(&new.grain, old)?;
         let Some(parent) = replaced.first() else { return Ok(()) };
@@ -108,7 +108,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<Disguised>> {
+    pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<ImplicitSupersession>> {
         let may_succeed = |grain: &GrainRef<'_>| {
             // A withdrawal of consent is not subject to policies.
             !never_succeeds(grain.grain_type()) && grain.get("is_withdrawal").is_none()
@@ -129,16 +129,16 @@ impl Plan<'_> {
             return Ok(None);
         }
         let protected = self.first_protected(&replaced)?;
-        Ok(Some(Disguised { address, replaced, protected }))
+        Ok(Some(ImplicitSupersession { address, replaced, protected }))
     }
 
     /// The audit entry of a grain that was left out because it would replace `old` without its policy.
     pub(crate) fn refused_disguise(
         old: &ContentAddress,
         new: &ContentAddress,
-        author: &Author,
+        author: &Principal,
     ) -> AuditRecord {
-        let rule = Rule::DisguisedSupersession.row().name;
+        let rule = PolicyRule::DisguisedSupersession.row().name;
         supersession(old, new, author, vec![rule], true)
     }
 
@@ -175,8 +175,8 @@ impl Plan<'_> {
     pub(super) fn in_disguise(
         &mut self,
         replaced: &[ContentAddress],
-        new: &Prepared,
-        author: &Author,
+        new: &PreparedGrain,
+        author: &Principal,
         what: String,
     ) -> Result<Error> {
         if let Some(old) = self.first_protected(replaced)? {
@@ -198,7 +198,7 @@ impl Plan<'_> {
     /// Returns `true` for a policy of mode `hold` that was lifted, which no longer protects.
     fn is_lifted(&self, root: Sequence) -> Result<bool> {
         let held = self.state(root)?.held;
-        Ok(!held && self.read(root, |_, grain| Ok(Terms::of(grain).holds))?)
+        Ok(!held && self.read(root, |_, grain| Ok(PolicyTerms::of(grain).holds))?)
     }
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use grainstore_index::Sequence;
 
 use crate::base::error::Result;
-use crate::rules::policy::Terms;
+use crate::rules::policy::PolicyTerms;
 
-use super::Plan;
+use super::WritePlan;
 use super::protection::parents_in;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Returns the roots that the grain at a sequence should have, by its own policy and the rows of its
     /// parents, but has not.
     ///
@@ -25,7 +25,7 @@ impl Plan<'_> {
         }
         let noted = self.roots(at)?;
         let (address, parents, protects) = self.read(at, |address, grain| {
-            Ok((address, parents_in(grain), Terms::of(grain).protects()))
+            Ok((address, parents_in(grain), PolicyTerms::of(grain).protects()))
         })?;
         let mut due = protects.then_some(at).into_iter().collect::<BTreeSet<_>>();
         if !noted.contains(&TOO_MANY_ROOTS) {

@@ -7,11 +7,11 @@ use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Space, Vector};
 
-use super::{Author, Plan};
+use super::{Principal, WritePlan};
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::rules::policy::{Act, Attempt, Proofs, Rule, decide};
-use crate::search::embed::{Embedding, Ready};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::rules::policy::{PolicyAction, PolicyAttempt, PolicyRule, Proofs, decide};
+use crate::search::embed::{Embedding, EmbeddingBatch};
+use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// Maximum number of spaces in a store.
 pub(crate) const MAX_SPACES: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) const MAX_SPACES: usize = 64;
 /// limit of the whole store.
 const MAX_SPACES_WITHIN: usize = 8;
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Stages vectors of a stored or staged grain. Vectors that it has already are ignored.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Plan<'_> {
         address: &ContentAddress,
         sequence: Sequence,
         vectors: Vec<Embedding>,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         let mut news = Vec::with_capacity(vectors.len());
         let mut replaces = false;
@@ -47,7 +47,7 @@ impl Plan<'_> {
         let rules = self.check_vectors(address, author)?;
         self.admit_spaces(&news)?;
         if replaces {
-            let record = author.record(Operation::Embed, vec![*address]);
+            let record = author.record(AuditOperation::Embed, vec![*address]);
             self.audit.push(AuditRecord { rules, ..record });
         }
         self.vectors.push((sequence, news));
@@ -59,13 +59,13 @@ impl Plan<'_> {
     fn check_vectors(
         &mut self,
         address: &ContentAddress,
-        author: &Author,
+        author: &Principal,
     ) -> Result<Vec<&'static str>> {
         if author.speaks_for_store() {
             return Ok(Vec::new());
         }
-        let attempt = Attempt {
-            act: Act::Supersede,
+        let attempt = PolicyAttempt {
+            act: PolicyAction::Supersede,
             now: self.now(),
             justification: author.reason.as_deref(),
             actor: author.actor.as_deref(),
@@ -83,11 +83,11 @@ impl Plan<'_> {
         }
         let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
         let mut rules = decision.names();
-        rules.push(Rule::VectorsProtected.row().name);
-        let record = author.record(Operation::Embed, vec![*address]);
+        rules.push(PolicyRule::VectorsProtected.row().name);
+        let record = author.record(AuditOperation::Embed, vec![*address]);
         self.audit.push(AuditRecord { rules, refused: true, refused_by, ..record });
         let what = format!("cannot give vectors to {address}");
-        let rule = Rule::VectorsProtected;
+        let rule = PolicyRule::VectorsProtected;
         let denied = self.denied(&what, rule, &decision, &gathered, author)?;
         Err(denied
             .with_hint("have the operator give them, in a session without a namespace and a user"))
@@ -111,8 +111,8 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// `ERR_EMBEDDER` if the batch before it was not written; those of [`WritePlan::admit_spaces`].
-    pub(crate) fn take_made(&mut self, made: Ready) -> Result<()> {
-        let Ready { space, leads, from, to, vectors } = made;
+    pub(crate) fn take_made(&mut self, made: EmbeddingBatch) -> Result<()> {
+        let EmbeddingBatch { space, leads, from, to, vectors } = made;
         if !leads && self.view.serving()? != Some(&space) {
             // Another model replaced it in the meantime, and its vectors may be removed.
             return Ok(());
@@ -172,12 +172,12 @@ impl Plan<'_> {
     /// Stages vectors given for a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_model_limit`] and [`WritePlan::admit_spaces`].
+    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_room`] and [`WritePlan::admit_spaces`].
     pub(crate) fn embed_stored(
         &mut self,
         address: &ContentAddress,
         vectors: Vec<Embedding>,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         self.check_room(&vectors, author)?;
         let sequence = self.seen(address, author)?.sequence;
@@ -188,7 +188,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT`.
-    pub(super) fn check_room(&self, vectors: &[Embedding], author: &Author) -> Result<()> {
+    pub(super) fn check_room(&self, vectors: &[Embedding], author: &Principal) -> Result<()> {
         if vectors.is_empty() || author.viewer.is_everyone() {
             return Ok(());
         }

@@ -7,25 +7,25 @@ use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Maker, Proofs, Transition};
-use crate::state::view::Row;
+use crate::rules::policy::{GoalTransition, Maker, Proofs};
+use crate::state::view::GrainRow;
 
-use super::protection::{Gathered, parents_in};
+use super::protection::{GatheredProtectors, parents_in};
 use super::roots::names_parent;
-use super::{Author, Plan, disguise};
+use super::{Principal, WritePlan, disguise};
 
 /// Maximum number of versions followed for one grain.
 const MAX_FOLLOWED: usize = 16_384;
 /// Grains that what a transition adds to its sources may derive from.
 const MAX_SOURCES: usize = 1024;
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Refuses an active goal that depends on unsatisfied goals. Each is judged by its last version; a
     /// missing one is unsatisfied.
     ///
     /// # Errors
     /// `ERR_DEPENDENCY`.
-    pub(super) fn check_dependencies(&self, goal: &Grain, author: &Author) -> Result<()> {
+    pub(super) fn check_dependencies(&self, goal: &Grain, author: &Principal) -> Result<()> {
         if goal.grain_type() != GrainType::Goal || goal.text("goal_state") != Some("active") {
             return Ok(());
         }
@@ -51,11 +51,11 @@ impl Plan<'_> {
     pub(super) fn transition<'g>(
         &self,
         old: &ContentAddress,
-        row: &Row,
+        row: &GrainRow,
         new: &'g Grain,
         proofs: &Proofs,
-        author: &Author,
-    ) -> Result<Option<Transition<'g>>> {
+        author: &Principal,
+    ) -> Result<Option<GoalTransition<'g>>> {
         let maker = Maker {
             actor: author.actor.as_deref(),
             signer: proofs.signer.as_deref(),
@@ -63,7 +63,7 @@ impl Plan<'_> {
             now: self.now,
         };
         let found = with_fields(&row.blob, |stored| {
-            let transition = Transition::of(stored, new);
+            let transition = GoalTransition::of(stored, new);
             let mut added = disguise::parents(new);
             added.retain(|parent| parent != old && !names_parent(stored, &parent.to_string()));
             Ok(transition.map(|transition| (transition.by(stored, &maker), added)))
@@ -78,7 +78,7 @@ impl Plan<'_> {
         &self,
         parents: &BTreeSet<ContentAddress>,
         goal: Sequence,
-        author: &Author,
+        author: &Principal,
     ) -> Result<bool> {
         let known: BTreeSet<_> = self.roots(goal)?.into_iter().collect();
         let mut queue = Vec::new();
@@ -111,13 +111,15 @@ impl Plan<'_> {
     pub(super) fn evidence(
         &self,
         old: &ContentAddress,
-        transition: Option<Transition<'_>>,
-        gathered: &Gathered,
-        author: &Author,
+        transition: Option<GoalTransition<'_>>,
+        gathered: &GatheredProtectors,
+        author: &Principal,
     ) -> Result<u64> {
         let goals = gathered.facts.protectors.iter().filter_map(|p| p.goal.as_ref());
         let wanted = goals.map(|goal| goal.evidence_required).max().unwrap_or(0);
-        let Some(Transition { new, .. }) = transition.filter(|_| wanted > 0) else { return Ok(0) };
+        let Some(GoalTransition { new, .. }) = transition.filter(|_| wanted > 0) else {
+            return Ok(0);
+        };
         let named: BTreeSet<ContentAddress> =
             new.texts("satisfaction_evidence").filter_map(|text| text.parse().ok()).collect();
         let mut count = 0;
@@ -142,7 +144,7 @@ impl Plan<'_> {
     fn head_of(
         &self,
         address: &ContentAddress,
-        author: &Author,
+        author: &Principal,
         left: &mut usize,
     ) -> Result<Option<(Sequence, GrainState)>> {
         let Some(row) = self.visible(address, author)? else { return Ok(None) };

@@ -5,27 +5,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grainstore_format::container::Carried;
+use grainstore_format::container::ManifestEntry;
 use grainstore_format::{ContentAddress, Envelope, EpochMs, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
-use super::conflict::{Conflicts, Disputed};
+use super::conflict::{ConflictSubject, Conflicts};
 use super::is_earlier_end;
-use super::protection::Gathered;
+use super::protection::GatheredProtectors;
 use super::protection::parents_in;
 use super::replace::{known_from, supersession};
 use super::roots::joined;
 use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_over};
-use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
+use super::{
+    PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_terms,
+};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Proofs, Protector, Rule, Terms, review};
-use crate::state::audit::{AuditRecord, Operation};
-use crate::state::view::{Row, View};
+use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review};
+use crate::state::audit::{AuditOperation, AuditRecord};
+use crate::state::view::{GrainRow, View};
 
 /// A statement of a manifest about a stored grain that differs from the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct ManifestClaim {
     pub(crate) address: ContentAddress,
     pub(crate) stated: GrainState,
     /// Valid signers of the `supersession_auth` in its successor.
@@ -34,18 +36,18 @@ pub(crate) struct Claim {
 
 /// A grain that is claimed to have superseded a stored one.
 #[derive(Debug, Clone)]
-pub(crate) struct Successor {
-    pub(crate) prepared: Prepared,
+pub(crate) struct ClaimedSuccessor {
+    pub(crate) prepared: PreparedGrain,
     /// The state in the manifest.
-    pub(crate) stated: Carried,
+    pub(crate) stated: ManifestEntry,
 }
 
 /// The decision on a claim.
-enum Weighed {
+enum ClaimDecision {
     /// The store agrees already.
     Same,
     Allowed {
-        row: Row,
+        row: GrainRow,
         rules: Vec<&'static str>,
         needs_review: bool,
     },
@@ -74,7 +76,7 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
 /// `cleared` says whether the word of a file that it was verified is taken. One that is not current has
 /// ended, now at the latest, or what is current now and what was as of now would not be the same.
 pub(crate) fn arriving(
-    stated: &Carried,
+    stated: &ManifestEntry,
     declares_hold: bool,
     cleared: bool,
     now: EpochMs,
@@ -99,57 +101,65 @@ fn ends_by(stated: Option<EpochMs>, now: EpochMs) -> EpochMs {
 /// Returns the rule that rejects a file's statement that a new grain was reviewed, if the grain requires a
 /// review that the importing caller could not have cleared. `signer` is the claimed signer of the grain.
 pub(crate) fn unreviewed(
-    stated: &Carried,
+    stated: &ManifestEntry,
     blob: &[u8],
     signer: Option<&str>,
-    author: &Author,
-) -> Result<Option<Rule>> {
+    author: &Principal,
+) -> Result<Option<PolicyRule>> {
     if stated.state.verification_status != VerificationStatus::Verified {
         return Ok(None);
     }
     with_fields(blob, |grain| {
         let by = [grain.text("author_did"), signer];
         let rule = || review(author.may_review(), author.actor.as_deref(), by);
-        Ok(grain.asks_review().then(rule).filter(|rule| !rule.row().passes))
+        Ok(grain.requires_review().then(rule).filter(|rule| !rule.row().passes))
     })
 }
 
 /// Records that the review of an imported grain was not accepted.
 pub(crate) fn not_cleared(
     address: ContentAddress,
-    rule: Rule,
-    author: &Author,
+    rule: PolicyRule,
+    author: &Principal,
     conflicts: &mut Conflicts,
 ) -> AuditRecord {
     let why = format!("verified in the file, and unverified here: {}", rule.row().text);
-    conflicts.note(address, Disputed::Verification, why);
-    let operation = Operation::SetVerification(VerificationStatus::Verified);
+    conflicts.note(address, ConflictSubject::Verification, why);
+    let operation = AuditOperation::SetVerification(VerificationStatus::Verified);
     let rules = vec![rule.row().name];
     AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
 }
 
 /// Whether the word of a file that the hold of a policy was lifted is not taken: whoever imports could not have
 /// lifted it.
-pub(crate) fn is_lift_refused(stated: &Carried, declares_hold: bool, author: &Author) -> bool {
+pub(crate) fn is_lift_refused(
+    stated: &ManifestEntry,
+    declares_hold: bool,
+    author: &Principal,
+) -> bool {
     stated.hold_lifted && declares_hold && !author.speaks_for_store()
 }
 
 /// Notes that a hold was not lifted by the word of a file.
 pub(crate) fn not_lifted(
     address: ContentAddress,
-    author: &Author,
+    author: &Principal,
     conflicts: &mut Conflicts,
 ) -> AuditRecord {
-    let rule = Rule::LiftNotOperator;
+    let rule = PolicyRule::LiftNotOperator;
     let why = format!("lifted in the file, and held here: {}", rule.row().text);
-    conflicts.note(address, Disputed::Grain, why);
+    conflicts.note(address, ConflictSubject::Grain, why);
     let rules = vec![rule.row().name];
-    AuditRecord { rules, refused: true, ..author.record(Operation::LiftHold, vec![address]) }
+    AuditRecord { rules, refused: true, ..author.record(AuditOperation::LiftHold, vec![address]) }
 }
 
-impl<'v> Plan<'v> {
+impl<'v> WritePlan<'v> {
     /// A plan on top of what an import has written.
-    pub(crate) fn over(view: &'v View, beneath: &'v dyn Beneath, now: EpochMs) -> Result<Self> {
+    pub(crate) fn over(
+        view: &'v View,
+        beneath: &'v dyn UncommittedLog,
+        now: EpochMs,
+    ) -> Result<Self> {
         Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
     }
 
@@ -158,55 +168,56 @@ impl<'v> Plan<'v> {
     pub(crate) fn claim_supersessions(
         &mut self,
         by: ContentAddress,
-        successor: Option<&Successor>,
-        claims: &[&Claim],
-        author: &Author,
+        successor: Option<&ClaimedSuccessor>,
+        claims: &[&ManifestClaim],
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<bool> {
         let weighed = claims.iter().map(|claim| self.weigh(claim, by, successor, author));
         let weighed = weighed.collect::<Result<Vec<_>>>()?;
         let here = self.locate(&by)?;
-        let protected = |w: &Weighed| matches!(w, Weighed::Stays { is_protected: true, .. });
+        let protected =
+            |w: &ClaimDecision| matches!(w, ClaimDecision::Stays { is_protected: true, .. });
         let left_out = here.is_none() && weighed.iter().any(protected);
         let mut review = false;
         for (claim, weighed) in claims.iter().zip(weighed) {
             match weighed {
-                Weighed::Same => {}
-                Weighed::Allowed { row, rules, needs_review } if !left_out => {
+                ClaimDecision::Same => {}
+                ClaimDecision::Allowed { row, rules, needs_review } if !left_out => {
                     review |= needs_review;
                     self.take_place(&row, claim, by, rules, author, conflicts)?;
                 }
-                Weighed::Allowed { rules, .. } => {
+                ClaimDecision::Allowed { rules, .. } => {
                     let why = format!("{by}, which was to supersede it, is left out");
-                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    conflicts.note(claim.address, ConflictSubject::Supersession, why);
                     self.audit.push(supersession(&claim.address, &by, author, rules, true));
                 }
-                Weighed::Stays { rules, why, .. } => {
+                ClaimDecision::Stays { rules, why, .. } => {
                     review = true;
-                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    conflicts.note(claim.address, ConflictSubject::Supersession, why);
                     self.audit.push(supersession(&claim.address, &by, author, rules, true));
                 }
             }
         }
         if left_out {
             let why = "left out: it is not allowed to supersede a grain that is protected here";
-            conflicts.note(by, Disputed::Grain, why.to_owned());
+            conflicts.note(by, ConflictSubject::Grain, why.to_owned());
             return Ok(true);
         }
         match (here, successor) {
             (Some(sequence), _) => self.protect(sequence)?,
-            (None, Some(Successor { prepared, stated })) => {
+            (None, Some(ClaimedSuccessor { prepared, stated })) => {
                 let blob = prepared.blob.bytes();
                 let declares_hold = own_terms(blob)?.1;
                 let signer = match prepared.wrapping.as_deref() {
-                    Some(kept) => Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid(),
+                    Some(kept) => Envelope::from_parts(&kept.prefix, blob, &kept.suffix)?.kid(),
                     None => None,
                 };
                 let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
                 let lifts = is_lift_refused(stated, declares_hold, author);
                 let hold_lifted = stated.hold_lifted && !lifts;
-                let stated = Carried { hold_lifted, ..stated.clone() };
+                let stated = ManifestEntry { hold_lifted, ..stated.clone() };
                 let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
                 self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
@@ -221,19 +232,21 @@ impl<'v> Plan<'v> {
 
     fn weigh(
         &self,
-        claim: &Claim,
+        claim: &ManifestClaim,
         by: ContentAddress,
-        successor: Option<&Successor>,
-        author: &Author,
-    ) -> Result<Weighed> {
+        successor: Option<&ClaimedSuccessor>,
+        author: &Principal,
+    ) -> Result<ClaimDecision> {
         let stays = |rules, is_protected, why: &str| {
-            Ok(Weighed::Stays { rules, is_protected, why: why.to_owned() })
+            Ok(ClaimDecision::Stays { rules, is_protected, why: why.to_owned() })
         };
-        let Some(row) = self.visible(&claim.address, author)? else { return Ok(Weighed::Same) };
+        let Some(row) = self.visible(&claim.address, author)? else {
+            return Ok(ClaimDecision::Same);
+        };
         if row.state.superseded_by == Some(by) {
-            return Ok(Weighed::Same);
+            return Ok(ClaimDecision::Same);
         }
-        let Some(Successor { prepared, .. }) = successor else {
+        let Some(ClaimedSuccessor { prepared, .. }) = successor else {
             return stays(vec![], false, "what is to supersede it is in neither file nor store");
         };
         let grain = &prepared.grain;
@@ -244,7 +257,7 @@ impl<'v> Plan<'v> {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
                 Ok(()) => {
                     let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
-                    Ok(Weighed::Allowed { row, rules: vec!["withdrawal"], needs_review })
+                    Ok(ClaimDecision::Allowed { row, rules: vec!["withdrawal"], needs_review })
                 }
             };
         }
@@ -266,17 +279,17 @@ impl<'v> Plan<'v> {
         let mut rules = decision.names();
         let anew = self.is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
         rules.extend(anew.then_some(GRANTED_ANEW));
-        Ok(Weighed::Allowed { row, rules, needs_review })
+        Ok(ClaimDecision::Allowed { row, rules, needs_review })
     }
 
     /// Ends a grain as claimed; a later supersession that it replaces is marked for review.
     fn take_place(
         &mut self,
-        row: &Row,
-        claim: &Claim,
+        row: &GrainRow,
+        claim: &ManifestClaim,
         by: ContentAddress,
         mut rules: Vec<&'static str>,
-        author: &Author,
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
@@ -287,7 +300,7 @@ impl<'v> Plan<'v> {
             let why = format!(
                 "the earlier supersession, by {by}, takes the place of that by {other_named}"
             );
-            conflicts.note(claim.address, Disputed::Supersession, why);
+            conflicts.note(claim.address, ConflictSubject::Supersession, why);
             if let Some(sequence) = self.locate(&other)? {
                 self.review(sequence, true)?;
             }
@@ -304,20 +317,21 @@ impl<'v> Plan<'v> {
     /// lifted.
     pub(crate) fn claim_marks(
         &mut self,
-        claim: &Claim,
-        author: &Author,
+        claim: &ManifestClaim,
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
-        let Claim { address, stated, .. } = claim;
+        let ManifestClaim { address, stated, .. } = claim;
         let Some(row) = self.visible(address, author)? else { return Ok(()) };
         let (own, status) = (row.state.verification_status, stated.verification_status);
         let marks = [
-            (stated.contradicted, Mark::Contradict, Disputed::Contradiction),
-            (prevails(status, own), Mark::Status(status), Disputed::Verification),
-            (stated.held && !row.state.held, Mark::Hold, Disputed::Grain),
+            (stated.contradicted, StateChange::Contradict, ConflictSubject::Contradiction),
+            (prevails(status, own), StateChange::Status(status), ConflictSubject::Verification),
+            (stated.held && !row.state.held, StateChange::Hold, ConflictSubject::Grain),
         ];
         let ends = stated.system_valid_to.filter(|_| stated.is_current());
-        let ends = ends.map(|at| (is_earlier_end(at, &row.state), Mark::End(at), Disputed::End));
+        let ends = ends
+            .map(|at| (is_earlier_end(at, &row.state), StateChange::End(at), ConflictSubject::End));
         for (_, mark, about) in marks.into_iter().chain(ends).filter(|(wanted, ..)| *wanted) {
             match self.mark_one(address, mark, &Proofs::default(), author) {
                 Ok(()) => {}
@@ -330,7 +344,7 @@ impl<'v> Plan<'v> {
         if prevails(own, status) && status != VerificationStatus::Unverified {
             let why =
                 format!("{} here, which stays, and {} in the file", own.name(), status.name());
-            conflicts.note(*address, Disputed::Verification, why);
+            conflicts.note(*address, ConflictSubject::Verification, why);
         }
         let state = self.state(row.sequence)?;
         let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
@@ -351,7 +365,7 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// Those of [`WritePlan::put`] for a withdrawal.
-    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
+    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Principal) -> Result<()> {
         match self.grant_of(withdrawal, author)? {
             Some((_, row)) => check_named(&row, withdrawal),
             None => Ok(()),
@@ -365,7 +379,7 @@ impl<'v> Plan<'v> {
         sequence: Sequence,
         signer: Option<&str>,
         before: Sequence,
-        author: &Author,
+        author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let (address, withdrawal) =
@@ -376,7 +390,7 @@ impl<'v> Plan<'v> {
         match fits {
             Ok(()) => {}
             Err(error) if is_refusal(&error) => {
-                conflicts.note(address, Disputed::Withdrawal, error.to_string());
+                conflicts.note(address, ConflictSubject::Withdrawal, error.to_string());
                 return self.review(sequence, true);
             }
             Err(error) => return Err(error),
@@ -396,8 +410,8 @@ impl<'v> Plan<'v> {
     fn grant_of(
         &self,
         withdrawal: &Grain,
-        author: &Author,
-    ) -> Result<Option<(ContentAddress, Row)>> {
+        author: &Principal,
+    ) -> Result<Option<(ContentAddress, GrainRow)>> {
         let Some(Ok(grant)) = withdrawal.text("prior_consent").map(str::parse) else {
             return Ok(None);
         };
@@ -408,7 +422,7 @@ impl<'v> Plan<'v> {
     pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
         let before = self.roots(sequence)?;
         let (address, parents, protects) = self.read(sequence, |address, grain| {
-            Ok((address, parents_in(grain), Terms::of(grain).protects()))
+            Ok((address, parents_in(grain), PolicyTerms::of(grain).protects()))
         })?;
         let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
         more.extend(self.inherited(&address, &before, parents)?);
@@ -423,8 +437,8 @@ impl<'v> Plan<'v> {
 
 /// The claims about supersession, by the grain that is to have superseded: of a chain the older first, since
 /// what protects a version is known by what it replaced.
-pub(crate) fn by_successor(claims: &[Claim]) -> Vec<(ContentAddress, Vec<&Claim>)> {
-    let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
+pub(crate) fn by_successor(claims: &[ManifestClaim]) -> Vec<(ContentAddress, Vec<&ManifestClaim>)> {
+    let mut groups: BTreeMap<ContentAddress, Vec<&ManifestClaim>> = BTreeMap::new();
     for claim in claims {
         if let Some(by) = claim.stated.superseded_by {
             groups.entry(by).or_default().push(claim);
@@ -456,7 +470,7 @@ fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
     matches!((stated.system_valid_to, own.system_valid_to), (Some(stated), Some(own)) if stated < own)
 }
 
-fn protects(gathered: &Gathered) -> bool {
+fn protects(gathered: &GatheredProtectors) -> bool {
     // A hold that was lifted leaves the grain as if there were no policy.
     let bears = |protector: &Protector| protector.bears() && !protector.terms.holds;
     gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.held || bears(p))

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, Value};
-use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
+use grainstore_index::{
+    IndexLookup, Object, Posting, Scope, Sequence, TimeOrder, TimeRange, object_hash,
+};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::Wrapping;
-use crate::state::consent::{Consent, Standing, Versions, basis_of, last_version};
+use crate::disk::keys::SignatureWrapper;
+use crate::state::consent::{Consent, ConsentLookup, ConsentVersions, basis_of, last_version};
 use crate::state::erasure::erased;
-use crate::state::reach::{Reach, Reached};
-use crate::state::view::Row;
+use crate::state::reach::{Visibility, VisibilityOutcome};
+use crate::state::view::GrainRow;
 
-use super::{Author, Plan, Prepared, Staged};
+use super::{PreparedGrain, Principal, StagedGrain, WritePlan};
 
-impl Standing for Plan<'_> {
+impl ConsentLookup for WritePlan<'_> {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
         // A consent cached by the view may have been renewed or withdrawn in this group.
         let known = self.view.consent_of(basis)?;
@@ -32,8 +34,8 @@ impl Standing for Plan<'_> {
     }
 }
 
-impl Versions for Plan<'_> {
-    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+impl ConsentVersions for WritePlan<'_> {
+    fn version(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         self.find(address)
     }
 
@@ -42,7 +44,7 @@ impl Versions for Plan<'_> {
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Returns the sequence of the grain with this address.
     pub(crate) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         if let Some(staged) = self.staged(address) {
@@ -60,15 +62,15 @@ impl Plan<'_> {
     }
 
     /// Returns the grain with this address.
-    pub(super) fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
+    pub(super) fn find(&self, address: &ContentAddress) -> Result<Option<GrainRow>> {
         if let Some(staged) = self.staged(address) {
             let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
-            return Ok(Some(Row { sequence, blob, state: self.state(sequence)? }));
+            return Ok(Some(GrainRow { sequence, blob, state: self.state(sequence)? }));
         }
         if let Some(beneath) = self.beneath {
             let Some(sequence) = self.locate(address)? else { return Ok(None) };
             let (blob, state) = (beneath.blob_at(sequence)?, self.state(sequence)?);
-            return Ok(Some(Row { sequence, blob, state }));
+            return Ok(Some(GrainRow { sequence, blob, state }));
         }
         let Some(mut row) = self.view.row(address)? else { return Ok(None) };
         if let Some(state) = self.states.get(&row.sequence) {
@@ -78,51 +80,55 @@ impl Plan<'_> {
     }
 
     /// Like [`WritePlan::find`], if the caller sees the grain.
-    pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
+    pub(super) fn visible(
+        &self,
+        address: &ContentAddress,
+        author: &Principal,
+    ) -> Result<Option<GrainRow>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
-        Ok((self.reached(&row, author)? == Reached::Seen).then_some(row))
+        Ok((self.reached(&row, author)? == VisibilityOutcome::Seen).then_some(row))
     }
 
     /// Like [`WritePlan::visible`], for a grain that must exist.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` if the consent it rests on is not valid.
-    pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+    pub(super) fn seen(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
         let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
         match self.reached(&row, author)? {
-            Reached::Seen => Ok(row),
+            VisibilityOutcome::Seen => Ok(row),
             other => Err(other.refusal(address)),
         }
     }
 
-    /// Like [`WritePlan::visible_or_error`], regardless of the consent that the grain rests on.
+    /// Like [`WritePlan::seen`], regardless of the consent that the grain rests on.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`.
-    pub(super) fn within(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+    pub(super) fn within(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
         match self.find(address)? {
-            Some(row) if self.reached(&row, author)? != Reached::Outside => Ok(row),
+            Some(row) if self.reached(&row, author)? != VisibilityOutcome::Outside => Ok(row),
             _ => Err(self.absent(address)?),
         }
     }
 
     /// Checks the visibility of a grain to the caller.
-    fn reached(&self, row: &Row, author: &Author) -> Result<Reached> {
-        Reach::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
+    fn reached(&self, row: &GrainRow, author: &Principal) -> Result<VisibilityOutcome> {
+        Visibility::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
     }
 
     /// Refuses a grain that rests on a consent that was withdrawn or is not valid now.
     ///
     /// # Errors
     /// `ERR_WITHDRAWN`.
-    pub(super) fn check_basis(&self, new: &Prepared, author: &Author) -> Result<()> {
+    pub(super) fn check_basis(&self, new: &PreparedGrain, author: &Principal) -> Result<()> {
         if new.grain.get("processing_basis").is_none() {
             return Ok(());
         }
-        let reach = Reach::new(&author.viewer, self, self.now);
+        let reach = Visibility::new(&author.viewer, self, self.now);
         let reached = with_fields(new.blob.bytes(), |grain| match basis_of(grain) {
             Some(basis) => reach.resting_on(&basis),
-            None => Ok(Reached::Seen),
+            None => Ok(VisibilityOutcome::Seen),
         })?;
         reached.refused("this grain").map_or(Ok(()), Err)
     }
@@ -152,7 +158,7 @@ impl Plan<'_> {
         address: &ContentAddress,
         sequence: Sequence,
     ) -> Result<bool> {
-        let valid = |wrapping: &Wrapping| wrapping.valid;
+        let valid = |wrapping: &SignatureWrapper| wrapping.valid;
         match (self.wrappings.get(&sequence), self.staged(address)) {
             (Some(wrapping), _) => Ok(valid(wrapping)),
             (None, Some(staged)) => Ok(staged.prepared.wrapping.as_deref().is_some_and(valid)),
@@ -167,8 +173,8 @@ impl Plan<'_> {
         sequence: Sequence,
         blob: &[u8],
     ) -> Result<Option<String>> {
-        let kid = |kept: &Wrapping| -> Result<Option<String>> {
-            Ok(Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid())
+        let kid = |kept: &SignatureWrapper| -> Result<Option<String>> {
+            Ok(Envelope::from_parts(&kept.prefix, blob, &kept.suffix)?.kid())
         };
         match (self.wrappings.get(&sequence), self.staged(address)) {
             (Some(wrapping), _) => kid(wrapping),
@@ -226,7 +232,7 @@ impl Plan<'_> {
     }
 
     /// Returns the grain at a sequence if this group stages it.
-    pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&Staged> {
+    pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&StagedGrain> {
         let first = self.stored.get().saturating_add(1);
         let at = sequence.get().checked_sub(first)?;
         self.grains.get(usize::try_from(at).ok()?)
@@ -237,14 +243,14 @@ impl Plan<'_> {
     pub(super) fn same_fact(
         &self,
         grain: &Grain,
-        author: &Author,
+        author: &Principal,
     ) -> Result<Option<ContentAddress>> {
         let (Some(subject), Some(relation), Some(said)) =
             (grain.text("subject"), grain.text("relation"), grain.get("object"))
         else {
             return Ok(None);
         };
-        let reach = Reach::new(&author.viewer, self, self.now);
+        let reach = Visibility::new(&author.viewer, self, self.now);
         for staged in self.grains.iter().rev() {
             if says_the_same(&staged.prepared.grain, grain)
                 && self.state(staged.sequence)?.is_current_at(self.now)
@@ -261,10 +267,10 @@ impl Plan<'_> {
             Value::Map(_) => Some(Object::Map(object_hash(said))),
             _ => None,
         };
-        let shape = Shape::Triple { subject, relation, object };
+        let shape = IndexLookup::Triple { subject, relation, object };
         self.view.with_index_of(grain.text("user_id"), |index| {
             let mut newest: Option<(Posting, ContentAddress)> = None;
-            for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+            for posting in index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)? {
                 let posting = posting?;
                 // Of several with the same time, the last written one wins.
                 match &newest {
@@ -289,7 +295,7 @@ impl Plan<'_> {
         })
     }
 
-    fn staged(&self, address: &ContentAddress) -> Option<&Staged> {
+    fn staged(&self, address: &ContentAddress) -> Option<&StagedGrain> {
         self.grains.get(*self.by_address.get(address)?)
     }
 }

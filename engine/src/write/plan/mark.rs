@@ -5,15 +5,15 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
-use crate::state::audit::{AuditRecord, Operation};
-use crate::state::view::Row;
+use crate::rules::policy::{PolicyAction, PolicyAttempt, PolicyRule, Proofs, asks_others, decide};
+use crate::state::audit::{AuditOperation, AuditRecord};
+use crate::state::view::GrainRow;
 
-use super::{Author, Plan};
+use super::{Principal, WritePlan};
 
 /// A state change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum StateChange {
     Contradict,
     /// The grain ended at this time, for an unknown reason: stated by imported files only (OMS 11.7).
     End(EpochMs),
@@ -22,25 +22,25 @@ pub(crate) enum Mark {
     LiftHold,
 }
 
-impl Mark {
-    fn operation(self) -> Operation {
+impl StateChange {
+    fn operation(self) -> AuditOperation {
         match self {
-            Self::Contradict => Operation::Contradict,
-            Self::End(_) => Operation::End,
-            Self::Status(status) => Operation::SetVerification(status),
-            Self::Hold => Operation::Hold,
-            Self::LiftHold => Operation::LiftHold,
+            Self::Contradict => AuditOperation::Contradict,
+            Self::End(_) => AuditOperation::End,
+            Self::Status(status) => AuditOperation::SetVerification(status),
+            Self::Hold => AuditOperation::Hold,
+            Self::LiftHold => AuditOperation::LiftHold,
         }
     }
 
     /// Returns the policy action of the change in this state; `None` if it only adds protection.
-    fn act(self, state: &GrainState) -> Option<Act> {
+    fn act(self, state: &GrainState) -> Option<PolicyAction> {
         match self {
             // An end takes the grain out of use, as a contradiction does.
-            Self::Contradict | Self::End(_) => Some(Act::Contradict),
-            Self::Status(to) => Some(Act::of_status(state.verification_status, to)),
+            Self::Contradict | Self::End(_) => Some(PolicyAction::Contradict),
+            Self::Status(to) => Some(PolicyAction::of_status(state.verification_status, to)),
             Self::Hold => None,
-            Self::LiftHold => Some(Act::LiftHold),
+            Self::LiftHold => Some(PolicyAction::LiftHold),
         }
     }
 
@@ -55,7 +55,7 @@ impl Mark {
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Stages a state change of a stored grain.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ impl Plan<'_> {
     pub(crate) fn mark(
         &mut self,
         address: &ContentAddress,
-        mark: Mark,
+        mark: StateChange,
         proofs: &Proofs,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         self.all_or_nothing(|plan| plan.mark_one(address, mark, proofs, author))
     }
@@ -75,14 +75,16 @@ impl Plan<'_> {
     pub(super) fn mark_one(
         &mut self,
         address: &ContentAddress,
-        mark: Mark,
+        mark: StateChange,
         proofs: &Proofs,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         let row = match mark {
             // A hold also protects hidden grains from erasure (ruling 20).
-            Mark::Hold | Mark::LiftHold => self.within(address, author)?,
-            Mark::Contradict | Mark::End(_) | Mark::Status(_) => self.seen(address, author)?,
+            StateChange::Hold | StateChange::LiftHold => self.within(address, author)?,
+            StateChange::Contradict | StateChange::End(_) | StateChange::Status(_) => {
+                self.seen(address, author)?
+            }
         };
         if mark.is_done(&row.state) {
             return Ok(());
@@ -91,10 +93,10 @@ impl Plan<'_> {
         let decision = match mark.act(&row.state) {
             None => None,
             Some(act) => {
-                let reviews = mark == Mark::Status(VerificationStatus::Verified)
-                    && with_fields(&row.blob, |grain| Ok(grain.asks_review()))?;
-                let act = if reviews { Act::Review } else { act };
-                let attempt = Attempt {
+                let reviews = mark == StateChange::Status(VerificationStatus::Verified)
+                    && with_fields(&row.blob, |grain| Ok(grain.requires_review()))?;
+                let act = if reviews { PolicyAction::Review } else { act };
+                let attempt = PolicyAttempt {
                     act,
                     now: self.now,
                     justification: author.reason.as_deref(),
@@ -118,11 +120,11 @@ impl Plan<'_> {
                     let entry = record(address, mark, author, decision.names(), true);
                     let claimed = proofs.claimed();
                     self.audit.push(AuditRecord { refused_by, claimed, ..entry });
-                    let verb = if let Mark::End(_) = mark { "end" } else { verb(act) };
+                    let verb = if let StateChange::End(_) = mark { "end" } else { verb(act) };
                     let what = format!("cannot {verb} {address}");
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;
                     let denied = proofs.explain(denied);
-                    if rule == Rule::LiftNotOperator && author.standing.is_operator() {
+                    if rule == PolicyRule::LiftNotOperator && author.standing.is_operator() {
                         return Err(is_limited(&denied));
                     }
                     return Err(match hint(rule) {
@@ -136,7 +138,7 @@ impl Plan<'_> {
         let state = self.marked(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
-        if !state.is_current() || matches!(mark, Mark::End(_)) {
+        if !state.is_current() || matches!(mark, StateChange::End(_)) {
             self.ends_with_next_record(row.sequence);
         }
         self.states.insert(row.sequence, state);
@@ -146,22 +148,22 @@ impl Plan<'_> {
     }
 
     /// Returns the new state of a grain.
-    fn marked(&self, row: &Row, mark: Mark) -> Result<GrainState> {
+    fn marked(&self, row: &GrainRow, mark: StateChange) -> Result<GrainState> {
         let ended = || -> Result<_> { Ok(Some(self.ends(row)?)) };
         let state = row.state;
         Ok(match mark {
-            Mark::Contradict => {
+            StateChange::Contradict => {
                 GrainState { contradicted: true, system_valid_to: ended()?, ..state }
             }
-            Mark::End(at) => GrainState { system_valid_to: Some(at), ..state },
-            Mark::Status(VerificationStatus::Retracted) => GrainState {
+            StateChange::End(at) => GrainState { system_valid_to: Some(at), ..state },
+            StateChange::Status(VerificationStatus::Retracted) => GrainState {
                 verification_status: VerificationStatus::Retracted,
                 system_valid_to: ended()?,
                 ..state
             },
-            Mark::Status(verification_status) => GrainState { verification_status, ..state },
-            Mark::Hold => GrainState { held: true, ..state },
-            Mark::LiftHold => GrainState { held: false, ..state },
+            StateChange::Status(verification_status) => GrainState { verification_status, ..state },
+            StateChange::Hold => GrainState { held: true, ..state },
+            StateChange::LiftHold => GrainState { held: false, ..state },
         })
     }
 }
@@ -172,14 +174,14 @@ pub(crate) fn is_earlier_end(at: EpochMs, state: &GrainState) -> bool {
 }
 
 /// Checks that a change is possible in this state.
-fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Result<()> {
+fn check_applies(address: &ContentAddress, mark: StateChange, state: &GrainState) -> Result<()> {
     match mark {
-        Mark::Status(_) if state.verification_status == VerificationStatus::Retracted => {
+        StateChange::Status(_) if state.verification_status == VerificationStatus::Retracted => {
             let message = format!("{address} is retracted, and that is final");
             Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("supersede it by a grain that says what is true"))
         }
-        Mark::LiftHold if !state.held => {
+        StateChange::LiftHold if !state.held => {
             let message = format!("no hold is on {address}");
             Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("get shows in its state whether a grain is held"))
@@ -195,13 +197,15 @@ fn is_limited(denied: &Error) -> Error {
 }
 
 /// Returns the remedy for a hold that was not lifted or a review that was not cleared.
-fn hint(rule: Rule) -> Option<&'static str> {
+fn hint(rule: PolicyRule) -> Option<&'static str> {
     match rule {
-        Rule::LiftNotOperator => Some("lift it as the operator: in a session without an actor"),
-        Rule::LiftNotSigned => Some(
+        PolicyRule::LiftNotOperator => {
+            Some("lift it as the operator: in a session without an actor")
+        }
+        PolicyRule::LiftNotSigned => Some(
             "give the proof of a signer its policy names as cose; `grain prove lift-hold` makes one",
         ),
-        Rule::NotReviewer => Some(
+        PolicyRule::NotReviewer => Some(
             "set it as the operator, in a session without a namespace and a user, or as an actor that is named \
              as a reviewer where the store is opened (--reviewer DID)",
         ),
@@ -209,21 +213,21 @@ fn hint(rule: Rule) -> Option<&'static str> {
     }
 }
 
-fn verb(act: Act) -> &'static str {
+fn verb(act: PolicyAction) -> &'static str {
     match act {
-        Act::Supersede => "supersede",
-        Act::Contradict => "contradict",
-        Act::Contest => "contest",
-        Act::Retract => "retract",
-        Act::Verify | Act::Review => "verify",
-        Act::LiftHold => "lift the hold on",
+        PolicyAction::Supersede => "supersede",
+        PolicyAction::Contradict => "contradict",
+        PolicyAction::Contest => "contest",
+        PolicyAction::Retract => "retract",
+        PolicyAction::Verify | PolicyAction::Review => "verify",
+        PolicyAction::LiftHold => "lift the hold on",
     }
 }
 
 fn record(
     address: &ContentAddress,
-    mark: Mark,
-    author: &Author,
+    mark: StateChange,
+    author: &Principal,
     rules: Vec<&'static str>,
     refused: bool,
 ) -> AuditRecord {

@@ -11,11 +11,13 @@ use grainstore_index::Sequence;
 
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Decision, Facts, GoalTerms, Protector, Tie, Transition};
-use crate::state::view::Row;
+use crate::rules::policy::{
+    GoalTerms, GoalTransition, PolicyDecision, PolicyFacts, ProtectionLink, Protector,
+};
+use crate::state::view::GrainRow;
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
-use super::{Plan, disguise};
+use super::{WritePlan, disguise};
 
 /// Maximum number of derivation steps (OMS 23.6).
 const MAX_HOPS: usize = 16;
@@ -24,14 +26,17 @@ const MAX_ANCESTORS: usize = 1024;
 /// Maximum number of newer versions that are read; beyond it the attempt is refused.
 const MAX_LATER: usize = 100_000;
 /// The facts of an attempt, and the addresses of its protectors in the same order.
-pub(super) struct Gathered {
-    pub(super) facts: Facts,
+pub(super) struct GatheredProtectors {
+    pub(super) facts: PolicyFacts,
     pub(super) addresses: Vec<ContentAddress>,
 }
 
-impl Gathered {
+impl GatheredProtectors {
     /// Returns the refusing protector and its link, unless it is the target itself.
-    pub(super) fn refuser(&self, decision: &Decision) -> Option<(ContentAddress, Tie)> {
+    pub(super) fn refuser(
+        &self,
+        decision: &PolicyDecision,
+    ) -> Option<(ContentAddress, ProtectionLink)> {
         let at = decision.refused_by.filter(|at| *at > 0)?;
         Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
     }
@@ -41,21 +46,21 @@ impl Gathered {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ancestor {
     pub(super) sequence: Sequence,
-    pub(super) tie: Tie,
+    pub(super) tie: ProtectionLink,
 }
 
 /// A traversal of the protectors of a target.
-struct Inquiry<'a> {
-    transition: Option<Transition<'a>>,
-    found: Gathered,
+struct ProtectionWalk<'a> {
+    transition: Option<GoalTransition<'a>>,
+    found: GatheredProtectors,
     /// The strongest link under which each grain was visited.
-    seen: HashMap<Sequence, Tie>,
+    seen: HashMap<Sequence, ProtectionLink>,
 }
 
-impl<'a> Inquiry<'a> {
-    fn new(transition: Option<Transition<'a>>) -> Self {
-        let facts = Facts { protectors: Vec::new(), too_many: false };
-        let found = Gathered { facts, addresses: Vec::new() };
+impl<'a> ProtectionWalk<'a> {
+    fn new(transition: Option<GoalTransition<'a>>) -> Self {
+        let facts = PolicyFacts { protectors: Vec::new(), too_many: false };
+        let found = GatheredProtectors { facts, addresses: Vec::new() };
         Self { transition, found, seen: HashMap::new() }
     }
 
@@ -65,7 +70,7 @@ impl<'a> Inquiry<'a> {
         address: ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
-        tie: Tie,
+        tie: ProtectionLink,
     ) {
         self.note_under(self.transition, address, grain, state, tie);
     }
@@ -73,11 +78,11 @@ impl<'a> Inquiry<'a> {
     /// Like [`ProtectionWalk::add`], with the transition that the attempt counts as.
     fn note_under(
         &mut self,
-        transition: Option<Transition<'_>>,
+        transition: Option<GoalTransition<'_>>,
         address: ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
-        tie: Tie,
+        tie: ProtectionLink,
     ) {
         let mut protector = Protector::of(grain, state, tie);
         let is_target = self.found.addresses.is_empty();
@@ -85,7 +90,7 @@ impl<'a> Inquiry<'a> {
             return;
         }
         if let Some(transition) = transition
-            && tie != Tie::Source
+            && tie != ProtectionLink::Source
         {
             protector.goal = GoalTerms::of(grain, &transition);
         }
@@ -105,24 +110,27 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Gathers the protectors against replacing `target` by `new` or, without `new`, against taking it out of
     /// use.
     pub(super) fn protectors(
         &self,
         target: &ContentAddress,
         new: Option<&Grain>,
-        transition: Option<Transition<'_>>,
-    ) -> Result<Gathered> {
-        let mut inquiry = Inquiry::new(transition);
+        transition: Option<GoalTransition<'_>>,
+    ) -> Result<GatheredProtectors> {
+        let mut inquiry = ProtectionWalk::new(transition);
         let mut queue = VecDeque::new();
         if let Some(sequence) = self.locate(target)? {
-            queue.push_back((Ancestor { sequence, tie: Tie::Version }, usize::from(new.is_some())));
+            queue.push_back((
+                Ancestor { sequence, tie: ProtectionLink::Version },
+                usize::from(new.is_some()),
+            ));
         }
         let others = new.map(disguise::parents).unwrap_or_default();
         for parent in others.into_iter().filter(|parent| parent != target) {
             if let Some(sequence) = self.locate(&parent)? {
-                queue.push_back((Ancestor { sequence, tie: Tie::Source }, 1));
+                queue.push_back((Ancestor { sequence, tie: ProtectionLink::Source }, 1));
             }
         }
         // The recorded roots of the starting grains include all their protectors, so the traversal may stop
@@ -161,10 +169,14 @@ impl Plan<'_> {
     }
 
     /// Gathers the facts of an action that the target alone decides.
-    pub(super) fn target_alone(&self, row: &Row, target: &ContentAddress) -> Result<Gathered> {
-        let mut inquiry = Inquiry::new(None);
+    pub(super) fn target_alone(
+        &self,
+        row: &GrainRow,
+        target: &ContentAddress,
+    ) -> Result<GatheredProtectors> {
+        let mut inquiry = ProtectionWalk::new(None);
         with_fields(&row.blob, |grain| {
-            inquiry.note(*target, grain, &row.state, Tie::Version);
+            inquiry.note(*target, grain, &row.state, ProtectionLink::Version);
             Ok(inquiry.found)
         })
     }
@@ -181,7 +193,7 @@ impl Plan<'_> {
         &self,
         target: &ContentAddress,
         roots: BTreeSet<Ancestor>,
-        inquiry: &mut Inquiry<'_>,
+        inquiry: &mut ProtectionWalk<'_>,
     ) -> Result<()> {
         let mut known = HashMap::new();
         for root in roots.into_iter().filter(|root| root.sequence != RELEASED) {
@@ -205,7 +217,7 @@ impl Plan<'_> {
     }
 
     /// Adds the newer versions of a grain: a policy of scope `lineage` protects the versions it replaced.
-    fn note_later(&self, target: &ContentAddress, inquiry: &mut Inquiry<'_>) -> Result<()> {
+    fn note_later(&self, target: &ContentAddress, inquiry: &mut ProtectionWalk<'_>) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
         for _ in 0..MAX_LATER {
             let Some(next) = self.state(sequence)?.superseded_by else { return Ok(()) };
@@ -213,11 +225,11 @@ impl Plan<'_> {
             sequence = later;
             // A grain that restricts nothing is not its own root.
             if self.roots(sequence)?.contains(&sequence)
-                && inquiry.is_news(Ancestor { sequence, tie: Tie::Later })
+                && inquiry.is_news(Ancestor { sequence, tie: ProtectionLink::Later })
             {
                 let state = self.state(sequence)?;
                 self.read(sequence, |address, grain| {
-                    inquiry.note(address, grain, &state, Tie::Later);
+                    inquiry.note(address, grain, &state, ProtectionLink::Later);
                     Ok(())
                 })?;
             }
@@ -229,7 +241,7 @@ impl Plan<'_> {
     /// Returns the stored parents of a grain, each with its link to the target.
     pub(super) fn ties(
         &self,
-        child: Tie,
+        child: ProtectionLink,
         address: &ContentAddress,
         parents: BTreeSet<ContentAddress>,
     ) -> Result<Vec<Ancestor>> {
@@ -237,15 +249,22 @@ impl Plan<'_> {
         for parent in parents.into_iter().take(MAX_ANCESTORS + 1) {
             let Some(sequence) = self.locate(&parent)? else { continue };
             let is_version = self.state(sequence)?.superseded_by == Some(*address);
-            found.push(Ancestor { sequence, tie: if is_version { child } else { Tie::Source } });
+            found.push(Ancestor {
+                sequence,
+                tie: if is_version { child } else { ProtectionLink::Source },
+            });
         }
         Ok(found)
     }
 }
 
 /// Returns the link of the versions before a grain with this link and these roots.
-pub(super) fn above(tie: Tie, roots: &[Sequence]) -> Tie {
-    if tie == Tie::Version && roots.contains(&RELEASED) { Tie::Released } else { tie }
+pub(super) fn above(tie: ProtectionLink, roots: &[Sequence]) -> ProtectionLink {
+    if tie == ProtectionLink::Version && roots.contains(&RELEASED) {
+        ProtectionLink::Released
+    } else {
+        tie
+    }
 }
 
 /// Returns the distinct addresses that a stored grain derives from.

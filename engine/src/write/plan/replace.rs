@@ -6,43 +6,46 @@ use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::rules::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, check_ownership, decide};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::rules::policy::{
+    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, ProtectionLink,
+    check_ownership, decide,
+};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::erasure::check_not_erased;
-use crate::state::view::Row;
+use crate::state::view::GrainRow;
 
-use super::protection::Gathered;
+use super::protection::GatheredProtectors;
 use super::roots::joined;
 use super::withdrawal::GRANTED_ANEW;
-use super::{Author, PARENTS, Plan, Prepared, disguise};
+use super::{PARENTS, PreparedGrain, Principal, WritePlan, disguise};
 
 /// The replacement made by a staged grain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Succession {
+pub(super) struct Replacement {
     pub(super) old: ContentAddress,
     /// True if the policies of the versions before no longer bind it (OMS 23.5).
     pub(super) released: bool,
 }
 
-impl Succession {
+impl Replacement {
     pub(super) fn of(old: &ContentAddress) -> Self {
         Self { old: *old, released: false }
     }
 }
 
 /// A checked supersession: the grain it would end, and the decision of the policies.
-struct Weighed {
-    row: Row,
-    decision: Decision,
-    gathered: Gathered,
+struct CheckedSupersession {
+    row: GrainRow,
+    decision: PolicyDecision,
+    gathered: GatheredProtectors,
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     pub(super) fn supersede_one(
         &mut self,
         old: &ContentAddress,
-        new: Prepared,
-        author: &Author,
+        new: PreparedGrain,
+        author: &Principal,
     ) -> Result<ContentAddress> {
         let address = new.blob.address();
         self.check_room(&new.vectors, author)?;
@@ -57,9 +60,9 @@ impl Plan<'_> {
     pub(crate) fn try_supersede(
         &mut self,
         old: &ContentAddress,
-        new: Prepared,
-        author: &Author,
-    ) -> (Option<Decision>, Result<()>) {
+        new: PreparedGrain,
+        author: &Principal,
+    ) -> (Option<PolicyDecision>, Result<()>) {
         match self.ask_policies(old, &new, author) {
             Err(error) => (None, Err(error)),
             Ok(None) => (None, Ok(())),
@@ -74,9 +77,9 @@ impl Plan<'_> {
     fn ask_policies(
         &mut self,
         old: &ContentAddress,
-        new: &Prepared,
-        author: &Author,
-    ) -> Result<Option<Weighed>> {
+        new: &PreparedGrain,
+        author: &Principal,
+    ) -> Result<Option<CheckedSupersession>> {
         let address = new.blob.address();
         let row = self.seen(old, author)?;
         if self.locate(&address)?.is_none() {
@@ -95,19 +98,19 @@ impl Plan<'_> {
         disguise::check_successor(old, &row, &new.grain)?;
         self.check_parents(new, Some(old), author)?;
         let (decision, gathered) = self.judge(old, &row, &new.grain, &new.proofs, author)?;
-        Ok(Some(Weighed { row, decision, gathered }))
+        Ok(Some(CheckedSupersession { row, decision, gathered }))
     }
 
     /// Applies the decision.
     fn replace(
         &mut self,
         old: &ContentAddress,
-        new: Prepared,
-        weighed: Weighed,
-        author: &Author,
+        new: PreparedGrain,
+        weighed: CheckedSupersession,
+        author: &Principal,
     ) -> Result<()> {
         let address = new.blob.address();
-        let Weighed { row, decision, gathered } = weighed;
+        let CheckedSupersession { row, decision, gathered } = weighed;
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
             let entry = supersession(old, &address, author, decision.names(), true);
@@ -125,7 +128,7 @@ impl Plan<'_> {
         let anew = self.is_granted_anew(&row, &new.grain, signer, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
-        let sequence = self.successor(new, Succession { old: *old, released })?;
+        let sequence = self.successor(new, Replacement { old: *old, released })?;
         self.review(sequence, decision.needs_review || to_review)?;
         self.end(&row, address)?;
         let mut rules = decision.names();
@@ -142,17 +145,17 @@ impl Plan<'_> {
     pub(super) fn check_ownership(
         &mut self,
         old: Option<&ContentAddress>,
-        new: &Prepared,
-        author: &Author,
+        new: &PreparedGrain,
+        author: &Principal,
     ) -> Result<()> {
         let signer = new.proofs.signer.as_deref();
         check_ownership(&new.grain, signer, author.actor.as_deref()).inspect_err(|_| {
             let address = new.blob.address();
-            let rules = vec![Rule::OwnOwnership.row().name];
+            let rules = vec![PolicyRule::OwnOwnership.row().name];
             self.audit.push(match old {
                 Some(old) => supersession(old, &address, author, rules, true),
                 None => AuditRecord {
-                    operation: Operation::Put,
+                    operation: AuditOperation::Put,
                     subjects: vec![address],
                     ..supersession(&address, &address, author, rules, true)
                 },
@@ -164,19 +167,19 @@ impl Plan<'_> {
     pub(super) fn judge(
         &self,
         old: &ContentAddress,
-        old_row: &Row,
+        old_row: &GrainRow,
         grain: &Grain,
         proofs: &Proofs,
-        author: &Author,
-    ) -> Result<(Decision, Gathered)> {
+        author: &Principal,
+    ) -> Result<(PolicyDecision, GatheredProtectors)> {
         let transition = self.transition(old, old_row, grain, proofs, author)?;
         // The signer of a grain that merely derives from this one has not agreed to its end.
         let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
         let signer = proofs.signer.clone().filter(|_| means_it);
         let proofs = &Proofs { signer, ..proofs.clone() };
         let gathered = self.protectors(old, Some(grain), transition)?;
-        let attempt = Attempt {
-            act: Act::Supersede,
+        let attempt = PolicyAttempt {
+            act: PolicyAction::Supersede,
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
@@ -193,24 +196,24 @@ impl Plan<'_> {
     pub(super) fn denied(
         &self,
         what: &str,
-        rule: Rule,
-        decision: &Decision,
-        gathered: &Gathered,
-        author: &Author,
+        rule: PolicyRule,
+        decision: &PolicyDecision,
+        gathered: &GatheredProtectors,
+        author: &Principal,
     ) -> Result<Error> {
         let by = match gathered.refuser(decision) {
             None => String::new(),
             Some((by, tie)) => {
                 let what = match tie {
-                    Tie::Source => "what it derives from",
-                    Tie::Later => "a newer version of it",
-                    Tie::Released | Tie::Version => "an older version of it",
+                    ProtectionLink::Source => "what it derives from",
+                    ProtectionLink::Later => "a newer version of it",
+                    ProtectionLink::Released | ProtectionLink::Version => "an older version of it",
                 };
                 format!(", by {what}: {}", self.name_for(&by, author)?)
             }
         };
         let kind = match rule {
-            Rule::NoEvidence => ErrorKind::EvidenceRequired,
+            PolicyRule::NoEvidence => ErrorKind::EvidenceRequired,
             _ => ErrorKind::InvalidationDenied,
         };
         Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
@@ -226,7 +229,7 @@ impl Plan<'_> {
     }
 
     /// Formats a grain for a message: its address, if the caller can see it.
-    pub(super) fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+    pub(super) fn name_for(&self, address: &ContentAddress, author: &Principal) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
             None => "outside this session".to_owned(),
@@ -234,14 +237,14 @@ impl Plan<'_> {
     }
 
     /// Ends a grain that another replaced; the next audit record describes it.
-    pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+    pub(super) fn end(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
         self.end_untold(old, by)?;
         self.ends_with_next_record(old.sequence);
         Ok(())
     }
 
-    /// Like [`WritePlan::end_grain`], without an audit record of its own.
-    pub(super) fn end_untold(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+    /// Like [`WritePlan::end`], without an audit record of its own.
+    pub(super) fn end_untold(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
             system_valid_to: Some(self.ends(old)?),
@@ -253,7 +256,7 @@ impl Plan<'_> {
 
     /// Returns the end of a grain that ends now. An earlier end (contradiction, retraction or a stated end)
     /// stays.
-    pub(super) fn ends(&self, row: &Row) -> Result<EpochMs> {
+    pub(super) fn ends(&self, row: &GrainRow) -> Result<EpochMs> {
         let now = self.now.max(known_from(row)?);
         Ok(row.state.system_valid_to.map_or(now, |ended| ended.min(now)))
     }
@@ -266,7 +269,7 @@ impl Plan<'_> {
     }
 
     /// Stages a successor, or uses the current grain with the same bytes.
-    fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
+    fn successor(&mut self, new: PreparedGrain, succession: Replacement) -> Result<Sequence> {
         let address = new.blob.address();
         let Some(sequence) = self.locate(&address)? else {
             return self.stage(new, Some(succession));
@@ -275,7 +278,7 @@ impl Plan<'_> {
             let message = format!("{address} is stored already and not current any more");
             return Err(Error::new(ErrorKind::Conflict, message));
         }
-        let Succession { old, released } = succession;
+        let Replacement { old, released } = succession;
         let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
         let roots = joined(sequence, &self.roots(sequence)?, &more);
         // Its descendants need no update: it derived from the old grain before, so they have the roots that
@@ -301,7 +304,7 @@ impl Plan<'_> {
 }
 
 /// The time since which the store knows a grain (OMS 15.2); it cannot end earlier.
-pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
+pub(super) fn known_from(row: &GrainRow) -> Result<EpochMs> {
     with_fields(&row.blob, |grain| {
         let from = grain.int("system_valid_from").or(grain.int("created_at"));
         Ok(EpochMs::new(from.unwrap_or_default()))
@@ -311,9 +314,9 @@ pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
 pub(super) fn supersession(
     old: &ContentAddress,
     new: &ContentAddress,
-    author: &Author,
+    author: &Principal,
     rules: Vec<&'static str>,
     refused: bool,
 ) -> AuditRecord {
-    AuditRecord { rules, refused, ..author.record(Operation::Supersede, vec![*old, *new]) }
+    AuditRecord { rules, refused, ..author.record(AuditOperation::Supersede, vec![*old, *new]) }
 }

@@ -8,14 +8,14 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{Protector, Terms, Tie};
+use crate::rules::policy::{PolicyTerms, ProtectionLink, Protector};
 
 use super::protection::above;
-use super::{Plan, disguise};
+use super::{WritePlan, disguise};
 
 /// Maximum number of roots recorded with a grain.
 const MAX_ROOTS: usize = 64;
@@ -33,15 +33,15 @@ pub(super) const TOO_MANY_ROOTS: Sequence = Sequence::new(u64::MAX);
 pub(super) const RELEASED: Sequence = Sequence::new(0);
 
 /// A cache of whether the policies of stored grains extend to what follows them, per link.
-type Reach = HashMap<(Sequence, Tie), bool>;
+type ReachCache = HashMap<(Sequence, ProtectionLink), bool>;
 
 /// The remaining work for one ancestor that arrived late.
-struct Budget {
+struct PropagationBudget {
     grains: usize,
     bytes: usize,
 }
 
-impl Budget {
+impl PropagationBudget {
     fn of_write() -> Self {
         Self { grains: MAX_DESCENDANTS, bytes: MAX_DESCENDANT_BYTES }
     }
@@ -66,7 +66,7 @@ impl Budget {
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Returns the inherited roots of a grain to be stored, without its own policy. `old` is the parent it
     /// supersedes: its protection extends to its successor with any scope, unless the change releases it.
     pub(super) fn roots_for(
@@ -76,13 +76,13 @@ impl Plan<'_> {
         released: bool,
     ) -> Result<Vec<Sequence>> {
         let mut roots = BTreeSet::new();
-        let mut reach = Reach::new();
+        let mut reach = ReachCache::new();
         for address in disguise::parents(grain) {
             let Some(parent) = self.locate(&address)? else { continue };
             let tie = match (old == Some(&address), released) {
-                (false, _) => Tie::Source,
-                (true, false) => Tie::Version,
-                (true, true) => Tie::Released,
+                (false, _) => ProtectionLink::Source,
+                (true, false) => ProtectionLink::Version,
+                (true, true) => ProtectionLink::Released,
             };
             roots.extend(self.passed_on(parent, tie, &mut reach)?);
             if has_too_many(&roots) {
@@ -104,12 +104,12 @@ impl Plan<'_> {
         parents: BTreeSet<ContentAddress>,
     ) -> Result<BTreeSet<Sequence>> {
         let mut roots = BTreeSet::new();
-        let mut reach = Reach::new();
-        let version = above(Tie::Version, noted);
+        let mut reach = ReachCache::new();
+        let version = above(ProtectionLink::Version, noted);
         for parent in parents {
             let Some(parent) = self.locate(&parent)? else { continue };
             let is_version = self.state(parent)?.superseded_by == Some(*address);
-            let tie = if is_version { version } else { Tie::Source };
+            let tie = if is_version { version } else { ProtectionLink::Source };
             roots.extend(self.passed_on(parent, tie, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(BTreeSet::from([TOO_MANY_ROOTS]));
@@ -120,15 +120,15 @@ impl Plan<'_> {
 
     /// The roots of a grain that reach what is derived from it.
     pub(super) fn reaching(&self, sequence: Sequence) -> Result<BTreeSet<Sequence>> {
-        self.passed_on(sequence, Tie::Source, &mut Reach::new())
+        self.passed_on(sequence, ProtectionLink::Source, &mut ReachCache::new())
     }
 
     /// Returns the roots of a grain that extend to what follows it under this link.
     fn passed_on(
         &self,
         parent: Sequence,
-        tie: Tie,
-        reach: &mut Reach,
+        tie: ProtectionLink,
+        reach: &mut ReachCache,
     ) -> Result<BTreeSet<Sequence>> {
         let mut passed = BTreeSet::new();
         for root in self.roots(parent)? {
@@ -140,7 +140,7 @@ impl Plan<'_> {
     }
 
     /// Returns `true` if the policy of a grain protects what follows it under this link.
-    fn reaches(&self, root: Sequence, tie: Tie, reach: &mut Reach) -> Result<bool> {
+    fn reaches(&self, root: Sequence, tie: ProtectionLink, reach: &mut ReachCache) -> Result<bool> {
         if let Some(reaches) = reach.get(&(root, tie)) {
             return Ok(*reaches);
         }
@@ -158,14 +158,15 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_LIMIT` if there are too many descendants.
     pub(super) fn spread_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
-        let mut reach = Reach::new();
-        let mut late = self.passed_on(from, Tie::Source, &mut reach)?;
+        let mut reach = ReachCache::new();
+        let mut late = self.passed_on(from, ProtectionLink::Source, &mut reach)?;
         let is_import = self.beneath.is_some();
-        let mut budget = if is_import { Budget::of_import() } else { Budget::of_write() };
+        let mut budget =
+            if is_import { PropagationBudget::of_import() } else { PropagationBudget::of_write() };
         let mut queue = VecDeque::from([(address, from)]);
         while let Some((address, parent)) = queue.pop_front() {
             if is_import {
-                late = self.passed_on(parent, Tie::Source, &mut reach)?;
+                late = self.passed_on(parent, ProtectionLink::Source, &mut reach)?;
                 queue.extend(self.told_successor(&address, parent, &mut budget, &mut reach)?);
             }
             if late.is_empty() {
@@ -186,13 +187,13 @@ impl Plan<'_> {
         &mut self,
         address: &ContentAddress,
         old: Sequence,
-        budget: &mut Budget,
-        reach: &mut Reach,
+        budget: &mut PropagationBudget,
+        reach: &mut ReachCache,
     ) -> Result<Option<(ContentAddress, Sequence)>> {
         let Some(successor) = self.state(old)?.superseded_by else { return Ok(None) };
         let Some(sequence) = self.locate(&successor)? else { return Ok(None) };
         let before = self.roots(sequence)?;
-        let more = self.passed_on(old, above(Tie::Version, &before), reach)?;
+        let more = self.passed_on(old, above(ProtectionLink::Version, &before), reach)?;
         let digits = address.to_string();
         if !lacks(&before, &more)
             || !self.read(sequence, |_, grain| Ok(names_parent(grain, &digits)))?
@@ -210,7 +211,7 @@ impl Plan<'_> {
         &self,
         late: &BTreeSet<Sequence>,
         parent: &ContentAddress,
-        budget: &mut Budget,
+        budget: &mut PropagationBudget,
     ) -> Result<Vec<(Sequence, ContentAddress)>> {
         let mut children = Vec::new();
         for child in self.children.get(parent).into_iter().flatten() {
@@ -231,9 +232,9 @@ impl Plan<'_> {
             }
         }
         let digits = parent.to_string();
-        let shape = Shape::Value(Field::Derived, digits.as_str().into());
+        let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());
         let index = self.view.index();
-        for posting in index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+        for posting in index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)? {
             let child = posting?.sequence;
             if self.view.is_erased(child)? || !lacks(&self.roots(child)?, late) {
                 continue;
@@ -259,7 +260,7 @@ pub(super) fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
 /// Returns `true` if the policy of a grain restricts anything, and `true` if it declares a hold.
 pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
     with_fields(blob, |grain| {
-        let terms = Terms::of(grain);
+        let terms = PolicyTerms::of(grain);
         Ok((terms.protects(), terms.holds))
     })
 }
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn more_descendants_than_can_be_noted_are_a_limit_in_number_and_in_bytes() {
         let spend = |grains, bytes| {
-            let mut budget = Budget { grains: 2, bytes: 100 };
+            let mut budget = PropagationBudget { grains: 2, bytes: 100 };
             budget.spend(1, 60)?;
             budget.spend(grains, bytes)
         };

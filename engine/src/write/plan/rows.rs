@@ -8,20 +8,20 @@ use grainstore_index::Sequence;
 
 /// Staged rows, and the rows that the current member replaced.
 #[derive(Debug)]
-pub(crate) struct Rows<V> {
+pub(crate) struct StagedRows<V> {
     rows: HashMap<Sequence, V>,
     /// In the order of the changes; `None` for a row that was absent.
     replaced: Vec<(Sequence, Option<V>)>,
 }
 
-impl<V> Default for Rows<V> {
+impl<V> Default for StagedRows<V> {
     fn default() -> Self {
         Self { rows: HashMap::new(), replaced: Vec::new() }
     }
 }
 
 /// Read access only: changes must go through `insert`, which records them.
-impl<V> Deref for Rows<V> {
+impl<V> Deref for StagedRows<V> {
     type Target = HashMap<Sequence, V>;
 
     fn deref(&self) -> &Self::Target {
@@ -29,7 +29,7 @@ impl<V> Deref for Rows<V> {
     }
 }
 
-impl<V> Rows<V> {
+impl<V> StagedRows<V> {
     /// Begins the next member: everything staged so far is kept.
     pub(super) fn begin(&mut self) {
         self.replaced.clear();
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_a_member_changed_goes_back_to_what_the_members_before_it_staged() {
         let [one, two, three] = [1, 2, 3].map(Sequence::new);
-        let mut rows = Rows::default();
+        let mut rows = StagedRows::default();
         rows.begin();
         rows.insert(one, "kept");
         rows.begin();

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use grainstore_format::ContentAddress;
 
 use super::replace::supersession;
-use super::{Author, Plan, Prepared};
+use super::{PreparedGrain, Principal, WritePlan};
 use crate::base::error::{Error, Result};
-use crate::rules::preset::{Basis, Deed, Facts, Regime};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::rules::preset::{Action, ActiveRules, ProcessingBasis, RuleFacts};
+use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::basis::basis_in;
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Sets the rules of the store.
-    pub(crate) fn under(self, regime: Arc<Regime>) -> Self {
+    pub(crate) fn under(self, regime: Arc<ActiveRules>) -> Self {
         Self { regime: Some(regime), ..self }
     }
 
@@ -25,17 +25,17 @@ impl Plan<'_> {
     pub(super) fn check_rules(
         &mut self,
         old: Option<&ContentAddress>,
-        new: &Prepared,
-        author: &Author,
+        new: &PreparedGrain,
+        author: &Principal,
     ) -> Result<bool> {
         let Some(regime) = self.regime.clone() else { return Ok(false) };
         let rules = regime.rules();
-        let deed = if old.is_some() { Deed::Supersede } else { Deed::Put };
+        let deed = if old.is_some() { Action::Supersede } else { Action::Put };
         let basis = match rules.asks_basis(deed) {
             true => basis_in(self, new.grain.text("processing_basis"))?,
-            false => Basis::Missing,
+            false => ProcessingBasis::Missing,
         };
-        let facts = Facts {
+        let facts = RuleFacts {
             grain: &new.grain,
             basis: &basis,
             purposes: &[],
@@ -49,7 +49,9 @@ impl Plan<'_> {
         let entry = supersession(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
         self.audit.push(match old {
             Some(_) => entry,
-            None => AuditRecord { operation: Operation::Put, subjects: vec![address], ..entry },
+            None => {
+                AuditRecord { operation: AuditOperation::Put, subjects: vec![address], ..entry }
+            }
         });
         Err(Error::from(refusal))
     }

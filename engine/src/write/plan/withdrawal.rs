@@ -3,32 +3,37 @@
 use std::collections::HashMap;
 
 use grainstore_format::{ContentAddress, Grain, GrainType};
-use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, with_fields};
-use crate::rules::policy::{Rule, Standing, same_did};
+use crate::rules::policy::{Authority, PolicyRule, same_did};
 use crate::state::reach::in_scope;
-use crate::state::view::Row;
+use crate::state::view::GrainRow;
 
 use super::protection::parents_in;
-use super::replace::{Succession, supersession};
-use super::{Author, Plan, Prepared, Put};
+use super::replace::{Replacement, supersession};
+use super::{PreparedGrain, Principal, PutOutcome, WritePlan};
 
 /// Maximum number of renewals of a grant that is withdrawn.
 const MAX_RENEWALS: usize = 100_000;
 /// How many versions of a consent are looked at for a withdrawal among them.
 const MAX_LOOKED_BACK: usize = 1024;
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy. If the grant
     /// was renewed, its last version is ended. A grant that is not stored is ended when it arrives:
-    /// [`WritePlan::apply_earlier_withdrawals`].
+    /// [`WritePlan::honour_withdrawals`].
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED` for a consent that is no withdrawal; `ERR_SCHEMA` if it names no consent;
     /// `ERR_INVALIDATION_DENIED` for one between other parties.
-    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
+    pub(super) fn withdraw(
+        &mut self,
+        prior: &str,
+        new: PreparedGrain,
+        author: &Principal,
+    ) -> Result<PutOutcome> {
         let address = new.blob.address();
         let grant = match prior.parse() {
             Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
@@ -44,19 +49,19 @@ impl Plan<'_> {
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
             self.review(sequence, by_third_party)?;
-            return Ok(Put::Added(address));
+            return Ok(PutOutcome::Added(address));
         };
         let (head, row, fits) = self.ended_by(prior, row, &new.grain)?;
         if let Err(error) = fits {
             return Err(self.not_withdrawn(&head, &address, author, error)?);
         }
-        let sequence = self.stage(new, Some(Succession::of(&head)))?;
+        let sequence = self.stage(new, Some(Replacement::of(&head)))?;
         self.review(sequence, by_third_party)?;
         if !is_over(&row)? {
             self.end(&row, address)?;
             self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
         }
-        Ok(Put::Added(address))
+        Ok(PutOutcome::Added(address))
     }
 
     /// Ends a grant that was withdrawn before it arrived, by the first withdrawal between its parties that
@@ -68,7 +73,7 @@ impl Plan<'_> {
     pub(crate) fn honour_withdrawals(
         &mut self,
         grant: &ContentAddress,
-        author: &Author,
+        author: &Principal,
     ) -> Result<()> {
         let Some(row) = self.find(grant)? else { return Ok(()) };
         let is_grant = with_fields(&row.blob, |grain| {
@@ -113,9 +118,9 @@ impl Plan<'_> {
     /// Returns the sequences of the withdrawals that name this grant, in log order.
     fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
         let digits = grant.to_string();
-        let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
+        let shape = IndexLookup::Value(Field::PriorConsent, digits.as_str().into());
         let index = self.view.index();
-        let found = index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)?;
+        let found = index.scan(&Scope::All, &shape, TimeRange::default(), TimeOrder::Newest)?;
         let mut places = Vec::new();
         for posting in found {
             let at = posting?.sequence;
@@ -136,9 +141,9 @@ impl Plan<'_> {
     pub(super) fn ended_by(
         &self,
         grant: ContentAddress,
-        row: Row,
+        row: GrainRow,
         withdrawal: &Grain,
-    ) -> Result<(ContentAddress, Row, Result<()>)> {
+    ) -> Result<(ContentAddress, GrainRow, Result<()>)> {
         if let Err(error) = check_named(&row, withdrawal) {
             return Ok((grant, row, Err(error)));
         }
@@ -148,7 +153,7 @@ impl Plan<'_> {
     }
 
     /// Returns the last stored version of a grant, regardless of its visibility.
-    fn renewed(&self, grant: ContentAddress, row: Row) -> Result<(ContentAddress, Row)> {
+    fn renewed(&self, grant: ContentAddress, row: GrainRow) -> Result<(ContentAddress, GrainRow)> {
         let (mut head, mut row) = (grant, row);
         for _ in 0..MAX_RENEWALS {
             let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
@@ -166,28 +171,28 @@ impl Plan<'_> {
         &mut self,
         grant: &ContentAddress,
         withdrawal: &ContentAddress,
-        author: &Author,
+        author: &Principal,
         error: Error,
     ) -> Result<Error> {
         if error.kind() != ErrorKind::InvalidationDenied {
             return Ok(error);
         }
-        let rule = Rule::WithdrawalByOthers.row();
+        let rule = PolicyRule::WithdrawalByOthers.row();
         self.audit.push(supersession(grant, withdrawal, author, vec![rule.name], true));
         let message = format!("cannot withdraw {}: {}", self.name_for(grant, author)?, rule.text);
         Ok(Error::new(ErrorKind::InvalidationDenied, message))
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// Whether a grant takes the place of a withdrawal, or of a grant that others gave in the place of one,
     /// and its subject or the operator gives it.
     pub(super) fn is_granted_anew(
         &self,
-        old: &Row,
+        old: &GrainRow,
         new: &Grain,
         signer: Option<&str>,
-        author: &Author,
+        author: &Principal,
     ) -> Result<bool> {
         let grants =
             new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
@@ -199,7 +204,7 @@ impl Plan<'_> {
 
     /// Whether this version of a consent, or one before it, is a withdrawal. Of one with too many versions
     /// to follow it is taken to be.
-    fn was_withdrawn(&self, consent: &Row) -> Result<bool> {
+    fn was_withdrawn(&self, consent: &GrainRow) -> Result<bool> {
         let mut row = consent.clone();
         for _ in 0..MAX_LOOKED_BACK {
             let (withdraws, parents) = with_fields(&row.blob, |stored| {
@@ -234,7 +239,7 @@ pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
 }
 
 /// Returns `true` if the last version of a grant ended already: an earlier withdrawal stays in force.
-pub(super) fn is_over(head: &Row) -> Result<bool> {
+pub(super) fn is_over(head: &GrainRow) -> Result<bool> {
     let ended = head.state.superseded_by.is_some();
     Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
 }
@@ -243,7 +248,7 @@ pub(super) fn is_over(head: &Row) -> Result<bool> {
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a grain that is no consent; `ERR_INVALIDATION_DENIED` for one between other parties.
-pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
+pub(super) fn check_named(named: &GrainRow, withdrawal: &Grain) -> Result<()> {
     let schema =
         |message| Err(Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message));
     with_fields(&named.blob, |stored| {
@@ -256,7 +261,7 @@ pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
 }
 
 /// Checks that a withdrawal is between the same two parties as a consent.
-fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
+fn check_parties(consent: &GrainRow, withdrawal: &Grain) -> Result<()> {
     let between_them = with_fields(&consent.blob, |stored| {
         let same = |name: &str| stored.text(name) == withdrawal.text(name);
         Ok(same("subject_did") && same("grantee_did"))
@@ -264,7 +269,7 @@ fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
     if between_them {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
+    Err(Error::new(ErrorKind::InvalidationDenied, PolicyRule::WithdrawalByOthers.row().text))
 }
 
 /// What an audit entry is told where the subject or the operator grants anew what was withdrawn, also where
@@ -273,17 +278,21 @@ pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
 /// Returns `true` if a consent is withdrawn by a third party without a signature of its subject. The
 /// withdrawal is honoured all the same and marked for review.
-pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
+pub(super) fn is_by_third_party(
+    withdrawal: &Grain,
+    signer: Option<&str>,
+    author: &Principal,
+) -> bool {
     !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
 }
 
 /// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.
-fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Author, parties: &[&str]) -> bool {
+fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Principal, parties: &[&str]) -> bool {
     let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
     let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
     // An actor that counts as the operator only because the host named none is still reviewed.
-    let is_operator = author.standing == Standing::Operator && author.speaks_for_store();
+    let is_operator = author.standing == Authority::Operator && author.speaks_for_store();
     signed || is_party || is_operator
 }

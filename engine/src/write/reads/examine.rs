@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::segment::{self, Frames, HEADER, Start};
+use super::segment::{self, FileHeader, GroupIter, HEADER};
 use super::{group, head};
 use crate::base::error::Result;
 use crate::disk::keys::AuditHead;
-use crate::state::audit::{Chain, ReadsNote};
+use crate::state::audit::{AuditHashChain, ReadLogSummary};
 
 /// A callback for problems: the entry concerned, or `None` for the log as a whole, and a description.
-pub(crate) type Told<'t> = &'t mut dyn FnMut(Option<u64>, String);
+pub(crate) type ProblemSink<'t> = &'t mut dyn FnMut(Option<u64>, String);
 
 /// The result of a verification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ExaminedReads {
+pub(crate) struct ReadLogCheck {
     pub(crate) entries: u64,
     /// Number of entries that could not be written to disk.
     pub(crate) lost: u64,
 }
 
 /// The state of a verification.
-struct Examined<'e> {
+struct ReadLogVerifier<'e> {
     store: [u8; 16],
     /// The hashes that the log must have after given numbers of entries, each with its source.
     noted: BTreeMap<u64, Vec<([u8; 32], &'static str)>>,
@@ -31,7 +31,7 @@ struct Examined<'e> {
     /// The first entry present.
     first: u64,
     lost: u64,
-    told: Told<'e>,
+    told: ProblemSink<'e>,
 }
 
 const AUDIT_LOG: &str = "the audit log";
@@ -43,10 +43,10 @@ const SIGNED: &str = "its signed head";
 /// `ERR_IO`. Damage is reported to `told`.
 pub(crate) fn examine(
     dir: &Path,
-    (store, chain): ([u8; 16], &Chain),
-    notes: &[ReadsNote],
-    told: Told<'_>,
-) -> Result<ExaminedReads> {
+    (store, chain): ([u8; 16], &AuditHashChain),
+    notes: &[ReadLogSummary],
+    told: ProblemSink<'_>,
+) -> Result<ReadLogCheck> {
     let mut numbers = segment::numbers(dir)?;
     // A crash or a full disk can leave a file without its header. It has no group, and the next writer
     // removes it. Missing entries are detected by the signed head.
@@ -74,9 +74,9 @@ pub(crate) fn examine(
         if let Some(most) = noted.keys().next_back().filter(|most| **most > 0) {
             told(None, format!("it is missing; it had {most} entries"));
         }
-        return Ok(ExaminedReads::default());
+        return Ok(ReadLogCheck::default());
     };
-    let mut examined = Examined { store, noted, end: None, first: 0, lost: 0, told };
+    let mut examined = ReadLogVerifier { store, noted, end: None, first: 0, lost: 0, told };
     if *first == 1 {
         examined.end = Some(segment::genesis(&store));
     }
@@ -92,10 +92,10 @@ pub(crate) fn examine(
     Ok(examined.finish(latest))
 }
 
-impl Examined<'_> {
+impl ReadLogVerifier<'_> {
     fn file(&mut self, dir: &Path, number: u32) -> Result<()> {
         let read = segment::bytes_of(dir, number).and_then(|bytes| {
-            let start = Start::decode(&bytes, &self.store, number)?;
+            let start = FileHeader::decode(&bytes, &self.store, number)?;
             Ok((bytes, start))
         });
         let (bytes, start) = match read {
@@ -119,7 +119,7 @@ impl Examined<'_> {
         }
         self.end = Some(start.at);
         self.hold(&start.at);
-        let mut frames = Frames::of(&bytes, &start);
+        let mut frames = GroupIter::of(&bytes, &start);
         while let Some((first, body)) = frames.next() {
             match group::decode(body, first) {
                 Ok(group) => self.lost = self.lost.saturating_add(group.lost),
@@ -147,7 +147,7 @@ impl Examined<'_> {
         }
     }
 
-    fn finish(mut self, latest: Option<&ReadsNote>) -> ExaminedReads {
+    fn finish(mut self, latest: Option<&ReadLogSummary>) -> ReadLogCheck {
         let end = self.end.map_or(0, |end| end.count);
         let first = self.first;
         for (count, by) in std::mem::take(&mut self.noted) {
@@ -163,6 +163,6 @@ impl Examined<'_> {
             let detail = format!("entries {kept} to {} before it are missing", first - 1);
             (self.told)(Some(first), detail);
         }
-        ExaminedReads { entries: end.saturating_sub(first), lost: self.lost }
+        ReadLogCheck { entries: end.saturating_sub(first), lost: self.lost }
     }
 }

@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 use grainstore_format::EpochMs;
 
-use super::group::{self, ReadNote};
+use super::group::{self, ReadRecord};
 use super::head;
-use super::segment::{self, FULL, Frames, HEADER, Start};
+use super::segment::{self, FULL, FileHeader, GroupIter, HEADER};
 use crate::base::error::{Error, Result};
-use crate::disk::anchor::Anchor;
+use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
 use crate::disk::keys::AuditHead;
-use crate::state::audit::{Chain, ReadsNote};
+use crate::state::audit::{AuditHashChain, ReadLogSummary};
 
 /// The files of one store.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct ReadLogFiles {
     pub(super) dir: PathBuf,
     pub(super) store: [u8; 16],
-    pub(super) chain: Chain,
-    bounds: Bounds,
+    pub(super) chain: AuditHashChain,
+    bounds: SizeLimits,
     /// The directory of the store, to detect that it was moved; `None` in tests.
-    anchor: Option<Anchor>,
-    tail: Option<Tail>,
+    anchor: Option<PinnedDirectory>,
+    tail: Option<CurrentFile>,
     /// The first entry to keep, once the audit log has recorded that older files go.
     to_trim: Option<u64>,
     /// True if entries were written since the head was signed.
@@ -35,14 +35,14 @@ pub(super) struct Files {
 
 /// Size limits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct SizeLimits {
     /// Size of a file in bytes beyond which it takes no further group.
     pub(super) file: u64,
     /// Total size of all files in bytes, unless all are to be kept.
     pub(super) all: u64,
 }
 
-impl Default for Bounds {
+impl Default for SizeLimits {
     fn default() -> Self {
         Self { file: FULL, all: 64 << 20 }
     }
@@ -50,28 +50,33 @@ impl Default for Bounds {
 
 /// The file being written.
 #[derive(Debug)]
-struct Tail {
+struct CurrentFile {
     file: File,
     number: u32,
     bytes: u64,
     end: AuditHead,
 }
 
-impl Files {
-    pub(super) fn new(dir: PathBuf, store: [u8; 16], chain: Chain, bounds: Bounds) -> Self {
+impl ReadLogFiles {
+    pub(super) fn new(
+        dir: PathBuf,
+        store: [u8; 16],
+        chain: AuditHashChain,
+        bounds: SizeLimits,
+    ) -> Self {
         let (tail, to_trim) = (None, None);
         let (anchor, unsigned, untold) = (None, false, false);
         Self { dir, store, chain, bounds, anchor, tail, to_trim, unsigned, untold }
     }
 
     /// Sets the directory of an open store.
-    pub(super) fn anchored(self, anchor: Anchor) -> Self {
+    pub(super) fn anchored(self, anchor: PinnedDirectory) -> Self {
         Self { anchor: Some(anchor), ..self }
     }
 
     /// Refuses to continue if the store was moved: its path may belong to another one.
     fn check_here(&self) -> Result<()> {
-        self.anchor.as_ref().map_or(Ok(()), Anchor::check)
+        self.anchor.as_ref().map_or(Ok(()), PinnedDirectory::check)
     }
 
     /// The directory of the files, for readers.
@@ -90,10 +95,10 @@ impl Files {
     /// `ERR_IO`; a partially written group is cut off by the next write at the latest.
     pub(super) fn append(
         &mut self,
-        notes: &[ReadNote],
+        notes: &[ReadRecord],
         lost: u64,
         keeps_all: bool,
-    ) -> Result<Option<ReadsNote>> {
+    ) -> Result<Option<ReadLogSummary>> {
         let mut tail = match self.tail.take() {
             Some(tail) => tail,
             None => {
@@ -107,7 +112,7 @@ impl Files {
                 tail.file.sync_data()?;
                 let first = self.first_kept(keeps_all)?;
                 self.to_trim = Some(first);
-                let note = ReadsNote::new(&tail.end, first);
+                let note = ReadLogSummary::new(&tail.end, first);
                 tail = self.begun(tail.number.saturating_add(1), tail.end)?;
                 Some(note)
             }
@@ -148,11 +153,11 @@ impl Files {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(super) fn farewell(&mut self) -> Result<Option<ReadsNote>> {
+    pub(super) fn farewell(&mut self) -> Result<Option<ReadLogSummary>> {
         let Some(tail) = self.tail.as_ref().filter(|_| self.untold) else { return Ok(None) };
         let end = tail.end;
         self.untold = false;
-        Ok(Some(ReadsNote::new(&end, self.first_kept(true)?)))
+        Ok(Some(ReadLogSummary::new(&end, self.first_kept(true)?)))
     }
 
     /// Deletes the files that the audit log has recorded as deleted.
@@ -192,7 +197,7 @@ impl Files {
 
     /// Opens the last file. A partial group that a crash left after what was signed is cut off; damage before
     /// that is left as it is, and a further file begun.
-    fn opened(&self, now: EpochMs) -> Result<Tail> {
+    fn opened(&self, now: EpochMs) -> Result<CurrentFile> {
         let signed = head::read(&self.dir, &self.store, &self.chain);
         let Some(number) = segment::numbers(&self.dir)?.last().copied() else {
             return self.first(signed.ok().flatten(), now);
@@ -209,7 +214,7 @@ impl Files {
         let after = || self.begun(number.saturating_add(1), signed);
         let Ok(bytes) = segment::bytes_of(&self.dir, number) else { return after() };
         let path = segment::path_of(&self.dir, number);
-        let Ok(start) = Start::decode(&bytes, &self.store, number) else {
+        let Ok(start) = FileHeader::decode(&bytes, &self.store, number) else {
             // A file that a crash left without its header has no group.
             return match bytes.len() < HEADER {
                 true => {
@@ -219,7 +224,7 @@ impl Files {
                 false => after(),
             };
         };
-        let mut frames = Frames::of(&bytes, &start);
+        let mut frames = GroupIter::of(&bytes, &start);
         frames.by_ref().for_each(drop);
         if frames.end.count < signed.count {
             return after();
@@ -229,11 +234,11 @@ impl Files {
         if !frames.is_at_end() {
             file.set_len(whole)?;
         }
-        Ok(Tail { file, number, bytes: whole, end: frames.end })
+        Ok(CurrentFile { file, number, bytes: whole, end: frames.end })
     }
 
     /// The first file, behind a signed head that says so: from then on one that is missing was taken away.
-    fn first(&self, signed: Option<AuditHead>, now: EpochMs) -> Result<Tail> {
+    fn first(&self, signed: Option<AuditHead>, now: EpochMs) -> Result<CurrentFile> {
         fs::create_dir_all(&self.dir)?;
         if let Some(above) = self.dir.parent() {
             directory::sync(above)?;
@@ -246,7 +251,7 @@ impl Files {
 
     /// Goes on in a further file where nobody can say how far the log went. It begins with what no file
     /// before it ends with, so that the break is found for good.
-    fn behind_what_is_missing(&self, last: u32, now: EpochMs) -> Result<Tail> {
+    fn behind_what_is_missing(&self, last: u32, now: EpochMs) -> Result<CurrentFile> {
         let bytes = segment::bytes_of(&self.dir, last);
         if bytes.as_ref().is_ok_and(|bytes| bytes.len() < HEADER) {
             // A file that a crash has left without its header has no group either.
@@ -254,8 +259,8 @@ impl Files {
             return self.opened(now);
         }
         let end = bytes.and_then(|bytes| {
-            let start = Start::decode(&bytes, &self.store, last)?;
-            let mut frames = Frames::of(&bytes, &start);
+            let start = FileHeader::decode(&bytes, &self.store, last)?;
+            let mut frames = GroupIter::of(&bytes, &start);
             frames.by_ref().for_each(drop);
             Ok(frames.end)
         });
@@ -271,13 +276,13 @@ impl Files {
     }
 
     /// Creates a file.
-    fn begun(&self, number: u32, at: AuditHead) -> Result<Tail> {
+    fn begun(&self, number: u32, at: AuditHead) -> Result<CurrentFile> {
         let path = segment::path_of(&self.dir, number);
         let mut file = File::options().append(true).create_new(true).open(&path)?;
-        file.write_all(&Start { number, at }.encode(&self.store))?;
+        file.write_all(&FileHeader { number, at }.encode(&self.store))?;
         file.sync_data()?;
         directory::sync(&self.dir)?;
-        Ok(Tail { file, number, bytes: group::size(HEADER), end: at })
+        Ok(CurrentFile { file, number, bytes: group::size(HEADER), end: at })
     }
 }
 

@@ -2,16 +2,16 @@ use std::sync::Arc;
 
 use super::*;
 use crate::state::session_options::SessionOptions;
-use crate::write::reads::examine::{ExaminedReads, examine};
+use crate::write::reads::examine::{ReadLogCheck, examine};
 
 const STORE: [u8; 16] = [1; 16];
 
-fn chain() -> Chain {
-    Chain::genesis(&STORE, [2; 32])
+fn chain() -> AuditHashChain {
+    AuditHashChain::genesis(&STORE, [2; 32])
 }
 
-fn note(at: u8) -> ReadNote {
-    ReadNote {
+fn note(at: u8) -> ReadRecord {
+    ReadRecord {
         query_hash: [at; 32],
         statement: None,
         reader: Arc::new(SessionOptions::default()),
@@ -25,14 +25,14 @@ fn note(at: u8) -> ReadNote {
 }
 
 /// Files of three groups each, of which four are kept.
-fn files(dir: &Path) -> Files {
+fn files(dir: &Path) -> ReadLogFiles {
     let group = group::size(group::encode(&[note(0)], 0, &chain()).len() + 36);
     let file = group::size(HEADER) + 2 * group + 1;
-    let bounds = Bounds { file, all: 3 * (file + group) + file };
-    Files::new(dir.join("reads"), STORE, chain(), bounds)
+    let bounds = SizeLimits { file, all: 3 * (file + group) + file };
+    ReadLogFiles::new(dir.join("reads"), STORE, chain(), bounds)
 }
 
-fn problems(files: &Files, notes: &[ReadsNote]) -> (ExaminedReads, Vec<String>) {
+fn problems(files: &ReadLogFiles, notes: &[ReadLogSummary]) -> (ReadLogCheck, Vec<String>) {
     let mut found = Vec::new();
     let mut tell = |_, detail| found.push(detail);
     let examined = examine(&files.dir, (STORE, &chain()), notes, &mut tell).unwrap();
@@ -94,7 +94,7 @@ fn the_signed_end_is_the_same_for_the_same_log_and_no_other_store_takes_it() {
     assert_eq!(bytes[9..41], end.hash);
     assert_eq!(bytes[41..49], [0, 0, 0, 0, 0, 0, 0, 9]);
     assert_eq!(head::read(&files.dir, &STORE, &chain()).unwrap(), Some(end));
-    let other = Chain::genesis(&STORE, [3; 32]);
+    let other = AuditHashChain::genesis(&STORE, [3; 32]);
     assert!(head::read(&files.dir, &STORE, &other).is_err(), "another key");
     assert!(head::read(&files.dir, &[2; 16], &chain()).is_err(), "another store");
 }

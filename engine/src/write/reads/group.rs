@@ -14,7 +14,7 @@
 //! duration (varints); then, if flagged, the results, the code, the token (varints), and of a
 //! stream its options, events, failed sources and reason of cancellation, 0 for none (varints).
 
-use crate::state::audit::{Errand, StreamNote};
+use crate::state::audit::{CallContext, StreamRecord};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use grainstore_cal::StatementType;
 use grainstore_format::{ContentAddress, EpochMs};
 
 use crate::base::error::{Error, Result};
-use crate::state::audit::{AuditEntry, Chain};
-use crate::state::audit::{CalledEntry, StreamedEntry, name_of};
+use crate::state::audit::{AuditEntry, AuditHashChain};
+use crate::state::audit::{AuditedCall, AuditedStream, name_of};
 use crate::state::session_options::SessionOptions;
 
 /// Maximum number of entries in a group.
@@ -55,7 +55,7 @@ const STATEMENTS: [StatementType; 13] = [
 
 /// A CAL call that read, or was refused to, to be written to the read log.
 #[derive(Debug, Clone)]
-pub(crate) struct ReadNote {
+pub(crate) struct ReadRecord {
     pub(crate) query_hash: [u8; 32],
     /// `None` for a text that is no statement.
     pub(crate) statement: Option<StatementType>,
@@ -65,13 +65,13 @@ pub(crate) struct ReadNote {
     pub(crate) duration_ms: u64,
     pub(crate) results: Option<u64>,
     pub(crate) code: Option<String>,
-    pub(crate) stream: Option<StreamedEntry>,
+    pub(crate) stream: Option<AuditedStream>,
 }
 
-impl ReadNote {
+impl ReadRecord {
     /// The entry of a completed call, in a session with these options.
     pub(crate) fn of(
-        errand: &Errand,
+        errand: &CallContext,
         reader: Arc<SessionOptions>,
         time: EpochMs,
         results: Option<u64>,
@@ -86,14 +86,14 @@ impl ReadNote {
             duration_ms: errand.elapsed_ms(),
             results,
             code,
-            stream: errand.streamed.get().map(StreamNote::entry),
+            stream: errand.streamed.get().map(StreamRecord::entry),
         }
     }
 }
 
 /// A decoded entry of the read log, and the user of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Read {
+pub(crate) struct LoggedRead {
     /// Pseudonym of the session's user.
     pub(crate) user: Option<String>,
     pub(crate) entry: AuditEntry,
@@ -101,14 +101,14 @@ pub(crate) struct Read {
 
 /// A decoded group.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct DecodedGroup {
     /// Number of entries lost before it.
     pub(crate) lost: u64,
-    pub(crate) reads: Vec<Read>,
+    pub(crate) reads: Vec<LoggedRead>,
 }
 
 /// Values shared by several entries, each numbered in order.
-struct Shared {
+struct SharedValues {
     texts: HashMap<String, u64>,
     text_bytes: Vec<u8>,
     hashes: HashMap<[u8; 32], u64>,
@@ -118,8 +118,8 @@ struct Shared {
 }
 
 /// Encodes a group, with the pseudonyms and hash tokens of this chain.
-pub(crate) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
-    let mut shared = Shared {
+pub(crate) fn encode(notes: &[ReadRecord], lost: u64, chain: &AuditHashChain) -> Vec<u8> {
+    let mut shared = SharedValues {
         texts: HashMap::new(),
         text_bytes: Vec::new(),
         hashes: HashMap::new(),
@@ -160,7 +160,7 @@ pub(crate) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
     body
 }
 
-impl Shared {
+impl SharedValues {
     /// Returns the number of a text, from 1.
     fn text(&mut self, text: &str) -> u64 {
         if let Some(number) = self.texts.get(text) {
@@ -186,7 +186,7 @@ impl Shared {
         })
     }
 
-    fn reader(&mut self, reader: &SessionOptions, chain: &Chain) -> u64 {
+    fn reader(&mut self, reader: &SessionOptions, chain: &AuditHashChain) -> u64 {
         let namespace = reader.namespace.as_deref().map(|name| namespace_in(name, chain));
         let user = reader.user_id.as_deref().map(|user| chain.reader(user));
         let actor = reader.actor.as_deref().map(|actor| chain.pseudonym(Some(actor)));
@@ -202,10 +202,10 @@ impl Shared {
 
     fn entry(
         &mut self,
-        note: &ReadNote,
+        note: &ReadRecord,
         reader: u64,
         later: i64,
-        chain: &Chain,
+        chain: &AuditHashChain,
         out: &mut Vec<u8>,
     ) {
         let mut flags = 0;
@@ -242,7 +242,7 @@ impl Shared {
 }
 
 /// Returns a namespace as written in entries: a long one as its pseudonym.
-pub(crate) fn namespace_in(namespace: &str, chain: &Chain) -> String {
+pub(crate) fn namespace_in(namespace: &str, chain: &AuditHashChain) -> String {
     match namespace.len() > MAX_TEXT {
         true => chain.hidden_namespace(namespace),
         false => chain.namespace(namespace),
@@ -254,19 +254,19 @@ pub(crate) fn namespace_in(namespace: &str, chain: &Chain) -> String {
 /// # Errors
 /// `ERR_INTEGRITY`.
 pub(crate) fn count(body: &[u8]) -> Result<u64> {
-    Bytes(body).varint().filter(|count| (1..=size(MOST)).contains(count)).ok_or_else(damaged)
+    ByteReader(body).varint().filter(|count| (1..=size(MOST)).contains(count)).ok_or_else(damaged)
 }
 
 /// Decodes a group whose first entry has this number.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are no group.
-pub(crate) fn decode(body: &[u8], first: u64) -> Result<Group> {
+pub(crate) fn decode(body: &[u8], first: u64) -> Result<DecodedGroup> {
     count(body)?;
-    read(&mut Bytes(body), first).ok_or_else(damaged)
+    read(&mut ByteReader(body), first).ok_or_else(damaged)
 }
 
-fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
+fn read(bytes: &mut ByteReader<'_>, first: u64) -> Option<DecodedGroup> {
     let entries = bytes.varint()?;
     let lost = bytes.varint()?;
     let mut time = i64::from_be_bytes(*bytes.take(8)?.first_chunk()?);
@@ -298,7 +298,7 @@ fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
         let code = code.map_or(Some(None), |code| named(code).map(Some))?;
         let token_id = token.map_or(Some(None), |token| named(token).map(Some))?;
         let stream = match flags & STREAM != 0 {
-            true => Some(StreamedEntry {
+            true => Some(AuditedStream {
                 options: named(bytes.varint()?)?,
                 events_emitted: bytes.varint()?,
                 sources_failed: bytes.varint()?,
@@ -312,7 +312,7 @@ fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
         };
         // A stream that ended early has a code as well, but returned results.
         let refused = code.is_some() && result_count.is_none();
-        let call = CalledEntry {
+        let call = AuditedCall {
             query_hash,
             statement,
             tier: 0,
@@ -326,15 +326,15 @@ fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
         };
         let sequence = first.checked_add(number)?;
         let entry = AuditEntry::of_read(sequence, EpochMs::new(time), actor, refused, call);
-        reads.push(Read { user, entry });
+        reads.push(LoggedRead { user, entry });
     }
-    bytes.0.is_empty().then_some(Group { lost, reads })
+    bytes.0.is_empty().then_some(DecodedGroup { lost, reads })
 }
 
 /// The bytes left to read.
-struct Bytes<'b>(&'b [u8]);
+struct ByteReader<'b>(&'b [u8]);
 
-impl<'b> Bytes<'b> {
+impl<'b> ByteReader<'b> {
     fn take(&mut self, length: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

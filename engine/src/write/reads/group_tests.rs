@@ -2,13 +2,13 @@ use data_encoding::HEXLOWER;
 
 use super::*;
 
-fn chain() -> Chain {
-    Chain::genesis(&[1; 16], [2; 32])
+fn chain() -> AuditHashChain {
+    AuditHashChain::genesis(&[1; 16], [2; 32])
 }
 
-fn note(hash: u8, time: i64) -> ReadNote {
+fn note(hash: u8, time: i64) -> ReadRecord {
     let reader = SessionOptions { namespace: Some("acme".to_owned()), ..SessionOptions::default() };
-    ReadNote {
+    ReadRecord {
         query_hash: [hash; 32],
         statement: Some(StatementType::Recall),
         reader: Arc::new(reader),
@@ -21,7 +21,7 @@ fn note(hash: u8, time: i64) -> ReadNote {
     }
 }
 
-fn whole() -> ReadNote {
+fn whole() -> ReadRecord {
     let reader = SessionOptions {
         namespace: Some("acme".to_owned()),
         user_id: Some("mina".to_owned()),
@@ -29,12 +29,12 @@ fn whole() -> ReadNote {
         agent_id: Some("agent-7".to_owned()),
         purposes: Vec::new(),
     };
-    ReadNote {
+    ReadRecord {
         statement: Some(StatementType::Assemble),
         reader: Arc::new(reader),
         token_id: Some("0b2f".to_owned()),
         code: Some("CAL-E082".to_owned()),
-        stream: Some(StreamedEntry {
+        stream: Some(AuditedStream {
             options: "chunks, chunk_size = 100".to_owned(),
             events_emitted: 245,
             cancel_reason: Some("host".to_owned()),
@@ -47,9 +47,9 @@ fn whole() -> ReadNote {
 #[test]
 fn every_field_of_an_entry_comes_back_and_names_are_pseudonyms() {
     let code = Some("CAL-E002".to_owned());
-    let unreadable = ReadNote { statement: None, results: None, code, ..note(9, 900) };
+    let unreadable = ReadRecord { statement: None, results: None, code, ..note(9, 900) };
     let body = encode(&[whole(), unreadable], 5, &chain());
-    let Group { lost, reads } = decode(&body, 40).unwrap();
+    let DecodedGroup { lost, reads } = decode(&body, 40).unwrap();
     assert_eq!((lost, reads.len()), (5, 2));
     let entry = &reads[0].entry;
     assert_eq!(
@@ -93,7 +93,7 @@ fn the_bytes_of_a_group_are_those_of_the_format() {
 
 #[test]
 fn a_read_of_a_busy_store_takes_less_than_fifty_bytes() {
-    let notes: Vec<ReadNote> = (0..=255).map(|at| note(at, 1_000 + i64::from(at))).collect();
+    let notes: Vec<ReadRecord> = (0..=255).map(|at| note(at, 1_000 + i64::from(at))).collect();
     let body = encode(&notes, 0, &chain());
     assert!(body.len() < 50 * notes.len(), "{}", body.len());
 }

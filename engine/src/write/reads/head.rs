@@ -12,12 +12,12 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use grainstore_format::cose::{SigningKey, Verdict, sign_detached, verify_detached};
+use grainstore_format::cose::{SignatureVerdict, SigningKey, sign_detached, verify_detached};
 use grainstore_format::{EpochMs, OfflineResolver};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keys::AuditHead;
-use crate::state::audit::Chain;
+use crate::state::audit::AuditHashChain;
 
 const VERSION: u8 = 1;
 const NAME: &str = "head";
@@ -55,7 +55,7 @@ pub(super) fn write(
     store: &[u8; 16],
     head: &AuditHead,
     time: EpochMs,
-    chain: &Chain,
+    chain: &AuditHashChain,
 ) -> Result<()> {
     let bytes = encode(store, head, time, &chain.reads_key())?;
     let new = dir.join(NEW);
@@ -70,7 +70,11 @@ pub(super) fn write(
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for a head that this store has not signed; `ERR_IO`.
-pub(super) fn read(dir: &Path, store: &[u8; 16], chain: &Chain) -> Result<Option<AuditHead>> {
+pub(super) fn read(
+    dir: &Path,
+    store: &[u8; 16],
+    chain: &AuditHashChain,
+) -> Result<Option<AuditHead>> {
     match fs::read(path_of(dir)) {
         Ok(bytes) => decode(&bytes, store, chain).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -78,7 +82,7 @@ pub(super) fn read(dir: &Path, store: &[u8; 16], chain: &Chain) -> Result<Option
     }
 }
 
-fn decode(bytes: &[u8], store: &[u8; 16], chain: &Chain) -> Result<AuditHead> {
+fn decode(bytes: &[u8], store: &[u8; 16], chain: &AuditHashChain) -> Result<AuditHead> {
     let unsigned = || Error::integrity("the head of the read log is not signed by this store");
     let (said_here, proof) = bytes.split_first_chunk::<49>().ok_or_else(unsigned)?;
     let head = AuditHead::decode(said_here.get(1..41).ok_or_else(unsigned)?)?;
@@ -86,7 +90,9 @@ fn decode(bytes: &[u8], store: &[u8; 16], chain: &Chain) -> Result<AuditHead> {
     let time = EpochMs::new(i64::from_be_bytes(*time));
     let signer = chain.reads_key().did();
     match verify_detached(proof, &said(store, &head, time), &OfflineResolver) {
-        Verdict::Valid(did) if did == signer && said_here.first() == Some(&VERSION) => Ok(head),
+        SignatureVerdict::Valid(did) if did == signer && said_here.first() == Some(&VERSION) => {
+            Ok(head)
+        }
         _ => Err(unsigned()),
     }
 }

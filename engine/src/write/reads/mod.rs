@@ -24,16 +24,16 @@ use crate::base::error::{Result, guarded};
 use crate::base::pending::stopped;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
-use crate::disk::anchor::Anchor;
-use crate::rules::preset::Regime;
-use crate::state::audit::Noted;
-use crate::state::audit::Notes;
-use crate::state::audit::{AuditRecord, Chain, Operation, ReadsNote};
-use crate::write::writer::{Request, Requests};
+use crate::disk::anchor::PinnedDirectory;
+use crate::rules::preset::ActiveRules;
+use crate::state::audit::BufferAction;
+use crate::state::audit::ReadNotes;
+use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, ReadLogSummary};
+use crate::write::writer::{Request, WriterRequests};
 
 pub(crate) use examine::examine;
-use files::{Bounds, Files};
-pub(crate) use group::ReadNote;
+use files::{ReadLogFiles, SizeLimits};
+pub(crate) use group::ReadRecord;
 
 /// Maximum time until a read is written, and until a written one is signed.
 const AGE: Duration = Duration::from_secs(1);
@@ -51,12 +51,12 @@ pub(crate) fn directory_of(store: &Path) -> PathBuf {
 pub(crate) struct ReadLog {
     /// True if reads are recorded; if not, earlier entries can still be read.
     records: bool,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingReads>,
     wakes: Condvar,
-    files: Mutex<Files>,
-    regime: Arc<Regime>,
-    notes: Arc<Notes>,
-    requests: Requests,
+    files: Mutex<ReadLogFiles>,
+    regime: Arc<ActiveRules>,
+    notes: Arc<ReadNotes>,
+    requests: WriterRequests,
     clock: Arc<dyn Clock>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Number of readers of files that must not be deleted meanwhile.
@@ -64,9 +64,9 @@ pub(crate) struct ReadLog {
 }
 
 /// Keeps the files of the log from being deleted.
-pub(crate) struct Held<'h>(&'h AtomicUsize);
+pub(crate) struct FileRetention<'h>(&'h AtomicUsize);
 
-impl Drop for Held<'_> {
+impl Drop for FileRetention<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -74,8 +74,8 @@ impl Drop for Held<'_> {
 
 /// Reads to be written.
 #[derive(Default)]
-struct Waiting {
-    notes: Vec<ReadNote>,
+struct WaitingReads {
+    notes: Vec<ReadRecord>,
     /// Time at which the first of them was recorded.
     since: Option<Instant>,
     /// Time of the next attempt after a failed write.
@@ -89,20 +89,20 @@ struct Waiting {
 }
 
 /// The next task of the thread.
-enum Due {
+enum ReadLogTask {
     Write,
     Sign,
     End,
 }
 
 /// The dependencies of a read log.
-pub(crate) struct Place<'p> {
+pub(crate) struct ReadLogContext<'p> {
     pub(crate) store: &'p Path,
     pub(crate) store_id: [u8; 16],
-    pub(crate) chain: Chain,
-    pub(crate) regime: &'p Arc<Regime>,
-    pub(crate) notes: &'p Arc<Notes>,
-    pub(crate) requests: &'p Requests,
+    pub(crate) chain: AuditHashChain,
+    pub(crate) regime: &'p Arc<ActiveRules>,
+    pub(crate) notes: &'p Arc<ReadNotes>,
+    pub(crate) requests: &'p WriterRequests,
     pub(crate) clock: &'p Arc<dyn Clock>,
 }
 
@@ -111,11 +111,11 @@ impl ReadLog {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn of(place: Place<'_>, records: bool) -> Result<Arc<Self>> {
-        let Place { store, store_id, chain, regime, notes, requests, clock } = place;
-        let anchor = Anchor::at(store)?;
+    pub(crate) fn of(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
+        let ReadLogContext { store, store_id, chain, regime, notes, requests, clock } = place;
+        let anchor = PinnedDirectory::at(store)?;
         let dir = directory_of(anchor.path());
-        let files = Files::new(dir, store_id, chain, Bounds::default()).anchored(anchor);
+        let files = ReadLogFiles::new(dir, store_id, chain, SizeLimits::default()).anchored(anchor);
         Ok(Arc::new(Self {
             records,
             waiting: Mutex::default(),
@@ -144,7 +144,7 @@ impl ReadLog {
     ///
     /// # Errors
     /// `ERR_IO` if the store is closed.
-    pub(crate) fn push(self: &Arc<Self>, note: ReadNote) -> Result<()> {
+    pub(crate) fn push(self: &Arc<Self>, note: ReadRecord) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.closed {
             return Err(stopped());
@@ -182,9 +182,9 @@ impl ReadLog {
         loop {
             let to_sign = signed.map(|signed: Instant| signed + AGE);
             match self.due(to_sign) {
-                Due::End => return,
-                Due::Write => drop(guarded(|| self.write())),
-                Due::Sign => {}
+                ReadLogTask::End => return,
+                ReadLogTask::Write => drop(guarded(|| self.write())),
+                ReadLogTask::Sign => {}
             }
             let late = to_sign.is_none_or(|due| Instant::now() >= due);
             let is_unsigned = self.files().is_unsigned();
@@ -199,7 +199,7 @@ impl ReadLog {
     }
 
     /// Waits until a group is to be written, or until the time to sign.
-    fn due(&self, to_sign: Option<Instant>) -> Due {
+    fn due(&self, to_sign: Option<Instant>) -> ReadLogTask {
         let mut waiting = self.waiting();
         loop {
             let now = Instant::now();
@@ -207,13 +207,13 @@ impl ReadLog {
             let to_write = waiting.since.map(|since| if full { since } else { since + AGE });
             let to_write = to_write.max(waiting.not_before.filter(|_| to_write.is_some()));
             if waiting.closed {
-                return Due::End;
+                return ReadLogTask::End;
             }
             if to_write.is_some_and(|due| now >= due) {
-                return Due::Write;
+                return ReadLogTask::Write;
             }
             if to_sign.is_some_and(|due| now >= due) {
-                return Due::Sign;
+                return ReadLogTask::Sign;
             }
             let next = [to_write, to_sign].into_iter().flatten().min();
             waiting = match next {
@@ -259,7 +259,7 @@ impl ReadLog {
     }
 
     /// Puts unwritten reads back; beyond the limit the oldest are dropped and counted as lost.
-    fn put_back(&self, mut notes: Vec<ReadNote>, written: usize, lost: u64) {
+    fn put_back(&self, mut notes: Vec<ReadRecord>, written: usize, lost: u64) {
         notes.drain(..written);
         let mut waiting = self.waiting();
         notes.append(&mut waiting.notes);
@@ -274,9 +274,9 @@ impl ReadLog {
     }
 
     /// Queues an audit entry with the state of the log.
-    fn tell(&self, note: ReadsNote) {
-        let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
-        if self.notes.push(record, self.clock.now()) == Noted::Kept {
+    fn tell(&self, note: ReadLogSummary) {
+        let record = AuditRecord::of(AuditOperation::ReadLog(note), Vec::new());
+        if self.notes.push(record, self.clock.now()) == BufferAction::Kept {
             return;
         }
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -287,9 +287,9 @@ impl ReadLog {
     }
 
     /// Keeps all files until the returned guard is dropped.
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> FileRetention<'_> {
         self.held.fetch_add(1, Ordering::AcqRel);
-        Held(&self.held)
+        FileRetention(&self.held)
     }
 
     /// Deletes old files that the audit log has recorded as deleted.
@@ -314,7 +314,7 @@ impl ReadLog {
     ///
     /// # Errors
     /// As [`ReadLog::settle`].
-    pub(crate) fn close(&self) -> Result<Option<ReadsNote>> {
+    pub(crate) fn close(&self) -> Result<Option<ReadLogSummary>> {
         self.waiting().closed = true;
         self.wakes.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -346,11 +346,11 @@ impl ReadLog {
         Ok(self.files().place()?.to_owned())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingReads> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, ReadLogFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

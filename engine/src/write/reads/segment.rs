@@ -42,7 +42,7 @@ const _: () = assert!(FRAME == 4 + 32);
 
 /// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct FileHeader {
     pub(crate) number: u32,
     /// The end of the log when the file was created.
     pub(crate) at: AuditHead,
@@ -60,7 +60,7 @@ pub(super) fn broken(end: &AuditHead) -> AuditHead {
     AuditHead { count: end.count, hash: hash.finalize().into() }
 }
 
-impl Start {
+impl FileHeader {
     pub(crate) fn encode(&self, store: &[u8; 16]) -> Vec<u8> {
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
@@ -110,7 +110,7 @@ fn linked(before: &AuditHead, body: &[u8]) -> Result<AuditHead> {
 }
 
 /// Iterator over the groups of a file, up to the first invalid one.
-pub(crate) struct Frames<'b> {
+pub(crate) struct GroupIter<'b> {
     rest: &'b [u8],
     /// The end of the log after the last group read.
     pub(crate) end: AuditHead,
@@ -118,9 +118,9 @@ pub(crate) struct Frames<'b> {
     pub(crate) bytes: usize,
 }
 
-impl<'b> Frames<'b> {
+impl<'b> GroupIter<'b> {
     /// The groups after the header of a file.
-    pub(crate) fn of(file: &'b [u8], start: &Start) -> Self {
+    pub(crate) fn of(file: &'b [u8], start: &FileHeader) -> Self {
         let rest = file.get(HEADER..).unwrap_or_default();
         Self { rest, end: start.at, bytes: HEADER.min(file.len()) }
     }
@@ -140,7 +140,7 @@ impl<'b> Frames<'b> {
     }
 }
 
-impl<'b> Iterator for Frames<'b> {
+impl<'b> Iterator for GroupIter<'b> {
     /// The number of the first entry, and the body.
     type Item = (u64, &'b [u8]);
 
@@ -196,11 +196,11 @@ pub(crate) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` for an invalid header.
-pub(crate) fn start_of(dir: &Path, number: u32, store: &[u8; 16]) -> Result<Start> {
+pub(crate) fn start_of(dir: &Path, number: u32, store: &[u8; 16]) -> Result<FileHeader> {
     let mut header = Vec::new();
     let length = group::size(HEADER);
     File::open(path_of(dir, number))?.take(length).read_to_end(&mut header)?;
-    Start::decode(&header, store, number)
+    FileHeader::decode(&header, store, number)
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
     fn the_bytes_of_a_header_and_a_group_are_those_of_the_format() {
         let store = [1; 16];
         let at = genesis(&store);
-        let header = Start { number: 1, at }.encode(&store);
+        let header = FileHeader { number: 1, at }.encode(&store);
         let expected = [
             "47524e5245414401",                 // GRNREAD, layout 1
             "01010101010101010101010101010101", // the store
@@ -235,11 +235,11 @@ mod tests {
 
     #[test]
     fn a_header_is_of_one_store_and_one_file() {
-        let start = Start { number: 7, at: AuditHead { count: 9, hash: [3; 32] } };
+        let start = FileHeader { number: 7, at: AuditHead { count: 9, hash: [3; 32] } };
         let header = start.encode(&[1; 16]);
-        assert_eq!(Start::decode(&header, &[1; 16], 7).unwrap(), start);
-        assert!(Start::decode(&header, &[2; 16], 7).is_err());
-        assert!(Start::decode(&header, &[1; 16], 8).is_err());
-        assert!(Start::decode(&header[..71], &[1; 16], 7).is_err());
+        assert_eq!(FileHeader::decode(&header, &[1; 16], 7).unwrap(), start);
+        assert!(FileHeader::decode(&header, &[2; 16], 7).is_err());
+        assert!(FileHeader::decode(&header, &[1; 16], 8).is_err());
+        assert!(FileHeader::decode(&header[..71], &[1; 16], 7).is_err());
     }
 }

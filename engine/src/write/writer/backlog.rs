@@ -13,12 +13,12 @@ const MAX_BACKLOG_BYTES: usize = 256 << 20;
 /// faster than the disk can write does not exhaust memory.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
-    state: Mutex<Waiting>,
+    state: Mutex<BacklogState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct BacklogState {
     bytes: usize,
     closed: bool,
 }
@@ -29,7 +29,7 @@ impl Backlog {
     /// # Errors
     /// `ERR_IO` if the writer is gone.
     pub(crate) fn enter(&self, bytes: usize) -> Result<()> {
-        let full = |waiting: &mut Waiting| {
+        let full = |waiting: &mut BacklogState| {
             let over = waiting.bytes.saturating_add(bytes) > MAX_BACKLOG_BYTES;
             !waiting.closed && waiting.bytes > 0 && over
         };
@@ -53,7 +53,7 @@ impl Backlog {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, BacklogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,13 +4,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::{Backlog, Shared, Writer};
+use super::{Backlog, SharedView, Writer};
 use crate::base::error::{Result, guarded};
 
 /// Tells readers and senders that there is a writer. Once it is dropped, however the writer ends, nobody
 /// goes on as if there were one.
 pub(crate) struct Presence {
-    pub(crate) shared: Shared,
+    pub(crate) shared: SharedView,
     pub(crate) backlog: Arc<Backlog>,
 }
 

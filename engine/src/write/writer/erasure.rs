@@ -11,23 +11,23 @@ use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableHandle, WriteTransaction};
 
-use super::{Ground, Writer};
+use super::{WriteTxn, Writer};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::{
-    self, AddressKey, AuditHead, Gone, Stub, Tombstone, Unscrubbed, UserToken,
+    self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
 };
-use crate::rules::preset::Regime;
-use crate::search::texts::Around;
-use crate::state::audit::{AuditRecord, ErasedConsent, Operation};
+use crate::rules::preset::ActiveRules;
+use crate::search::texts::ConversationWindow;
+use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
 use crate::state::erasure::erased;
 use crate::state::view::View;
-use crate::write::erasure::{Asked, Verdict, consents_of, judge_grain, judge_user};
-use crate::write::plan::Author;
+use crate::write::erasure::{ErasureRequest, ErasureVerdict, consents_of, judge_grain, judge_user};
+use crate::write::plan::Principal;
 
 /// The target of an erasure.
 #[derive(Debug, Clone)]
-pub(crate) enum Target {
+pub(crate) enum ErasureTarget {
     /// All grains of a user.
     User(String),
     /// One grain.
@@ -38,9 +38,9 @@ pub(crate) enum Target {
 
 /// An erasure to carry out.
 #[derive(Debug, Clone)]
-pub(crate) struct Order {
-    pub(crate) target: Target,
-    pub(crate) author: Author,
+pub(crate) struct ErasureOrder {
+    pub(crate) target: ErasureTarget,
+    pub(crate) author: Principal,
     /// True if a malformed retention policy is overridden.
     pub(crate) overrides: bool,
     /// The rule behind an automatic erasure; `None` for one requested by a caller.
@@ -49,7 +49,7 @@ pub(crate) struct Order {
 
 /// A committed erasure.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct CommittedErasure {
     /// Sequence of its audit entry.
     pub(crate) sequence: u64,
     pub(crate) entry: Vec<u8>,
@@ -60,7 +60,7 @@ pub(crate) struct Done {
 }
 
 /// The rows written by an erasure.
-struct Effect {
+struct ErasureEffect {
     grains: Vec<(Sequence, AddressKey)>,
     user: Option<UserToken>,
     record: AuditRecord,
@@ -84,7 +84,7 @@ impl Writer {
     /// `ERR_INVALIDATION_DENIED` for grains under hold, `ERR_POLICY` for grains that must be kept: the
     /// refusal is in the audit log. `ERR_ERASED`, `ERR_NOT_FOUND` for a grain that is not stored.
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn erase(&mut self, order: &Order) -> Result<Option<Done>> {
+    pub(crate) fn erase(&mut self, order: &ErasureOrder) -> Result<Option<CommittedErasure>> {
         // Waiting counts must not be written after the stubs.
         self.flush_counts()?;
         if self.view.vault().keyring().is_some() {
@@ -104,7 +104,7 @@ impl Writer {
         }
         let mut touched = BTreeSet::new();
         let places = self.import(|ground| {
-            let mut around = Around::of(ground.view);
+            let mut around = ConversationWindow::of(ground.view);
             for (at, _) in &effect.grains {
                 touched.extend(around.borrowers(*at)?);
             }
@@ -123,38 +123,39 @@ impl Writer {
         let sequence = head.count.saturating_sub(1);
         let entry = self.view.audit()?.get(sequence)?.map(|entry| entry.value().to_vec());
         let missing = || Error::integrity("the audit entry of an erasure is missing");
-        Ok(Some(Done { sequence, entry: entry.ok_or_else(missing)?, head, grains }))
+        Ok(Some(CommittedErasure { sequence, entry: entry.ok_or_else(missing)?, head, grains }))
     }
 }
 
 /// Returns the effect of the erasure, or of its refusal with the error.
 fn decide(
     view: &View,
-    (regime, now): (&Regime, EpochMs),
-    order: &Order,
-) -> Result<(Effect, Option<Error>)> {
+    (regime, now): (&ActiveRules, EpochMs),
+    order: &ErasureOrder,
+) -> Result<(ErasureEffect, Option<Error>)> {
     let reason = order.author.reason.as_deref().unwrap_or_default();
-    let asked = Asked { now, reason, overrides: order.overrides, regime };
+    let asked = ErasureRequest { now, reason, overrides: order.overrides, regime };
     let rules = order.rule.into_iter().collect();
-    let mut record = AuditRecord { rules, ..order.author.record(Operation::Erase, Vec::new()) };
+    let mut record =
+        AuditRecord { rules, ..order.author.record(AuditOperation::Erase, Vec::new()) };
     let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());
     let verdict = match &order.target {
-        Target::User(id) => {
+        ErasureTarget::User(id) => {
             let token = view.chain_before_genesis()?.user_token(id);
-            record.operation = Operation::EraseUser;
+            record.operation = AuditOperation::EraseUser;
             record.subjects = vec![ContentAddress::from_bytes(token.0)];
             user = Some(token);
             consents = consents_of(view, id)?;
             judge_user(view, id, &asked)?
         }
-        Target::Grain(address) => {
+        ErasureTarget::Grain(address) => {
             let at = place(view, address)?;
             record.subjects = vec![*address];
             grains.push((at, view.vault().address(address)));
             consents = vec![at];
             judge_grain(view, at, &asked)?
         }
-        Target::Due(addresses) => {
+        ErasureTarget::Due(addresses) => {
             for address in addresses {
                 let Some(at) = view.sequence_of(address)? else { continue };
                 if judge_grain(view, at, &asked)?.refusal.is_none() {
@@ -162,7 +163,7 @@ fn decide(
                     grains.push((at, view.vault().address(address)));
                 }
             }
-            Verdict::default()
+            ErasureVerdict::default()
         }
     };
     record.rules.extend(verdict.rules);
@@ -172,7 +173,7 @@ fn decide(
         None => left_of(view, &consents, &record)?,
         Some(_) => Vec::new(),
     };
-    Ok((Effect { grains, user, record, consents }, verdict.refusal))
+    Ok((ErasureEffect { grains, user, record, consents }, verdict.refusal))
 }
 
 /// Returns records of those of these grains that are consents.
@@ -189,7 +190,7 @@ fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Ve
         records.extend(told.map(|(address, consent)| AuditRecord {
             actor: erasure.actor.clone(),
             consent: Some(consent),
-            ..AuditRecord::of(Operation::EraseConsent, vec![address])
+            ..AuditRecord::of(AuditOperation::EraseConsent, vec![address])
         }));
     }
     Ok(records)
@@ -204,7 +205,7 @@ fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
     }
 }
 
-fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
+fn write(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
     let (view, txn) = (ground.view, ground.txn);
     // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
@@ -218,7 +219,8 @@ fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
         view.vault().mark_destroyed(txn, &token.0, slot)?;
     }
     put_stubs(view, txn, &effect.grains)?;
-    let mut erasures = view.erasures()?.with(Unscrubbed { user: effect.user, slot, cutoff, entry });
+    let mut erasures =
+        view.erasures()?.with(PendingScrub { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
     txn.open_table(keys::META)?.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
     Ok(())
@@ -284,7 +286,7 @@ fn remove_vectors(
     }
     if removed {
         let row = view.last_vector()?.saturating_add(1);
-        let gone = Gone { row, space: view.gone()?.space };
+        let gone = RemovedVectors { row, space: view.gone()?.space };
         txn.open_table(keys::META)?.insert(keys::META_GONE, gone.seal().as_slice())?;
     }
     Ok(())

@@ -12,20 +12,20 @@ use redb::{Durability, WriteTransaction};
 
 use super::Writer;
 use crate::base::error::{Result, guarded};
-use crate::rules::preset::Regime;
+use crate::rules::preset::ActiveRules;
 use crate::state::audit::append_audit;
-use crate::state::audit::{AuditRecord, Refusals};
+use crate::state::audit::{AuditRecord, RefusalLog};
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
 /// The context of a transaction.
-pub(crate) struct Ground<'g> {
+pub(crate) struct WriteTxn<'g> {
     pub(crate) view: &'g View,
     pub(crate) txn: &'g WriteTransaction,
     /// The rules of the store.
-    pub(crate) regime: &'g Regime,
+    pub(crate) regime: &'g ActiveRules,
     /// Refusals of the last minute, including those of this transaction.
-    pub(crate) refusals: &'g RefCell<Refusals>,
+    pub(crate) refusals: &'g RefCell<RefusalLog>,
     /// Sequence of its first audit entry.
     pub(crate) first_entry: u64,
     pub(crate) now: EpochMs,
@@ -41,7 +41,7 @@ impl Writer {
     /// the commit failed.
     pub(crate) fn import<T>(
         &mut self,
-        stage: impl FnOnce(&Ground<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
+        stage: impl FnOnce(&WriteTxn<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
     ) -> Result<Option<T>> {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
@@ -50,7 +50,7 @@ impl Writer {
         let refusals = RefCell::new(self.refusals.clone());
         let now = self.clock.now();
         let staged = guarded(|| {
-            let ground = Ground {
+            let ground = WriteTxn {
                 view: &view,
                 txn: &txn,
                 regime: &regime,

@@ -8,33 +8,33 @@ use grainstore_index::Sequence;
 
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::disk::vault::{Keeper, Vault};
-use crate::rules::preset::Regime;
+use crate::disk::vault::{EncryptionKey, Vault};
+use crate::rules::preset::ActiveRules;
 use crate::state::audit::AuditRecord;
 use crate::state::view::View;
-use crate::write::plan::{Plan, Staged};
+use crate::write::plan::{StagedGrain, WritePlan};
 
 /// The keys of staged and of stored grains.
-pub(crate) struct Keepers<'k> {
+pub(crate) struct GroupKeys<'k> {
     pub(crate) vault: &'k Vault,
     view: &'k View,
-    staged: HashMap<Sequence, Keeper>,
+    staged: HashMap<Sequence, EncryptionKey>,
     places: HashMap<ContentAddress, Sequence>,
 }
 
-impl<'k> Keepers<'k> {
+impl<'k> GroupKeys<'k> {
     /// # Errors
-    /// The errors of [`Vault::key_for_grain`].
+    /// The errors of [`Vault::keeper_of`].
     pub(crate) fn of(
         view: &'k View,
-        plan: &Plan<'_>,
-        (vault, regime): (&'k Vault, &Regime),
+        plan: &WritePlan<'_>,
+        (vault, regime): (&'k Vault, &ActiveRules),
     ) -> Result<Self> {
         let mut keepers = Self { vault, view, staged: HashMap::new(), places: HashMap::new() };
         if vault.keyring().is_none() {
             return Ok(keepers);
         }
-        for Staged { sequence, prepared } in &plan.grains {
+        for StagedGrain { sequence, prepared } in &plan.grains {
             let blob = &prepared.blob;
             let keeper = with_fields(blob.bytes(), |grain| vault.keeper_of(grain, regime))?;
             keepers.staged.insert(*sequence, keeper);
@@ -47,9 +47,9 @@ impl<'k> Keepers<'k> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_ERASED`.
-    pub(crate) fn at(&self, sequence: Sequence) -> Result<Keeper> {
+    pub(crate) fn at(&self, sequence: Sequence) -> Result<EncryptionKey> {
         if self.vault.keyring().is_none() {
-            return Ok(Keeper::default());
+            return Ok(EncryptionKey::default());
         }
         match self.staged.get(&sequence) {
             Some(keeper) => Ok(keeper.clone()),
@@ -61,17 +61,17 @@ impl<'k> Keepers<'k> {
     /// store's.
     ///
     /// # Errors
-    /// The errors of [`GroupKeys::key_at`].
-    pub(crate) fn of_record(&self, record: &AuditRecord) -> Result<Keeper> {
+    /// The errors of [`GroupKeys::at`].
+    pub(crate) fn of_record(&self, record: &AuditRecord) -> Result<EncryptionKey> {
         if self.vault.keyring().is_none() {
-            return Ok(Keeper::default());
+            return Ok(EncryptionKey::default());
         }
         for subject in &record.subjects {
             let place = match self.places.get(subject) {
                 Some(place) => Some(*place),
                 None => self.view.sequence_of(subject)?,
             };
-            let keeper = place.map_or(Ok(Keeper::default()), |place| self.at(place))?;
+            let keeper = place.map_or(Ok(EncryptionKey::default()), |place| self.at(place))?;
             if keeper.is_a_persons() {
                 return Ok(keeper);
             }

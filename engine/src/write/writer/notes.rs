@@ -4,7 +4,7 @@ use redb::WriteTransaction;
 
 use super::Writer;
 use crate::base::error::{Result, guarded};
-use crate::state::audit::{AuditRecord, Chain, Operation, append_audit};
+use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, append_audit};
 use grainstore_format::EpochMs;
 
 impl Writer {
@@ -15,7 +15,7 @@ impl Writer {
     pub(crate) fn ride_notes(
         &self,
         txn: &WriteTransaction,
-        chain: &mut Chain,
+        chain: &mut AuditHashChain,
         notes: &[AuditRecord],
         now: EpochMs,
     ) -> Result<()> {
@@ -54,7 +54,8 @@ impl Writer {
 
     /// Lets the read log delete old files once these entries have recorded it.
     fn trim_reads(&self, told: &[AuditRecord]) {
-        let of_reads = |record: &AuditRecord| matches!(record.operation, Operation::ReadLog(_));
+        let of_reads =
+            |record: &AuditRecord| matches!(record.operation, AuditOperation::ReadLog(_));
         if let Some(reads) = self.reads.as_ref().filter(|_| told.iter().any(of_reads)) {
             reads.trim();
         }
@@ -67,7 +68,7 @@ impl Writer {
     pub(crate) fn end_reads(&self) -> Result<()> {
         let Some(reads) = &self.reads else { return Ok(()) };
         if let Some(note) = reads.close()? {
-            let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
+            let record = AuditRecord::of(AuditOperation::ReadLog(note), Vec::new());
             self.notes.push(record, self.clock.now());
         }
         Ok(())

@@ -11,8 +11,8 @@ use redb::{Durability, ReadableTable, WriteTransaction};
 
 use super::Writer;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::{self, Gone};
-use crate::state::audit::{AuditRecord, Operation};
+use crate::disk::keys::{self, RemovedVectors};
+use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// Maximum number of vectors removed in one transaction.
 const AT_ONCE: usize = 1024;
@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 16 * AT_ONCE;
 
 /// A step of a removal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Removed {
+pub(crate) struct RemovalStep {
     /// Number of vectors removed.
     pub(crate) vectors: u64,
     /// The row after which the next step continues; `None` if the removal is complete.
@@ -61,11 +61,11 @@ impl Writer {
             return conflict(message, "open the store without this embedder first");
         }
         let highest = spaces.keys().next_back().copied().unwrap_or_default();
-        let gone = Gone {
+        let gone = RemovedVectors {
             row: view.last_vector()?.saturating_add(1),
             space: highest.max(view.gone()?.space),
         };
-        self.record(AuditRecord::of(Operation::RemoveVectors, Vec::new()))?;
+        self.record(AuditRecord::of(AuditOperation::RemoveVectors, Vec::new()))?;
         self.changing(|txn| {
             txn.open_table(keys::SPACES)?.remove(u64::from(*number))?;
             let record = keys::seal_space(u64::from(*number), space)?;
@@ -82,7 +82,7 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn remove_some(&mut self, number: u32, behind: u64) -> Result<Removed> {
+    pub(crate) fn remove_some(&mut self, number: u32, behind: u64) -> Result<RemovalStep> {
         let view = Arc::clone(&self.view);
         let mut found: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
         let (mut count, mut last, mut is_end) = (0, behind, true);
@@ -108,7 +108,7 @@ impl Writer {
             })?;
         }
         let vectors = u64::try_from(count).unwrap_or(u64::MAX);
-        Ok(Removed { vectors, behind: (!is_end).then_some(last) })
+        Ok(RemovalStep { vectors, behind: (!is_end).then_some(last) })
     }
 
     /// Commits a transaction and publishes the new view. A failure stops the writer.

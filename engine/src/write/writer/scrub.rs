@@ -15,9 +15,9 @@ use grainstore_index::Sequence;
 use super::Writer;
 use super::erasure::{put_stubs, reasons_of_erased};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
-use crate::base::pending::Reply;
+use crate::base::pending::PendingReply;
 use crate::disk::keys::{self, AddressKey};
-use crate::disk::source::Source;
+use crate::disk::source::DatabaseHandle;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
@@ -36,26 +36,26 @@ pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// The progress of scrubbing.
 #[derive(Default)]
-pub(crate) struct Scrub {
+pub(crate) struct ScrubState {
     /// Time since which a scrub is due and not begun.
     due: Option<Instant>,
     /// The old files that wait for their readers.
-    exchanged: Option<Exchanged>,
+    exchanged: Option<ReplacedFiles>,
     /// Callers waiting for the end of the scrub.
-    waiting: Vec<Reply<()>>,
+    waiting: Vec<PendingReply<()>>,
     /// Sequences of grains that became stubs since the store was opened and may still be in memory.
     places: Vec<Sequence>,
 }
 
 /// Erasures whose files were replaced.
 #[derive(Debug, Clone, Copy)]
-struct Exchanged {
+struct ReplacedFiles {
     /// The last of their audit entries.
     to: u64,
     at: Instant,
 }
 
-impl Scrub {
+impl ScrubState {
     /// The state for a store opened on this view.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Scrub {
 
 impl Writer {
     /// Schedules a scrub at once, and answers when it has ended.
-    pub(crate) fn scrub_for(&mut self, reply: Reply<()>) {
+    pub(crate) fn scrub_for(&mut self, reply: PendingReply<()>) {
         match self.view.is_unscrubbed() {
             Ok(false) => drop(reply.send(Ok(()))),
             Ok(true) => {
@@ -143,14 +143,14 @@ impl Writer {
         }
         self.scrub.due = None;
         match guarded(|| self.exchange_scrubbed()) {
-            Ok(to) => self.scrub.exchanged = to.map(|to| Exchanged { to, at: Instant::now() }),
+            Ok(to) => self.scrub.exchanged = to.map(|to| ReplacedFiles { to, at: Instant::now() }),
             Err(error) => self.fail_scrub(error),
         }
     }
 
     /// Ends the scrub once the old files have no readers.
     fn end_scrub(&mut self, patience: Duration) {
-        let Some(Exchanged { to, at }) = self.scrub.exchanged else { return };
+        let Some(ReplacedFiles { to, at }) = self.scrub.exchanged else { return };
         let ended = guarded(|| {
             if self.is_read_from() {
                 return Ok(false);
@@ -319,7 +319,7 @@ impl Writer {
             return true;
         }
         self.db.release();
-        let former = self.folder.aside(|db: &mut Source| {
+        let former = self.folder.aside(|db: &mut DatabaseHandle| {
             db.release();
             Ok(db.has_former())
         });

@@ -6,13 +6,13 @@ use redb::{ReadableTable, WriteTransaction};
 use crate::base::error::Result;
 use crate::disk::keys::{self, StateRecord};
 use crate::disk::vault::Vault;
-use crate::write::plan::Plan;
+use crate::write::plan::WritePlan;
 
 /// Writes the states, each with the audit entry by which it stopped being current; `first` is the sequence of
 /// the group's first entry.
 pub(super) fn write_states(
     txn: &WriteTransaction,
-    plan: &Plan<'_>,
+    plan: &WritePlan<'_>,
     first: u64,
     vault: &Vault,
 ) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) fn write_states(
 }
 
 /// Writes the protecting ancestors of grains.
-pub(super) fn write_roots(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+pub(super) fn write_roots(txn: &WriteTransaction, plan: &WritePlan<'_>) -> Result<()> {
     if !plan.roots.is_empty() {
         let mut roots = txn.open_table(keys::ROOTS)?;
         for (sequence, ancestors) in plan.roots.iter() {

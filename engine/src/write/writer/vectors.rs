@@ -3,30 +3,31 @@
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
-use super::Keepers;
+use super::GroupKeys;
 use crate::base::error::{Error, Result};
-use crate::disk::keys::{self, Gone, Placed};
+use crate::disk::keys::{self, RemovedVectors, StoredVector};
 use crate::search::embed::Embedding;
-use crate::write::plan::{Plan, Staged};
+use crate::write::plan::{StagedGrain, WritePlan};
 
 /// The tables, open for writing.
-struct Tables<'t> {
+struct VectorTables<'t> {
     spaces: Table<'t, u64, &'static [u8]>,
     vectors: Table<'t, u64, &'static [u8]>,
     rows: Table<'t, u64, &'static [u8]>,
     /// Row number of the next vector.
     next: u64,
     /// The last row and space number of removed vectors, which are not used again.
-    gone: Gone,
+    gone: RemovedVectors,
 }
 
 /// Writes the vectors of new and of stored grains.
 pub(super) fn write_vectors(
     txn: &WriteTransaction,
-    plan: &Plan<'_>,
-    keepers: &Keepers<'_>,
+    plan: &WritePlan<'_>,
+    keepers: &GroupKeys<'_>,
 ) -> Result<()> {
-    let new = plan.grains.iter().map(|Staged { sequence, prepared }| (sequence, &prepared.vectors));
+    let new =
+        plan.grains.iter().map(|StagedGrain { sequence, prepared }| (sequence, &prepared.vectors));
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
     for (model, to) in &plan.embedded {
@@ -36,13 +37,13 @@ pub(super) fn write_vectors(
     if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
-    let mut tables = Tables::open(txn)?;
+    let mut tables = VectorTables::open(txn)?;
     for (sequence, vectors) in given {
         let known = tables.rows.get(sequence.get())?.map(|row| keys::decode_rows(row.value()));
         let mut rows = known.transpose()?.unwrap_or_default();
         for Embedding { space, chunk, vector } in vectors {
             let (space, vector) = (tables.number_of(space)?, vector.clone());
-            let placed = Placed { space, sequence: *sequence, chunk: *chunk, vector };
+            let placed = StoredVector { space, sequence: *sequence, chunk: *chunk, vector };
             tables.replace(&mut rows, &placed, keepers)?;
         }
         tables.rows.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?;
@@ -54,10 +55,10 @@ pub(super) fn write_vectors(
     Ok(())
 }
 
-impl<'t> Tables<'t> {
+impl<'t> VectorTables<'t> {
     fn open(txn: &'t WriteTransaction) -> Result<Self> {
         let meta = txn.open_table(keys::META)?;
-        let gone = meta.get(keys::META_GONE)?.map(|row| Gone::open(row.value()));
+        let gone = meta.get(keys::META_GONE)?.map(|row| RemovedVectors::open(row.value()));
         let gone = gone.transpose()?.unwrap_or_default();
         let vectors = txn.open_table(keys::VECTORS)?;
         let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
@@ -90,13 +91,13 @@ impl<'t> Tables<'t> {
     fn replace(
         &mut self,
         rows: &mut Vec<u64>,
-        placed: &Placed,
-        keepers: &Keepers<'_>,
+        placed: &StoredVector,
+        keepers: &GroupKeys<'_>,
     ) -> Result<()> {
         let mut kept = Vec::with_capacity(rows.len() + 1);
         for row in rows.drain(..) {
             let before = self.vectors.get(row)?;
-            let before = before.map(|bytes| Placed::open(row, bytes.value(), keepers.vault));
+            let before = before.map(|bytes| StoredVector::open(row, bytes.value(), keepers.vault));
             let same = before
                 .transpose()?
                 .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));

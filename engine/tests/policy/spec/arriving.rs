@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 
 use grainstore::format::container::{
-    Carried, Compression, Entry as Read, Plan, Planned, Writer, arrange,
+    Compression, ContainerEntry as Read, ContainerPlan, ContainerWriter, ManifestEntry,
+    PlannedEntry, sort_entries,
 };
 use grainstore::format::cose::sign;
 use grainstore::format::{
     ContentAddress, DecodeOptions, Encoding, Error, Grain, Value, encode_value,
 };
-use grainstore::{Imported, Importing, VerificationStatus as Status};
+use grainstore::{ImportOptions, ImportReport, VerificationStatus as Status};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -208,10 +209,10 @@ impl Run {
     }
 
     /// Imports a file of these entries that says this of grains.
-    fn taken(&self, entries: &[Vec<u8>], stated: &[Stated]) -> grainstore::Result<Imported> {
+    fn taken(&self, entries: &[Vec<u8>], stated: &[Stated]) -> grainstore::Result<ImportReport> {
         let file = self.dir.path().join("in.mg");
         std::fs::write(&file, container(entries, stated)).unwrap();
-        self.operator.import([file], &Importing::default())
+        self.operator.import([file], &ImportOptions::default())
     }
 
     /// That a grain is as it has to be.
@@ -247,17 +248,17 @@ fn spoiled() -> Vec<u8> {
 fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     let planned = |entry: &Vec<u8>| {
         let read = Read::read(entry.clone(), &DecodeOptions::default()).unwrap();
-        Planned::of(entry, read.created_at()).unwrap()
+        PlannedEntry::of(entry, read.created_at()).unwrap()
     };
     let mut order: Vec<_> = entries.iter().map(planned).collect();
-    arrange(&mut order).unwrap();
-    let mut plan = Plan::new(Compression::None);
+    sort_entries(&mut order).unwrap();
+    let mut plan = ContainerPlan::new(Compression::None);
     order.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
-    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut writer = ContainerWriter::new(Vec::new(), plan).unwrap();
     for wanted in &order {
         writer.push(entries.iter().find(|entry| planned(entry) == *wanted).unwrap()).unwrap();
     }
-    let nothing = Vec::<Result<(ContentAddress, Carried), Error>>::new();
+    let nothing = Vec::<Result<(ContentAddress, ManifestEntry), Error>>::new();
     let mut bytes = writer.finish(nothing).unwrap().0;
     if stated.is_empty() {
         return bytes;

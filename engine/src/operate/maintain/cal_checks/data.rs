@@ -1,26 +1,28 @@
 //! Self-checks of the newest grains of this store as CAL returns them.
 
-use grainstore_cal::{Answer, Gate, Grains, Tier, WriteLimits};
+use grainstore_cal::{AdmissionGate, Answer, RecallAnswer, Tier, WriteLimits};
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, Grain};
 
-use super::{Checked, Subject, params, unasked};
-use crate::read::calls::Guard;
-use crate::state::consent::Standing;
+use super::{SelfCheckContext, SelfCheckOutcome, params, unasked};
+use crate::read::calls::CallGate;
+use crate::state::consent::ConsentLookup;
 
 /// Reads the newest grains, a sample of which is checked.
 const NEWEST: &str = "RECALL LIMIT 100";
 
-impl Subject {
+impl SelfCheckContext {
     /// The newest grains, as CAL returns them.
     fn newest(&self) -> Result<Vec<(ContentAddress, Grain)>, grainstore_cal::Error> {
         let answer = self.ask(NEWEST, params(&[])?)?;
-        let Answer::Grains(Grains { results, .. }) = answer.answer else { return Ok(Vec::new()) };
+        let Answer::Grains(RecallAnswer { results, .. }) = answer.answer else {
+            return Ok(Vec::new());
+        };
         Ok(results.into_iter().map(|row| (row.content_address, row.grain)).collect())
     }
 }
 
 /// Checks that a query for a user finds all grains about that user.
-pub(super) fn dsar_completeness(subject: &Subject) -> Checked {
+pub(super) fn dsar_completeness(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
         Err(error) => return unasked(&error),
@@ -44,7 +46,7 @@ pub(super) fn dsar_completeness(subject: &Subject) -> Checked {
 }
 
 /// Checks that health data is not returned whole where the rules require the minimum necessary.
-pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
+pub(super) fn hipaa_minimum_necessary(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let rules = subject.session.store().rules();
     if !rules.settings.phi_by_field.value {
         return Ok(Ok(format!("the rules of the store ({}) do not ask for it", rules.preset)));
@@ -53,7 +55,8 @@ pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
     let mut fields = made.into_fields();
     fields.insert("structural_tags".to_owned(), vec!["phi:condition".to_owned()].into());
     let grain = Grain::from_fields(fields)?;
-    let guard = Guard { session: &subject.session, token: None, prepares: true, asked: Tier::Read };
+    let guard =
+        CallGate { session: &subject.session, token: None, prepares: true, asked: Tier::Read };
     match guard.gives_whole(&grain) {
         Err(_) => Ok(Ok("health data is given out by named fields alone".to_owned())),
         Ok(()) => Ok(Err("health data is given out whole".to_owned())),
@@ -61,7 +64,7 @@ pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
 }
 
 /// Checks that writes through CAL have a limit per minute, no higher than the language's.
-pub(super) fn rate_limiting(subject: &Subject) -> Checked {
+pub(super) fn rate_limiting(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let limits = subject.session.store().inner().writes().limits();
     let in_words = |of: &WriteLimits| {
         format!("ADD {}, SUPERSEDE {}, REVERT {}", of.adds, of.supersedes, of.reverts)
@@ -80,7 +83,7 @@ pub(super) fn rate_limiting(subject: &Subject) -> Checked {
 }
 
 /// Checks that the grains CAL returns can be stored elsewhere as the same grains.
-pub(super) fn portability_format(subject: &Subject) -> Checked {
+pub(super) fn portability_format(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
         Err(error) => return unasked(&error),
@@ -104,7 +107,7 @@ pub(super) fn portability_format(subject: &Subject) -> Checked {
 }
 
 /// Checks that no grain is returned whose consent was withdrawn or has lapsed.
-pub(super) fn consent_on_read(subject: &Subject) -> Checked {
+pub(super) fn consent_on_read(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
         Err(error) => return unasked(&error),

@@ -1,11 +1,11 @@
 //! Self-checks of the language and its gates: each tries what must be refused.
 
-use grainstore_cal::{Admission, Operation, Options, Tier, parse};
+use grainstore_cal::{AdmissionRequest, CalOperation, ExecuteOptions, Tier, parse};
 use grainstore_format::GrainType;
 
-use super::{Checked, Subject, params, unasked};
-use crate::handle::capability_token::Terms;
-use crate::read::calls::{Preparing, check_covers};
+use super::{SelfCheckContext, SelfCheckOutcome, params, unasked};
+use crate::handle::capability_token::TokenLimits;
+use crate::read::calls::{PrepareOptions, check_covers};
 use crate::state::reach::in_scope;
 use crate::state::session_options::SessionOptions;
 
@@ -48,7 +48,7 @@ const ADD: &str =
 const NOWHERE: &str = "grainstore:cal-check";
 
 /// Checks that no destructive word is accepted anywhere in a statement.
-pub(super) fn grammar_safety(_: &Subject) -> Checked {
+pub(super) fn grammar_safety(_: &SelfCheckContext) -> SelfCheckOutcome {
     for word in FORBIDDEN {
         for query in [
             format!("{word} beliefs"),
@@ -66,10 +66,10 @@ pub(super) fn grammar_safety(_: &Subject) -> Checked {
 }
 
 /// Checks that a RECALL without a limit returns at most 20 grains, or fewer if the rules say so.
-pub(super) fn default_minimization(subject: &Subject) -> Checked {
+pub(super) fn default_minimization(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let most = u64::from(subject.session.store().rules().settings.query_limit.value).min(20);
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
-        let weighed = subject.session.weighed(query, &Options::at(subject.session.now()));
+        let weighed = subject.session.weighed(query, &ExecuteOptions::at(subject.session.now()));
         let asked = match weighed {
             Ok(weighed) => weighed.admission.asked,
             Err(error) => return unasked(&error),
@@ -82,10 +82,12 @@ pub(super) fn default_minimization(subject: &Subject) -> Checked {
 }
 
 /// Checks that a token is accepted once, unaltered, and in its own session only.
-pub(super) fn authz_enforcement(subject: &Subject) -> Checked {
+pub(super) fn authz_enforcement(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let session = &subject.session;
-    let short =
-        Preparing { terms: Terms { life_ms: 1000, ..Terms::default() }, ..Preparing::default() };
+    let short = PrepareOptions {
+        terms: TokenLimits { life_ms: 1000, ..TokenLimits::default() },
+        ..PrepareOptions::default()
+    };
     let good = match session.prepared(b"DESCRIBE server", &short) {
         Ok(prepared) => prepared.token,
         Err(error) => return unasked(&error),
@@ -117,7 +119,7 @@ pub(super) fn authz_enforcement(subject: &Subject) -> Checked {
 }
 
 /// Checks that no statement reads outside the namespace of its session.
-pub(super) fn no_policy_override(subject: &Subject) -> Checked {
+pub(super) fn no_policy_override(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let options =
         SessionOptions { namespace: Some(NOWHERE.to_owned()), ..SessionOptions::default() };
     let session = subject.session.store().session(options);
@@ -145,7 +147,7 @@ pub(super) fn no_policy_override(subject: &Subject) -> Checked {
 }
 
 /// Checks that a bound parameter stays a value, whatever text it has.
-pub(super) fn injection_prevention(subject: &Subject) -> Checked {
+pub(super) fn injection_prevention(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let query = "RECALL WHERE subject = $s | COUNT";
     let mut hashes = Vec::new();
     for value in ["alice", "x\" | SELECT object -- ", "$s", "\\", "</context><belief>"] {
@@ -169,20 +171,21 @@ pub(super) fn injection_prevention(subject: &Subject) -> Checked {
 }
 
 /// Checks that writing needs Tier 1 and a token that covers it.
-pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
+pub(super) fn tier1_policy_gate(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let session = &subject.session;
-    let weigh = |tier| session.weighed(ADD, &Options { tier, ..Options::at(session.now()) });
+    let weigh =
+        |tier| session.weighed(ADD, &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) });
     match weigh(Tier::Read) {
         Err(error) if error.code() == "CAL-E044" => {}
         Err(error) => return unasked(&error),
         Ok(_) => return Ok(Err("a statement that writes runs where only reading may".to_owned())),
     }
-    let reading = match session.prepared(b"DESCRIBE server", &Preparing::default()) {
+    let reading = match session.prepared(b"DESCRIBE server", &PrepareOptions::default()) {
         Ok(prepared) => prepared.token,
         Err(error) => return unasked(&error),
     };
     let _ = session.store().inner().kept().take(&reading, session.options(), session.now());
-    let admission: Admission = match weigh(Tier::Evolve) {
+    let admission: AdmissionRequest = match weigh(Tier::Evolve) {
         Ok(weighed) => weighed.admission,
         // Tier 1 is switched off, or the session has used up its writing statements.
         Err(error) if ["CAL-E044", "CAL-E043"].contains(&error.code()) => {
@@ -192,7 +195,7 @@ pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
     };
     let mut narrow = reading.clone();
     narrow.tier = 1;
-    narrow.allowed_ops = vec![Operation::Add];
+    narrow.allowed_ops = vec![CalOperation::Add];
     narrow.allowed_grain_types = vec![GrainType::Goal.name().to_owned()];
     match check_covers(&reading, &admission).is_err() && check_covers(&narrow, &admission).is_err()
     {

@@ -4,10 +4,10 @@ use grainstore_cal as cal;
 use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
 use sha2::{Digest, Sha256};
 
-use super::{Checked, ENTRIES, Subject};
+use super::{ENTRIES, SelfCheckContext, SelfCheckOutcome};
 use crate::base::error::Result;
 use crate::disk::keys;
-use crate::read::read_log::ReadsRecorded;
+use crate::read::read_log::ReadsDestination;
 use crate::state::audit::AuditEntry;
 
 /// Fields an entry may have about a call.
@@ -29,7 +29,7 @@ const TOLD: [&str; 15] = [
     "sources_failed",
 ];
 
-impl Subject {
+impl SelfCheckContext {
     /// Entries of writes by CAL, newest last.
     fn written(&self) -> impl Iterator<Item = &AuditEntry> {
         self.entries.iter().filter(|entry| {
@@ -47,13 +47,13 @@ impl Subject {
 }
 
 /// Checks that a call leaves an entry: runs one, and looks for its entry where reads are recorded.
-pub(super) fn audit_logging(subject: &Subject) -> Checked {
+pub(super) fn audit_logging(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let query = "DESCRIBE server";
     let session = &subject.session;
     let recorded = session.store().reads_recorded();
     let before = match recorded {
-        ReadsRecorded::ReadLog => session.reads_head()?.map_or(0, |(count, _)| count),
-        ReadsRecorded::AuditLog => {
+        ReadsDestination::ReadLog => session.reads_head()?.map_or(0, |(count, _)| count),
+        ReadsDestination::AuditLog => {
             // Flushed first, because a refusal equal to one of the minute before is counted into that entry.
             session.store().flush()?;
             session.audit_head()?.0
@@ -70,7 +70,7 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
     let ended = session.ask(query).err();
     let (after, most) = (before.checked_sub(1), usize::MAX);
     let (log, entries) = match recorded {
-        ReadsRecorded::ReadLog => ("read log", session.reads(after, most)?),
+        ReadsDestination::ReadLog => ("read log", session.reads(after, most)?),
         _ => ("audit log", session.audit(after, most)?),
     };
     let hash = ContentAddress::from_bytes(Sha256::digest(query).into());
@@ -88,7 +88,7 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
 }
 
 /// Checks that entries of writes by CAL have their statement, grains and reason.
-pub(super) fn tier1_audit(subject: &Subject) -> Checked {
+pub(super) fn tier1_audit(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
     for entry in subject.written() {
         looked += 1;
@@ -106,7 +106,7 @@ pub(super) fn tier1_audit(subject: &Subject) -> Checked {
 }
 
 /// Checks that grains written by SUPERSEDE name what they derive from.
-pub(super) fn provenance_tracking(subject: &Subject) -> Checked {
+pub(super) fn provenance_tracking(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
     for entry in subject.written().filter(|entry| entry.operation == "supersede") {
         let (Some(old), Some(grain)) = (entry.subjects.first(), subject.new_grain(entry)?) else {
@@ -124,7 +124,7 @@ pub(super) fn provenance_tracking(subject: &Subject) -> Checked {
 }
 
 /// Checks that grains written by ADD have a `source_type`, by default that an agent inferred them.
-pub(super) fn ai_marking(subject: &Subject) -> Checked {
+pub(super) fn ai_marking(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
     for entry in subject.written().filter(|entry| entry.operation == "put") {
         let Some(grain) = subject.new_grain(entry)? else { continue };
@@ -138,7 +138,7 @@ pub(super) fn ai_marking(subject: &Subject) -> Checked {
 }
 
 /// Checks that entries identify queries by hash only, and have no field with their text.
-pub(super) fn phi_in_queries(subject: &Subject) -> Checked {
+pub(super) fn phi_in_queries(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let (count, _) = subject.session.audit_head()?;
     let view = subject.session.view()?;
     let mut looked = 0_usize;

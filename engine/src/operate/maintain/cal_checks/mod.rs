@@ -9,14 +9,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use grainstore_cal::{self as cal, Options, Params, Response, Writes};
+use grainstore_cal::{self as cal, ExecuteOptions, Params, Response, WriteQuotas};
 
 use crate::base::error::Result;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::operate::maintain::{Finding, Health};
-use crate::read::read_log::ReadsRecorded;
+use crate::read::read_log::ReadsDestination;
 use crate::state::audit::AuditEntry;
 use crate::state::session_options::SessionOptions;
 use crate::state::view::View;
@@ -36,27 +36,35 @@ const OPEN_TO_WRITE: &str = "open the store to write, without --read-only";
 const AUDIT_LOGGING: &str = "cal_audit_logging";
 
 /// Outcome of a check: `Ok` with what holds, or `Err` with what does not.
-type Checked = Result<std::result::Result<String, String>>;
+type SelfCheckOutcome = Result<std::result::Result<String, String>>;
 
 /// One check.
-struct Check {
+struct SelfCheck {
     name: &'static str,
     /// True if a store that fails it is not fit for use.
     critical: bool,
     /// True if it runs statements and is therefore skipped where CAL is switched off.
     runs: bool,
-    of: fn(&Subject) -> Checked,
+    of: fn(&SelfCheckContext) -> SelfCheckOutcome,
 }
 
-const fn critical(name: &'static str, runs: bool, of: fn(&Subject) -> Checked) -> Check {
-    Check { name, critical: true, runs, of }
+const fn critical(
+    name: &'static str,
+    runs: bool,
+    of: fn(&SelfCheckContext) -> SelfCheckOutcome,
+) -> SelfCheck {
+    SelfCheck { name, critical: true, runs, of }
 }
 
-const fn high(name: &'static str, runs: bool, of: fn(&Subject) -> Checked) -> Check {
-    Check { name, critical: false, runs, of }
+const fn high(
+    name: &'static str,
+    runs: bool,
+    of: fn(&SelfCheckContext) -> SelfCheckOutcome,
+) -> SelfCheck {
+    SelfCheck { name, critical: false, runs, of }
 }
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [SelfCheck; 16] = [
     critical("cal_grammar_safety", false, language::grammar_safety),
     critical("cal_default_minimization", true, language::default_minimization),
     critical(AUDIT_LOGGING, false, log::audit_logging),
@@ -76,7 +84,7 @@ const CHECKS: [Check; 16] = [
 ];
 
 /// The store under check.
-struct Subject {
+struct SelfCheckContext {
     session: Session,
     view: Arc<View>,
     /// The last entries of the audit log.
@@ -93,13 +101,13 @@ impl Store {
         let session = self.session(SessionOptions::default());
         let (count, _) = session.audit_head()?;
         let entries = session.audit(count.checked_sub(ENTRIES + 1), usize::MAX)?;
-        let subject = Subject { view: session.view()?, session, entries };
+        let subject = SelfCheckContext { view: session.view()?, session, entries };
         Ok(CHECKS.iter().map(|check| check.finding(&subject)).collect())
     }
 }
 
-impl Check {
-    fn finding(&self, subject: &Subject) -> Finding {
+impl SelfCheck {
+    fn finding(&self, subject: &SelfCheckContext) -> Finding {
         let off = subject.session.store().cal_switch() == CalSwitch::Off;
         let found = match self.runs && off {
             true => Ok(Ok("CAL is switched off, and nothing of it runs".to_owned())),
@@ -107,7 +115,7 @@ impl Check {
         };
         // What the operator has switched off is not a fault.
         let wanted = self.name == AUDIT_LOGGING
-            && subject.session.store().reads_recorded() == ReadsRecorded::Nowhere;
+            && subject.session.store().reads_recorded() == ReadsDestination::Nowhere;
         let failed = if self.critical && !wanted { Health::Bad } else { Health::Notice };
         let (health, detail, code) = match found {
             Ok(Ok(detail)) => (Health::Good, detail, None),
@@ -128,7 +136,7 @@ impl Check {
     }
 }
 
-impl Subject {
+impl SelfCheckContext {
     /// Runs a reading statement as the operator. Leaves no audit entry, since no caller gets the answer.
     fn ask(&self, query: &str, params: Params) -> Result<Response, cal::Error> {
         self.ask_as(&self.session, query, params)
@@ -141,8 +149,9 @@ impl Subject {
         params: Params,
     ) -> Result<Response, cal::Error> {
         let reading = session.reading().map_err(crate::read::calls::refused)?;
-        let options = Options { params, totals: false, ..Options::at(self.session.now()) };
-        cal::execute(&reading, query, &options, &Writes::default())
+        let options =
+            ExecuteOptions { params, totals: false, ..ExecuteOptions::at(self.session.now()) };
+        cal::execute(&reading, query, &options, &WriteQuotas::default())
     }
 }
 
@@ -156,7 +165,7 @@ fn params(pairs: &[(&str, &str)]) -> Result<Params, cal::Error> {
 }
 
 /// The outcome of a check whose query failed: a failure, except where keys are missing.
-fn unasked(error: &cal::Error) -> Checked {
+fn unasked(error: &cal::Error) -> SelfCheckOutcome {
     match error.code() {
         "ERR_KEY" => Ok(Ok(format!("not looked at: {}", error.message()))),
         code => Ok(Err(format!("{code}: {}", error.message()))),

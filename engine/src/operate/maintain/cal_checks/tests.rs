@@ -12,7 +12,7 @@ fn written(dir: &TempDir) -> Store {
     let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
     let session = store.session(SessionOptions::default());
     let run = |query: &str| {
-        let options = Options { tier: Tier::Evolve, ..Options::at(session.now()) };
+        let options = ExecuteOptions { tier: Tier::Evolve, ..ExecuteOptions::at(session.now()) };
         let answer = session.ask_with(query.as_bytes(), &options).unwrap();
         serde_json::to_value(&answer).unwrap()["content_address"].as_str().unwrap().to_owned()
     };
@@ -24,14 +24,14 @@ fn written(dir: &TempDir) -> Store {
 /// Returns `true` if a check holds after the last entry of this operation was changed.
 fn holds(
     store: &Store,
-    check: fn(&Subject) -> Checked,
+    check: fn(&SelfCheckContext) -> SelfCheckOutcome,
     operation: &str,
     change: impl FnOnce(&mut AuditEntry),
 ) -> bool {
     let session = store.session(SessionOptions::default());
     let mut entries = session.audit(None, 100).unwrap();
     change(entries.iter_mut().rfind(|entry| entry.operation == operation).unwrap());
-    check(&Subject { view: session.view().unwrap(), session, entries }).unwrap().is_ok()
+    check(&SelfCheckContext { view: session.view().unwrap(), session, entries }).unwrap().is_ok()
 }
 
 #[test]

@@ -9,14 +9,14 @@ use grainstore_index::Sequence;
 use redb::ReadableTable;
 use sha2::{Digest, Sha256};
 
-use super::Check;
-use super::findings::{Fault, Findings, MAX_PROBLEMS, Place, count};
-use super::places::Places;
-use super::standing::Marks;
+use super::VerifyContext;
+use super::findings::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::places::SequenceSet;
+use super::standing::AuditedMarks;
 use crate::base::error::{Error, Result};
 use crate::disk::keys::{self, AuditHead, RowKey, StateRecord};
-use crate::state::audit::{AuditEntry, ImportNote, ReadsNote};
-use crate::state::truth::Logged;
+use crate::state::audit::{AuditEntry, ImportSummary, ReadLogSummary};
+use crate::state::truth::LogRow;
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
@@ -25,56 +25,62 @@ const REASONS: &str = "reasons";
 const EARLIER: &str = "earlier";
 
 /// The facts about the log that the audit log states.
-pub(super) struct Told {
-    written: Places,
-    pub(super) ended: Places,
+pub(super) struct AuditedFacts {
+    written: SequenceSet,
+    pub(super) ended: SequenceSet,
     /// Imported with a state that a file stated, which no entry records.
-    pub(super) stated: Places,
-    pub(super) marks: Marks,
+    pub(super) stated: SequenceSet,
+    pub(super) marks: AuditedMarks,
     /// Supersessions that differ from the stored states, by the grain that ended: audit entry and message. An
     /// earlier one from an import may have replaced them.
     replaced: BTreeMap<Sequence, (u64, String)>,
     /// Records of the read log's head.
-    pub(super) reads: Vec<ReadsNote>,
+    pub(super) reads: Vec<ReadLogSummary>,
 }
 
 /// Checks the chain. Returns the facts it states about a log of `places` entries, `None` if it could not be
 /// read to its end.
 pub(super) fn check(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     places: u64,
-    findings: &mut Findings,
-) -> Result<Option<Told>> {
-    let none = || Places::none_of(places);
-    let mut told = Told {
+    findings: &mut ProblemCollector,
+) -> Result<Option<AuditedFacts>> {
+    let none = || SequenceSet::none_of(places);
+    let mut told = AuditedFacts {
         written: none(),
         ended: none(),
         stated: none(),
-        marks: Marks::none_of(places),
+        marks: AuditedMarks::none_of(places),
         replaced: BTreeMap::new(),
         reads: Vec::new(),
     };
     let mut whole = false;
-    findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
+    findings.part(ProblemKind::Audit, ProblemLocation::All(AUDIT), |findings| {
         walk(check, &mut told, findings)?;
         whole = true;
         Ok(())
     })?;
-    findings.part(Fault::Audit, Place::All(REASONS), |findings| check_reasons(check, findings))?;
+    findings.part(ProblemKind::Audit, ProblemLocation::All(REASONS), |findings| {
+        check_reasons(check, findings)
+    })?;
     if !whole {
         return Ok(None);
     }
     for (entry, detail) in std::mem::take(&mut told.replaced).into_values() {
-        findings.add(Fault::Unaudited, Place::Row(AUDIT, entry), detail);
+        findings.add(ProblemKind::Unaudited, ProblemLocation::Row(AUDIT, entry), detail);
     }
     for place in told.written.missing() {
         let detail = "no audit entry tells that it was written";
-        findings.add(Fault::Unaudited, Place::Row(LOG, place.get()), detail);
+        findings.add(ProblemKind::Unaudited, ProblemLocation::Row(LOG, place.get()), detail);
     }
     Ok(Some(told))
 }
 
-fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<()> {
+fn walk(
+    check: &VerifyContext<'_>,
+    told: &mut AuditedFacts,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
     let table = check.view.transaction().open_table(keys::AUDIT)?;
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
@@ -94,14 +100,14 @@ fn follow(
     end: &mut AuditHead,
     key: u64,
     bytes: &[u8],
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<Option<AuditEntry>> {
     count(&mut findings.checked.audit_entries);
-    let place = Place::Row(AUDIT, key);
+    let place = ProblemLocation::Row(AUDIT, key);
     let mut entry = None;
-    if let Some(fields) = findings.damage(Fault::Audit, place, fields(bytes))? {
+    if let Some(fields) = findings.damage(ProblemKind::Audit, place, fields(bytes))? {
         check_link(end, key, &fields, findings);
-        entry = findings.damage(Fault::Audit, place, AuditEntry::decode(bytes))?;
+        entry = findings.damage(ProblemKind::Audit, place, AuditEntry::decode(bytes))?;
     }
     *end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
     Ok(entry)
@@ -125,36 +131,36 @@ pub(crate) fn problems_of<'r>(
 
 /// Checks an entry against the end of the chain before it. If its link does not match, the previous entry is
 /// reported: an edited entry is not the one that the next was linked to.
-fn check_link(end: &AuditHead, key: u64, fields: &Map, findings: &mut Findings) {
-    let place = Place::Row(AUDIT, key);
+fn check_link(end: &AuditHead, key: u64, fields: &Map, findings: &mut ProblemCollector) {
+    let place = ProblemLocation::Row(AUDIT, key);
     if fields.get("sequence").and_then(Value::as_i64) != i64::try_from(key).ok() {
-        findings.add(Fault::Audit, place, "it says it is another entry");
+        findings.add(ProblemKind::Audit, place, "it says it is another entry");
     }
     if key > end.count {
         let detail = format!("entries {} to {} before it are missing", end.count, key - 1);
-        findings.add(Fault::Audit, place, detail);
+        findings.add(ProblemKind::Audit, place, detail);
     } else if fields.get("previous") != Some(&Value::Bytes(end.hash.to_vec())) {
         match key.checked_sub(1) {
             Some(before) => {
                 let detail = format!("it is not the entry that {key} was linked to");
-                findings.add(Fault::Audit, Place::Row(AUDIT, before), detail);
+                findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, before), detail);
             }
-            None => findings.add(Fault::Audit, place, "it is not the genesis of this store"),
+            None => findings.add(ProblemKind::Audit, place, "it is not the genesis of this store"),
         }
     }
 }
 
 /// Checks the head against the last entry of the chain.
-fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut Findings) {
+fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut ProblemCollector) {
     if head.count > end.count {
         let detail = format!("entries {} to {} are missing", end.count, head.count - 1);
-        findings.add(Fault::Audit, Place::Row(AUDIT, end.count), detail);
+        findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, end.count), detail);
     } else if head.count < end.count {
         let detail = "it stands behind the head of the chain";
-        findings.add(Fault::Audit, Place::Row(AUDIT, head.count), detail);
+        findings.add(ProblemKind::Audit, ProblemLocation::Row(AUDIT, head.count), detail);
     } else if head.hash != end.hash {
-        let last = Place::Row(AUDIT, end.count.saturating_sub(1));
-        findings.add(Fault::Audit, last, "it is not the entry the head was made of");
+        let last = ProblemLocation::Row(AUDIT, end.count.saturating_sub(1));
+        findings.add(ProblemKind::Audit, last, "it is not the entry the head was made of");
     }
 }
 
@@ -167,15 +173,15 @@ fn fields(bytes: &[u8]) -> Result<Map> {
 
 /// Compares the facts in an entry with the log.
 fn compare(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     entry: &AuditEntry,
-    told: &mut Told,
-    findings: &mut Findings,
+    told: &mut AuditedFacts,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     if entry.decision != "done" {
         return Ok(());
     }
-    let place = Place::Row(AUDIT, entry.sequence);
+    let place = ProblemLocation::Row(AUDIT, entry.sequence);
     match (entry.operation.as_str(), entry.subjects.as_slice()) {
         ("put", written) => {
             for address in written {
@@ -197,7 +203,7 @@ fn compare(
                     && !check.is_erased(at)?
                 {
                     let detail = format!("{address} was erased, and is still in the log");
-                    findings.add(Fault::Unaudited, place, detail);
+                    findings.add(ProblemKind::Unaudited, place, detail);
                 }
             }
         }
@@ -213,32 +219,32 @@ fn compare(
 
 /// Compares the fact of a signature with the stored envelope.
 fn compare_signature(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     address: &ContentAddress,
-    place: Place<'_>,
-    findings: &mut Findings,
+    place: ProblemLocation<'_>,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
     if check.is_erased(at)? {
         return Ok(());
     }
-    let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
+    let kept = findings.damage(ProblemKind::Signature, place, check.view.wrapping_at(at))?;
     if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
         let detail = format!("no valid signature is kept with {address}");
-        findings.add(Fault::Signature, place, detail);
+        findings.add(ProblemKind::Signature, place, detail);
     }
     Ok(())
 }
 
 /// Compares the fact of a supersession with the log, and with the state of the grain it replaced.
 fn compare_supersession(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     entry: &AuditEntry,
     [old, new]: [&ContentAddress; 2],
-    told: &mut Told,
-    findings: &mut Findings,
+    told: &mut AuditedFacts,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let place = Place::Row(AUDIT, entry.sequence);
+    let place = ProblemLocation::Row(AUDIT, entry.sequence);
     if let Some(at) = find(check, new, place, findings)? {
         told.written.add(at);
         told.marks.note_successor(entry, at);
@@ -248,7 +254,7 @@ fn compare_supersession(
     if check.is_erased(at)? {
         return Ok(());
     }
-    let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
+    let record = findings.damage(ProblemKind::State, place, check.view.state_record_at(at))?;
     let Some(StateRecord { state, since }) = record else { return Ok(()) };
     if state.superseded_by != Some(*new) {
         let detail = format!("the state of {old} is not that {new} superseded it");
@@ -256,7 +262,7 @@ fn compare_supersession(
         if told.replaced.len() < MAX_PROBLEMS {
             told.replaced.insert(at, (entry.sequence, detail));
         } else {
-            findings.add(Fault::Unaudited, place, detail);
+            findings.add(ProblemKind::Unaudited, place, detail);
         }
         return Ok(());
     }
@@ -265,18 +271,18 @@ fn compare_supersession(
     }
     if since > entry.sequence {
         let detail = format!("the state of {old} says it was current until entry {since}");
-        findings.add(Fault::State, place, detail);
+        findings.add(ProblemKind::State, place, detail);
     }
     Ok(())
 }
 
 /// Compares the grains of an import with the digest of their addresses.
 fn compare_import(
-    check: &Check<'_>,
-    note: &ImportNote,
-    place: Place<'_>,
-    told: &mut Told,
-    findings: &mut Findings,
+    check: &VerifyContext<'_>,
+    note: &ImportSummary,
+    place: ProblemLocation<'_>,
+    told: &mut AuditedFacts,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let mut digest = Sha256::new();
     let (mut count, mut is_known) = (0, true);
@@ -287,11 +293,11 @@ fn compare_import(
             places.add(Sequence::new(at));
         }
         // An unreadable row was reported by the check of the log, and makes the count differ here.
-        match Logged::open(Sequence::new(at), envelope.value(), check.view.vault()) {
-            Ok(Logged::Blob(blob)) => {
+        match LogRow::open(Sequence::new(at), envelope.value(), check.view.vault()) {
+            Ok(LogRow::Blob(blob)) => {
                 digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
             }
-            Ok(Logged::Erased(address)) => {
+            Ok(LogRow::Erased(address)) => {
                 // Its address was lost with its key, so the digest cannot be compared.
                 is_known &= address != check.view.vault().lost(Sequence::new(at));
                 digest.update(address.as_bytes());
@@ -303,41 +309,41 @@ fn compare_import(
     if count != note.added || is_known && <[u8; 32]>::from(digest.finalize()) != note.digest {
         let last = note.first.saturating_add(note.added).saturating_sub(1);
         let detail = format!("places {} to {last} are not the grains it tells of", note.first);
-        findings.add(Fault::Unaudited, place, detail);
+        findings.add(ProblemKind::Unaudited, place, detail);
     }
     Ok(())
 }
 
 fn find(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     address: &ContentAddress,
-    place: Place<'_>,
-    findings: &mut Findings,
+    place: ProblemLocation<'_>,
+    findings: &mut ProblemCollector,
 ) -> Result<Option<Sequence>> {
     let at = check.view.place_told(address)?;
     if at.is_none() {
         let detail = format!("the log does not have {address}, which it tells of");
-        findings.add(Fault::Unaudited, place, detail);
+        findings.add(ProblemKind::Unaudited, place, detail);
     }
     Ok(at)
 }
 
 /// Checks the reasons. One may have been erased; a stored one must be the one that was given.
-fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     let table = check.view.transaction().open_table(keys::REASONS)?;
     let entries = check.view.transaction().open_table(keys::AUDIT)?;
     let chain = check.view.chain_before_genesis()?;
     for row in table.iter()? {
         let (key, envelope) = row?;
         let key = key.value();
-        let place = Place::Row(REASONS, key);
+        let place = ProblemLocation::Row(REASONS, key);
         count(&mut findings.checked.reasons);
         let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
-        let Some(text) = findings.damage(Fault::Audit, place, opened)? else { continue };
+        let Some(text) = findings.damage(ProblemKind::Audit, place, opened)? else { continue };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
         if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
-            findings.add(Fault::Audit, place, "its entry was given another reason, or none");
+            findings.add(ProblemKind::Audit, place, "its entry was given another reason, or none");
         }
     }
     Ok(())

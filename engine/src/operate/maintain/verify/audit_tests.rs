@@ -9,7 +9,7 @@ use redb::{Durability, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::super::{Check, Findings, Problem};
+use super::super::{Problem, ProblemCollector, VerifyContext};
 use crate::base::pending::Pending;
 use crate::disk::keys::{self, AuditHead};
 use crate::format::{BeliefBuilder, EpochMs, Grain};
@@ -72,8 +72,8 @@ fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     txn.commit().unwrap();
     let truth = Arc::new(Truth::open(&writer.db).unwrap());
     let view = View::new(truth, writer.view.indexed().clone());
-    let check = Check::of(&view, true).unwrap();
-    let mut findings = Findings::default();
+    let check = VerifyContext::of(&view, true).unwrap();
+    let mut findings = ProblemCollector::default();
     super::check(&check, view.log_len().unwrap(), &mut findings).unwrap();
     findings.finish(true).problems
 }
@@ -243,11 +243,11 @@ fn an_import_tells_of_the_grains_it_brought_and_of_no_others() {
     let (dir, from) = filled();
     let file = dir.path().with_extension("mg");
     let session = from.session(SessionOptions::default());
-    session.export(&file, &crate::cal::Query::default(), &crate::Exporting::default()).unwrap();
+    session.export(&file, &crate::cal::Query::default(), &crate::ExportOptions::default()).unwrap();
     let away = TempDir::new().unwrap();
     let to = Store::open(away.path(), &OpenOptions::new().create(true)).unwrap();
     let there = to.session(SessionOptions::default());
-    let imported = there.import([&file], &crate::Importing::default()).unwrap();
+    let imported = there.import([&file], &crate::ImportOptions::default()).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(imported.added, 4);
     with_writer(&to, |writer| {

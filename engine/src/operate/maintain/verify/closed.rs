@@ -4,14 +4,14 @@
 use std::fs;
 use std::path::Path;
 
-use super::findings::{Fault, Findings, Place, Verification};
-use super::index::Rebuilt;
-use super::{Check, check_beside, log, pages};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, VerifyReport};
+use super::index::RebuiltIndex;
+use super::{VerifyContext, check_beside, log, pages};
 use crate::base::error::{Error, Result, guarded};
 use crate::disk::directory;
 use crate::handle::options::OpenOptions;
 use crate::handle::store::{Store, open_truth};
-use crate::operate::maintain::scratch::Scratch;
+use crate::operate::maintain::scratch::ScratchFile;
 use crate::state::truth::Truth;
 
 /// Checks the store in a directory like [`Store::verify`], even if it cannot be opened because its index is
@@ -21,7 +21,7 @@ use crate::state::truth::Truth;
 /// # Errors
 /// `ERR_NOT_FOUND`, `ERR_BUSY`, `ERR_STORE_VERSION`, `ERR_IO`; `ERR_INTEGRITY` if not even the file of the
 /// truth can be opened. Other damage is reported in the result.
-pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<Verification> {
+pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<VerifyReport> {
     let opened = Store::open(path, &options.clone().create(false)).and_then(|store| {
         let found = store.verify(full);
         match store.close() {
@@ -44,22 +44,22 @@ fn truth_alone(
     options: &OpenOptions,
     full: bool,
     why: &Error,
-) -> Result<Verification> {
+) -> Result<VerifyReport> {
     let _lock = match options.read_only {
         true => directory::lock_shared(path, options.wait)?,
         false => directory::lock(path, options.wait)?,
     };
     let db = open_truth(path, options)?;
     let beside = (!options.read_only).then_some(path);
-    let copy = (full && !options.read_only).then(|| Scratch::within(beside));
-    if let Some(file) = copy.as_ref().and_then(Scratch::file) {
+    let copy = (full && !options.read_only).then(|| ScratchFile::within(beside));
+    if let Some(file) = copy.as_ref().and_then(ScratchFile::file) {
         fs::copy(directory::grains(path), file)?;
     }
-    let rebuilt = Rebuilt::of_readable(Truth::open(&db)?, beside)?;
-    let check = Check::of(&rebuilt.view, full)?;
-    let mut findings = Findings::of(check.unscrubbed);
+    let rebuilt = RebuiltIndex::of_readable(Truth::open(&db)?, beside)?;
+    let check = VerifyContext::of(&rebuilt.view, full)?;
+    let mut findings = ProblemCollector::of(check.unscrubbed);
     let found = &mut findings;
-    found.add(Fault::IndexUnreadable, Place::All("index.redb"), why);
+    found.add(ProblemKind::IndexUnreadable, ProblemLocation::All("index.redb"), why);
     log::check(&check, found)?;
     let places = found.checked.grains;
     check_beside(&check, places, Some(path), found)?;

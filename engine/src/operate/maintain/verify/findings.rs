@@ -19,7 +19,7 @@ const MAX_DETAIL_BYTES: usize = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ProblemKind {
     /// The pages of a database file do not match their checksums, or cannot be read at all.
     Pages,
     /// The log has a gap, or a damaged row.
@@ -61,7 +61,7 @@ pub enum Fault {
 #[non_exhaustive]
 pub struct Problem {
     /// Kind of the problem.
-    pub what: Fault,
+    pub what: ProblemKind,
     /// Location: a table, and a row in it.
     #[serde(rename = "where")]
     pub place: String,
@@ -72,7 +72,7 @@ pub struct Problem {
 /// Counts of what a verification has checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct VerifyCounts {
     /// Log entries whose checksums were checked.
     pub grains: u64,
     /// Erased log entries among them.
@@ -107,19 +107,23 @@ pub struct Checked {
 impl Problem {
     /// A problem of an entry in the audit log.
     pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
-        Self { what: Fault::Audit, place: Place::Row("audit", entry).to_string(), detail }
+        Self {
+            what: ProblemKind::Audit,
+            place: ProblemLocation::Row("audit", entry).to_string(),
+            detail,
+        }
     }
 
     /// One about a grain that was erased.
     pub(crate) fn of_returned(address: &ContentAddress, detail: String) -> Self {
-        Self { what: Fault::Returned, place: format!("grain {address}"), detail }
+        Self { what: ProblemKind::Returned, place: format!("grain {address}"), detail }
     }
 }
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Verification {
+pub struct VerifyReport {
     /// True if no problem was found.
     pub ok: bool,
     /// True if everything was checked.
@@ -129,10 +133,10 @@ pub struct Verification {
     /// Number of all problems.
     pub problem_count: u64,
     /// Counts of what was checked.
-    pub checked: Checked,
+    pub checked: VerifyCounts,
 }
 
-impl Verification {
+impl VerifyReport {
     /// Adds a problem found by a separate check.
     #[must_use]
     pub fn with(mut self, found: Option<Problem>) -> Self {
@@ -148,7 +152,7 @@ impl Verification {
 
 /// Location of a problem, formatted only if there is one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'p> {
+pub(crate) enum ProblemLocation<'p> {
     /// A table or a file as a whole.
     All(&'p str),
     /// A row with a numeric key.
@@ -157,7 +161,7 @@ pub(crate) enum Place<'p> {
     Key(&'p str, &'p [u8]),
 }
 
-impl Display for Place<'_> {
+impl Display for ProblemLocation<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::All(name) => f.write_str(name),
@@ -172,22 +176,27 @@ impl Display for Place<'_> {
 
 /// A verification in progress.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct ProblemCollector {
     problems: Vec<Problem>,
     count: u64,
     /// True if rows may exist whose keys were destroyed: they are removed when that erasure is scrubbed.
     unscrubbed: bool,
-    pub(crate) checked: Checked,
+    pub(crate) checked: VerifyCounts,
 }
 
-impl Findings {
+impl ProblemCollector {
     /// No problems yet, in a store with or without an unscrubbed erasure.
     pub(crate) fn of(unscrubbed: bool) -> Self {
         Self { unscrubbed, ..Self::default() }
     }
 
     /// Adds a problem.
-    pub(crate) fn add(&mut self, what: Fault, place: Place<'_>, detail: impl Display) {
+    pub(crate) fn add(
+        &mut self,
+        what: ProblemKind,
+        place: ProblemLocation<'_>,
+        detail: impl Display,
+    ) {
         self.count = self.count.saturating_add(1);
         if self.problems.len() < MAX_PROBLEMS {
             let mut detail = detail.to_string();
@@ -203,8 +212,8 @@ impl Findings {
     /// Failures that do not concern the data, such as `ERR_IO`.
     pub(crate) fn part(
         &mut self,
-        what: Fault,
-        place: Place<'_>,
+        what: ProblemKind,
+        place: ProblemLocation<'_>,
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         match guarded(|| run(self)) {
@@ -223,8 +232,8 @@ impl Findings {
     /// Failures that do not concern the data.
     pub(crate) fn damage<T>(
         &mut self,
-        what: Fault,
-        place: Place<'_>,
+        what: ProblemKind,
+        place: ProblemLocation<'_>,
         outcome: Result<T>,
     ) -> Result<Option<T>> {
         match outcome {
@@ -244,8 +253,8 @@ impl Findings {
     }
 
     /// Returns the result.
-    pub(crate) fn finish(self, full: bool) -> Verification {
-        Verification {
+    pub(crate) fn finish(self, full: bool) -> VerifyReport {
+        VerifyReport {
             ok: self.count == 0,
             full,
             problems: self.problems,

@@ -11,22 +11,23 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, ValueRef};
 use grainstore_index::{
-    Facts, Field, Object, Order, Posting, Scope, Sequence, Shape, TimeRange, Word, object_hash,
+    Field, IndexLookup, IndexedFields, Object, Posting, Scope, Sequence, TermValue, TimeOrder,
+    TimeRange, object_hash,
 };
 use redb::ReadTransaction;
 
-use super::findings::{Fault, Findings, Place, count};
-use super::places::Places;
-use super::{CACHE_BYTES, Check};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::places::SequenceSet;
+use super::{CACHE_BYTES, VerifyContext};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::disk::source::{Opening, Source};
+use crate::disk::source::{DatabaseHandle, DatabaseOptions};
 use crate::disk::vault::person_of;
 use crate::operate::maintain::copy::names;
 use crate::operate::maintain::reindex::{rebuild, rebuild_readable};
-use crate::operate::maintain::rows::{self, Table};
-use crate::operate::maintain::scratch::Scratch;
-use crate::state::folder::Folder;
+use crate::operate::maintain::rows::{self, AnyTable};
+use crate::operate::maintain::scratch::ScratchFile;
+use crate::state::folder::FoldWorker;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
@@ -36,13 +37,13 @@ const ADDRESSES: &str = "index addresses";
 const MAX_VALUES: usize = 16;
 
 /// A second index of the same truth. The fields are dropped in this order: readers, thread, file.
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltIndex {
     pub(super) view: View,
-    folder: Folder,
-    _scratch: Scratch,
+    folder: FoldWorker,
+    _scratch: ScratchFile,
 }
 
-impl Rebuilt {
+impl RebuiltIndex {
     /// Builds it, beside the store's files or in memory.
     ///
     /// # Errors
@@ -67,13 +68,13 @@ impl Rebuilt {
     pub(super) fn compare(
         &mut self,
         index: &ReadTransaction,
-        findings: &mut Findings,
+        findings: &mut ProblemCollector,
     ) -> Result<()> {
         let wanted = self.folder.snapshot()?;
-        findings.part(Fault::IndexWrong, Place::All(INDEX), |findings| {
+        findings.part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
             let tables: BTreeSet<_> = names(index)?.into_iter().chain(names(&wanted)?).collect();
             for name in &tables {
-                findings.part(Fault::IndexWrong, Place::All(name), |findings| {
+                findings.part(ProblemKind::IndexWrong, ProblemLocation::All(name), |findings| {
                     let has = rows::open(index, name)?;
                     compare_tables(name, has, rows::open(&wanted, name)?, findings)
                 })?;
@@ -84,23 +85,24 @@ impl Rebuilt {
 }
 
 /// Starts a fold worker on an empty database, beside the store's files or in memory.
-fn empty(directory: Option<&Path>) -> Result<(Folder, Scratch)> {
-    let scratch = Scratch::within(directory);
-    let db = scratch.database(&Opening::new(CACHE_BYTES))?;
-    Ok((Folder::start(Source::in_memory(db))?, scratch))
+fn empty(directory: Option<&Path>) -> Result<(FoldWorker, ScratchFile)> {
+    let scratch = ScratchFile::within(directory);
+    let db = scratch.database(&DatabaseOptions::new(CACHE_BYTES))?;
+    Ok((FoldWorker::start(DatabaseHandle::in_memory(db))?, scratch))
 }
 
 fn compare_tables(
     name: &str,
-    has: Option<Table>,
-    wanted: Option<Table>,
-    findings: &mut Findings,
+    has: Option<AnyTable>,
+    wanted: Option<AnyTable>,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let (mut has, mut wanted) = match (has, wanted) {
         (Some(has), Some(wanted)) => (has.rows, wanted.rows),
         (has, _) => {
-            let fault = if has.is_some() { Fault::IndexExtra } else { Fault::IndexMissing };
-            findings.add(fault, Place::All(name), "the whole table");
+            let fault =
+                if has.is_some() { ProblemKind::IndexExtra } else { ProblemKind::IndexMissing };
+            findings.add(fault, ProblemLocation::All(name), "the whole table");
             return Ok(());
         }
     };
@@ -115,15 +117,27 @@ fn compare_tables(
         match order {
             Ordering::Less => {
                 let detail = "the log gives no such row";
-                findings.add(Fault::IndexExtra, Place::Key(name, has.key()), detail);
+                findings.add(
+                    ProblemKind::IndexExtra,
+                    ProblemLocation::Key(name, has.key()),
+                    detail,
+                );
             }
             Ordering::Greater => {
                 let detail = "the log gives this row, and it is not there";
-                findings.add(Fault::IndexMissing, Place::Key(name, wanted.key()), detail);
+                findings.add(
+                    ProblemKind::IndexMissing,
+                    ProblemLocation::Key(name, wanted.key()),
+                    detail,
+                );
             }
             Ordering::Equal if has.value() != wanted.value() => {
                 let detail = "the log gives this row another value";
-                findings.add(Fault::IndexWrong, Place::Key(name, has.key()), detail);
+                findings.add(
+                    ProblemKind::IndexWrong,
+                    ProblemLocation::Key(name, has.key()),
+                    detail,
+                );
             }
             Ordering::Equal => {}
         }
@@ -138,23 +152,27 @@ fn compare_tables(
 }
 
 /// Checks the index without building another, for a log of `places` entries.
-pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
-    findings.part(Fault::IndexWrong, Place::All(INDEX), |findings| {
+pub(super) fn sample(
+    check: &VerifyContext<'_>,
+    places: u64,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
+    findings.part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
         let folded = check.view.tail().watermark().map_or(0, |mark| mark.sequence.get());
         if folded != check.view.last_sequence()?.get() {
             let detail = format!("it goes to place {folded} of the log");
-            findings.add(Fault::IndexWrong, Place::All(INDEX), detail);
+            findings.add(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), detail);
         }
         let (scope, times) = (Scope::All, TimeRange::default());
-        let all = check.view.index().scan(&scope, &Shape::All, times, Order::Oldest)?;
+        let all = check.view.index().scan(&scope, &IndexLookup::All, times, TimeOrder::Oldest)?;
         let all = all.map(|posting| Ok(posting?.sequence));
         each_once(check, "index.all", all, places, findings)
     })?;
-    findings.part(Fault::IndexWrong, Place::All(ADDRESSES), |findings| {
+    findings.part(ProblemKind::IndexWrong, ProblemLocation::All(ADDRESSES), |findings| {
         let addresses = check.view.index().addresses_from([0; 32])?;
         each_once(check, ADDRESSES, addresses.map(|entry| Ok(entry?.1)), places, findings)
     })?;
-    findings.part(Fault::IndexMissing, Place::All(INDEX), |findings| {
+    findings.part(ProblemKind::IndexMissing, ProblemLocation::All(INDEX), |findings| {
         for place in (1..=places).filter(|place| check.takes(*place)) {
             let place = Sequence::new(place);
             // An unreadable entry was reported by the check of the log.
@@ -167,20 +185,20 @@ pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) ->
 
 /// Checks that the sequences are those of all log entries, each once.
 fn each_once(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     name: &str,
     found: impl Iterator<Item = Result<Sequence>>,
     places: u64,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let mut seen = Places::none_of(places);
+    let mut seen = SequenceSet::none_of(places);
     for place in found {
         let place = place?;
         if seen.add(place) {
             count(&mut findings.checked.index_rows);
         } else {
             let detail = "it is there a second time, or the log has no such place";
-            findings.add(Fault::IndexExtra, Place::Row(name, place.get()), detail);
+            findings.add(ProblemKind::IndexExtra, ProblemLocation::Row(name, place.get()), detail);
         }
     }
     for place in seen.missing() {
@@ -189,24 +207,30 @@ fn each_once(
             continue;
         }
         let detail = "this place of the log is not there";
-        findings.add(Fault::IndexMissing, Place::Row(name, place.get()), detail);
+        findings.add(ProblemKind::IndexMissing, ProblemLocation::Row(name, place.get()), detail);
     }
     Ok(())
 }
 
 /// Checks that a grain is found by its address and by its fields.
-fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findings) -> Result<()> {
+fn look_up(
+    check: &VerifyContext<'_>,
+    place: Sequence,
+    blob: &[u8],
+    findings: &mut ProblemCollector,
+) -> Result<()> {
     let address = ContentAddress::of(blob);
     if check.view.place_of(&address)? != Some(place) {
         let detail = format!("its address {address} does not lead to it");
-        findings.add(Fault::IndexWrong, Place::Row("log", place.get()), detail);
+        findings.add(ProblemKind::IndexWrong, ProblemLocation::Row("log", place.get()), detail);
     }
     with_fields(blob, |grain| {
-        let facts = Facts::of(grain);
+        let facts = IndexedFields::of(grain);
         let scope = Scope::Exact(facts.namespace);
         for shape in shapes(grain) {
             let is_found = check.view.with_index_of(person_of(grain), |index| {
-                let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+                let mut scan =
+                    index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
                 let (time, tie) = (facts.time, check.view.vault().tie(&address));
                 scan.seek(Posting { time, tie, sequence: place })?;
                 Ok(scan.next().transpose()?.is_some_and(|found| found.sequence == place))
@@ -215,7 +239,11 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
                 count(&mut findings.checked.index_rows);
             } else {
                 let detail = format!("it is not found by {}", shape.index_name());
-                findings.add(Fault::IndexMissing, Place::Row("log", place.get()), detail);
+                findings.add(
+                    ProblemKind::IndexMissing,
+                    ProblemLocation::Row("log", place.get()),
+                    detail,
+                );
             }
         }
         Ok(())
@@ -223,29 +251,30 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
 }
 
 /// Returns lookups that must find a grain: by its type, by every part of its triple, and by values.
-fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
-    let mut shapes = vec![Shape::Type(grain.grain_type())];
-    let subject = grain.text("subject").map(Word::Plain);
-    let relation = grain.text("relation").map(Word::Plain);
+fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<IndexLookup<'a>> {
+    let mut shapes = vec![IndexLookup::Type(grain.grain_type())];
+    let subject = grain.text("subject").map(TermValue::Plain);
+    let relation = grain.text("relation").map(TermValue::Plain);
     let object = match grain.get("object") {
-        Some(ValueRef::Str(text)) => Some(Object::Text(Word::Plain(text))),
+        Some(ValueRef::Str(text)) => Some(Object::Text(TermValue::Plain(text))),
         Some(map @ ValueRef::Map(_)) => Some(Object::Map(object_hash(&map.to_value()))),
         _ => None,
     };
     for subject in with_and_without(subject) {
         for relation in with_and_without(relation) {
             for object in with_and_without(object) {
-                shapes.push(Shape::Triple { subject, relation, object });
+                shapes.push(IndexLookup::Triple { subject, relation, object });
             }
         }
     }
     let texts = [("user_id", Field::User), ("session_id", Field::Session)];
     for (name, field) in texts {
-        shapes.extend(grain.text(name).map(|text| Shape::Value(field, Word::Plain(text))));
+        shapes
+            .extend(grain.text(name).map(|text| IndexLookup::Value(field, TermValue::Plain(text))));
     }
     let tags = grain.get("structural_tags").and_then(|tags| tags.as_array());
     let tags = tags.into_iter().flat_map(|tags| tags.iter()).filter_map(|tag| tag.as_str());
-    let tags = tags.map(|tag| Shape::Value(Field::Tag, Word::Plain(tag)));
+    let tags = tags.map(|tag| IndexLookup::Value(Field::Tag, TermValue::Plain(tag)));
     shapes.extend(tags.take(MAX_VALUES));
     shapes
 }

@@ -7,13 +7,13 @@ use grainstore_format::{ContentAddress, Flags, GrainRef};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableDefinition, TableError, Value};
 
-use super::Check;
-use super::audit::Told;
-use super::findings::{Fault, Findings, Place, count};
+use super::VerifyContext;
+use super::audit::AuditedFacts;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
 use super::standing;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
-use crate::disk::keys::{self, RowKey, StateRecord, Stub, Wrapping};
+use crate::disk::keys::{self, RowKey, SignatureWrapper, StateRecord, Stub};
 
 const LOG: &str = "log";
 const STATE: &str = "state";
@@ -24,22 +24,22 @@ const SIGNATURES: &str = "signatures";
 const MAX_RENEWALS: usize = 100_000;
 
 /// Checks the log: sequences without a gap, correct checksums, and blobs that are grains.
-pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
-    findings.part(Fault::Log, Place::All(LOG), |findings| {
+pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
+    findings.part(ProblemKind::Log, ProblemLocation::All(LOG), |findings| {
         let mut expected = 1;
         for row in check.log.iter()? {
             let (key, envelope) = row?;
             let key = key.value();
             if key != expected {
                 let detail = format!("the place before it should be {expected}");
-                findings.add(Fault::Log, Place::Row(LOG, key), detail);
+                findings.add(ProblemKind::Log, ProblemLocation::Row(LOG, key), detail);
             }
             expected = key.saturating_add(1);
             count(&mut findings.checked.grains);
-            let place = Place::Row(LOG, key);
+            let place = ProblemLocation::Row(LOG, key);
             if Stub::is(envelope.value()) {
                 let stub = Stub::open(Sequence::new(key), envelope.value());
-                if findings.damage(Fault::Log, place, stub)?.is_some() {
+                if findings.damage(ProblemKind::Log, place, stub)?.is_some() {
                     count(&mut findings.checked.erased);
                 }
                 continue;
@@ -50,13 +50,13 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
             }
             let row = RowKey::log(Sequence::new(key));
             let opened = check.view.vault().open(row, envelope.value());
-            let blob = findings.damage(Fault::Log, place, opened)?;
+            let blob = findings.damage(ProblemKind::Log, place, opened)?;
             let blob = blob.as_deref();
             if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
                 && !check.view.has_wrapping(Sequence::new(key))?
             {
                 findings.add(
-                    Fault::Signature,
+                    ProblemKind::Signature,
                     place,
                     "its signed flag is set, but no signature is kept",
                 );
@@ -64,7 +64,7 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
             if let Some(blob) = blob.filter(|_| check.takes(key)) {
                 count(&mut findings.checked.blobs);
                 if let Err(error) = is_canonical(blob) {
-                    findings.add(Fault::Blob, place, error);
+                    findings.add(ProblemKind::Blob, place, error);
                 }
             }
         }
@@ -87,41 +87,53 @@ fn is_canonical(blob: &[u8]) -> Result<()> {
 
 /// Checks the state records.
 pub(super) fn check_states(
-    check: &Check<'_>,
-    told: Option<&Told>,
-    findings: &mut Findings,
+    check: &VerifyContext<'_>,
+    told: Option<&AuditedFacts>,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let entries = check.view.audit_len()?;
-    rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
-        count(&mut findings.checked.states);
-        let place = Place::Row(STATE, at.get());
-        let decoded = check.view.vault().decode_state(at, record);
-        let Some(record) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
-        let StateRecord { state, since } = record;
-        if !state.is_current() && !(1..entries).contains(&since) {
-            let detail = format!("not current, by audit entry {since}, which there cannot be");
-            findings.add(Fault::State, place, detail);
-        }
-        if let Some(told) = told {
-            standing::compare(check, told, at, &state, findings)?;
-        }
-        let Some(by) = state.superseded_by else { return Ok(()) };
-        if told.is_some_and(|told| told.stated.has(at) && !told.ended.has(at)) {
-            return Ok(());
-        }
-        if let Some(detail) = wrong_successor(check, at, &by)? {
-            findings.add(Fault::State, place, detail);
-        }
-        if told.is_some_and(|told| !told.ended.has(at)) {
-            let detail = format!("no audit entry tells that {by} superseded it");
-            findings.add(Fault::Unaudited, place, detail);
-        }
-        Ok(())
-    })
+    rows_beside(
+        check,
+        keys::STATE,
+        (ProblemKind::State, STATE),
+        findings,
+        |findings, at, record| {
+            count(&mut findings.checked.states);
+            let place = ProblemLocation::Row(STATE, at.get());
+            let decoded = check.view.vault().decode_state(at, record);
+            let Some(record) = findings.damage(ProblemKind::State, place, decoded)? else {
+                return Ok(());
+            };
+            let StateRecord { state, since } = record;
+            if !state.is_current() && !(1..entries).contains(&since) {
+                let detail = format!("not current, by audit entry {since}, which there cannot be");
+                findings.add(ProblemKind::State, place, detail);
+            }
+            if let Some(told) = told {
+                standing::compare(check, told, at, &state, findings)?;
+            }
+            let Some(by) = state.superseded_by else { return Ok(()) };
+            if told.is_some_and(|told| told.stated.has(at) && !told.ended.has(at)) {
+                return Ok(());
+            }
+            if let Some(detail) = wrong_successor(check, at, &by)? {
+                findings.add(ProblemKind::State, place, detail);
+            }
+            if told.is_some_and(|told| !told.ended.has(at)) {
+                let detail = format!("no audit entry tells that {by} superseded it");
+                findings.add(ProblemKind::Unaudited, place, detail);
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Returns the fault of the successor that a state names, `None` if it is right.
-fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Result<Option<String>> {
+fn wrong_successor(
+    check: &VerifyContext<'_>,
+    at: Sequence,
+    by: &ContentAddress,
+) -> Result<Option<String>> {
     let Some(successor) = check.view.place_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
@@ -145,7 +157,11 @@ fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Resu
 }
 
 /// Returns `true` if `last` is a renewal of a grant: a withdrawal ends the last version of the one it names.
-fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress) -> Result<bool> {
+fn is_renewed_as(
+    check: &VerifyContext<'_>,
+    grant: ContentAddress,
+    last: &ContentAddress,
+) -> Result<bool> {
     let mut version = grant;
     for _ in 0..MAX_RENEWALS {
         let Some(at) = check.view.place_of(&version)? else { return Ok(false) };
@@ -172,42 +188,49 @@ fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
 
 /// Checks that the stored parts around each signed blob form an envelope with it. Signatures are not
 /// verified, since the verdict depends on keys that may change.
-pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
-    let at = (Fault::Signature, SIGNATURES);
+pub(super) fn check_signatures(
+    check: &VerifyContext<'_>,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
+    let at = (ProblemKind::Signature, SIGNATURES);
     rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
         count(&mut findings.checked.signatures);
-        let place = Place::Row(SIGNATURES, at.get());
+        let place = ProblemLocation::Row(SIGNATURES, at.get());
         let opened = findings.damage(
-            Fault::Signature,
+            ProblemKind::Signature,
             place,
-            Wrapping::open(at, row, check.view.vault()),
+            SignatureWrapper::open(at, row, check.view.vault()),
         )?;
-        let (Some(Wrapping { prefix, suffix, .. }), Some(blob)) = (opened, check.readable(at)?)
+        let (Some(SignatureWrapper { prefix, suffix, .. }), Some(blob)) =
+            (opened, check.readable(at)?)
         else {
             return Ok(());
         };
-        let envelope = grainstore_format::Envelope::around(&prefix, &blob, &suffix);
+        let envelope = grainstore_format::Envelope::from_parts(&prefix, &blob, &suffix);
         if let Err(error) = envelope.and_then(|envelope| envelope.blob().map(drop)) {
-            findings.add(Fault::Signature, place, error);
+            findings.add(ProblemKind::Signature, place, error);
         }
         Ok(())
     })
 }
 
 /// Checks the rows of roots.
-pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
-    rows_beside(check, keys::ROOTS, (Fault::Roots, ROOTS), findings, |findings, at, row| {
+pub(super) fn check_roots(
+    check: &VerifyContext<'_>,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
+    rows_beside(check, keys::ROOTS, (ProblemKind::Roots, ROOTS), findings, |findings, at, row| {
         count(&mut findings.checked.roots);
-        let place = Place::Row(ROOTS, at.get());
+        let place = ProblemLocation::Row(ROOTS, at.get());
         let decoded = keys::decode_roots(at, row);
-        let roots = findings.damage(Fault::Roots, place, decoded)?.unwrap_or_default();
+        let roots = findings.damage(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
         // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
         // earlier versions have released the grain.
         for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
             if !check.is_in_log(root)? {
                 let detail =
                     format!("the log has no place {}, which should protect it", root.get());
-                findings.add(Fault::Roots, place, detail);
+                findings.add(ProblemKind::Roots, place, detail);
             }
         }
         Ok(())
@@ -215,26 +238,40 @@ pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<
 }
 
 /// Checks the access records; a store that never counted an access has no table of them.
-pub(super) fn check_access(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
-    rows_beside(check, keys::ACCESS, (Fault::Access, ACCESS), findings, |findings, at, record| {
-        count(&mut findings.checked.access);
-        let decoded = keys::decode_access(at, record);
-        findings.damage(Fault::Access, Place::Row(ACCESS, at.get()), decoded).map(drop)
-    })
+pub(super) fn check_access(
+    check: &VerifyContext<'_>,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
+    rows_beside(
+        check,
+        keys::ACCESS,
+        (ProblemKind::Access, ACCESS),
+        findings,
+        |findings, at, record| {
+            count(&mut findings.checked.access);
+            let decoded = keys::decode_access(at, record);
+            findings
+                .damage(ProblemKind::Access, ProblemLocation::Row(ACCESS, at.get()), decoded)
+                .map(drop)
+        },
+    )
 }
 
 /// Calls `each` for every row of a table beside the log, and reports those that belong to no grain.
 pub(super) fn rows_beside<V: Value + 'static>(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     table: TableDefinition<'static, u64, V>,
-    (what, name): (Fault, &str),
-    findings: &mut Findings,
-    mut each: impl for<'v> FnMut(&mut Findings, Sequence, V::SelfType<'v>) -> Result<()>,
+    (what, name): (ProblemKind, &str),
+    findings: &mut ProblemCollector,
+    mut each: impl for<'v> FnMut(&mut ProblemCollector, Sequence, V::SelfType<'v>) -> Result<()>,
 ) -> Result<()> {
-    findings.part(what, Place::All(name), |findings| {
+    findings.part(what, ProblemLocation::All(name), |findings| {
         let table = match check.view.transaction().open_table(table) {
             Err(TableError::TableDoesNotExist(_))
-                if matches!(what, Fault::Access | Fault::Signature | Fault::Vector) =>
+                if matches!(
+                    what,
+                    ProblemKind::Access | ProblemKind::Signature | ProblemKind::Vector
+                ) =>
             {
                 return Ok(());
             }
@@ -244,7 +281,7 @@ pub(super) fn rows_beside<V: Value + 'static>(
             let (key, row) = row?;
             let at = Sequence::new(key.value());
             if !check.is_in_log(at)? {
-                findings.add(what, Place::Row(name, at.get()), "it belongs to no grain");
+                findings.add(what, ProblemLocation::Row(name, at.get()), "it belongs to no grain");
                 continue;
             }
             each(findings, at, row.value())?;

@@ -2,7 +2,7 @@
 //!
 //! In the order of the checks: `log` checks the blobs and the tables beside them, `audit` the chain and what
 //! it states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
-//! `pages` the file underneath. `problems` collects, `sequence_set` is a set of sequences; `closed` verifies
+//! `pages` the file underneath. `problems` collects, `places` is a set of sequences; `closed` verifies
 //! a store that cannot be opened. Repairs nothing.
 //!
 //! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.
@@ -28,8 +28,8 @@ use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
 use crate::disk::keys::{self, RowKey, Stub};
 use crate::handle::store::Store;
-use crate::operate::maintain::pages::Whole;
-use crate::operate::maintain::scratch::Scratch;
+use crate::operate::maintain::pages::FoldedSnapshot;
+use crate::operate::maintain::scratch::ScratchFile;
 use crate::state::truth::whole;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
@@ -37,9 +37,9 @@ use crate::write::writer::{Request, Writer};
 #[cfg(feature = "fuzzing")]
 pub(crate) use audit::problems_of;
 pub use closed::verify;
-pub(super) use findings::Findings;
-pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
-use index::Rebuilt;
+pub(super) use findings::ProblemCollector;
+pub use findings::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport};
+use index::RebuiltIndex;
 
 /// Page cache for files that are read once.
 const CACHE_BYTES: usize = 16 << 20;
@@ -47,16 +47,16 @@ const CACHE_BYTES: usize = 16 << 20;
 const SAMPLE: u64 = 1024;
 
 /// The snapshots to verify, and a copy of the file of the truth.
-struct Subject {
-    whole: Whole,
+struct VerifySnapshot {
+    whole: FoldedSnapshot,
     /// A copy of the file, in a full verification of a store with a file.
-    copy: Option<Scratch>,
+    copy: Option<ScratchFile>,
     /// Directory of the read log, `None` in memory.
     reads: Option<PathBuf>,
 }
 
 /// The context of the checks.
-struct Check<'c> {
+struct VerifyContext<'c> {
     view: &'c View,
     log: ReadOnlyTable<u64, &'static [u8]>,
     /// One of so many entries is checked closely.
@@ -76,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// `ERR_IO`, or the error that ended writing. Damage is reported in the result.
-    pub fn verify(&self, full: bool) -> Result<Verification> {
+    pub fn verify(&self, full: bool) -> Result<VerifyReport> {
         // No file of the read log is removed until the end.
         let reads = self.inner().reads().map(|reads| reads.hold());
         let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
@@ -88,7 +88,7 @@ impl Store {
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
         let looked_at = place.as_ref().ok().cloned().flatten();
-        let found = verify_whole(&Subject { reads: looked_at, ..pending.wait()? }, full)?;
+        let found = verify_whole(&VerifySnapshot { reads: looked_at, ..pending.wait()? }, full)?;
         drop(reads);
         // An error in writing or reaching the read log is returned after the rest was checked.
         settled.and(place.map(|_| found))
@@ -97,11 +97,11 @@ impl Store {
 
 impl Writer {
     /// Takes the snapshots to verify on the writer thread, with a copy of the truth in this directory.
-    fn subject(&mut self, directory: Option<PathBuf>) -> Result<Subject> {
+    fn subject(&mut self, directory: Option<PathBuf>) -> Result<VerifySnapshot> {
         let whole = self.whole()?;
         let copy = match (self.db.home(), directory) {
             (Ok(home), Some(directory)) => {
-                let scratch = Scratch::within(Some(&directory));
+                let scratch = ScratchFile::within(Some(&directory));
                 if let Some(file) = scratch.file() {
                     fs::copy(&home.file, file)?;
                 }
@@ -109,23 +109,23 @@ impl Writer {
             }
             _ => None,
         };
-        Ok(Subject { whole, copy, reads: None })
+        Ok(VerifySnapshot { whole, copy, reads: None })
     }
 }
 
-fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
-    let Subject { whole: Whole { view, index }, copy, reads } = subject;
-    let check = Check::of(view, full)?;
-    let mut findings = Findings::of(check.unscrubbed);
+fn verify_whole(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
+    let VerifySnapshot { whole: FoldedSnapshot { view, index }, copy, reads } = subject;
+    let check = VerifyContext::of(view, full)?;
+    let mut findings = ProblemCollector::of(check.unscrubbed);
     let found = &mut findings;
     log::check(&check, found)?;
     let places = found.checked.grains;
-    let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
+    let directory = copy.as_ref().and_then(ScratchFile::file).and_then(|file| file.parent());
     // A damaged log gives no index to compare with: only look-ups are checked then. Until an erasure is
     // scrubbed, the index has rows that the log would not give it.
     let comparable = full && found.is_clean() && !check.unscrubbed;
     let mut rebuilt = match comparable {
-        true => Some(Rebuilt::of(view, directory)?),
+        true => Some(RebuiltIndex::of(view, directory)?),
         false => None,
     };
     match &mut rebuilt {
@@ -133,7 +133,7 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
         None => index::sample(&check, places, found)?,
     }
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    check_beside(&Check::of(trusted, full)?, places, reads.as_deref(), found)?;
+    check_beside(&VerifyContext::of(trusted, full)?, places, reads.as_deref(), found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
@@ -142,10 +142,10 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
 
 /// Checks the tables beside a log of `places` entries.
 fn check_beside(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     places: u64,
     read_log: Option<&Path>,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let told = audit::check(check, places, findings)?;
     reads::check(check, read_log, told.as_ref(), findings)?;
@@ -161,7 +161,7 @@ fn check_beside(
     vectors::check_vectors(check, findings)
 }
 
-impl<'c> Check<'c> {
+impl<'c> VerifyContext<'c> {
     /// Checks this view, in full or by a sample.
     fn of(view: &'c View, full: bool) -> Result<Self> {
         let stride = match full {

@@ -7,22 +7,22 @@
 use redb::{ReadTransaction, ReadableDatabase};
 
 use super::CACHE_BYTES;
-use super::findings::{Fault, Findings, Place};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::{Error, Result};
-use crate::disk::source::Opening;
+use crate::disk::source::DatabaseOptions;
 use crate::operate::maintain::copy::fingerprint;
-use crate::operate::maintain::scratch::Scratch;
+use crate::operate::maintain::scratch::ScratchFile;
 
 /// Checks a copy of a database file, made while no write was running, against a snapshot of the database.
 pub(super) fn check(
     name: &str,
-    copy: &Scratch,
+    copy: &ScratchFile,
     snapshot: &ReadTransaction,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let Some(file) = copy.file() else { return Ok(()) };
-    findings.part(Fault::Pages, Place::All(name), |_| {
-        let mut db = Opening::new(CACHE_BYTES).builder().open(file)?;
+    findings.part(ProblemKind::Pages, ProblemLocation::All(name), |_| {
+        let mut db = DatabaseOptions::new(CACHE_BYTES).builder().open(file)?;
         if !db.check_integrity()? {
             return Err(Error::integrity("some pages contradict their checksums"));
         }

@@ -4,12 +4,12 @@ use grainstore_index::Sequence;
 
 /// A subset of the sequences from 1 to a length.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct SequenceSet {
     words: Vec<u64>,
     length: u64,
 }
 
-impl Places {
+impl SequenceSet {
     /// The empty subset of a log of `length` entries. The length is a count of rows that were read, not a
     /// stored number, so it cannot ask for more memory than the log takes on disk.
     pub(crate) fn none_of(length: u64) -> Self {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_was_not_added_is_missing() {
-        let mut places = Places::none_of(130);
+        let mut places = SequenceSet::none_of(130);
         for place in (1..=130).filter(|place| ![1, 64, 65, 130].contains(place)) {
             assert!(places.add(Sequence::new(place)));
             assert!(!places.add(Sequence::new(place)), "a second time");
@@ -79,6 +79,6 @@ mod tests {
         assert!(!places.add(Sequence::new(0)) && !places.add(Sequence::new(131)));
         let missing: Vec<_> = places.missing().map(Sequence::get).collect();
         assert_eq!(missing, [1, 64, 65, 130]);
-        assert_eq!(Places::none_of(0).missing().count(), 0);
+        assert_eq!(SequenceSet::none_of(0).missing().count(), 0);
     }
 }

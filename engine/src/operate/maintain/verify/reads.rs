@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::Check;
-use super::audit::Told;
-use super::findings::{Fault, Findings, Place};
+use super::VerifyContext;
+use super::audit::AuditedFacts;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::Result;
 use crate::write::reads::examine;
 
@@ -12,18 +12,19 @@ const READS: &str = "reads";
 
 /// Checks the read log in this directory; a store in memory has none.
 pub(super) fn check(
-    check: &Check<'_>,
+    check: &VerifyContext<'_>,
     directory: Option<&Path>,
-    told: Option<&Told>,
-    findings: &mut Findings,
+    told: Option<&AuditedFacts>,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     let id = check.view.store_id()?;
     let chain = check.view.chain_before_genesis()?.with_vault(check.view.vault().clone());
     let notes = told.map_or(&[][..], |told| &told.reads);
     let examined = examine(directory, (id, &chain), notes, &mut |entry, detail| {
-        let place = entry.map_or(Place::All(READS), |entry| Place::Row(READS, entry));
-        findings.add(Fault::Reads, place, detail);
+        let place =
+            entry.map_or(ProblemLocation::All(READS), |entry| ProblemLocation::Row(READS, entry));
+        findings.add(ProblemKind::Reads, place, detail);
     })?;
     findings.checked.reads = examined.entries;
     findings.checked.lost_reads = examined.lost;

@@ -6,41 +6,41 @@
 use grainstore_format::{EpochMs, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
-use super::Check;
-use super::audit::Told;
-use super::findings::{Fault, Findings, Place};
-use super::places::Places;
+use super::VerifyContext;
+use super::audit::AuditedFacts;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
+use super::places::SequenceSet;
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 use crate::disk::keys;
-use crate::rules::policy::{Rule, Terms};
+use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::AuditEntry;
 use crate::state::truth::whole;
-use crate::write::plan::Plan;
+use crate::write::plan::WritePlan;
 
 const STATE: &str = "state";
 const ROOTS: &str = "roots";
 
 /// Marks of the grains in a log, as the audit log states them.
-pub(super) struct Marks {
-    contradicted: Places,
+pub(super) struct AuditedMarks {
+    contradicted: SequenceSet,
     /// Grains whose end a file stated.
-    ended: Places,
+    ended: SequenceSet,
     /// One bit for verified or retracted, one for contested or retracted.
-    verified: Places,
-    contested: Places,
-    status_told: Places,
+    verified: SequenceSet,
+    contested: SequenceSet,
+    status_told: SequenceSet,
     /// Grains whose hold was set or lifted by a call, whatever their policy declares, and the last of these.
-    hold_told: Places,
-    held: Places,
+    hold_told: SequenceSet,
+    held: SequenceSet,
     /// Grains that were stored with a signature that a policy asked for.
-    signed_for: Places,
+    signed_for: SequenceSet,
 }
 
-impl Marks {
+impl AuditedMarks {
     /// No marks, for a log of `places` entries.
     pub(super) fn none_of(places: u64) -> Self {
-        let none = || Places::none_of(places);
+        let none = || SequenceSet::none_of(places);
         Self {
             contradicted: none(),
             ended: none(),
@@ -74,8 +74,8 @@ impl Marks {
 
     /// Adds a supersession by the grain at a sequence.
     pub(super) fn note_successor(&mut self, entry: &AuditEntry, new: Sequence) {
-        let mut rules = entry.rules.iter().filter_map(|name| Rule::named(name));
-        if rules.any(Rule::is_signed) {
+        let mut rules = entry.rules.iter().filter_map(|name| PolicyRule::named(name));
+        if rules.any(PolicyRule::is_signed) {
             self.signed_for.set(new, true);
         }
     }
@@ -105,12 +105,12 @@ fn is_either(status: VerificationStatus, one: VerificationStatus) -> bool {
 /// Checks the grains without a state record against the chain: those it states marks of, and those of the
 /// sample. The check of the state records covers the others.
 pub(super) fn check_unwritten(
-    check: &Check<'_>,
-    told: &Told,
+    check: &VerifyContext<'_>,
+    told: &AuditedFacts,
     places: u64,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
-    findings.part(Fault::State, Place::All(STATE), |findings| {
+    findings.part(ProblemKind::State, ProblemLocation::All(STATE), |findings| {
         let written = check.view.transaction().open_table(keys::STATE)?;
         for at in (1..=places).map(Sequence::new) {
             let is_asked = told.marks.tells_of(at) || check.takes(at.get());
@@ -125,29 +125,29 @@ pub(super) fn check_unwritten(
 /// Compares a state with the chain and the grain. If a file stated the state, the chain has to agree only if
 /// it states a later change.
 pub(super) fn compare(
-    check: &Check<'_>,
-    told: &Told,
+    check: &VerifyContext<'_>,
+    told: &AuditedFacts,
     at: Sequence,
     state: &GrainState,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
     let mut wrong = |fault, detail: String| {
-        findings.add(fault, Place::Row(STATE, at.get()), detail);
+        findings.add(fault, ProblemLocation::Row(STATE, at.get()), detail);
     };
-    let Told { marks, stated, .. } = told;
+    let AuditedFacts { marks, stated, .. } = told;
     let stated = stated.has(at);
     let (said, is) = (marks.contradicted.has(at), state.contradicted);
     if said != is && (said || !stated) {
-        wrong(Fault::Unaudited, format!("contradicted: {is}, by the audit log {said}"));
+        wrong(ProblemKind::Unaudited, format!("contradicted: {is}, by the audit log {said}"));
     }
     let (said, is) = (marks.status(at), state.verification_status);
     if said != is && (marks.status_told.has(at) || !stated) {
-        wrong(Fault::Unaudited, format!("{}, by the audit log {}", is.name(), said.name()));
+        wrong(ProblemKind::Unaudited, format!("{}, by the audit log {}", is.name(), said.name()));
     }
     let ends = state.system_valid_to.is_some();
     if ends == state.is_current() && !stated && !(ends && marks.ended.has(at)) {
         let detail = "known without end and not current, or current and known to an end";
-        wrong(Fault::State, detail.to_owned());
+        wrong(ProblemKind::State, detail.to_owned());
     }
     let said = match (marks.hold_told.has(at), stated) {
         (true, _) => Some(marks.held.has(at)),
@@ -156,38 +156,38 @@ pub(super) fn compare(
     };
     if let Some(said) = said.filter(|said| *said != state.held) {
         let detail = format!("held: {}, by its policy and the audit log {said}", state.held);
-        wrong(Fault::Unaudited, detail);
+        wrong(ProblemKind::Unaudited, detail);
     }
     Ok(())
 }
 
 /// Returns `true` if a grain is under hold from the moment it is stored, `None` if it cannot be read.
-fn born_held(check: &Check<'_>, at: Sequence) -> Result<Option<bool>> {
+fn born_held(check: &VerifyContext<'_>, at: Sequence) -> Result<Option<bool>> {
     let Some(blob) = check.readable(at)? else { return Ok(None) };
     // Damage was reported by the checks of the tables.
-    whole(with_fields(&blob, |grain| Ok(Terms::of(grain).holds)))
+    whole(with_fields(&blob, |grain| Ok(PolicyTerms::of(grain).holds)))
 }
 
 /// Checks the rows of roots of the grains in the sample against what protects them.
 pub(super) fn check_roots(
-    check: &Check<'_>,
-    told: Option<&Told>,
+    check: &VerifyContext<'_>,
+    told: Option<&AuditedFacts>,
     places: u64,
-    findings: &mut Findings,
+    findings: &mut ProblemCollector,
 ) -> Result<()> {
-    findings.part(Fault::Roots, Place::All(ROOTS), |findings| {
-        let plan = Plan::new(check.view, EpochMs::default())?;
+    findings.part(ProblemKind::Roots, ProblemLocation::All(ROOTS), |findings| {
+        let plan = WritePlan::new(check.view, EpochMs::default())?;
         for at in (1..=places).filter(|at| check.takes(*at)).map(Sequence::new) {
             if check.is_erased(at)? {
                 continue;
             }
-            let place = Place::Row(ROOTS, at.get());
+            let place = ProblemLocation::Row(ROOTS, at.get());
             for root in whole(plan.missing_roots(at))?.unwrap_or_default() {
                 let detail = match root.get() {
                     u64::MAX => "more ancestors protect it than a row holds".to_owned(),
                     root => format!("place {root} protects it, and is not among its roots"),
                 };
-                findings.add(Fault::Roots, place, detail);
+                findings.add(ProblemKind::Roots, place, detail);
             }
             if let Some(told) = told
                 && whole(plan.is_released(at))?.unwrap_or_default()
@@ -195,7 +195,7 @@ pub(super) fn check_roots(
             {
                 let detail =
                     "no audit entry tells that it was released from the policies before it";
-                findings.add(Fault::Unaudited, place, detail);
+                findings.add(ProblemKind::Unaudited, place, detail);
             }
         }
         Ok(())

@@ -8,11 +8,11 @@ use grainstore_format::{Encoding, VerificationStatus};
 use redb::{Durability, ReadableTable, WriteTransaction};
 use tempfile::TempDir;
 
-use super::super::{Check, Findings, Problem, check_beside};
+use super::super::{Problem, ProblemCollector, VerifyContext, check_beside};
 use super::*;
 use crate::base::pending::Pending;
-use crate::disk::keys::{Envelope, StateRecord, Wrapping};
-use crate::disk::vault::{Keeper, Vault};
+use crate::disk::keys::{PlainEnvelope, SignatureWrapper, StateRecord};
+use crate::disk::vault::{EncryptionKey, Vault};
 use crate::format::{BeliefBuilder, ContentAddress, Grain};
 use crate::state::truth::Truth;
 use crate::state::view::View;
@@ -105,8 +105,8 @@ fn problems(writer: &mut Writer, change: &Change, full: bool) -> Vec<Problem> {
     change(&txn);
     txn.commit().unwrap();
     let view = View::new(Arc::new(Truth::open(&writer.db).unwrap()), writer.view.indexed().clone());
-    let mut findings = Findings::default();
-    let check = Check::of(&view, full).unwrap();
+    let mut findings = ProblemCollector::default();
+    let check = VerifyContext::of(&view, full).unwrap();
     check_beside(&check, view.log_len().unwrap(), None, &mut findings).unwrap();
     drop(check);
     drop(view);
@@ -161,10 +161,10 @@ fn unverifiable(at: u64) -> Change {
         let sequence = Sequence::new(at);
         let mut table = txn.open_table(keys::SIGNATURES).unwrap();
         let row = table.get(at).unwrap().unwrap().value().to_vec();
-        let kept = Wrapping::open(sequence, &row, &Vault::default()).unwrap();
-        assert!(kept.valid && Envelope::open(at, &row).is_ok());
-        let sealed = Wrapping { valid: false, ..kept }
-            .seal(sequence, &Vault::default(), &Keeper::default())
+        let kept = SignatureWrapper::open(sequence, &row, &Vault::default()).unwrap();
+        assert!(kept.valid && PlainEnvelope::open(at, &row).is_ok());
+        let sealed = SignatureWrapper { valid: false, ..kept }
+            .seal(sequence, &Vault::default(), &EncryptionKey::default())
             .unwrap();
         table.insert(at, sealed.as_slice()).unwrap();
     })

@@ -2,8 +2,8 @@
 
 use redb::TableError;
 
-use super::Check;
-use super::findings::{Fault, Findings, Place, count};
+use super::VerifyContext;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
 use crate::base::error::Result;
 use crate::disk::keys;
 use crate::read::templates::check_row;
@@ -11,18 +11,25 @@ use crate::read::templates::check_row;
 const TEMPLATES: &str = "templates";
 
 /// Checks the templates. A store that never had one has no table of them.
-pub(super) fn check_templates(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+pub(super) fn check_templates(
+    check: &VerifyContext<'_>,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
     let table = match check.view.transaction().open_table(keys::TEMPLATES) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };
-    findings.part(Fault::Template, Place::All(TEMPLATES), |findings| {
+    findings.part(ProblemKind::Template, ProblemLocation::All(TEMPLATES), |findings| {
         for row in table.range::<u64>(..)? {
             let (key, row) = row?;
             let key = key.value();
             count(&mut findings.checked.templates);
             let checked = check_row(check.view.vault(), key, row.value());
-            findings.damage(Fault::Template, Place::Row(TEMPLATES, key), checked)?;
+            findings.damage(
+                ProblemKind::Template,
+                ProblemLocation::Row(TEMPLATES, key),
+                checked,
+            )?;
         }
         Ok(())
     })

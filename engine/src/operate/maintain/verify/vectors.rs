@@ -3,11 +3,11 @@
 
 use redb::{ReadableTableMetadata, TableError};
 
-use super::Check;
-use super::findings::{Fault, Findings, Place, count};
+use super::VerifyContext;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
 use super::log::rows_beside;
 use crate::base::error::Result;
-use crate::disk::keys::{self, Gone, Placed};
+use crate::disk::keys::{self, RemovedVectors, StoredVector};
 
 const VECTORS: &str = "vectors";
 const ROWS: &str = "vector_rows";
@@ -18,41 +18,53 @@ const GONE: &str = "meta vectors_gone";
 
 /// Checks the vector lists of grains, and every vector in them. A store that never had one has no tables of
 /// them.
-pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+pub(super) fn check_vectors(
+    check: &VerifyContext<'_>,
+    findings: &mut ProblemCollector,
+) -> Result<()> {
     check_serving(check, findings)?;
     let table = match check.view.transaction().open_table(keys::VECTORS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };
-    let spaces = findings.damage(Fault::Vector, Place::All(SPACES), check.view.spaces())?;
-    let leaving = findings.damage(Fault::Vector, Place::All(LEAVING), check.view.leaving())?;
+    let spaces =
+        findings.damage(ProblemKind::Vector, ProblemLocation::All(SPACES), check.view.spaces())?;
+    let leaving = findings.damage(
+        ProblemKind::Vector,
+        ProblemLocation::All(LEAVING),
+        check.view.leaving(),
+    )?;
     let mut listed = 0_u64;
     rows_beside(
         check,
         keys::VECTOR_ROWS,
-        (Fault::Vector, ROWS),
+        (ProblemKind::Vector, ROWS),
         findings,
         |findings, at, rows| {
-            let place = Place::Row(ROWS, at.get());
-            let rows = findings.damage(Fault::Vector, place, keys::decode_rows(rows))?;
+            let place = ProblemLocation::Row(ROWS, at.get());
+            let rows = findings.damage(ProblemKind::Vector, place, keys::decode_rows(rows))?;
             for row in rows.unwrap_or_default() {
-                let place = Place::Row(VECTORS, row);
+                let place = ProblemLocation::Row(VECTORS, row);
                 let Some(bytes) = table.get(row)? else {
-                    findings.add(Fault::Vector, place, format!("place {} lists it", at.get()));
+                    findings.add(
+                        ProblemKind::Vector,
+                        place,
+                        format!("place {} lists it", at.get()),
+                    );
                     continue;
                 };
                 listed += 1;
                 count(&mut findings.checked.vectors);
                 let opened = findings.damage(
-                    Fault::Vector,
+                    ProblemKind::Vector,
                     place,
-                    Placed::open(row, bytes.value(), check.view.vault()),
+                    StoredVector::open(row, bytes.value(), check.view.vault()),
                 )?;
-                let Some(Placed { space, sequence, vector, .. }) = opened else { continue };
+                let Some(StoredVector { space, sequence, vector, .. }) = opened else { continue };
                 if sequence != at {
                     let detail =
                         format!("it is of place {}, and {} lists it", sequence.get(), at.get());
-                    findings.add(Fault::Vector, place, detail);
+                    findings.add(ProblemKind::Vector, place, detail);
                 }
                 let both = spaces.zip(leaving.as_ref());
                 let known = both
@@ -60,7 +72,11 @@ pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Resul
                 if let Some(known) = known
                     && known.is_none_or(|known| known.admit(&vector).is_err())
                 {
-                    findings.add(Fault::Vector, place, format!("it is none of space {space}"));
+                    findings.add(
+                        ProblemKind::Vector,
+                        place,
+                        format!("it is none of space {space}"),
+                    );
                 }
             }
             Ok(())
@@ -69,25 +85,29 @@ pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Resul
     let all = table.len()?;
     if all > listed {
         let detail = format!("{} vectors are listed by no grain", all - listed);
-        findings.add(Fault::Vector, Place::All(VECTORS), detail);
+        findings.add(ProblemKind::Vector, ProblemLocation::All(VECTORS), detail);
     }
     Ok(())
 }
 
 /// Checks the rows about spaces in the meta table.
-fn check_serving(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+fn check_serving(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     let meta = check.view.transaction().open_table(keys::META)?;
     if let Some(row) = meta.get(keys::META_GONE)? {
-        findings.damage(Fault::Vector, Place::All(GONE), Gone::open(row.value()))?;
+        findings.damage(
+            ProblemKind::Vector,
+            ProblemLocation::All(GONE),
+            RemovedVectors::open(row.value()),
+        )?;
     }
     let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
-    let place = Place::All(SERVING);
-    let number = findings.damage(Fault::Vector, place, keys::open_serving(row.value()))?;
+    let place = ProblemLocation::All(SERVING);
+    let number = findings.damage(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
     // Unreadable spaces are reported elsewhere.
     if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
         && !spaces.contains_key(&number)
     {
-        findings.add(Fault::Vector, place, format!("there is no space {number}"));
+        findings.add(ProblemKind::Vector, place, format!("there is no space {number}"));
     }
     Ok(())
 }

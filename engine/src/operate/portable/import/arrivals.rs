@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grainstore_format::container::{Entry, ReadAt};
+use grainstore_format::container::{ContainerEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, GrainType, VerificationStatus};
 
-use super::check::Files;
+use super::check::ImportFiles;
 use super::{claims, of_file};
 use crate::base::error::Result;
 use crate::state::view::View;
@@ -22,7 +22,7 @@ pub(super) type Arrivals = BTreeMap<ContentAddress, GrainState>;
 ///
 /// # Errors
 /// `ERR_LIMIT`; those of a damaged file; `ERR_IO`.
-pub(super) fn stated<S: ReadAt>(view: &View, files: &Files<S>) -> Result<Arrivals> {
+pub(super) fn stated<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<Arrivals> {
     let mut ends = false;
     files.each_manifest_entry(|address, carried| {
         ends = ends || (takes_away(&carried.state) && view.sequence_of(&address)?.is_none());
@@ -59,7 +59,7 @@ pub(super) fn without_end(stated: &GrainState) -> GrainState {
 }
 
 /// The grains of files that are new here and under a policy, their own or that of what they derive from.
-fn protected<S: ReadAt>(view: &View, files: &Files<S>) -> Result<BTreeSet<ContentAddress>> {
+fn protected<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<BTreeSet<ContentAddress>> {
     let mut found = BTreeSet::new();
     for (name, container) in &files.files {
         for entry in container.entries().map_err(|error| of_file(name, error))? {
@@ -73,7 +73,7 @@ fn protected<S: ReadAt>(view: &View, files: &Files<S>) -> Result<BTreeSet<Conten
     Ok(found)
 }
 
-fn is_protected(view: &View, entry: &Entry) -> Result<bool> {
+fn is_protected(view: &View, entry: &ContainerEntry) -> Result<bool> {
     // The end of a consent is taken from anybody: privacy fails closed.
     if entry.grain().grain_type() == GrainType::Consent {
         return Ok(false);

@@ -5,46 +5,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
 use grainstore_format::{
-    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, Verdict, is_disclosed_view,
+    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, SignatureVerdict, is_disclosed_view,
 };
 use sha2::{Digest, Sha256};
 
 use super::arrivals::{self, Arrivals};
-use super::claims::{self, Stated};
-use super::entering::Entering;
-use super::{Importing, in_file, of_file};
+use super::claims::{self, StatedState};
+use super::entering::ImportFilter;
+use super::{ImportOptions, in_file, of_file};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{stored_grain, with_fields};
-use crate::disk::keys::Wrapping;
+use crate::disk::keys::SignatureWrapper;
 use crate::handle::session::{MAX_BATCH_BYTES, Session};
-use crate::read::query::Halt;
+use crate::read::query::ScanError;
 use crate::rules::policy::{Proofs, check_ownership, cosigners};
 use crate::search::embed::misfit;
 use crate::state::consent::is_withdrawn;
 use crate::state::erasure::check_not_erased;
-use crate::state::reach::Reach;
+use crate::state::reach::Visibility;
 use crate::state::view::View;
-use crate::write::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
+use crate::write::plan::{
+    ClaimedSuccessor, ConflictSubject, Conflicts, ManifestClaim, PreparedGrain,
+};
 
 /// Grains between two checks for cancellation, and two reports of progress.
 pub(super) const CHECK_EVERY: u64 = 256;
 
 /// The open files of an import.
-pub(super) struct Files<S> {
+pub(super) struct ImportFiles<S> {
     pub(super) files: Vec<(String, Container<'static, S>)>,
 }
 
 /// The result of the first pass.
-pub(super) struct Checked {
+pub(super) struct CheckedImport {
     /// One for each file.
-    pub(super) files: Vec<Found>,
-    pub(super) stated: Vec<Stated>,
+    pub(super) files: Vec<CheckedFile>,
+    pub(super) stated: Vec<StatedState>,
     /// What is said of the end of protected grains that are new here.
     pub(super) arrivals: Arrivals,
-    pub(super) claims: Vec<Claim>,
-    pub(super) successors: BTreeMap<ContentAddress, Successor>,
+    pub(super) claims: Vec<ManifestClaim>,
+    pub(super) successors: BTreeMap<ContentAddress, ClaimedSuccessor>,
     pub(super) conflicts: Conflicts,
     /// Users whose grains are imported.
     pub(super) people: BTreeSet<String>,
@@ -52,7 +54,7 @@ pub(super) struct Checked {
 
 /// The result for one file.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct CheckedFile {
     /// Numbers of the grains with a valid signature, ascending.
     pub(super) valid: Vec<u32>,
     /// Numbers of the grains that are left out, ascending.
@@ -61,7 +63,7 @@ pub(super) struct Found {
     pub(super) digest: [u8; 32],
 }
 
-impl<S: ReadAt> Files<S> {
+impl<S: ReadAt> ImportFiles<S> {
     /// Opens containers, and checks their checksums and structure.
     ///
     /// # Errors
@@ -78,7 +80,7 @@ impl<S: ReadAt> Files<S> {
     /// Calls `show` for every entry of every manifest.
     pub(super) fn each_manifest_entry(
         &self,
-        mut show: impl FnMut(ContentAddress, Carried) -> Result<()>,
+        mut show: impl FnMut(ContentAddress, ManifestEntry) -> Result<()>,
     ) -> Result<()> {
         for (name, container) in &self.files {
             for entry in container.manifest().into_iter().flatten() {
@@ -97,17 +99,17 @@ impl<S: ReadAt> Files<S> {
     pub(super) fn check(
         &self,
         session: &Session,
-        how: &Importing<'_>,
+        how: &ImportOptions<'_>,
         claimed: &mut Option<String>,
-    ) -> Result<Checked> {
+    ) -> Result<CheckedImport> {
         let view = session.view()?;
         let stated =
-            claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
+            claims::stated(&view, self, &Visibility::new(session.viewer(), &*view, session.now()))?;
         let arrivals = match session.author().speaks_for_store() {
             true => Arrivals::new(),
             false => arrivals::stated(&view, self)?,
         };
-        let mut checked = Checked {
+        let mut checked = CheckedImport {
             files: Vec::new(),
             stated,
             arrivals,
@@ -117,11 +119,11 @@ impl<S: ReadAt> Files<S> {
             people: BTreeSet::new(),
         };
         let claimed_ends = checked.arrivals.iter().map(|(address, state)| (*address, *state));
-        let all: Vec<Stated> = checked.stated.iter().copied().chain(claimed_ends).collect();
+        let all: Vec<StatedState> = checked.stated.iter().copied().chain(claimed_ends).collect();
         let mut wanted = self.wanted(&all)?;
-        let entering = Entering::new(session, &view, self)?;
+        let entering = ImportFilter::new(session, &view, self)?;
         let (room, total) = (MAX_BATCH_BYTES, self.len());
-        let mut pass = Pass {
+        let mut pass = CheckPass {
             session,
             view: &view,
             entering,
@@ -143,7 +145,7 @@ impl<S: ReadAt> Files<S> {
         }
         for (address, stated) in wanted {
             if let Some(prepared) = stored(session, &view, &address)? {
-                checked.successors.insert(address, Successor { prepared, stated });
+                checked.successors.insert(address, ClaimedSuccessor { prepared, stated });
             }
         }
         for (address, successor) in &mut checked.successors {
@@ -161,22 +163,27 @@ impl<S: ReadAt> Files<S> {
 
     /// Records a conflict for vectors in a manifest that fit no space of their model here. A file carries no
     /// vectors, so this means that they are made differently where it comes from.
-    fn check_embedded(&self, session: &Session, view: &View, checked: &mut Checked) -> Result<()> {
+    fn check_embedded(
+        &self,
+        session: &Session,
+        view: &View,
+        checked: &mut CheckedImport,
+    ) -> Result<()> {
         let reserved = session.store().inner().retrieval().reserved();
         let spaces = view.spaces()?;
-        self.each_manifest_entry(|address, Carried { embedded, .. }| {
+        self.each_manifest_entry(|address, ManifestEntry { embedded, .. }| {
             let why = embedded.iter().find_map(|one| misfit(one, spaces.values().chain(&reserved)));
             if let Some(why) = why {
-                checked.conflicts.note(address, Disputed::Embedding, why);
+                checked.conflicts.note(address, ConflictSubject::Embedding, why);
             }
             Ok(())
         })
     }
 
     /// Returns the grains that claims name as successors, each with its manifest entry.
-    fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, Carried>> {
+    fn wanted(&self, stated: &[StatedState]) -> Result<BTreeMap<ContentAddress, ManifestEntry>> {
         let named = stated.iter().filter_map(|(_, state)| state.superseded_by);
-        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, Carried::default())).collect();
+        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, ManifestEntry::default())).collect();
         if !wanted.is_empty() {
             self.each_manifest_entry(|address, carried| {
                 if let Some(slot) = wanted.get_mut(&address) {
@@ -194,14 +201,14 @@ impl<S: ReadAt> Files<S> {
 }
 
 /// One pass over the grains.
-struct Pass<'p, 'h> {
+struct CheckPass<'p, 'h> {
     session: &'p Session,
     view: &'p View,
     /// The rules of the store.
-    entering: Entering<'p>,
+    entering: ImportFilter<'p>,
     /// True if reading the store failed, rather than a file.
     store_failed: bool,
-    how: &'p Importing<'h>,
+    how: &'p ImportOptions<'h>,
     /// The key id stated by an envelope whose signature is invalid.
     claimed: Option<String>,
     /// Bytes of successors that may still be held in memory.
@@ -210,14 +217,14 @@ struct Pass<'p, 'h> {
     total: u64,
 }
 
-impl Pass<'_, '_> {
+impl CheckPass<'_, '_> {
     fn file<S: ReadAt>(
         &mut self,
         container: &Container<'static, S>,
-        wanted: &mut BTreeMap<ContentAddress, Carried>,
-        checked: &mut Checked,
-    ) -> Result<Found> {
-        let mut found = Found::default();
+        wanted: &mut BTreeMap<ContentAddress, ManifestEntry>,
+        checked: &mut CheckedImport,
+    ) -> Result<CheckedFile> {
+        let mut found = CheckedFile::default();
         let mut digest = Sha256::new();
         for (number, entry) in (0..).zip(container.entries()?) {
             let entry = entry?;
@@ -231,7 +238,7 @@ impl Pass<'_, '_> {
                 let bytes = entry.bytes().len();
                 self.room = self.room.checked_sub(bytes).ok_or_else(too_many_bytes)?;
                 let prepared = prepared(entry, signer).map_err(place)?;
-                checked.successors.insert(address, Successor { prepared, stated });
+                checked.successors.insert(address, ClaimedSuccessor { prepared, stated });
             }
             self.tick()?;
         }
@@ -242,10 +249,10 @@ impl Pass<'_, '_> {
     /// Checks one grain. Returns its signer.
     fn entry(
         &mut self,
-        entry: &Entry,
+        entry: &ContainerEntry,
         number: u32,
-        found: &mut Found,
-        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
+        found: &mut CheckedFile,
+        (checked, wanted): (&mut CheckedImport, &BTreeMap<ContentAddress, ManifestEntry>),
     ) -> Result<Option<String>> {
         self.session.viewer().check_writes(entry.grain())?;
         let signer = self.signer(entry)?;
@@ -276,7 +283,7 @@ impl Pass<'_, '_> {
         }
         if let Some(why) = why {
             found.left_out.push(number);
-            checked.conflicts.note(entry.address(), Disputed::Grain, why);
+            checked.conflicts.note(entry.address(), ConflictSubject::Grain, why);
         } else if let Some(user) = entry.grain().text("user_id").filter(|user| !user.is_empty())
             && !checked.people.contains(user)
         {
@@ -287,20 +294,20 @@ impl Pass<'_, '_> {
 
     /// Returns `true` if the store has a withdrawal of the consent the grain rests on. A withdrawal in the
     /// files themselves hides the grain, but does not exclude it.
-    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+    fn rests_on_withdrawn(&self, entry: &ContainerEntry) -> Result<bool> {
         if entry.grain().get("processing_basis").is_none() {
             return Ok(false);
         }
         with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
-    fn signer(&mut self, entry: &Entry) -> Result<Option<String>> {
+    fn signer(&mut self, entry: &ContainerEntry) -> Result<Option<String>> {
         let Some(bytes) = entry.envelope() else { return Ok(None) };
         let envelope = Envelope::parse(bytes.to_vec())?;
         match envelope.verify(self.session.store().inner().resolver()) {
-            Verdict::Valid(did) => Ok(Some(did.to_string())),
-            Verdict::Unverifiable(_) => Ok(None),
-            Verdict::Invalid(reason) => {
+            SignatureVerdict::Valid(did) => Ok(Some(did.to_string())),
+            SignatureVerdict::Unverifiable(_) => Ok(None),
+            SignatureVerdict::Invalid(reason) => {
                 self.claimed = envelope.kid();
                 let message = format!("the signature is invalid: {reason}");
                 Err(Error::new(ErrorKind::Signature, message))
@@ -311,7 +318,7 @@ impl Pass<'_, '_> {
     fn tick(&mut self) -> Result<()> {
         self.done += 1;
         if self.done.is_multiple_of(CHECK_EVERY) || self.done == self.total {
-            self.how.cancel.check().map_err(Halt::Stopped)?;
+            self.how.cancel.check().map_err(ScanError::Stopped)?;
             if let Some(progress) = self.how.progress {
                 progress(self.done, self.total);
             }
@@ -321,7 +328,7 @@ impl Pass<'_, '_> {
 }
 
 /// Adds a grain and its envelope to a hash.
-pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
+pub(super) fn digest_entry(digest: &mut Sha256, entry: &ContainerEntry) {
     digest.update(entry.address().as_bytes());
     if let Some(envelope) = entry.envelope() {
         digest.update(envelope);
@@ -329,42 +336,46 @@ pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
 }
 
 /// Prepares a grain of a file for the writer thread.
-pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared> {
+pub(super) fn prepared(entry: ContainerEntry, signer: Option<String>) -> Result<PreparedGrain> {
     let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
     let blob = Blob::from_bytes(entry.blob().to_vec());
-    let prepared = Prepared::new(blob, entry.into_parts().0, true)?;
+    let prepared = PreparedGrain::new(blob, entry.into_parts().0, true)?;
     let proofs = Proofs { signer, ..Proofs::default() };
-    Ok(Prepared { wrapping, proofs, ..prepared })
+    Ok(PreparedGrain { wrapping, proofs, ..prepared })
 }
 
 /// Returns the bytes around the blob of a signed grain.
-pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
-    let Some((prefix, suffix)) = entry.around_blob() else { return Ok(None) };
-    Ok(Some(Wrapping { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
+pub(super) fn wrapping(entry: &ContainerEntry, valid: bool) -> Result<Option<SignatureWrapper>> {
+    let Some((prefix, suffix)) = entry.wrapper_parts() else { return Ok(None) };
+    Ok(Some(SignatureWrapper { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }
 
 /// Prepares a grain that is stored already and named as a successor.
-fn stored(session: &Session, view: &View, address: &ContentAddress) -> Result<Option<Prepared>> {
+fn stored(
+    session: &Session,
+    view: &View,
+    address: &ContentAddress,
+) -> Result<Option<PreparedGrain>> {
     let Some(row) = view.row(address)? else { return Ok(None) };
     let envelope = view.envelope(row.sequence, &row.blob)?;
     let verdict = envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
     let signer = verdict.and_then(|verdict| verdict.did().map(ToString::to_string));
     let grain = stored_grain(&row.blob)?;
-    let prepared = Prepared::new(Blob::from_bytes(row.blob), grain, true)?;
-    Ok(Some(Prepared { proofs: Proofs { signer, ..Proofs::default() }, ..prepared }))
+    let prepared = PreparedGrain::new(Blob::from_bytes(row.blob), grain, true)?;
+    Ok(Some(PreparedGrain { proofs: Proofs { signer, ..Proofs::default() }, ..prepared }))
 }
 
 fn claim(
-    (address, stated): &Stated,
-    successors: &BTreeMap<ContentAddress, Successor>,
+    (address, stated): &StatedState,
+    successors: &BTreeMap<ContentAddress, ClaimedSuccessor>,
     resolver: &dyn DidResolver,
-) -> Result<Claim> {
+) -> Result<ManifestClaim> {
     let successor = stated.superseded_by.and_then(|by| successors.get(&by));
     let cosigners = match successor {
         Some(new) => cosigners(address, &new.prepared.grain, resolver)?,
         None => Vec::new(),
     };
-    Ok(Claim { address: *address, stated: *stated, cosigners })
+    Ok(ManifestClaim { address: *address, stated: *stated, cosigners })
 }
 
 fn too_many_bytes() -> Error {

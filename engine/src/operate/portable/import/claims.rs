@@ -1,11 +1,11 @@
 //! Claims: states in manifests that differ from those of grains stored here. Decides nothing.
 
-use grainstore_format::container::{Carried, ReadAt};
+use grainstore_format::container::{ManifestEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
-use super::check::Files;
+use super::check::ImportFiles;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::state::reach::Reach;
+use crate::state::reach::Visibility;
 use crate::state::view::View;
 use crate::write::plan::{is_earlier_end, prevails};
 
@@ -13,7 +13,7 @@ use crate::write::plan::{is_earlier_end, prevails};
 pub const MAX_IMPORT_CLAIMS: usize = 100_000;
 
 /// A claim as a manifest states it.
-pub(super) type Stated = (ContentAddress, GrainState);
+pub(super) type StatedState = (ContentAddress, GrainState);
 
 /// Returns all claims about grains that are visible, compared with this view.
 ///
@@ -21,11 +21,11 @@ pub(super) type Stated = (ContentAddress, GrainState);
 /// `ERR_LIMIT`, `ERR_CORRUPT` for a broken manifest, `ERR_IO`.
 pub(super) fn stated<S: ReadAt>(
     view: &View,
-    files: &Files<S>,
-    reach: &Reach<'_>,
-) -> Result<Vec<Stated>> {
+    files: &ImportFiles<S>,
+    reach: &Visibility<'_>,
+) -> Result<Vec<StatedState>> {
     let mut found = Vec::new();
-    files.each_manifest_entry(|address, Carried { state, .. }| {
+    files.each_manifest_entry(|address, ManifestEntry { state, .. }| {
         let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };
         if !differs(&state, &view.state_at(sequence)?) {
             return Ok(());

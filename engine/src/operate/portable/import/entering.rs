@@ -7,24 +7,24 @@ use std::sync::Arc;
 use grainstore_format::container::ReadAt;
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
-use super::check::Files;
+use super::check::ImportFiles;
 use super::of_file;
 use crate::base::error::Result;
 use crate::handle::session::Session;
-use crate::rules::preset::{Basis, Deed, Facts, Refusal, RuleSet};
+use crate::rules::preset::{Action, ProcessingBasis, RuleFacts, RuleRefusal, RuleSet};
 use crate::state::basis::basis_in;
 use crate::state::consent::address_of;
 use crate::state::view::View;
 
 /// A consent in a file.
-struct Brought {
+struct FileConsent {
     withdraws: bool,
     scope: Vec<String>,
     /// Its successor by the manifest.
     successor: Option<ContentAddress>,
 }
 
-impl Brought {
+impl FileConsent {
     fn of(consent: &Grain) -> Self {
         Self {
             withdraws: consent.flag("is_withdrawal") == Some(true),
@@ -35,15 +35,15 @@ impl Brought {
 }
 
 /// The storage rules, applied to one import.
-pub(super) struct Entering<'v> {
+pub(super) struct ImportFilter<'v> {
     session: &'v Session,
     view: &'v View,
     rules: Arc<RuleSet>,
     /// Consents in the files.
-    consents: HashMap<ContentAddress, Brought>,
+    consents: HashMap<ContentAddress, FileConsent>,
 }
 
-impl<'v> Entering<'v> {
+impl<'v> ImportFilter<'v> {
     /// Collects the consents in the files, if a rule depends on consent.
     ///
     /// # Errors
@@ -51,17 +51,17 @@ impl<'v> Entering<'v> {
     pub(super) fn new<S: ReadAt>(
         session: &'v Session,
         view: &'v View,
-        files: &Files<S>,
+        files: &ImportFiles<S>,
     ) -> Result<Self> {
         let rules = session.store().rules();
         let mut consents = HashMap::new();
-        if rules.asks_basis(Deed::Put) || rules.asks_basis(Deed::Supersede) {
+        if rules.asks_basis(Action::Put) || rules.asks_basis(Action::Supersede) {
             for (name, container) in &files.files {
                 let entries = container.entries().map_err(|error| of_file(name, error))?;
                 for entry in entries {
                     let entry = entry.map_err(|error| of_file(name, error))?;
                     if entry.grain().grain_type() == GrainType::Consent {
-                        consents.insert(entry.address(), Brought::of(entry.grain()));
+                        consents.insert(entry.address(), FileConsent::of(entry.grain()));
                     }
                 }
             }
@@ -81,8 +81,8 @@ impl<'v> Entering<'v> {
         address: &ContentAddress,
         grain: &Grain,
         supersedes: bool,
-    ) -> Result<Option<Refusal>> {
-        let deed = if supersedes { Deed::Supersede } else { Deed::Put };
+    ) -> Result<Option<RuleRefusal>> {
+        let deed = if supersedes { Action::Supersede } else { Action::Put };
         // No rule delays a withdrawal of consent.
         let withdraws =
             grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") == Some(true);
@@ -91,9 +91,9 @@ impl<'v> Entering<'v> {
         }
         let basis = match self.rules.asks_basis(deed) {
             true => self.basis(grain)?,
-            false => Basis::Missing,
+            false => ProcessingBasis::Missing,
         };
-        let facts = Facts {
+        let facts = RuleFacts {
             grain,
             basis: &basis,
             purposes: &[],
@@ -105,19 +105,23 @@ impl<'v> Entering<'v> {
     }
 
     /// Returns the basis of a grain, from the store, else from the consents in the files.
-    fn basis(&self, grain: &Grain) -> Result<Basis> {
+    fn basis(&self, grain: &Grain) -> Result<ProcessingBasis> {
         let basis = basis_in(self.view, grain.text("processing_basis"))?;
         let address = grain.text("processing_basis").and_then(address_of);
-        let (Basis::Unknown, Some(mut address)) = (&basis, address) else { return Ok(basis) };
+        let (ProcessingBasis::Unknown, Some(mut address)) = (&basis, address) else {
+            return Ok(basis);
+        };
         // Bounded by the number of consents: a file may state a cycle.
         for _ in 0..=self.consents.len() {
             match self.consents.get(&address) {
                 None => return Ok(basis),
-                Some(consent) if consent.withdraws => return Ok(Basis::Withdrawn),
-                Some(Brought { successor: Some(next), .. }) if self.consents.contains_key(next) => {
+                Some(consent) if consent.withdraws => return Ok(ProcessingBasis::Withdrawn),
+                Some(FileConsent { successor: Some(next), .. })
+                    if self.consents.contains_key(next) =>
+                {
                     address = *next;
                 }
-                Some(consent) => return Ok(Basis::Consent(consent.scope.clone())),
+                Some(consent) => return Ok(ProcessingBasis::Consent(consent.scope.clone())),
             }
         }
         Ok(basis)

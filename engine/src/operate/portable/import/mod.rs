@@ -1,7 +1,7 @@
 //! Import: `.mg` files into the store, with the state of their grains (OMS 11.7, 28.3).
 //!
 //! - `check`: the first pass, on the caller's thread, before anything is written.
-//! - `import_filter`: the rules on what may be stored. `claims`: manifest states of grains that are stored
+//! - `entering`: the rules on what may be stored. `claims`: manifest states of grains that are stored
 //!   already.
 //! - `stage`: the second pass, on the writer thread, in one transaction. `staging`: its tables.
 //!
@@ -18,36 +18,36 @@ mod staging;
 use std::fs::File;
 use std::path::Path;
 
-use grainstore_cal::Cancel;
-use grainstore_format::container::{ReadAt, Seeking};
+use grainstore_cal::CancelHandle;
+use grainstore_format::container::{ReadAt, SeekSource};
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
 use crate::handle::session::Session;
-use crate::state::audit::{ImportNote, Operation};
+use crate::state::audit::{AuditOperation, ImportSummary};
 use crate::write::plan::Conflict;
 use crate::write::writer::Request;
-use check::Files;
+use check::ImportFiles;
 pub use claims::MAX_IMPORT_CLAIMS;
-use stage::{LeftOut, stage};
+use stage::{ExcludedGrains, stage};
 
 /// Operation in the audit log for an import that was refused as a whole.
-const NOTHING_CAME: Operation = Operation::Import(ImportNote::NONE);
+const NOTHING_CAME: AuditOperation = AuditOperation::Import(ImportSummary::NONE);
 
 /// Most restarts of an import because of concurrent writes to the grains in its files.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Options of an import.
 #[derive(Clone, Default)]
-pub struct Importing<'p> {
+pub struct ImportOptions<'p> {
     /// Cancels the import, up to its commit.
-    pub cancel: Cancel,
+    pub cancel: CancelHandle,
     /// Called from time to time with the number of grains checked, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }
 
-impl std::fmt::Debug for Importing<'_> {
+impl std::fmt::Debug for ImportOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Importing")
     }
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Importing<'_> {
 /// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Imported {
+pub struct ImportReport {
     /// Grains that were stored.
     pub added: u64,
     /// Grains that were stored already, or came twice.
@@ -88,12 +88,12 @@ impl Session {
     pub fn import<P: AsRef<Path>>(
         &self,
         files: impl IntoIterator<Item = P>,
-        how: &Importing<'_>,
-    ) -> Result<Imported> {
+        how: &ImportOptions<'_>,
+    ) -> Result<ImportReport> {
         let opened = files.into_iter().map(|path| {
             let path = path.as_ref();
             let file = open(path).map_err(|error| error.within(path))?;
-            Ok((path.display().to_string(), Seeking::new(file)))
+            Ok((path.display().to_string(), SeekSource::new(file)))
         });
         self.import_from(opened.collect::<Result<Vec<_>>>()?, how)
     }
@@ -102,10 +102,10 @@ impl Session {
     pub(crate) fn import_from<S: ReadAt + Send + 'static>(
         &self,
         sources: Vec<(String, S)>,
-        how: &Importing<'_>,
-    ) -> Result<Imported> {
-        let mut files = Files::open(sources)?;
-        let mut left_out = LeftOut::new();
+        how: &ImportOptions<'_>,
+    ) -> Result<ImportReport> {
+        let mut files = ImportFiles::open(sources)?;
+        let mut left_out = ExcludedGrains::new();
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
             let mut claimed = None;

@@ -11,27 +11,29 @@
 
 use std::collections::BTreeMap;
 
-use grainstore_cal::Cancel;
-use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_cal::CancelHandle;
+use grainstore_format::container::{Container, ContainerEntry, ManifestEntry, ReadAt};
 use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
 use super::arrivals::without_end;
-use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, wrapping};
-use super::staging::{Outcome, Staging};
-use super::{Imported, claims, in_file, of_file};
-use crate::base::error::{Error, ErrorKind, Result};
-use crate::read::query::Halt;
-use crate::rules::policy::Rule;
-use crate::state::audit::{AuditRecord, ImportNote, Operation};
-use crate::state::erasure::check_not_erased;
-use crate::state::reach::Reach;
-use crate::write::plan::{
-    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, is_lift_refused,
-    not_cleared, not_lifted, own_terms, parents, unreviewed,
+use super::check::{
+    CHECK_EVERY, CheckedFile, CheckedImport, ImportFiles, digest_entry, prepared, wrapping,
 };
-use crate::write::writer::Ground;
+use super::staging::{PlanOutcome, StagingTables};
+use super::{ImportReport, claims, in_file, of_file};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::read::query::ScanError;
+use crate::rules::policy::PolicyRule;
+use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
+use crate::state::erasure::check_not_erased;
+use crate::state::reach::Visibility;
+use crate::write::plan::{
+    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, arriving, by_successor,
+    is_lift_refused, not_cleared, not_lifted, own_terms, parents, unreviewed,
+};
+use crate::write::writer::WriteTxn;
 
 /// Claims, or grains to protect, in one plan.
 const CHUNK: usize = 256;
@@ -39,7 +41,7 @@ const CHUNK: usize = 256;
 const MAX_NAMED: usize = 16;
 
 /// Grains to leave out of an import, each with the grain it would replace without asking its policy.
-pub(super) type LeftOut = BTreeMap<ContentAddress, ContentAddress>;
+pub(super) type ExcludedGrains = BTreeMap<ContentAddress, ContentAddress>;
 
 /// Writes the grains of the files, except those left out, into a transaction. `None` if the store has changed
 /// since the first pass in a way that matters, or if more grains are to be left out.
@@ -47,26 +49,26 @@ pub(super) type LeftOut = BTreeMap<ContentAddress, ContentAddress>;
 /// # Errors
 /// Those of [`Session::import`](crate::Session::import).
 pub(super) fn stage<S: ReadAt>(
-    ground: &Ground<'_>,
-    files: &Files<S>,
-    checked: &Checked,
-    author: &Author,
-    cancel: &Cancel,
-    left_out: &mut LeftOut,
-) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
-    let reach = Reach::new(&author.viewer, ground.view, ground.now);
+    ground: &WriteTxn<'_>,
+    files: &ImportFiles<S>,
+    checked: &CheckedImport,
+    author: &Principal,
+    cancel: &CancelHandle,
+    left_out: &mut ExcludedGrains,
+) -> Result<Option<(ImportReport, Vec<AuditRecord>)>> {
+    let reach = Visibility::new(&author.viewer, ground.view, ground.now);
     let stated = claims::stated(ground.view, files, &reach)?;
     if stated != checked.stated {
         return Ok(None);
     }
     // One sync for all users. If a grain is refused later, its user may have a slot without rows.
     ground.view.vault().enroll_people(checked.people.iter().map(String::as_str))?;
-    let mut stage = Stage {
+    let mut stage = ImportStage {
         ground,
         checked,
         author,
         cancel,
-        staging: Staging::open(ground.view, ground.regime, ground.txn)?,
+        staging: StagingTables::open(ground.view, ground.regime, ground.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
@@ -75,7 +77,7 @@ pub(super) fn stage<S: ReadAt>(
         suspects: Vec::new(),
         audit: Vec::new(),
         conflicts: checked.conflicts.clone(),
-        counts: Imported::default(),
+        counts: ImportReport::default(),
     };
     for ((name, container), found) in files.files.iter().zip(&checked.files) {
         stage.file(container, found).map_err(|error| in_file(name, error))?;
@@ -98,12 +100,12 @@ pub(super) fn stage<S: ReadAt>(
 }
 
 /// An import in progress.
-struct Stage<'s> {
-    ground: &'s Ground<'s>,
-    checked: &'s Checked,
-    author: &'s Author,
-    cancel: &'s Cancel,
-    staging: Staging<'s>,
+struct ImportStage<'s> {
+    ground: &'s WriteTxn<'s>,
+    checked: &'s CheckedImport,
+    author: &'s Principal,
+    cancel: &'s CancelHandle,
+    staging: StagingTables<'s>,
     /// New grains that restrict their replacement, or derive from others.
     protecting: Vec<Sequence>,
     /// New withdrawals of consent.
@@ -111,7 +113,7 @@ struct Stage<'s> {
     /// New grants of consent.
     grants: Vec<ContentAddress>,
     /// Grains to leave out, since they would replace others without asking their policies.
-    left_out: &'s LeftOut,
+    left_out: &'s ExcludedGrains,
     /// New grains that derive from others.
     deriving: Vec<Sequence>,
     /// Grains whose supersession may close a cycle: it is only stated by a file, without a new grain that
@@ -120,12 +122,16 @@ struct Stage<'s> {
     /// Audit entries after that of the import itself.
     audit: Vec<AuditRecord>,
     conflicts: Conflicts,
-    counts: Imported,
+    counts: ImportReport,
 }
 
-impl Stage<'_> {
+impl ImportStage<'_> {
     /// Writes the grains of a file.
-    fn file<S: ReadAt>(&mut self, container: &Container<'static, S>, found: &Found) -> Result<()> {
+    fn file<S: ReadAt>(
+        &mut self,
+        container: &Container<'static, S>,
+        found: &CheckedFile,
+    ) -> Result<()> {
         let mut digest = Sha256::new();
         let (mut valid, mut left_out) =
             (found.valid.iter().peekable(), found.left_out.iter().peekable());
@@ -140,14 +146,14 @@ impl Stage<'_> {
                 self.grain(entry, is_valid)?;
             }
             if u64::from(number).is_multiple_of(CHECK_EVERY) {
-                self.cancel.check().map_err(Halt::Stopped)?;
+                self.cancel.check().map_err(ScanError::Stopped)?;
             }
         }
         let same = <[u8; 32]>::from(digest.finalize()) == found.digest;
         same.then_some(()).ok_or_else(changed)
     }
 
-    fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
+    fn grain(&mut self, entry: ContainerEntry, is_valid: bool) -> Result<()> {
         let address = entry.address();
         // The user may have been erased since the first pass.
         if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
@@ -177,7 +183,7 @@ impl Stage<'_> {
         }
         if withdraws && let Err(error) = self.plan()?.check_fits(entry.grain(), self.author) {
             self.counts.refused += 1;
-            self.conflicts.note(address, Disputed::Withdrawal, error.to_string());
+            self.conflicts.note(address, ConflictSubject::Withdrawal, error.to_string());
             return Ok(());
         }
         let parents: Vec<_> = parents(entry.grain()).into_iter().collect();
@@ -202,7 +208,7 @@ impl Stage<'_> {
 
     /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
     /// stored one is not.
-    fn improve(&mut self, entry: Entry, sequence: Sequence, is_valid: bool) -> Result<()> {
+    fn improve(&mut self, entry: ContainerEntry, sequence: Sequence, is_valid: bool) -> Result<()> {
         let kept = || -> Result<bool> {
             Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
         };
@@ -214,12 +220,12 @@ impl Stage<'_> {
         let better = prepared(entry, signer)?;
         let mut plan = self.plan()?;
         plan.improve(&better, self.author)?;
-        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+        let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
         self.write(outcome)
     }
 
     /// Sets the states of new grains that the manifests state.
-    fn states<S: ReadAt>(&mut self, files: &Files<S>) -> Result<()> {
+    fn states<S: ReadAt>(&mut self, files: &ImportFiles<S>) -> Result<()> {
         let entry = self.entry();
         files.each_manifest_entry(|address, carried| {
             let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
@@ -257,13 +263,17 @@ impl Stage<'_> {
     }
 
     /// Returns the rule by which a file cannot confirm the review of a new grain, `None` if it can.
-    fn unreviewed(&self, sequence: Sequence, carried: &Carried) -> Result<Option<Rule>> {
+    fn unreviewed(
+        &self,
+        sequence: Sequence,
+        carried: &ManifestEntry,
+    ) -> Result<Option<PolicyRule>> {
         if carried.state.verification_status != VerificationStatus::Verified {
             return Ok(None);
         }
         let blob = self.staging.blob_at(sequence)?;
         let signer = match self.staging.wrapping_at(sequence)? {
-            Some(kept) => Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid(),
+            Some(kept) => Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid(),
             None => None,
         };
         unreviewed(carried, &blob, signer.as_deref(), self.author)
@@ -271,7 +281,7 @@ impl Stage<'_> {
 
     /// Breaks the cycles that stated supersessions close.
     fn break_circles(&mut self) -> Result<()> {
-        let Checked { claims, successors, .. } = self.checked;
+        let CheckedImport { claims, successors, .. } = self.checked;
         let claimed = claims.iter().filter(|claim| claim.stated.superseded_by.is_some());
         let mut suspects = std::mem::take(&mut self.suspects);
         for address in claimed.map(|claim| &claim.address).chain(successors.keys()) {
@@ -282,7 +292,7 @@ impl Stage<'_> {
         }
         let mut plan = plan(self.ground, &self.staging)?;
         plan.break_circles(&suspects, self.author, &mut self.conflicts)?;
-        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+        let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
         self.write(outcome)
     }
 
@@ -292,8 +302,8 @@ impl Stage<'_> {
         self.counts.refused += 1;
         let why = "left out: it would replace a grain that is protected here, without asking its \
                    policy";
-        self.conflicts.note(address, Disputed::Grain, why.to_owned());
-        self.tell(Plan::refused_disguise(&old, &address, self.author));
+        self.conflicts.note(address, ConflictSubject::Grain, why.to_owned());
+        self.tell(WritePlan::refused_disguise(&old, &address, self.author));
         Ok(())
     }
 
@@ -304,12 +314,12 @@ impl Stage<'_> {
 
     /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
     /// because what they would replace is protected; the others are marked for review.
-    fn unmask(&mut self) -> Result<LeftOut> {
+    fn unmask(&mut self) -> Result<ExcludedGrains> {
         let mut deriving = std::mem::take(&mut self.deriving);
         for by in self.checked.successors.keys() {
             deriving.extend(self.staging.sequence_of(by)?);
         }
-        let mut left_out = LeftOut::new();
+        let mut left_out = ExcludedGrains::new();
         let mut open = Vec::new();
         for chunk in deriving.chunks(CHUNK) {
             let mut plan = plan(self.ground, &self.staging)?;
@@ -324,7 +334,7 @@ impl Stage<'_> {
                 }
                 claims::check_room(left_out.len().max(open.len()))?;
             }
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         // A grain that would replace one that is left out is left out, too.
@@ -344,7 +354,7 @@ impl Stage<'_> {
         for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
             let mut plan = self.plan()?;
             chunk.iter().try_for_each(|sequence| plan.protect(*sequence))?;
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())
@@ -352,7 +362,7 @@ impl Stage<'_> {
 
     /// Decides the claims about stored grains.
     fn claim(&mut self) -> Result<()> {
-        let Checked { claims, successors, .. } = self.checked;
+        let CheckedImport { claims, successors, .. } = self.checked;
         let groups = by_successor(claims);
         for chunk in groups.chunks(CHUNK) {
             let mut plan = plan(self.ground, &self.staging)?;
@@ -365,7 +375,7 @@ impl Stage<'_> {
                     self.counts.refused += u64::from(left_out);
                 }
             }
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         for chunk in claims.chunks(CHUNK) {
@@ -373,7 +383,7 @@ impl Stage<'_> {
             for claim in chunk {
                 plan.claim_marks(claim, self.author, &mut self.conflicts)?;
             }
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())
@@ -384,7 +394,7 @@ impl Stage<'_> {
         for chunk in std::mem::take(&mut self.grants).chunks(CHUNK) {
             let mut plan = plan(self.ground, &self.staging)?;
             chunk.iter().try_for_each(|grant| plan.honour_withdrawals(grant, self.author))?;
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK) {
@@ -396,19 +406,19 @@ impl Stage<'_> {
                     None => None,
                     Some(kept) => {
                         let blob = self.staging.blob_at(*sequence)?;
-                        Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid()
+                        Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid()
                     }
                 };
                 let conflicts = &mut self.conflicts;
                 plan.carry_out(*sequence, signer.as_deref(), before, self.author, conflicts)?;
             }
-            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
+            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())
     }
 
-    fn finish<S: ReadAt>(self, files: &Files<S>) -> Result<(Imported, Vec<AuditRecord>)> {
+    fn finish<S: ReadAt>(self, files: &ImportFiles<S>) -> Result<(ImportReport, Vec<AuditRecord>)> {
         let mut digest = Sha256::new();
         let mut added = 0;
         for row in self.staging.new_blobs()? {
@@ -416,25 +426,25 @@ impl Stage<'_> {
             digest.update(self.ground.view.vault().address(&address).as_bytes());
             added += 1;
         }
-        let Imported { duplicate, refused, .. } = self.counts;
+        let ImportReport { duplicate, refused, .. } = self.counts;
         let first = self.staging.before().get().saturating_add(1);
-        let note = ImportNote::new(first, added, digest.finalize().into(), duplicate, refused);
+        let note = ImportSummary::new(first, added, digest.finalize().into(), duplicate, refused);
         self.staging.finish()?;
         let named = files.files.iter().take(MAX_NAMED);
         let named = named.map(|(_, file)| ContentAddress::from_bytes(file.checksum()));
-        let mut audit = vec![self.author.record(Operation::Import(note), named.collect())];
+        let mut audit = vec![self.author.record(AuditOperation::Import(note), named.collect())];
         audit.extend(self.audit);
         let Conflicts { listed, count } = self.conflicts;
         let imported =
-            Imported { added, duplicate, refused, conflicts: listed, conflict_count: count };
+            ImportReport { added, duplicate, refused, conflicts: listed, conflict_count: count };
         Ok((imported, audit))
     }
 
-    fn plan(&self) -> Result<Plan<'_>> {
+    fn plan(&self) -> Result<WritePlan<'_>> {
         plan(self.ground, &self.staging)
     }
 
-    fn write(&mut self, (outcome, audit): (Outcome, Vec<AuditRecord>)) -> Result<()> {
+    fn write(&mut self, (outcome, audit): (PlanOutcome, Vec<AuditRecord>)) -> Result<()> {
         self.audit.extend(audit);
         let entry = self.entry();
         self.staging.write(outcome, entry)
@@ -452,8 +462,8 @@ impl Stage<'_> {
 }
 
 /// Returns a plan that sees the uncommitted rows of the import.
-fn plan<'p>(ground: &'p Ground<'_>, staging: &'p Staging<'_>) -> Result<Plan<'p>> {
-    let plan = Plan::over(ground.view, staging, ground.now)?;
+fn plan<'p>(ground: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
+    let plan = WritePlan::over(ground.view, staging, ground.now)?;
     Ok(plan.accepting_signatures(ground.locked_accepts_signature))
 }
 

@@ -12,11 +12,11 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
-use crate::rules::preset::Regime;
-use crate::state::audit::{AuditRecord, Refusals};
+use crate::disk::keys::{self, RowKey, STATE_LEN, SignatureWrapper, StateRecord};
+use crate::rules::preset::ActiveRules;
+use crate::state::audit::{AuditRecord, RefusalLog};
 use crate::state::view::View;
-use crate::write::plan::{Beneath, Plan};
+use crate::write::plan::{UncommittedLog, WritePlan};
 
 /// Address -> sequence, for new grains.
 const PLACES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
@@ -25,9 +25,9 @@ const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
     TableDefinition::new("import.children");
 
 /// The open tables.
-pub(super) struct Staging<'t> {
+pub(super) struct StagingTables<'t> {
     view: &'t View,
-    regime: &'t Regime,
+    regime: &'t ActiveRules,
     txn: &'t WriteTransaction,
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_LEN]>,
@@ -42,22 +42,22 @@ pub(super) struct Staging<'t> {
 }
 
 /// The decisions of a plan, detached from it so that they can be written while no plan borrows the tables.
-pub(super) struct Outcome {
+pub(super) struct PlanOutcome {
     grains: Vec<(Sequence, Vec<u8>, ContentAddress, Vec<ContentAddress>)>,
-    wrappings: Vec<(Sequence, std::sync::Arc<Wrapping>)>,
+    wrappings: Vec<(Sequence, std::sync::Arc<SignatureWrapper>)>,
     states: HashMap<Sequence, GrainState>,
     roots: HashMap<Sequence, Vec<Sequence>>,
     /// Indexes of the audit entries by which grains stopped being current.
     ends: HashMap<Sequence, u64>,
 }
 
-impl Outcome {
+impl PlanOutcome {
     /// Returns the decisions of a plan whose first audit entry has the sequence `first`, and its entries,
     /// with equal refusals merged.
     pub(super) fn of(
-        mut plan: Plan<'_>,
+        mut plan: WritePlan<'_>,
         first: u64,
-        refusals: &RefCell<Refusals>,
+        refusals: &RefCell<RefusalLog>,
     ) -> Result<(Self, Vec<AuditRecord>)> {
         let audit = std::mem::take(&mut plan.audit);
         let (audit, places) = refusals.borrow_mut().fold_placed(audit, plan.now());
@@ -82,10 +82,10 @@ impl Outcome {
     }
 }
 
-impl<'t> Staging<'t> {
+impl<'t> StagingTables<'t> {
     pub(super) fn open(
         view: &'t View,
-        regime: &'t Regime,
+        regime: &'t ActiveRules,
         txn: &'t WriteTransaction,
     ) -> Result<Self> {
         let before = view.last_sequence()?;
@@ -117,7 +117,7 @@ impl<'t> Staging<'t> {
         &mut self,
         address: &ContentAddress,
         blob: &[u8],
-        wrapping: Option<&Wrapping>,
+        wrapping: Option<&SignatureWrapper>,
         parents: &[ContentAddress],
     ) -> Result<Sequence> {
         let sequence = Sequence::new(self.last.get().saturating_add(1));
@@ -162,7 +162,7 @@ impl<'t> Staging<'t> {
 
     /// Writes the decisions of a plan over these tables. A grain that ends by no audit entry of the plan ends
     /// by `otherwise`.
-    pub(super) fn write(&mut self, outcome: Outcome, otherwise: u64) -> Result<()> {
+    pub(super) fn write(&mut self, outcome: PlanOutcome, otherwise: u64) -> Result<()> {
         for (sequence, blob, address, parents) in outcome.grains {
             if self.append(&address, &blob, None, &parents)? != sequence {
                 return Err(Error::integrity("an import lost count of its grains"));
@@ -204,21 +204,21 @@ impl<'t> Staging<'t> {
     }
 
     /// Returns the bytes around the blob of a new signed grain.
-    pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
+    pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<SignatureWrapper>> {
         let Some(signatures) = &self.signatures else { return Ok(None) };
         let row = signatures.get(sequence.get())?;
-        row.map(|row| Wrapping::open(sequence, row.value(), self.view.vault())).transpose()
+        row.map(|row| SignatureWrapper::open(sequence, row.value(), self.view.vault())).transpose()
     }
 
     /// Replaces the envelope of a new grain by one with a valid signature.
-    pub(super) fn improve(&mut self, sequence: Sequence, better: &Wrapping) -> Result<()> {
+    pub(super) fn improve(&mut self, sequence: Sequence, better: &SignatureWrapper) -> Result<()> {
         match self.wrapping_at(sequence)? {
             Some(kept) if !kept.valid => self.put_wrapping(sequence, better),
             _ => Ok(()),
         }
     }
 
-    fn put_wrapping(&mut self, sequence: Sequence, wrapping: &Wrapping) -> Result<()> {
+    fn put_wrapping(&mut self, sequence: Sequence, wrapping: &SignatureWrapper) -> Result<()> {
         let signatures = match &mut self.signatures {
             Some(signatures) => signatures,
             none => none.insert(self.txn.open_table(keys::SIGNATURES)?),
@@ -241,7 +241,7 @@ impl<'t> Staging<'t> {
     }
 }
 
-impl Beneath for Staging<'_> {
+impl UncommittedLog for StagingTables<'_> {
     fn last(&self) -> Sequence {
         self.last
     }

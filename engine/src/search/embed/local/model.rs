@@ -17,16 +17,16 @@ pub(super) const WEIGHTS: &str = "model.safetensors";
 const MOST_BYTES: u64 = 4 << 30;
 
 /// A model in memory.
-pub(super) struct Model(BertModel);
+pub(super) struct BertEncoder(BertModel);
 
 #[derive(Deserialize)]
-struct Kind {
+struct ModelType {
     model_type: String,
 }
 
 /// The settings of `config.json` that are used.
 #[derive(Deserialize)]
-pub(super) struct Settings {
+pub(super) struct ModelConfig {
     pub(super) vocab_size: usize,
     pub(super) hidden_size: usize,
     num_hidden_layers: usize,

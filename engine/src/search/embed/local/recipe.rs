@@ -18,7 +18,7 @@ pub(super) enum Pooling {
 
 /// The processing of a text.
 #[derive(Debug)]
-pub(super) struct Recipe {
+pub(super) struct ModelPipeline {
     /// Directory of the model and its tokenizer.
     pub(super) transformer: Folder,
     pub(super) pooling: Pooling,
@@ -44,7 +44,7 @@ pub(super) struct TokenizerSettings {
 }
 
 #[derive(Deserialize)]
-struct Module {
+struct PipelineModule {
     #[serde(default)]
     path: String,
     #[serde(rename = "type")]
@@ -52,14 +52,14 @@ struct Module {
 }
 
 #[derive(Default, Deserialize)]
-struct Sentences {
+struct SentenceConfig {
     max_seq_length: Option<usize>,
     #[serde(default)]
     do_lower_case: bool,
 }
 
 #[derive(Default, Deserialize)]
-struct Whole {
+struct SentenceTransformersConfig {
     default_prompt_name: Option<String>,
 }
 

@@ -8,15 +8,15 @@ use crate::error::Error;
 
 /// A callback that is polled to decide whether to stop.
 #[derive(Clone, Copy, Default)]
-pub struct Watch<'a>(Option<&'a dyn Fn() -> bool>);
+pub struct CancelCheck<'a>(Option<&'a dyn Fn() -> bool>);
 
-impl<'a> Watch<'a> {
+impl<'a> CancelCheck<'a> {
     /// A check that never cancels.
     pub const NEVER: Self = Self(None);
 
     /// Cancels once `stops` returns `true`. It is called about once per grain.
     #[must_use]
-    pub fn until(stops: &'a dyn Fn() -> bool) -> Self {
+    pub fn from_fn(stops: &'a dyn Fn() -> bool) -> Self {
         Self(Some(stops))
     }
 
@@ -29,7 +29,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl fmt::Debug for Watch<'_> {
+impl fmt::Debug for CancelCheck<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Watch(..)" } else { "Watch(NEVER)" })
     }

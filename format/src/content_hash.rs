@@ -13,14 +13,14 @@ pub struct ContentHash([u8; 32]);
 impl ContentHash {
     /// Parses a URI `cas://sha256:` with 64 lowercase hex digits. `None` for any other text.
     #[must_use]
-    pub fn of_uri(uri: &str) -> Option<Self> {
-        Self::of_checksum(uri.strip_prefix("cas://")?)
+    pub fn from_uri(uri: &str) -> Option<Self> {
+        Self::from_checksum(uri.strip_prefix("cas://")?)
     }
 
     /// Parses a `checksum` or `content_hash`: `sha256:` with 64 lowercase hex digits. `None` for any
     /// other text.
     #[must_use]
-    pub fn of_checksum(checksum: &str) -> Option<Self> {
+    pub fn from_checksum(checksum: &str) -> Option<Self> {
         let hex = checksum.strip_prefix("sha256:")?;
         let mut hash = [0; 32];
         let fits = hex.len() == 64 && HEXLOWER.decode_mut(hex.as_bytes(), &mut hash).is_ok();
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn a_uri_leads_to_the_content_of_its_hash_or_nowhere() {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        let hash = ContentHash::of_uri(&format!("cas://sha256:{abc}")).unwrap();
+        let hash = ContentHash::from_uri(&format!("cas://sha256:{abc}")).unwrap();
         assert!(hash.matches(b"abc") && !hash.matches(b"abd"));
-        assert_eq!(ContentHash::of_checksum(&format!("sha256:{abc}")), Some(hash));
+        assert_eq!(ContentHash::from_checksum(&format!("sha256:{abc}")), Some(hash));
         let upper = abc.to_uppercase();
         for bad in [
             "",
@@ -66,7 +66,7 @@ mod tests {
             &format!("https://example.com/{abc}"),
             &format!("CAS://sha256:{abc}"),
         ] {
-            assert_eq!(ContentHash::of_uri(bad), None, "{bad}");
+            assert_eq!(ContentHash::from_uri(bad), None, "{bad}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{Result, corrupt};
 use crate::value::{Map, Value};
-use crate::wire::{Reader, Token};
+use crate::wire::{Token, TokenReader};
 
 /// Maximum number of spaces (models and metrics) listed for one grain.
 const MAX_SPACES: usize = 64;
@@ -18,7 +18,7 @@ const MAX_DIMENSIONS: u32 = 4_096;
 
 /// The vectors that a grain has in one space.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Embedded {
+pub struct EmbeddingSummary {
     /// The name of the model.
     pub model: String,
     /// The dimensions of each vector.
@@ -30,9 +30,9 @@ pub struct Embedded {
     pub chunks: Vec<u32>,
 }
 
-impl Embedded {
+impl EmbeddingSummary {
     /// Returns a map under the short keys of OMS 7.2, with a list under `ci`.
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         let chunks: Vec<Value> =
             self.chunks.iter().map(|chunk| Value::from(i64::from(*chunk))).collect();
         let entries = [
@@ -49,7 +49,7 @@ impl Embedded {
     ///
     /// # Errors
     /// `ERR_CORRUPT` for anything else, and beyond the limits above.
-    pub(super) fn list(reader: &mut Reader<'_>) -> Result<Vec<Self>> {
+    pub(super) fn read_list(reader: &mut TokenReader<'_>) -> Result<Vec<Self>> {
         let Token::Array(count) = reader.token()? else { return Err(corrupt("not a list")) };
         if count > MAX_SPACES {
             return Err(corrupt("vectors of too many models"));
@@ -57,7 +57,7 @@ impl Embedded {
         let mut found: Vec<Self> = Vec::new();
         let mut chunks = 0;
         for _ in 0..count {
-            let one = Self::one(reader)?;
+            let one = Self::read_one(reader)?;
             chunks += one.chunks.len();
             if chunks > MAX_CHUNKS {
                 return Err(corrupt("more vectors than a grain can have"));
@@ -67,15 +67,15 @@ impl Embedded {
         Ok(found)
     }
 
-    fn one(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read_one(reader: &mut TokenReader<'_>) -> Result<Self> {
         let Token::Map(keys) = reader.token()? else { return Err(corrupt("not a map")) };
         let (mut model, mut dimensions, mut metric, mut chunks) = (None, None, None, None);
         for _ in 0..keys {
             match reader.key()? {
-                "mo" => model = Some(text(reader, MAX_MODEL_BYTES)?),
-                "di" => metric = Some(text(reader, MAX_METRIC_BYTES)?),
-                "dm" => dimensions = Some(number(reader)?),
-                "ci" => chunks = Some(ascending(reader)?),
+                "mo" => model = Some(read_text(reader, MAX_MODEL_BYTES)?),
+                "di" => metric = Some(read_text(reader, MAX_METRIC_BYTES)?),
+                "dm" => dimensions = Some(read_u32(reader)?),
+                "ci" => chunks = Some(read_ascending(reader)?),
                 _ => reader.skip()?,
             }
         }
@@ -89,14 +89,14 @@ impl Embedded {
     }
 }
 
-fn text(reader: &mut Reader<'_>, most: usize) -> Result<String> {
+fn read_text(reader: &mut TokenReader<'_>, most: usize) -> Result<String> {
     match reader.token()? {
         Token::Str(text) if !text.is_empty() && text.len() <= most => Ok(text.to_owned()),
         _ => Err(corrupt("no name")),
     }
 }
 
-fn number(reader: &mut Reader<'_>) -> Result<u32> {
+fn read_u32(reader: &mut TokenReader<'_>) -> Result<u32> {
     match reader.token()? {
         Token::Int(number) => number
             .as_u64()
@@ -106,14 +106,14 @@ fn number(reader: &mut Reader<'_>) -> Result<u32> {
     }
 }
 
-fn ascending(reader: &mut Reader<'_>) -> Result<Vec<u32>> {
+fn read_ascending(reader: &mut TokenReader<'_>) -> Result<Vec<u32>> {
     let Token::Array(count) = reader.token()? else { return Err(corrupt("not a list")) };
     if count == 0 || count > MAX_CHUNKS {
         return Err(corrupt("no parts, or more than a grain can have"));
     }
     let mut chunks: Vec<u32> = Vec::new();
     for _ in 0..count {
-        let chunk = number(reader)?;
+        let chunk = read_u32(reader)?;
         if chunks.last().is_some_and(|last| *last >= chunk) {
             return Err(corrupt("parts are not ascending"));
         }

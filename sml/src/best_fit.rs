@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// Tries for each binary digit of the number of items. One try per digit finds the longest prefix that
 /// fits; the others are for smaller items after one that is too large.
-const TRIES_A_DIGIT: u32 = 4;
+const TRIES_PER_BINARY_DIGIT: u32 = 4;
 
 /// Returns as many of `all` as fit, in their order, with the result of trying them; `none` is the
 /// result for no items. `fitting` returns the result of a subset, or `None` if it does not fit.
@@ -17,19 +17,19 @@ const TRIES_A_DIGIT: u32 = 4;
 ///
 /// # Errors
 /// The errors of `fitting`.
-pub(crate) fn most<T: Copy, X>(
+pub(crate) fn best_fit<T: Copy, X>(
     all: &[T],
     none: X,
     fitting: impl FnMut(&[T]) -> Result<Option<X>, Error>,
 ) -> Result<(Vec<T>, X), Error> {
     let digits = usize::BITS - all.len().leading_zeros();
     let mut search =
-        Search { kept: Vec::new(), best: none, tries: TRIES_A_DIGIT * digits, fitting };
-    search.add(all, false)?;
+        FitSearch { kept: Vec::new(), best: none, tries: TRIES_PER_BINARY_DIGIT * digits, fitting };
+    search.add_fitting(all, false)?;
     Ok((search.kept, search.best))
 }
 
-struct Search<T, X, F> {
+struct FitSearch<T, X, F> {
     kept: Vec<T>,
     /// The result of trying those.
     best: X,
@@ -38,27 +38,27 @@ struct Search<T, X, F> {
     fitting: F,
 }
 
-impl<T: Copy, X, F: FnMut(&[T]) -> Result<Option<X>, Error>> Search<T, X, F> {
+impl<T: Copy, X, F: FnMut(&[T]) -> Result<Option<X>, Error>> FitSearch<T, X, F> {
     /// Adds the items of `more` that fit, and returns `true` if all did. `too_many` is set if they are
     /// known not to fit together.
-    fn add(&mut self, more: &[T], too_many: bool) -> Result<bool, Error> {
+    fn add_fitting(&mut self, more: &[T], too_many: bool) -> Result<bool, Error> {
         if more.is_empty() {
             return Ok(true);
         }
-        if !too_many && self.added(more)? {
+        if !too_many && self.try_add(more)? {
             return Ok(true);
         }
         if more.len() > 1 && self.tries > 0 {
             let (first, second) = more.split_at(more.len() / 2);
             // If all of the first half fits, the second half is known not to fit as a whole.
-            let whole = self.add(first, false)?;
-            self.add(second, whole)?;
+            let whole = self.add_fitting(first, false)?;
+            self.add_fitting(second, whole)?;
         }
         Ok(false)
     }
 
     /// Adds all of `more` if they fit.
-    fn added(&mut self, more: &[T]) -> Result<bool, Error> {
+    fn try_add(&mut self, more: &[T]) -> Result<bool, Error> {
         let Some(tries) = self.tries.checked_sub(1) else {
             return Ok(false);
         };
@@ -86,7 +86,7 @@ mod tests {
             tries += 1;
             Ok(Some(some.iter().sum()).filter(|sum| *sum <= bound))
         };
-        let (kept, sum) = most(all, 0, sum).unwrap();
+        let (kept, sum) = best_fit(all, 0, sum).unwrap();
         (kept, sum, tries)
     }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_stop_is_passed_on() {
-        let stopped = most(&[1, 2], 0, |_: &[usize]| Err(Error::stopped()));
+        let stopped = best_fit(&[1, 2], 0, |_: &[usize]| Err(Error::stopped()));
         assert_eq!(stopped.unwrap_err().code(), "CAL-E082");
     }
 

@@ -8,7 +8,7 @@ use crate::words;
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell<'a> {
+pub enum DisplayValue<'a> {
     /// A text, as stored.
     Text(Cow<'a, str>),
     /// A finite number, as its shortest decimal without an exponent.
@@ -17,7 +17,7 @@ pub enum Cell<'a> {
     Flag(bool),
 }
 
-impl<'a> Cell<'a> {
+impl<'a> DisplayValue<'a> {
     /// Converts a payload value. Lists and maps become compact JSON.
     #[must_use]
     pub fn of(value: &'a Value) -> Self {
@@ -31,21 +31,21 @@ impl<'a> Cell<'a> {
 
     /// Returns a borrowed copy.
     #[must_use]
-    pub fn borrowed(&self) -> Cell<'_> {
+    pub fn as_borrowed(&self) -> DisplayValue<'_> {
         match self {
-            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
-            Self::Number(digits) => Cell::Number(digits.clone()),
-            Self::Flag(flag) => Cell::Flag(*flag),
+            Self::Text(text) => DisplayValue::Text(Cow::Borrowed(text)),
+            Self::Number(digits) => DisplayValue::Number(digits.clone()),
+            Self::Flag(flag) => DisplayValue::Flag(*flag),
         }
     }
 
     /// Returns an owned copy.
     #[must_use]
-    pub fn into_owned(self) -> Cell<'static> {
+    pub fn into_owned(self) -> DisplayValue<'static> {
         match self {
-            Self::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
-            Self::Number(digits) => Cell::Number(digits),
-            Self::Flag(flag) => Cell::Flag(flag),
+            Self::Text(text) => DisplayValue::Text(Cow::Owned(text.into_owned())),
+            Self::Number(digits) => DisplayValue::Number(digits),
+            Self::Flag(flag) => DisplayValue::Flag(flag),
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl<'a> From<&'a str> for Cell<'a> {
+impl<'a> From<&'a str> for DisplayValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
@@ -74,16 +74,16 @@ mod tests {
     #[test]
     fn numbers_and_flags_are_told_from_texts() {
         for (value, cell) in [
-            (Value::from(0.90), Cell::Number("0.9".to_owned())),
-            (Value::from(1.0), Cell::Number("1".to_owned())),
-            (Value::from(u64::MAX), Cell::Number("18446744073709551615".to_owned())),
-            (Value::from(false), Cell::Flag(false)),
-            (Value::from("0.9"), Cell::from("0.9")),
-            (Value::from(vec!["a"]), Cell::from("[\"a\"]")),
-            (Value::Null, Cell::from("null")),
+            (Value::from(0.90), DisplayValue::Number("0.9".to_owned())),
+            (Value::from(1.0), DisplayValue::Number("1".to_owned())),
+            (Value::from(u64::MAX), DisplayValue::Number("18446744073709551615".to_owned())),
+            (Value::from(false), DisplayValue::Flag(false)),
+            (Value::from("0.9"), DisplayValue::from("0.9")),
+            (Value::from(vec!["a"]), DisplayValue::from("[\"a\"]")),
+            (Value::Null, DisplayValue::from("null")),
         ] {
-            assert_eq!(Cell::of(&value), cell);
+            assert_eq!(DisplayValue::of(&value), cell);
         }
-        assert_eq!(Cell::Flag(true).as_str(), "true");
+        assert_eq!(DisplayValue::Flag(true).as_str(), "true");
     }
 }

@@ -59,9 +59,9 @@
 //! # let session = store.session(SessionOptions::default());
 //! # session.put(BeliefBuilder::new(session.now(), "alice", "prefers", "coffee", 0.9).build()?)?;
 //! let about_alice = Query::default().when(Predicate::text_is("subject", "alice")?);
-//! assert_eq!(session.query(&about_alice, &Page::first(16))?.results.len(), 1);
+//! assert_eq!(session.query(&about_alice, &PageOptions::first(16))?.results.len(), 1);
 //! let drinks = Query::default().searching("who likes coffee");
-//! assert_eq!(session.query(&drinks, &Page::first(3))?.results.len(), 1);
+//! assert_eq!(session.query(&drinks, &PageOptions::first(3))?.results.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -148,3 +148,38 @@ fn every_module_of_the_engine_lies_on_a_floor() {
         assert!(known, "{name} lies on no floor");
     }
 }
+
+#[test]
+fn every_ruling_that_is_cited_is_on_the_page_of_rulings() {
+    let page = std::fs::read_to_string(root().join("docs/rulings.md")).expect("the page");
+    let first = page.lines().filter_map(|line| line.strip_prefix("| "));
+    let first = first.filter_map(|row| row.split('|').next());
+    let listed: BTreeSet<u32> = first
+        .flat_map(|cell| cell.split(','))
+        .filter_map(|number| number.trim().parse().ok())
+        .collect();
+    let mut cited = BTreeSet::new();
+    for folder in ["format", "sml", "cal", "index", "engine", "cli"] {
+        for file in rust_files(&root().join(folder).join("src")) {
+            let text = std::fs::read_to_string(file).expect("a file");
+            for after in text.split("ruling ").skip(1).chain(text.split("rulings ").skip(1)) {
+                let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+                cited.extend(digits.parse::<u32>());
+            }
+        }
+    }
+    assert!(cited.len() > 20, "{cited:?}");
+    let missing: Vec<_> = cited.difference(&listed).collect();
+    assert!(missing.is_empty(), "docs/rulings.md lacks {missing:?}");
+}
+
+#[test]
+fn every_file_that_the_map_names_is_there() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
+    let named = page.split('`').skip(1).step_by(2);
+    let files = named.filter(|name| {
+        name.starts_with("engine/") || name.starts_with("cal/") || name.starts_with("sml/")
+    });
+    let missing: Vec<_> = files.filter(|name| !root().join(name).exists()).collect();
+    assert!(missing.is_empty(), "docs/architecture.md names {missing:?}");
+}

@@ -2,11 +2,11 @@
 //! the same.
 #![no_main]
 
-use grainstore_cal::Source;
+use grainstore_cal::QuerySource;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(source) = Source::read_bytes(bytes) else { return };
+    let Ok(source) = QuerySource::read_bytes(bytes) else { return };
     let Ok(statement) = source.statement() else { return };
     let printed = statement.to_string();
     // Printing spells out what shortcuts leave out, so it may pass the length limit.
@@ -16,6 +16,6 @@ fuzz_target!(|bytes: &[u8]| {
     let again = grainstore_cal::parse(&printed).expect("what was printed parses");
     assert_eq!(again, statement, "{printed}");
     let json = statement.to_json();
-    let source = Source::read(&json).expect("what was printed is CAL in JSON");
+    let source = QuerySource::read(&json).expect("what was printed is CAL in JSON");
     assert_eq!(source.statement().expect("what was printed parses"), statement, "{json}");
 });

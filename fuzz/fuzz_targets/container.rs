@@ -3,7 +3,7 @@
 //! The checksum is put right first, so that a mutation reaches what lies behind it.
 #![no_main]
 
-use grainstore_format::container::{Container, Plan, Planned, Writer};
+use grainstore_format::container::{Container, ContainerPlan, PlannedEntry, ContainerWriter};
 use grainstore_format::{DecodeOptions, Error};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -23,16 +23,16 @@ fuzz_target!(|bytes: &[u8]| {
     if manifest.len() > entries.len() {
         return;
     }
-    let mut plan = Plan::new(container.compression());
+    let mut plan = ContainerPlan::new(container.compression());
     if container.is_deduplicated() {
         plan = plan.distinct();
     }
     for entry in &entries {
-        let planned = Planned::of(entry.bytes(), entry.created_at());
+        let planned = PlannedEntry::of(entry.bytes(), entry.created_at());
         assert_eq!(plan.add(&planned.expect("what was read can be planned")), Ok(true));
     }
     let plan = plan.with_manifest(u32::try_from(manifest.len()).expect("as many as grains at most"));
-    let mut writer = Writer::new(Vec::new(), plan).expect("what was read can be written");
+    let mut writer = ContainerWriter::new(Vec::new(), plan).expect("what was read can be written");
     for entry in &entries {
         writer.push(entry.bytes()).expect("as it was planned");
     }

@@ -2,12 +2,12 @@
 #![no_main]
 
 use grainstore_format::container::{FrameReader, FrameWriter};
-use grainstore_format::{DecodeOptions, Profile};
+use grainstore_format::{DecodeOptions, DeviceProfile};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut reader = FrameReader::new(bytes, DecodeOptions::default());
-    let mut writer = FrameWriter::new(Vec::new(), Profile::EXTENDED);
+    let mut writer = FrameWriter::new(Vec::new(), DeviceProfile::EXTENDED);
     for entry in reader.by_ref() {
         let Ok(entry) = entry else { return };
         writer.push(entry.bytes()).expect("what was read fits into a frame");

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use grainstore_format::{EpochMs, Grain};
 use grainstore_sml::{
-    AssemblyOptions, Budget, Cl100k, Clock, Disclosure, Estimator, Format, Item, Level, Source,
-    TokenCounter, Watch, assemble, render,
+    AssemblyOptions, AssemblySource, Budget, CancelCheck, Cl100k, Clock, Disclosure, Estimator,
+    Format, Item, Level, TokenCounter, assemble, render,
 };
 use serde_json::{Value, json};
 
@@ -102,9 +102,9 @@ fn a_budget_of_exact_tokens_is_kept_and_used() {
                 disclosure: Disclosure::Auto,
                 clock: CLOCK,
                 template: None,
-                watch: Watch::NEVER,
+                cancel: CancelCheck::NEVER,
             };
-            let source = Source { label: "talk", items: &items, asked: 200, failed: false };
+            let source = AssemblySource { label: "talk", items: &items, limit: 200, failed: false };
             let assembly = assemble(&[source], &options, &Cl100k).unwrap();
             let used = Cl100k.count(&assembly.text);
             assert_eq!(used, assembly.tokens, "{format:?}");

@@ -8,7 +8,7 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 33] = [
+const OTHERS: [&str; 34] = [
     "access_request",
     "check_power",
     "has_powers",
@@ -17,6 +17,7 @@ const OTHERS: [&str; 33] = [
     "part",
     "erase",
     "erase_returned",
+    "warnings_of_successor",
     "erase_user",
     "export_subject",
     "subject_grains",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedder, LocalEmbedder, Metric};
-use grainstore::{ContentAddress, Grain, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, Grain, OpenOptions, PageOptions, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 use crate::tiny::Tiny;
@@ -29,7 +29,7 @@ fn event(content: &str, second: usize) -> Grain {
 
 /// What a query finds, the best first, with the scores.
 fn found(session: &Session, query: &Query) -> Vec<(ContentAddress, f64)> {
-    let answer = session.query(query, &Page::first(10)).unwrap();
+    let answer = session.query(query, &PageOptions::first(10)).unwrap();
     answer.results.iter().map(|row| (row.content_address, row.score)).collect()
 }
 

@@ -14,7 +14,7 @@ const MOST_SETTINGS: u64 = 1 << 20;
 
 /// The directory of a model, or one within it.
 #[derive(Debug, Clone)]
-pub(super) struct ModelDirectory(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
     pub(super) fn new(path: &Path) -> Result<Self> {

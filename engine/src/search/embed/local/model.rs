@@ -17,16 +17,16 @@ pub(super) const WEIGHTS: &str = "model.safetensors";
 const MOST_BYTES: u64 = 4 << 30;
 
 /// A model in memory.
-pub(super) struct BertEncoder(BertModel);
+pub(super) struct Model(BertModel);
 
 #[derive(Deserialize)]
-struct ModelType {
+struct Kind {
     model_type: String,
 }
 
 /// The settings of `config.json` that are used.
 #[derive(Deserialize)]
-pub(super) struct ModelConfig {
+pub(super) struct Settings {
     pub(super) vocab_size: usize,
     pub(super) hidden_size: usize,
     num_hidden_layers: usize,

@@ -18,7 +18,7 @@ pub(super) enum Pooling {
 
 /// The processing of a text.
 #[derive(Debug)]
-pub(super) struct ModelPipeline {
+pub(super) struct Recipe {
     /// Directory of the model and its tokenizer.
     pub(super) transformer: Folder,
     pub(super) pooling: Pooling,
@@ -44,7 +44,7 @@ pub(super) struct TokenizerSettings {
 }
 
 #[derive(Deserialize)]
-struct PipelineModule {
+struct Module {
     #[serde(default)]
     path: String,
     #[serde(rename = "type")]
@@ -52,14 +52,14 @@ struct PipelineModule {
 }
 
 #[derive(Default, Deserialize)]
-struct SentenceConfig {
+struct Sentences {
     max_seq_length: Option<usize>,
     #[serde(default)]
     do_lower_case: bool,
 }
 
 #[derive(Default, Deserialize)]
-struct SentenceTransformersConfig {
+struct Whole {
     default_prompt_name: Option<String>,
 }
 

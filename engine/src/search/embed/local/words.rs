@@ -18,14 +18,14 @@ const MOST_TEXT: usize = 64 << 10;
 
 /// Tokens of a text.
 #[derive(Debug)]
-pub(super) struct TokenizedText {
+pub(super) struct Tokens {
     pub(super) ids: Vec<u32>,
     /// Segment id of each token.
     pub(super) kinds: Vec<u32>,
 }
 
 /// The tokenizer of a model.
-pub(super) struct ModelTokenizer {
+pub(super) struct Words {
     tokenizer: Tokenizer,
     folder: Folder,
     is_lowered: bool,

@@ -85,6 +85,12 @@ impl Error {
         Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
     }
 
+    /// The error for a sum that the engine could not encrypt.
+    #[must_use]
+    pub fn of_seal(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Io, message: message.into(), source: None }
+    }
+
     /// The error for a lookup in encrypted grains that names no user.
     pub(crate) fn key() -> Self {
         let message = "this question is about encrypted grains, and names nobody they are of";

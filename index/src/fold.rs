@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::keys;
 use crate::lists::LISTS;
 use crate::part::TailPart;
+use crate::row_sum::{RowSeal, RowSum};
 use crate::sample;
 use crate::stamp::{self, Watermark};
 use crate::tables::{ADDRESS, META, TERMS};
@@ -18,11 +19,17 @@ use crate::words;
 /// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::thaw); if it
 /// fails, they keep what they had.
 ///
+/// In an encrypted store `seal` keeps the sum of all rows.
+///
 /// # Errors
 /// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that does not
 /// continue them (grains in between would be lost, or a term would have two ids). `ERR_IO`. The transaction
 /// must then be aborted.
-pub fn fold(txn: &WriteTransaction, frozen: &FrozenTail) -> Result<Option<Watermark>> {
+pub fn fold(
+    txn: &WriteTransaction,
+    frozen: &FrozenTail,
+    seal: Option<&dyn RowSeal>,
+) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
     let mut meta = txn.open_table(META)?;
     if stamp::stamp(&meta)? != Some(keys::LAYOUT) {
@@ -32,52 +39,65 @@ pub fn fold(txn: &WriteTransaction, frozen: &FrozenTail) -> Result<Option<Waterm
     if before < part.base {
         return Err(Error::integrity("the tail continues tables that were folded further"));
     }
-    fold_terms(txn, part)?;
-    fold_postings(txn, part)?;
-    fold_addresses(txn, part)?;
+    let mut sum = RowSum::stored(seal, &meta)?;
+    fold_terms(txn, part, &mut sum)?;
+    fold_postings(txn, part, &mut sum)?;
+    fold_addresses(txn, part, &mut sum)?;
     let ids = stamp::next_ids(&meta)?.max(part.next_ids);
     stamp::set_next_ids(&mut meta, &ids)?;
     let after = before.max(part.watermark);
     if let Some(mark) = &after {
         stamp::set_watermark(&mut meta, mark)?;
     }
+    sum.store(&mut meta)?;
     Ok(after)
 }
 
 /// Writes new terms, and the rows from relation ids to term keys.
-fn fold_terms(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
+fn fold_terms(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
     let mut terms = txn.open_table(TERMS)?;
     for (key, term) in &part.terms {
         let Some(row) = &term.row else { continue };
         let known = terms.insert(&**key, &**row)?;
+        if let Some(known) = &known {
+            sum.add_term(key, known.value());
+        }
+        sum.add_term(key, row);
         let known = known.and_then(|row| words::id_and_text(row.value()).map(|(id, _)| id));
         if known.is_some_and(|id| id != term.id) {
             return Err(Error::integrity("a term has two ids; this tail continues other tables"));
         }
     }
     for (id, key) in &part.relations {
-        terms.insert(words::relation_key(*id).as_slice(), &**key)?;
+        let row = words::relation_key(*id);
+        if let Some(known) = terms.insert(row.as_slice(), &**key)? {
+            sum.add_term(&row, known.value());
+        }
+        sum.add_term(&row, key);
     }
     Ok(())
 }
 
 /// Writes the postings. Keys sort by list first, so each table gets its rows in one ascending batch.
-fn fold_postings(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
+fn fold_postings(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
     let keys = part.postings.sorted();
     for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {
         let Some(number) = stretch.first().and_then(|key| key.first()) else { continue };
         let Some(def) = LISTS.get(usize::from(*number)) else {
             return Err(Error::integrity("there is no such list"));
         };
-        (def.access.insert)(txn, def.table, stretch)?;
+        (def.access.insert)(txn, def.list, stretch, sum)?;
     }
-    sample::fold(txn, &keys)
+    sample::fold(txn, &keys, sum)
 }
 
-fn fold_addresses(txn: &WriteTransaction, part: &TailPart) -> Result<()> {
+fn fold_addresses(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
     let mut table = txn.open_table(ADDRESS)?;
     for (address, sequence) in part.addresses.sorted() {
-        table.insert(&address, sequence)?;
+        if let Some(known) = table.insert(&address, sequence)? {
+            sum.add_address(&address, known.value());
+        }
+        sum.add_address(&address, sequence);
     }
     Ok(())
 }

@@ -13,7 +13,7 @@
 //! - `keys`, `layout`: every byte layout
 //! - `rows`, `lists`, `sample`, `tables`: the redb tables
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
-//! - `fold`: writes the tail into the tables
+//! - `fold`: writes the tail into the tables; `row_sum`: the keyed sum over their rows
 //! - `stamp`: whether the tables fit this code and this log
 //! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
 //! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
@@ -43,6 +43,7 @@ mod runs;
 mod tail;
 
 mod fold;
+mod row_sum;
 
 mod stamp;
 
@@ -75,6 +76,7 @@ pub use fold::fold;
 pub use intersect::{Intersection, IntersectionStep};
 pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange};
 pub use reader::{IndexReader, RelationSummary};
+pub use row_sum::{ROW_SUM, RowSeal};
 pub use scan::Scan;
 pub use shape::{IndexLookup, Object, Scope};
 pub use size::PostingEstimate;

@@ -6,13 +6,15 @@
 use std::fmt::Debug;
 
 use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableDefinition, WriteTransaction,
+    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition,
+    WriteTransaction,
 };
 
 use crate::error::{Error, Result};
 use crate::keys::{self, OrderKey, PostingKey};
 use crate::lists::PostingList;
 use crate::posting::TimeOrder;
+use crate::row_sum::RowSum;
 
 /// A table of rows of `N` bytes; the values are empty.
 type RowTable<const N: usize> = TableDefinition<'static, &'static [u8; N], ()>;
@@ -24,6 +26,9 @@ pub(crate) type OrderKeys = Box<dyn Iterator<Item = Result<OrderKey>>>;
 pub(crate) trait PostingTable: Debug + Send + Sync {
     /// The number of rows.
     fn count(&self) -> Result<u64>;
+
+    /// Hands every row to `each`, as its bytes.
+    fn for_each(&self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 
     /// The order keys of the rows from `first` to `last`, both included.
     fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys>;
@@ -39,7 +44,8 @@ pub(crate) struct TableOps {
     pub(crate) open:
         fn(&ReadTransaction, PostingList, &'static str) -> Result<Box<dyn PostingTable>>,
     pub(crate) create: fn(&WriteTransaction, &'static str) -> Result<()>,
-    pub(crate) insert: fn(&WriteTransaction, &'static str, &[PostingKey]) -> Result<()>,
+    pub(crate) insert:
+        fn(&WriteTransaction, PostingList, &[PostingKey], &mut RowSum<'_>) -> Result<()>,
 }
 
 impl TableOps {
@@ -58,6 +64,13 @@ struct FixedWidthTable<const N: usize> {
 impl<const N: usize> PostingTable for FixedWidthTable<N> {
     fn count(&self) -> Result<u64> {
         Ok(self.rows.len()?)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        for row in self.rows.iter()? {
+            each(row?.0.value());
+        }
+        Ok(())
     }
 
     fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys> {
@@ -96,12 +109,17 @@ fn create<const N: usize>(txn: &WriteTransaction, name: &'static str) -> Result<
 
 fn insert<const N: usize>(
     txn: &WriteTransaction,
-    name: &'static str,
+    list: PostingList,
     sorted: &[PostingKey],
+    sum: &mut RowSum<'_>,
 ) -> Result<()> {
-    let mut table = txn.open_table(RowTable::<N>::new(name))?;
+    let mut table = txn.open_table(RowTable::<N>::new(list.def().table))?;
     for key in sorted {
-        table.insert(keys::row(key)?, ())?;
+        let row = keys::row::<N>(key)?;
+        // Folding a part again adds no row.
+        if table.insert(row, ())?.is_none() {
+            sum.add_posting(list as u8, row);
+        }
     }
     Ok(())
 }

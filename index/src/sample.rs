@@ -9,6 +9,7 @@ use redb::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 use crate::error::Result;
 use crate::keys::{self, KEY_BYTES, PostingKey};
+use crate::row_sum::RowSum;
 
 const SAMPLE_BYTES: usize = KEY_BYTES + 1;
 
@@ -55,14 +56,21 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// Adds the keys of the selected grains to the sample.
-pub(crate) fn fold(txn: &WriteTransaction, sorted: &[PostingKey]) -> Result<()> {
+pub(crate) fn fold(
+    txn: &WriteTransaction,
+    sorted: &[PostingKey],
+    sum: &mut RowSum<'_>,
+) -> Result<()> {
     let with_number = |key| Some((key, mixed(keys::rank_of(key)?.posting().sequence.get())));
     let mut drawn: Vec<(&PostingKey, u64)> = sorted.iter().filter_map(with_number).collect();
     let mut table = txn.open_table(SAMPLE)?;
     for level in LEVELS {
         drawn.retain(|(_, mixed)| level.draws(*mixed));
         for (key, _) in &drawn {
-            table.insert(&sample_key(level, key), ())?;
+            let row = sample_key(level, key);
+            if table.insert(&row, ())?.is_none() {
+                sum.add_sample(&row);
+            }
         }
     }
     Ok(())

@@ -7,13 +7,14 @@ use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::posting::Sequence;
+use crate::row_sum::{self, RowSeal, RowSum};
 use crate::tables::{self, META, NAME_PREFIX};
 use crate::term::NextIds;
 use crate::words;
 
 const STAMP: &str = "stamp";
-const WATERMARK: &str = "watermark";
-const NEXT_IDS: &str = "next_ids";
+pub(crate) const WATERMARK: &str = "watermark";
+pub(crate) const NEXT_IDS: &str = "next_ids";
 
 /// The last grain an index contains; the log continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +43,7 @@ pub enum StaleReason {
     Missing,
     /// The tables have another layout, of this version.
     Layout(u32),
-    /// A table or row of the index is malformed.
+    /// A table or row of the index is malformed, or the rows do not fit their keyed sum.
     Damaged,
     /// The index was folded from another log, or from a later state of this one.
     OtherLog,
@@ -50,15 +51,17 @@ pub enum StaleReason {
 
 /// Compares the index with the code and with the log.
 ///
-/// `address_at` returns the address the log has at a sequence, `None` beyond its end.
+/// `address_at` returns the address the log has at a sequence, `None` beyond its end. In an encrypted store
+/// `seal` is given, and every row is read and compared with the sum.
 ///
 /// # Errors
 /// `ERR_IO`, and the errors of `address_at`. Damage is a result, not an error.
 pub fn state<E: From<Error>>(
     txn: &ReadTransaction,
     address_at: impl FnOnce(Sequence) -> Result<Option<[u8; 32]>, E>,
+    seal: Option<&dyn RowSeal>,
 ) -> Result<IndexState, E> {
-    let stored = stored_state(txn).or_else(|error| match error.kind() {
+    let stored = stored_state(txn, seal).or_else(|error| match error.kind() {
         ErrorKind::Integrity => Ok(IndexState::Stale(StaleReason::Damaged)),
         _ => Err(error),
     })?;
@@ -71,7 +74,7 @@ pub fn state<E: From<Error>>(
 }
 
 /// The state as far as the tables alone show it.
-fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
+fn stored_state(txn: &ReadTransaction, seal: Option<&dyn RowSeal>) -> Result<IndexState> {
     let stale = |reason| Ok(IndexState::Stale(reason));
     let meta = match txn.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => return stale(StaleReason::Missing),
@@ -84,6 +87,9 @@ fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
     }
     tables::check(txn)?;
     next_ids(&meta)?;
+    if let Some(seal) = seal {
+        row_sum::check(txn, seal)?;
+    }
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 
@@ -106,12 +112,13 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` if a table of the index is open in this transaction.
-pub fn reset(txn: &WriteTransaction) -> Result<()> {
+pub fn reset(txn: &WriteTransaction, seal: Option<&dyn RowSeal>) -> Result<()> {
     drop_all(txn)?;
     tables::create(txn)?;
     let mut meta = txn.open_table(META)?;
     meta.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
-    set_next_ids(&mut meta, &NextIds::FIRST)
+    set_next_ids(&mut meta, &NextIds::FIRST)?;
+    RowSum::empty(seal).store(&mut meta)
 }
 
 /// The layout version of the tables.

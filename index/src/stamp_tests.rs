@@ -10,7 +10,7 @@ use crate::test_kit::{Note, Store, address, code};
 /// The state of the index against a log that ends at `end`.
 fn state_with_log(store: &Store, end: u64) -> IndexState {
     let txn = store.db.begin_read().unwrap();
-    state::<Error>(&txn, |at| Ok((at.get() <= end).then(|| address(at.get())))).unwrap()
+    state::<Error>(&txn, |at| Ok((at.get() <= end).then(|| address(at.get()))), None).unwrap()
 }
 
 /// A store with three grains folded.
@@ -52,7 +52,7 @@ fn a_watermark_the_log_does_not_know_is_stale() {
     let store = store_of_three();
     assert_eq!(state_with_log(&store, 2), IndexState::Stale(StaleReason::OtherLog));
     let txn = store.db.begin_read().unwrap();
-    let other = state::<Error>(&txn, |_| Ok(Some([1; 32]))).unwrap();
+    let other = state::<Error>(&txn, |_| Ok(Some([1; 32])), None).unwrap();
     assert_eq!(other, IndexState::Stale(StaleReason::OtherLog));
 }
 
@@ -96,7 +96,7 @@ fn what_is_missing_foreign_or_damaged_is_stale() {
 fn failures_of_the_log_come_through() {
     let store = store_of_three();
     let txn = store.db.begin_read().unwrap();
-    let failed = state(&txn, |_| Err(Error::integrity("the log is gone")));
+    let failed = state(&txn, |_| Err(Error::integrity("the log is gone")), None);
     assert_eq!(failed.unwrap_err().to_string(), "the log is gone");
 }
 
@@ -109,7 +109,7 @@ fn reset_takes_every_derived_table_and_no_other() {
         txn.open_table(TRUTH).unwrap().insert(1, 2).unwrap();
         txn.open_table(OLD).unwrap().insert(1, 2).unwrap();
     });
-    change(&store, |txn| reset(txn).unwrap());
+    change(&store, |txn| reset(txn, None).unwrap());
     assert_eq!(state_with_log(&store, 3), IndexState::Ready(None));
     let txn = store.db.begin_read().unwrap();
     let kept = txn.open_table(TRUTH).unwrap().get(1).unwrap().map(|row| row.value());
@@ -123,7 +123,7 @@ fn reset_refuses_while_a_derived_table_is_open() {
     let store = store_of_three();
     let txn = store.db.begin_write().unwrap();
     let open = txn.open_table(TERMS).unwrap();
-    assert_eq!(code(reset(&txn)), "ERR_INTEGRITY");
+    assert_eq!(code(reset(&txn, None)), "ERR_INTEGRITY");
     drop(open);
-    reset(&txn).unwrap();
+    reset(&txn, None).unwrap();
 }

@@ -107,7 +107,7 @@ impl Store {
     /// Sets up an empty index in a database.
     pub(crate) fn over(db: Database) -> Self {
         let txn = db.begin_write().unwrap();
-        stamp::reset(&txn).unwrap();
+        stamp::reset(&txn, None).unwrap();
         txn.commit().unwrap();
         let tables = Tables::open(db.begin_read().unwrap());
         let tail = Tail::after(&tables).unwrap();
@@ -130,7 +130,7 @@ impl Store {
     pub(crate) fn fold_frozen(&self) -> Result<()> {
         if let Some(frozen) = self.tail.frozen() {
             let txn = self.db.begin_write().unwrap();
-            fold(&txn, &frozen)?;
+            fold(&txn, &frozen, None)?;
             txn.commit().unwrap();
         }
         Ok(())

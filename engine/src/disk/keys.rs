@@ -77,6 +77,9 @@ pub(crate) const COMPRESSED: [u8; 1] = [1];
 /// Row of the meta table with the preset of the store and later changes of its rules: an envelope in row 0 of
 /// JSON. No row: the default preset.
 pub(crate) const META_PRESET: &str = "preset";
+/// Row of the meta table of an encrypted store with the keyed sums of the rows of its tables: an encrypted
+/// envelope of 32 bytes for each table of `SummedTable`. No row: all of them are empty.
+pub(crate) const META_ROW_SUMS: &str = "row_sums";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
 /// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every
@@ -118,8 +121,14 @@ pub(crate) struct RowKey {
 }
 
 impl RowKey {
-    /// The row of the audit key.
-    pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 0 };
+    /// The row of the audit key in format 1.
+    pub(crate) const AUDIT_KEY_1: Self = Self { table: 5, key: 0 };
+    /// The row of the audit key. An encrypted store whose audit key opens as this row has sums of its rows.
+    pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 1 };
+    /// The row of the sums of the truth.
+    pub(crate) const ROW_SUMS: Self = Self { table: 7, key: 0 };
+    /// The row of the sum of the index.
+    pub(crate) const INDEX_SUM: Self = Self { table: 7, key: 1 };
 
     pub(crate) fn log(sequence: Sequence) -> Self {
         Self { table: 1, key: sequence.get() }
@@ -544,6 +553,7 @@ impl SignatureWrapper {
 /// |---|---|
 /// | 0..8 | number of entries, u64 |
 /// | 8..40 | SHA-256 of the last entry |
+/// | 40..72 | in an encrypted store: the seal of `row_sums` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AuditHead {
     pub(crate) count: u64,
@@ -559,15 +569,18 @@ impl AuditHead {
         record
     }
 
-    /// Decodes the audit head.
+    /// Decodes the audit head, without the seal that follows in an encrypted store.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a record of another length.
     pub(crate) fn decode(record: &[u8]) -> Result<Self> {
         let damaged = || Error::integrity("the audit head is damaged");
         let (count, rest) = record.split_first_chunk::<8>().ok_or_else(damaged)?;
-        let hash: [u8; 32] = rest.try_into().map_err(|_| damaged())?;
-        Ok(Self { count: u64::from_be_bytes(*count), hash })
+        let (hash, seal) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
+        match seal.len() {
+            0 | 32 => Ok(Self { count: u64::from_be_bytes(*count), hash: *hash }),
+            _ => Err(damaged()),
+        }
     }
 }
 

@@ -10,5 +10,6 @@ pub(crate) mod directory;
 pub(crate) mod keyring;
 pub(crate) mod keys;
 pub(crate) mod overlay;
+pub(crate) mod row_sums;
 pub(crate) mod source;
 pub(crate) mod vault;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef};
-use grainstore_index::{Blinder, Sequence, TieBreaker};
+use grainstore_index::{Blinder, RowSeal, Sequence, TieBreaker};
 use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, Result};
@@ -19,6 +19,7 @@ use crate::disk::keys::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_LEN, StateRecord, UserToken,
     decode_state, encode_state,
 };
+use crate::disk::row_sums;
 use crate::rules::preset::ActiveRules;
 
 /// The keys of a store, empty in a plain one. Cheap to clone.
@@ -201,6 +202,11 @@ impl Vault {
         Ok(blinds)
     }
 
+    /// Returns what keeps the sum of the index, `None` in a store that is not encrypted.
+    pub(crate) fn row_seal(&self) -> Option<&dyn RowSeal> {
+        self.keyring.is_some().then_some(self as &dyn RowSeal)
+    }
+
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
     /// words.
     pub(crate) fn blind(&self) -> Option<Arc<dyn Blinder>> {
@@ -245,7 +251,7 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
     }
 
-    /// Commits a transaction. If slots are used for the first time, their highest number is recorded in it,
+    /// Commits a transaction of the truth, with its seal in an encrypted store. If slots are used for the first time, their highest number is recorded in it,
     /// so that a keyring from an older backup is noticed.
     ///
     /// # Errors
@@ -254,6 +260,9 @@ impl Vault {
         let slot = self.keyring.as_ref().and_then(|keyring| keyring.unnoted());
         if let Some(slot) = slot {
             txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
+        }
+        if let Some(keyring) = &self.keyring {
+            row_sums::write_seal(&txn, keyring)?;
         }
         txn.commit()?;
         match (slot, &self.keyring) {
@@ -356,16 +365,25 @@ impl Vault {
         }
     }
 
-    /// Decodes the row written by [`Vault::seal_audit_key`].
+    /// Decodes the row of the audit key, which is bound to another row in format 1.
     ///
     /// # Errors
     /// As [`Vault::open`]; `ERR_INTEGRITY` for a key of another length.
-    pub(crate) fn open_audit_key(&self, row: &[u8]) -> Result<[u8; 32]> {
+    pub(crate) fn open_audit_key(&self, at: RowKey, row: &[u8]) -> Result<[u8; 32]> {
         let key = match &self.keyring {
             None => Cow::Borrowed(row),
-            Some(_) => self.open(RowKey::AUDIT_KEY, row)?,
+            Some(_) => self.open(at, row)?,
         };
         (*key).try_into().map_err(|_| Error::integrity("the audit key is damaged"))
+    }
+
+    /// Returns the bytes that a stub carries as its checksum: of its row and its body, with a key if there is
+    /// one.
+    pub(crate) fn check_of_stub(&self, at: Sequence, body: &[u8]) -> [u8; 4] {
+        match &self.keyring {
+            None => keys::checksum(at.get(), body),
+            Some(keyring) => row_sums::stub_tag(keyring, at, body),
+        }
     }
 
     /// Encodes a state record.

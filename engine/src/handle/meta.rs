@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{Keyring, fill};
-use crate::disk::keys::{self, AuditHead, PlainEnvelope};
+use crate::disk::keys::{self, AuditHead, PlainEnvelope, RowKey};
+use crate::disk::row_sums;
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::options::OpenOptions;
@@ -50,13 +51,16 @@ pub(crate) fn set_up(
     let genesis = AuditRecord::of(AuditOperation::Create, Vec::new());
     let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
     append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
-    txn.commit()?;
-    Ok(())
+    vault.commit(txn)
 }
 
 /// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
 /// stored.
-pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<TextSettings> {
+pub(crate) fn wording_of(
+    db: &Database,
+    vault: &Vault,
+    options: &OpenOptions,
+) -> Result<TextSettings> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
         Some(row) => Some(TextSettings::open(row.value())?),
         None => None,
@@ -65,14 +69,14 @@ pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<TextSet
     if kept.as_ref() != Some(said) {
         let txn = db.begin_write()?;
         txn.open_table(keys::META)?.insert(keys::META_WORDING, said.seal()?.as_slice())?;
-        txn.commit()?;
+        vault.commit(txn)?;
     }
     Ok(said.clone())
 }
 
 /// Returns `true` if newly written blobs are compressed. A choice in the options replaces the stored one and
 /// is stored.
-pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<bool> {
+pub(crate) fn compression_of(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<bool> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
         Some(row) if *row.value() == keys::COMPRESSED => true,
         Some(_) => {
@@ -90,7 +94,7 @@ pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<boo
             false => meta.remove(keys::META_COMPRESSION)?,
         };
     }
-    txn.commit()?;
+    vault.commit(txn)?;
     Ok(said)
 }
 
@@ -147,7 +151,11 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     if format >= keys::MARKS_DESTROYED {
         vault.check_destroyed(&txn)?;
     }
-    let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
+    let at = match format {
+        keys::FORMAT => RowKey::AUDIT_KEY,
+        _ => RowKey::AUDIT_KEY_1,
+    };
+    let key = vault.open_audit_key(at, &row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
@@ -157,6 +165,18 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
     let chain = AuditHashChain::at(head, key).with_vault(vault.clone());
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
+}
+
+/// Checks the seal of an encrypted store of the present format, before anything of it is used.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if somebody without the key changed what is sealed; `ERR_IO`.
+pub(crate) fn check_seal(db: &Database, vault: &Vault) -> Result<()> {
+    let txn = db.begin_read()?;
+    match format_of(&txn)? {
+        keys::FORMAT => row_sums::check_seal(&txn, vault),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the keyring belongs to this store, and that there is one if there must be.

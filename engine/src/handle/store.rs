@@ -21,11 +21,13 @@ use crate::base::sync::{Mutex, MutexGuard, RwLock};
 use crate::disk::directory;
 use crate::disk::keys::AccessCounts;
 use crate::disk::overlay::OverlayFile;
+use crate::disk::row_sums::SummedTable;
 use crate::disk::source::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::firewall::Firewall;
 use crate::handle::meta::{
-    StoreIdentity, StoreMeta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
+    StoreIdentity, StoreMeta, check_meta, check_seal, compression_of, rules_of, set_up, vault_at,
+    wording_of,
 };
 use crate::handle::options::{OpenOptions, SharedResolver};
 use crate::handle::prepared_statements::PreparedStatements;
@@ -177,15 +179,16 @@ impl Store {
         let start = || {
             let db = database.open(directory::grains(path))?;
             let mut meta = check_meta(&db, &vault, options)?;
-            let wording = wording_of(&db, options)?;
+            check_seal(&db, &vault)?;
+            let wording = wording_of(&db, &vault, options)?;
             let rules = rules_of(&db, options)?;
             upgrade(&db, &mut meta, options)?;
-            let vault = vault.clone().compressing(compression_of(&db, options)?);
+            let vault = vault.clone().compressing(compression_of(&db, &vault, options)?);
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = DatabaseHandle::at(db, DatabaseFile::of(&directory::grains(path), &opening)?);
-            let db = db.with_vault(vault);
             let index =
                 DatabaseHandle::at(index, DatabaseFile::of(&directory::index(path), &opening)?);
+            let (db, index) = (db.with_vault(vault.clone()), index.with_vault(vault));
             let lock = Some(lock.try_clone()?);
             let files =
                 StoreParts { db, meta, wording, rules, index, opening: opening.clone(), lock };
@@ -213,11 +216,13 @@ impl Store {
             let vault = vault_at(path, options)?;
             let db = truth_to_read(path, &opening)?;
             let meta = check_meta(&db, &vault, options)?;
-            let wording = wording_of(&db, options)?;
+            check_seal(&db, &vault)?;
+            let wording = wording_of(&db, &vault, options)?;
             let rules = rules_of(&db, options)?;
-            let vault = vault.compressing(compression_of(&db, options)?);
-            let db = DatabaseHandle::in_memory(db).with_vault(vault);
-            let (index, lock) = (DatabaseHandle::in_memory(index), Some(lock.try_clone()?));
+            let vault = vault.clone().compressing(compression_of(&db, &vault, options)?);
+            let db = DatabaseHandle::in_memory(db).with_vault(vault.clone());
+            let index = DatabaseHandle::in_memory(index).with_vault(vault);
+            let lock = Some(lock.try_clone()?);
             let files =
                 StoreParts { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, false, options)
@@ -384,6 +389,7 @@ impl Store {
         let notes = Arc::new(ReadNotes::default());
         let regime = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
+        truth.check_rows(SummedTable::AT_OPENING)?;
         let mut indexed = IndexSnapshot::of(sound_tables(&index, &truth)?)?;
         let mut folder = FoldWorker::start(index)?;
         indexed.catch_up(&truth, &mut folder)?;
@@ -534,7 +540,8 @@ impl Store {
                 set_up(&db, &StoreIdentity::random()?.with_keys(vault), vault, options)?;
             }
             let mut meta = check_meta(&db, vault, options)?;
-            let wording = wording_of(&db, options)?;
+            check_seal(&db, vault)?;
+            let wording = wording_of(&db, vault, options)?;
             let rules = rules_of(&db, options)?;
             upgrade(&db, &mut meta, options)?;
             let index = match create_index() {
@@ -544,9 +551,9 @@ impl Store {
                 }
                 created => created?,
             };
-            let vault = vault.clone().compressing(compression_of(&db, options)?);
-            let (db, index) =
-                (DatabaseHandle::in_memory(db).with_vault(vault), DatabaseHandle::in_memory(index));
+            let vault = vault.clone().compressing(compression_of(&db, vault, options)?);
+            let db = DatabaseHandle::in_memory(db).with_vault(vault.clone());
+            let index = DatabaseHandle::in_memory(index).with_vault(vault);
             let opening = opening.clone();
             let files = StoreParts { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)

@@ -1,10 +1,13 @@
 //! Upgrade of a store of an earlier format, in one transaction, so that a crash leaves the one format or the
 //! other. Knows the versions and their differences, not the operations of a store.
 
-use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
+use redb::{
+    Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction,
+};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys;
+use crate::disk::keys::{self, RowKey};
+use crate::disk::row_sums;
 use crate::disk::vault::Vault;
 use crate::handle::meta::StoreMeta;
 use crate::handle::options::OpenOptions;
@@ -18,14 +21,27 @@ struct UpgradeStep {
     /// Name in the audit log.
     rule: &'static str,
     /// Changes to the data, apart from the format stamp.
-    change: fn(&WriteTransaction, &Vault) -> Result<()>,
+    change: fn(&WriteTransaction, &ReadTransaction, &Vault) -> Result<()>,
 }
 
 /// One step for each format, the first from format 1.
 const STEPS: [UpgradeStep; 1] = [
     // Everything else that is new in format 2 is created with its first row.
-    UpgradeStep { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
+    UpgradeStep { to: 2, rule: "format_2", change: to_format_2 },
 ];
+
+/// Marks destroyed keys, sums up the rows of an encrypted store, and binds its audit key to having sums.
+fn to_format_2(txn: &WriteTransaction, before: &ReadTransaction, vault: &Vault) -> Result<()> {
+    vault.mark_all_destroyed(txn)?;
+    row_sums::tag_stubs(txn, before, vault)?;
+    row_sums::write_all(txn, before, vault)?;
+    let mut meta = txn.open_table(keys::META)?;
+    let row = meta.get(keys::META_AUDIT_KEY)?.map(|row| row.value().to_vec());
+    let missing = || Error::integrity("the store lacks its audit key");
+    let key = vault.open_audit_key(RowKey::AUDIT_KEY_1, &row.ok_or_else(missing)?)?;
+    meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(&key)?.as_slice())?;
+    Ok(())
+}
 
 /// Returns the format version of a store, which is the current one or earlier.
 ///
@@ -57,7 +73,8 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
 /// # Errors
 /// `ERR_IO`, `ERR_INTEGRITY`; the store is unchanged then.
 pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions) -> Result<()> {
-    let format = format_of(&db.begin_read()?)?;
+    let before = db.begin_read()?;
+    let format = format_of(&before)?;
     if format == keys::FORMAT {
         return Ok(());
     }
@@ -65,7 +82,7 @@ pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions
     txn.set_durability(Durability::Immediate)?;
     let mut record = AuditRecord::of(AuditOperation::Upgrade, Vec::new());
     for step in STEPS.iter().filter(|step| step.to > format) {
-        (step.change)(&txn, meta.chain.vault())?;
+        (step.change)(&txn, &before, meta.chain.vault())?;
         record.rules.push(step.rule);
     }
     let stamp = keys::FORMAT.to_be_bytes();
@@ -73,7 +90,7 @@ pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions
     let mut chain = meta.chain.clone();
     let keeper = chain.vault().keeper();
     append_audit(&txn, &mut chain, &[record], options.clock.now(), &|_| Ok(keeper.clone()))?;
-    txn.commit()?;
+    chain.vault().commit(txn)?;
     meta.chain = chain;
     Ok(())
 }

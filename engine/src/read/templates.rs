@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::{self, RowKey};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::Vault;
 use crate::handle::session::Session;
 use crate::handle::session_templates::namespace_of;
@@ -117,8 +118,11 @@ impl Writer {
                 return Err(damaged());
             }
             let sealed = vault.seal(RowKey::template(key), &body, &vault.keeper())?;
-            table.insert(key, sealed.as_slice())?;
-            Ok(())
+            let mut sums = SumChanges::of(&vault);
+            let former = table.insert(key, sealed.as_slice())?;
+            sums.replace(SummedTable::Templates, key, former, Some(&sealed));
+            drop(table);
+            sums.write(txn)
         })?;
         Ok(TemplateSaveOutcome::Kept)
     }

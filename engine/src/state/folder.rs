@@ -100,7 +100,8 @@ impl FoldWorker {
     /// `ERR_IO` if the thread is gone.
     pub(crate) fn fold(&mut self, frozen: FrozenTail) -> Result<()> {
         self.begin(Box::new(move |db| {
-            in_transaction(db, |txn| index::fold(txn, &frozen).map(drop))
+            let vault = db.vault().clone();
+            in_transaction(db, |txn| index::fold(txn, &frozen, vault.row_seal()).map(drop))
         }))
     }
 

@@ -144,14 +144,14 @@ pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedR
         LoggedAddress::Whole(address) => Ok(Some(address)),
         LoggedAddress::Absent => Ok::<_, Error>(None),
     };
-    let fits = match index::state(&txn, address_at)? {
+    let fits = match index::state(&txn, address_at, db.vault().row_seal())? {
         IndexState::Stale(_) => false,
         IndexState::Ready(None) => true,
         IndexState::Ready(Some(mark)) => guarded(|| fits(&tables, truth, mark.sequence))?,
     };
     if !fits {
         drop((txn, tables));
-        in_transaction(db, index::reset)?;
+        in_transaction(db, |txn| index::reset(txn, db.vault().row_seal()))?;
     }
     Ok(db.lease(Tables::open(db.begin_read()?)))
 }

@@ -21,9 +21,10 @@ use redb::{
 use crate::base::error::{Error, Result};
 use crate::disk::keys::AccessCounts;
 use crate::disk::keys::{
-    self, ACCESS_LEN, AuditHead, RowKey, STATE_LEN, SignatureWrapper, StateRecord, StoredVector,
-    Stub,
+    self, ACCESS_LEN, AuditHead, EncryptedEnvelope, RowKey, STATE_LEN, SignatureWrapper,
+    StateRecord, StoredVector, Stub,
 };
+use crate::disk::row_sums::{self, SummedTable};
 use crate::disk::source::{DatabaseHandle, LeasedReader};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::state::audit::AuditHashChain;
@@ -144,7 +145,7 @@ impl Truth {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
         let row = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
-        let key = self.vault.open_audit_key(row.value())?;
+        let key = self.vault.open_audit_key(RowKey::AUDIT_KEY, row.value())?;
         Ok(AuditHashChain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
 
@@ -157,6 +158,22 @@ impl Truth {
         let damaged = || Error::integrity("the store lacks its id");
         let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
         id.value().try_into().map_err(|_| damaged())
+    }
+
+    /// Compares the rows of tables with their keyed sums, in an encrypted store.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if rows were changed by somebody without the key; `ERR_IO`.
+    pub(crate) fn check_rows(&self, tables: impl IntoIterator<Item = SummedTable>) -> Result<()> {
+        row_sums::check_rows(&self.txn, &self.vault, tables)
+    }
+
+    /// Checks the seal over settings, log and audit log of an encrypted store.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if somebody without the key changed them; `ERR_IO`.
+    pub(crate) fn check_seal(&self) -> Result<()> {
+        row_sums::check_seal(&self.txn, &self.vault)
     }
 
     /// Returns the number of rows by table.
@@ -181,6 +198,18 @@ impl Truth {
     /// The vault that opens the rows.
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
+    }
+
+    /// Returns `true` in an encrypted store if the slot that the row at a sequence names is not a damaged one
+    /// of the keyring, so that damage lies in the row itself.
+    pub(crate) fn has_sound_key(&self, at: Sequence) -> Result<bool> {
+        let Some(keyring) = self.vault.keyring() else { return Ok(false) };
+        let row = self.log.get(&self.txn)?.get(at.get())?;
+        let slot = row.and_then(|row| match EncryptedEnvelope::of(row.value()) {
+            Ok(Some(sealed)) => Some(sealed.slot),
+            _ => None,
+        });
+        Ok(slot.is_none_or(|slot| !keyring.is_slot_damaged(slot)))
     }
 
     /// Returns the encryption key of rows that belong to the grain at a sequence.
@@ -444,9 +473,11 @@ impl Truth {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
         if Stub::is(row.value()) {
+            Stub::open(sequence, row.value(), &self.vault)?;
             return Err(erased::gone(sequence));
         }
-        read(&self.vault.open(RowKey::log(sequence), row.value())?)
+        let blob = self.vault.open(RowKey::log(sequence), row.value());
+        read(&blob.map_err(|error| self.doubt_erased(sequence, error))?)
     }
 
     /// Like [`Truth::with_blob`], but `None` if the grain was erased. Posting lists of an index older than
@@ -493,7 +524,8 @@ impl Truth {
         Ok(rows.map(|row| {
             let (sequence, row) = row?;
             let sequence = Sequence::new(sequence.value());
-            Ok((sequence, LogRow::open(sequence, row.value(), &self.vault)))
+            let doubt = |error| self.doubt_erased(sequence, error);
+            Ok((sequence, LogRow::open(sequence, row.value(), &self.vault, doubt)))
         }))
     }
 }

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
-use redb::{Database, ReadableDatabase, ReadableTableMetadata};
+use grainstore_index::Sequence;
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
 use crate::disk::keyring::Keyring;
-use crate::disk::keys::{self, AuditHead};
+use crate::disk::keys::{self, AuditHead, RowKey, Stub};
 use crate::disk::vault::Vault;
 use crate::{AuditEntry, EraseOptions, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
@@ -162,6 +163,8 @@ fn fill_keyed(store: &Store) -> [ContentAddress; 2] {
         let grain = BeliefBuilder::new(EpochMs::new(1), user, "likes", "tea", 1.0).user_id(user);
         session.put(grain.build().unwrap()).unwrap().address()
     });
+    let newer = BeliefBuilder::new(EpochMs::new(2), "bob", "likes", "tea", 0.5).user_id("bob");
+    session.supersede(&addresses[1], newer.build().unwrap(), None).unwrap();
     session.erase_user("ann", "ann asked", &EraseOptions::new().now(true)).unwrap();
     addresses
 }
@@ -173,12 +176,35 @@ fn marked(image: Image) -> u64 {
     txn.open_table(keys::DESTROYED).map_or(0, |table| table.len().unwrap())
 }
 
-/// As a store of format 1 was: it has no list of the slots that are destroyed.
-fn without_marks(image: Image) -> Image {
+/// As a store of format 1 was: it has no list of the slots that are destroyed and no sums of its rows.
+fn without_marks(image: Image, vault: &Vault) -> Image {
     let disk = Disk::new(image);
     let db = Database::builder().create_with_backend(disk.truth()).unwrap();
     let txn = db.begin_write().unwrap();
     assert!(txn.delete_table(keys::DESTROYED).unwrap());
+    let mut log = txn.open_table(keys::LOG).unwrap();
+    let rows: Vec<_> = log.iter().unwrap().map(Result::unwrap).collect();
+    let stubs: Vec<_> = rows
+        .iter()
+        .filter(|(_, row)| Stub::is(row.value()))
+        .map(|(at, row)| {
+            let at = Sequence::new(at.value());
+            (at, Stub::open(at, row.value(), vault).unwrap().seal(at, &Vault::default()))
+        })
+        .collect();
+    drop(rows);
+    for (at, stub) in &stubs {
+        log.insert(at.get(), stub.as_slice()).unwrap();
+    }
+    assert_eq!(stubs.len(), 1);
+    drop(log);
+    let mut meta = txn.open_table(keys::META).unwrap();
+    assert!(meta.remove(keys::META_ROW_SUMS).unwrap().is_some());
+    let row = meta.get(keys::META_AUDIT_KEY).unwrap().unwrap().value().to_vec();
+    let key = vault.open_audit_key(RowKey::AUDIT_KEY, &row).unwrap();
+    let row = vault.seal(RowKey::AUDIT_KEY_1, &key, &vault.keeper()).unwrap();
+    meta.insert(keys::META_AUDIT_KEY, row.as_slice()).unwrap();
+    drop(meta);
     txn.commit().unwrap();
     drop(db);
     disk.live()
@@ -193,7 +219,7 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
     let [ann, bob] = fill_keyed(&store);
     store.close().unwrap();
     assert_eq!(marked(disk.live()), 1);
-    let former = stamped(without_marks(disk.live()), 1);
+    let former = stamped(without_marks(disk.live(), &keys_in(dir.path())), 1);
     let (_, entries) = stamp(former.clone());
     let disk = Disk::recording(former.clone());
     open_keyed(&disk, dir.path()).unwrap().close().unwrap();

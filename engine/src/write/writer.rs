@@ -34,6 +34,7 @@ use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
 use crate::disk::directory;
 use crate::disk::keys::{self, RowKey};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::source::DatabaseHandle;
 use crate::rules::policy::Proofs;
 use crate::rules::preset::ActiveRules;
@@ -386,7 +387,7 @@ impl Writer {
         append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
         self.ride_notes(&txn, &mut chain, &notes, plan.now())?;
         write_states(&txn, plan, first, vault)?;
-        write_roots(&txn, plan)?;
+        write_roots(&txn, plan, vault)?;
         let counts = self.ride(&txn)?;
         vault.commit(txn)?;
         self.chain = chain;
@@ -514,7 +515,7 @@ impl Writer {
             let keeper = writer.db.vault().keeper();
             let now = writer.clock.now();
             append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
-            txn.commit()?;
+            writer.db.vault().commit(txn)?;
             writer.chain = chain;
             writer.show(&[])
         })
@@ -627,10 +628,13 @@ fn write_signatures(
     if rows.peek().is_none() {
         return Ok(());
     }
+    let mut sums = SumChanges::of(keepers.vault);
     let mut signatures = txn.open_table(keys::SIGNATURES)?;
     for (sequence, wrapping) in rows {
         let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
-        signatures.insert(sequence.get(), row.as_slice())?;
+        let former = signatures.insert(sequence.get(), row.as_slice())?;
+        sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
     }
-    Ok(())
+    drop(signatures);
+    sums.write(txn)
 }

@@ -45,6 +45,7 @@ const PERSON: u8 = 0xa1;
 const SUCCESSOR: u8 = 0xa2;
 const LOST: u8 = 0xa3;
 const DESTROYED: u8 = 0xa4;
+const ROW: u8 = 0xa5;
 
 /// The keys of an open store.
 pub(crate) struct Keyring {
@@ -241,6 +242,16 @@ impl Keyring {
             people.remove(&person, slot);
         }
         Ok(())
+    }
+
+    /// Returns `true` if the slot was destroyed since the keyring was opened.
+    pub(crate) fn was_destroyed(&self, slot: u32) -> bool {
+        self.people().was_destroyed(slot)
+    }
+
+    /// Returns `true` if the slot is one of the keyring and cannot be read.
+    pub(crate) fn is_slot_damaged(&self, slot: u32) -> bool {
+        self.people().is_damaged(slot)
     }
 
     /// Returns the keys in a slot, `None` if they were destroyed.
@@ -521,6 +532,11 @@ impl Keyring {
     /// no two records share one.
     pub(crate) fn pad(&self, record: &[u8]) -> [u8; 32] {
         self.states.of(SUCCESSOR, &[record])
+    }
+
+    /// Returns the token of a row of a table, which enters the keyed sum over its rows.
+    pub(crate) fn row_token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
+        self.states.of(ROW, &[&[table], key, value])
     }
 }
 

@@ -1,6 +1,6 @@
 //! The slots of users in memory. Does no I/O and decrypts no secret.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::holder::SlotKeys;
@@ -20,6 +20,8 @@ pub(super) struct UserSlots {
     ready: HashMap<u32, Arc<SlotKeys>>,
     /// Keys destroyed on disk that readers of older views still need.
     retired: HashMap<[u8; 32], Vec<Arc<SlotKeys>>>,
+    /// Slots destroyed since the keyring was opened: older views still have rows under them.
+    destroyed: HashSet<u32>,
     /// The number of the next slot.
     pub(super) next: u32,
 }
@@ -49,6 +51,7 @@ impl UserSlots {
         }
         self.damaged.remove(&number);
         self.wrapped.remove(&number);
+        self.destroyed.insert(number);
         self.ready.remove(&number)
     }
 
@@ -94,6 +97,11 @@ impl UserSlots {
 
     pub(super) fn person_at(&self, number: u32) -> Option<&UserSlot> {
         self.wrapped.get(&number).map(AsRef::as_ref)
+    }
+
+    /// Returns `true` if the slot was destroyed since the keyring was opened.
+    pub(super) fn was_destroyed(&self, number: u32) -> bool {
+        self.destroyed.contains(&number)
     }
 
     pub(super) fn is_damaged(&self, number: u32) -> bool {

@@ -7,6 +7,7 @@ use redb::TableDefinition;
 
 use super::{AddressKey, PlainEnvelope, checksum};
 use crate::base::error::{Error, Result};
+use crate::disk::vault::Vault;
 
 /// Token of a user -> [`Tombstone`]. Created with the first erasure of a user.
 pub(crate) const TOMBSTONES: TableDefinition<'static, &'static [u8], &'static [u8]> =
@@ -24,7 +25,7 @@ pub(crate) struct UserToken(pub(crate) [u8; 32]);
 /// |---|---|
 /// | 0 | envelope version, 1 |
 /// | 1 | protection: 255 erased |
-/// | 2..6 | CRC-32 of the row's key (8 bytes) and the bytes behind |
+/// | 2..6 | CRC-32 of the row's key (8 bytes) and the bytes behind; in an encrypted store a keyed tag of them |
 /// | 6..38 | the address, in its form on disk |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stub {
@@ -40,10 +41,10 @@ impl Stub {
         row.starts_with(&Self::HEAD)
     }
 
-    pub(crate) fn seal(&self, at: Sequence) -> Vec<u8> {
+    pub(crate) fn seal(&self, at: Sequence, vault: &Vault) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::LEN);
         bytes.extend_from_slice(&Self::HEAD);
-        bytes.extend_from_slice(&checksum(at.get(), self.address.as_bytes()));
+        bytes.extend_from_slice(&vault.check_of_stub(at, self.address.as_bytes()));
         bytes.extend_from_slice(self.address.as_bytes());
         bytes
     }
@@ -52,13 +53,13 @@ impl Stub {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that have changed, or were written for another row.
-    pub(crate) fn open(at: Sequence, row: &[u8]) -> Result<Self> {
+    pub(crate) fn open(at: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
         let damaged =
             || Error::truth_damaged(format!("the stub at entry {} has changed", at.get()));
         let rest = row.strip_prefix(&Self::HEAD).ok_or_else(damaged)?;
         let (check, body) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
         let address: [u8; 32] = body.try_into().map_err(|_| damaged())?;
-        if *check != checksum(at.get(), body) {
+        if *check != vault.check_of_stub(at, body) {
             return Err(damaged());
         }
         Ok(Self { address: AddressKey(address) })
@@ -225,7 +226,7 @@ mod tests {
         let erasures = ErasureRecord { stubs: 3, pending: vec![one, others] };
         let [ab, cd, zeros] = ["ab", "cd", "00"].map(|byte| byte.repeat(32));
         for (bytes, expected) in [
-            (stub.seal(at), format!("01ffa9b151cd{ab}")),
+            (stub.seal(at, &Vault::default()), format!("01ffa9b151cd{ab}")),
             (
                 tombstone.encode(&token),
                 "01000000000000000900000000010203040000000000000005a3daa5d6".to_owned(),
@@ -240,7 +241,10 @@ mod tests {
         ] {
             assert_eq!(HEXLOWER.encode(&bytes), expected);
         }
-        assert_eq!(Stub::open(at, &stub.seal(at)).unwrap(), stub);
+        assert_eq!(
+            Stub::open(at, &stub.seal(at, &Vault::default()), &Vault::default()).unwrap(),
+            stub
+        );
         assert_eq!(Tombstone::decode(&token, &tombstone.encode(&token)).unwrap(), tombstone);
         assert_eq!(ErasureRecord::open(&erasures.seal()).unwrap(), erasures);
     }
@@ -248,11 +252,11 @@ mod tests {
     #[test]
     fn a_changed_byte_or_another_row_is_noticed() {
         let at = Sequence::new(7);
-        let stub = Stub { address: AddressKey([0xab; 32]) }.seal(at);
+        let stub = Stub { address: AddressKey([0xab; 32]) }.seal(at, &Vault::default());
         let token = UserToken([0xcd; 32]);
         let tombstone = Tombstone { cutoff: at, time: EpochMs::new(1), entry: 5 }.encode(&token);
         let erasures = ErasureRecord { stubs: 3, pending: Vec::new() }.seal();
-        assert!(Stub::open(Sequence::new(8), &stub).is_err());
+        assert!(Stub::open(Sequence::new(8), &stub, &Vault::default()).is_err());
         assert!(Tombstone::decode(&UserToken([0xce; 32]), &tombstone).is_err());
         let changed = |bytes: &[u8], at: usize| {
             let mut bytes = bytes.to_vec();
@@ -260,7 +264,10 @@ mod tests {
             bytes
         };
         for byte in 0..stub.len() {
-            assert!(Stub::open(at, &changed(&stub, byte)).is_err(), "byte {byte}");
+            assert!(
+                Stub::open(at, &changed(&stub, byte), &Vault::default()).is_err(),
+                "byte {byte}"
+            );
         }
         for byte in 0..tombstone.len() {
             assert!(Tombstone::decode(&token, &changed(&tombstone, byte)).is_err(), "byte {byte}");

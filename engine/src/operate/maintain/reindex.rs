@@ -159,9 +159,10 @@ impl DatabaseHandle {
         home.check()?;
         let file = home.copy();
         directory::remove(&file)?;
+        let vault = self.vault().clone();
         let made = guarded(|| {
             let db = home.opening.builder().create(&file)?;
-            in_transaction(&db, index::reset)?;
+            in_transaction(&db, |txn| index::reset(txn, vault.row_seal()))?;
             Ok(db)
         });
         let made = made.inspect_err(|_| {
@@ -175,7 +176,7 @@ impl DatabaseHandle {
     /// Switches to the empty index.
     fn take_empty(&mut self) -> Result<()> {
         match self.is_in_memory() {
-            true => in_transaction(self, index::reset),
+            true => in_transaction(self, |txn| index::reset(txn, self.vault().row_seal())),
             false => self.take_copy(),
         }
     }

@@ -10,6 +10,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{KeyProvider, Keyring};
 use crate::disk::keys::{self, EncryptedEnvelope, RowKey};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::handle::store::Store;
 use crate::state::audit::{AuditOperation, AuditRecord};
@@ -25,11 +26,11 @@ type EncryptedTable = TableDefinition<'static, u64, &'static [u8]>;
 /// Returns the row key, to which the encryption of a row is bound.
 type RowKeyFn = fn(u64) -> RowKey;
 
-const TABLES: [(EncryptedTable, RowKeyFn); 4] = [
-    (keys::LOG, RowKey::log_row),
-    (keys::SIGNATURES, RowKey::signature_row),
-    (keys::REASONS, RowKey::reason),
-    (keys::VECTORS, RowKey::vector),
+const TABLES: [(EncryptedTable, RowKeyFn, Option<SummedTable>); 4] = [
+    (keys::LOG, RowKey::log_row, None),
+    (keys::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
+    (keys::REASONS, RowKey::reason, None),
+    (keys::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
 ];
 
 impl Store {
@@ -108,8 +109,8 @@ impl Writer {
         for person in people {
             let mut former = keyring.slots_of(person);
             let Some(last) = former.pop() else { continue };
-            for (table, row_key) in TABLES {
-                rows += self.encrypt_anew(table, row_key, &former, last)?;
+            for table in TABLES {
+                rows += self.encrypt_anew(table, &former, last)?;
             }
             left.extend(former.last().map(|to| (person, *to)));
         }
@@ -130,8 +131,7 @@ impl Writer {
     /// Re-encrypts the rows of a table from some slots of a user to another slot.
     fn encrypt_anew(
         &mut self,
-        table: EncryptedTable,
-        row_key: RowKeyFn,
+        (table, row_key, summed): (EncryptedTable, RowKeyFn, Option<SummedTable>),
         former: &[u32],
         to: u32,
     ) -> Result<u64> {
@@ -160,12 +160,17 @@ impl Writer {
             }
             drop((opened, view));
             rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
+            let mut sums = SumChanges::of(&vault);
             self.changing(|txn| {
-                let mut table = txn.open_table(table)?;
-                batch
-                    .iter()
-                    .try_for_each(|(key, row)| table.insert(key, row.as_slice()).map(drop))?;
-                Ok(())
+                let mut rows = txn.open_table(table)?;
+                for (key, row) in &batch {
+                    let former = rows.insert(key, row.as_slice())?;
+                    if let Some(summed) = summed {
+                        sums.replace(summed, *key, former, Some(row));
+                    }
+                }
+                drop(rows);
+                sums.write(txn)
             })?;
             match next {
                 Some(next) => from = next,

@@ -91,8 +91,8 @@ impl TextIndexPosition {
     /// are indexed already are read once more.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`. A damaged row of the log has no
-    /// terms.
+    /// `ERR_INTEGRITY` if the log or the index cannot be read, or a row of an encrypted store is damaged;
+    /// `ERR_IO`. A damaged row of a plain store has no terms.
     pub(super) fn follow(
         self,
         view: &View,
@@ -264,7 +264,11 @@ impl DocumentCache {
     }
 }
 
-/// The terms of a grain, blinded where its user has a blinding key; empty if its row is damaged.
+/// The terms of a grain, blinded where its user has a blinding key; empty if its row is damaged in a plain
+/// store, or the slot of its key.
+///
+/// # Errors
+/// `ERR_INTEGRITY` for a row of an encrypted store that is damaged though its key is not; `ERR_IO`.
 fn document(
     readers: &mut DocumentReaders,
     view: &View,
@@ -285,7 +289,12 @@ fn document(
             })
         })
     });
-    Ok(whole(read)?.flatten().unwrap_or_default())
+    let read = match read {
+        // In an encrypted store somebody without the key may have edited the row, to have it not found.
+        Err(error) if error.is_integrity() && view.has_sound_key(at)? => return Err(error),
+        read => whole(read)?,
+    };
+    Ok(read.flatten().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::base::error::Result;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::derived::DerivedFiles;
+use crate::disk::row_sums::SummedTable;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
@@ -98,7 +99,8 @@ impl StoreVectors {
     /// All vectors of a view.
     ///
     /// # Errors
-    /// `ERR_IO`. A damaged row is skipped.
+    /// `ERR_IO`; `ERR_INTEGRITY` if rows of an encrypted store were changed by somebody without the key. A
+    /// damaged row of a plain store is skipped.
     pub(crate) fn of(&self, view: &View) -> Result<Spaces> {
         let mut state = self.lock();
         self.follow(&mut state, view)?;
@@ -212,6 +214,9 @@ impl StoreVectors {
         let last = view.last_vector()?;
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
+        }
+        if state.row.is_none() {
+            view.check_rows([SummedTable::Vectors, SummedTable::VectorRows])?;
         }
         let spaces = view.spaces()?;
         // The removal of a space has a row number of its own, so every view past it lacks the space.

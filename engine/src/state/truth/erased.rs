@@ -37,15 +37,23 @@ pub(crate) enum LogRow {
 }
 
 impl LogRow {
-    pub(crate) fn open(at: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
+    /// Opens a row; `doubt` judges the error that the key of a row was destroyed.
+    pub(crate) fn open(
+        at: Sequence,
+        row: &[u8],
+        vault: &Vault,
+        doubt: impl FnOnce(Error) -> Error,
+    ) -> Result<Self> {
         if Stub::is(row) {
-            return Ok(Self::Erased(Stub::open(at, row)?.address));
+            return Ok(Self::Erased(Stub::open(at, row, vault)?.address));
         }
         match vault.open(RowKey::log(at), row) {
             Ok(blob) => Ok(Self::Blob(blob.into_owned())),
             // Its key was destroyed, so its address is no longer known.
-            Err(error) if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
-            Err(error) => Err(error),
+            Err(error) => match doubt(error) {
+                error if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
+                error => Err(error),
+            },
         }
     }
 }
@@ -95,6 +103,25 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_unscrubbed(&self) -> Result<bool> {
         Ok(self.known()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
+    }
+
+    /// Turns the error for a row whose key was destroyed into one of damage, unless an erasure waits to be
+    /// scrubbed, or this is a view of before: no row is left under such a key.
+    pub(crate) fn doubt_erased(&self, at: Sequence, error: Error) -> Error {
+        match self.is_unscrubbed() {
+            Ok(false) if error.is_erased() && !self.is_destroyed_since(at) => Error::truth_damaged(
+                format!("entry {} is under a key that was destroyed, and was not erased", at.get()),
+            ),
+            _ => error,
+        }
+    }
+
+    /// Returns `true` if the key of a row was destroyed since the store was opened.
+    fn is_destroyed_since(&self, at: Sequence) -> bool {
+        let row = self.log.get(&self.txn).and_then(|log| Ok(log.get(at.get())?));
+        let Ok(Some(row)) = row else { return false };
+        let slot = EncryptedEnvelope::of(row.value()).ok().flatten().map(|sealed| sealed.slot);
+        self.vault.keyring().zip(slot).is_some_and(|(keyring, slot)| keyring.was_destroyed(slot))
     }
 
     /// Returns `true` if the grain at a sequence was erased. A damaged row was not: the reader reports the
@@ -160,7 +187,7 @@ impl Truth {
     pub(crate) fn stub_at(&self, at: Sequence) -> Result<Option<AddressKey>> {
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(None) };
         match Stub::is(row.value()) {
-            true => Ok(Some(Stub::open(at, row.value())?.address)),
+            true => Ok(Some(Stub::open(at, row.value(), &self.vault)?.address)),
             false => Ok(None),
         }
     }

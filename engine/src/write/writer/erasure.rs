@@ -17,6 +17,7 @@ use crate::disk::blob::with_fields;
 use crate::disk::keys::{
     self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
 };
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::search::texts::ConversationWindow;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
@@ -214,8 +215,14 @@ fn write(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
     let slot = effect.user.map_or(0, |token| view.vault().slot_of(&token));
     if let Some(token) = &effect.user {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
-        let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
-        tombstones.insert(token.0.as_slice(), tombstone.encode(token).as_slice())?;
+        let mut sums = SumChanges::of(view.vault());
+        {
+            let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
+            let row = tombstone.encode(token);
+            let former = tombstones.insert(token.0.as_slice(), row.as_slice())?;
+            sums.replace_named(SummedTable::Tombstones, &token.0, former, Some(&row));
+        }
+        sums.write(txn)?;
         view.vault().mark_destroyed(txn, &token.0, slot)?;
     }
     put_stubs(view, txn, &effect.grains)?;
@@ -245,28 +252,34 @@ pub(super) fn put_stubs(
     let tables: BTreeSet<String> =
         txn.list_tables()?.map(|table| table.name().to_owned()).collect();
     let has = |table: &dyn TableHandle| tables.contains(table.name());
+    let mut sums = SumChanges::of(view.vault());
     {
         let mut log = txn.open_table(keys::LOG)?;
         let mut states = txn.open_table(keys::STATE)?;
         let mut roots = txn.open_table(keys::ROOTS)?;
         for (at, address) in grains {
-            log.insert(at.get(), Stub { address: *address }.seal(*at).as_slice())?;
-            states.remove(at.get())?;
-            roots.remove(at.get())?;
+            log.insert(at.get(), Stub { address: *address }.seal(*at, view.vault()).as_slice())?;
+            let former = states.remove(at.get())?;
+            sums.replace(SummedTable::State, at.get(), former, None);
+            let former = roots.remove(at.get())?;
+            sums.replace(SummedTable::Roots, at.get(), former, None);
         }
     }
     if has(&keys::SIGNATURES) {
         let mut signatures = txn.open_table(keys::SIGNATURES)?;
-        grains.iter().try_for_each(|(at, _)| signatures.remove(at.get()).map(drop))?;
+        for (at, _) in grains {
+            let former = signatures.remove(at.get())?;
+            sums.replace(SummedTable::Signatures, at.get(), former, None);
+        }
     }
     if has(&keys::ACCESS) {
         let mut access = txn.open_table(keys::ACCESS)?;
         grains.iter().try_for_each(|(at, _)| access.remove(at.get()).map(drop))?;
     }
     if has(&keys::VECTOR_ROWS) {
-        remove_vectors(view, txn, grains)?;
+        remove_vectors(view, txn, grains, &mut sums)?;
     }
-    Ok(())
+    sums.write(txn)
 }
 
 /// Removes the vectors of grains. Their row numbers are not used again.
@@ -274,14 +287,19 @@ fn remove_vectors(
     view: &View,
     txn: &WriteTransaction,
     grains: &[(Sequence, AddressKey)],
+    sums: &mut SumChanges<'_>,
 ) -> Result<()> {
     let mut vectors = txn.open_table(keys::VECTORS)?;
     let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
     let mut removed = false;
     for (at, _) in grains {
         let Some(list) = lists.remove(at.get())? else { continue };
-        for row in keys::decode_rows(list.value())? {
-            removed |= vectors.remove(row)?.is_some();
+        let rows = keys::decode_rows(list.value())?;
+        sums.replace(SummedTable::VectorRows, at.get(), Some(list), None);
+        for row in rows {
+            let former = vectors.remove(row)?;
+            removed |= former.is_some();
+            sums.replace(SummedTable::Vectors, row, former, None);
         }
     }
     if removed {

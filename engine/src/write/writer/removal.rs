@@ -12,6 +12,8 @@ use redb::{Durability, ReadableTable, WriteTransaction};
 use super::Writer;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::{self, RemovedVectors};
+use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::vault::Vault;
 use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// Maximum number of vectors removed in one transaction.
@@ -66,8 +68,15 @@ impl Writer {
             space: highest.max(view.gone()?.space),
         };
         self.record(AuditRecord::of(AuditOperation::RemoveVectors, Vec::new()))?;
+        let vault = self.db.vault().clone();
         self.changing(|txn| {
-            txn.open_table(keys::SPACES)?.remove(u64::from(*number))?;
+            let mut sums = SumChanges::of(&vault);
+            {
+                let mut spaces = txn.open_table(keys::SPACES)?;
+                let former = spaces.remove(u64::from(*number))?;
+                sums.replace(SummedTable::Spaces, u64::from(*number), former, None);
+            }
+            sums.write(txn)?;
             let record = keys::seal_space(u64::from(*number), space)?;
             txn.open_table(keys::LEAVING)?.insert(u64::from(*number), record.as_slice())?;
             let mut meta = txn.open_table(keys::META)?;
@@ -99,8 +108,9 @@ impl Writer {
             }
         }
         if count > 0 || is_end {
+            let vault = self.db.vault().clone();
             self.changing(|txn| {
-                remove_rows(txn, &found)?;
+                remove_rows(txn, &found, &vault)?;
                 if is_end {
                     txn.open_table(keys::LEAVING)?.remove(u64::from(number))?;
                 }
@@ -127,21 +137,29 @@ impl Writer {
 }
 
 /// Removes vectors, and their rows from the lists of their grains.
-fn remove_rows(txn: &WriteTransaction, found: &BTreeMap<Sequence, Vec<u64>>) -> Result<()> {
+fn remove_rows(
+    txn: &WriteTransaction,
+    found: &BTreeMap<Sequence, Vec<u64>>,
+    vault: &Vault,
+) -> Result<()> {
+    let mut sums = SumChanges::of(vault);
     let mut vectors = txn.open_table(keys::VECTORS)?;
     let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
     for (sequence, removed) in found {
         for row in removed {
-            vectors.remove(row)?;
+            let former = vectors.remove(row)?;
+            sums.replace(SummedTable::Vectors, *row, former, None);
         }
         let listed = lists.get(sequence.get())?.map(|list| keys::decode_rows(list.value()));
         // A damaged list stays; `verify` reports it.
         let Some(Ok(mut rows)) = listed else { continue };
         rows.retain(|row| !removed.contains(row));
-        match rows.is_empty() {
-            true => drop(lists.remove(sequence.get())?),
-            false => drop(lists.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?),
-        }
+        let list = (!rows.is_empty()).then(|| keys::encode_rows(&rows));
+        let former = match &list {
+            None => lists.remove(sequence.get())?,
+            Some(list) => lists.insert(sequence.get(), list.as_slice())?,
+        };
+        sums.replace(SummedTable::VectorRows, sequence.get(), former, list.as_deref());
     }
-    Ok(())
+    sums.write(txn)
 }

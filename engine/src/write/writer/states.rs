@@ -5,6 +5,7 @@ use redb::{ReadableTable, WriteTransaction};
 
 use crate::base::error::Result;
 use crate::disk::keys::{self, StateRecord};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::Vault;
 use crate::write::plan::WritePlan;
 
@@ -20,6 +21,7 @@ pub(super) fn write_states(
         return Ok(());
     }
     let mut states = txn.open_table(keys::STATE)?;
+    let mut sums = SumChanges::of(vault);
     for (sequence, state) in plan.states.iter() {
         let before = match states.get(sequence.get())? {
             Some(record) => vault.decode_state(*sequence, record.value())?,
@@ -31,18 +33,27 @@ pub(super) fn write_states(
             None => first,
         };
         let record = before.with_state(*state, entry);
-        states.insert(sequence.get(), &vault.encode_state(*sequence, &record))?;
+        let record = vault.encode_state(*sequence, &record);
+        let former = states.insert(sequence.get(), &record)?;
+        sums.replace(SummedTable::State, sequence.get(), former, Some(&record));
     }
-    Ok(())
+    sums.write(txn)
 }
 
 /// Writes the protecting ancestors of grains.
-pub(super) fn write_roots(txn: &WriteTransaction, plan: &WritePlan<'_>) -> Result<()> {
+pub(super) fn write_roots(
+    txn: &WriteTransaction,
+    plan: &WritePlan<'_>,
+    vault: &Vault,
+) -> Result<()> {
+    let mut sums = SumChanges::of(vault);
     if !plan.roots.is_empty() {
         let mut roots = txn.open_table(keys::ROOTS)?;
         for (sequence, ancestors) in plan.roots.iter() {
-            roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
+            let row = keys::encode_roots(*sequence, ancestors);
+            let former = roots.insert(sequence.get(), row.as_slice())?;
+            sums.replace(SummedTable::Roots, sequence.get(), former, Some(&row));
         }
     }
-    Ok(())
+    sums.write(txn)
 }

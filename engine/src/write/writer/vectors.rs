@@ -6,11 +6,13 @@ use redb::{ReadableTable, Table, WriteTransaction};
 use super::GroupKeys;
 use crate::base::error::{Error, Result};
 use crate::disk::keys::{self, RemovedVectors, StoredVector};
+use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::vault::Vault;
 use crate::search::embed::Embedding;
 use crate::write::plan::{StagedGrain, WritePlan};
 
 /// The tables, open for writing.
-struct VectorTables<'t> {
+struct VectorTables<'t, 'v> {
     spaces: Table<'t, u64, &'static [u8]>,
     vectors: Table<'t, u64, &'static [u8]>,
     rows: Table<'t, u64, &'static [u8]>,
@@ -18,6 +20,7 @@ struct VectorTables<'t> {
     next: u64,
     /// The last row and space number of removed vectors, which are not used again.
     gone: RemovedVectors,
+    sums: SumChanges<'v>,
 }
 
 /// Writes the vectors of new and of stored grains.
@@ -37,7 +40,7 @@ pub(super) fn write_vectors(
     if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
-    let mut tables = VectorTables::open(txn)?;
+    let mut tables = VectorTables::open(txn, keepers.vault)?;
     for (sequence, vectors) in given {
         let known = tables.rows.get(sequence.get())?.map(|row| keys::decode_rows(row.value()));
         let mut rows = known.transpose()?.unwrap_or_default();
@@ -46,17 +49,19 @@ pub(super) fn write_vectors(
             let placed = StoredVector { space, sequence: *sequence, chunk: *chunk, vector };
             tables.replace(&mut rows, &placed, keepers)?;
         }
-        tables.rows.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?;
+        let list = keys::encode_rows(&rows);
+        let former = tables.rows.insert(sequence.get(), list.as_slice())?;
+        tables.sums.replace(SummedTable::VectorRows, sequence.get(), former, Some(&list));
     }
     if let Some(space) = &plan.serving {
         let row = keys::seal_serving(tables.number_of(space)?);
         txn.open_table(keys::META)?.insert(keys::META_SERVING, row.as_slice())?;
     }
-    Ok(())
+    tables.sums.write(txn)
 }
 
-impl<'t> VectorTables<'t> {
-    fn open(txn: &'t WriteTransaction) -> Result<Self> {
+impl<'t, 'v> VectorTables<'t, 'v> {
+    fn open(txn: &'t WriteTransaction, vault: &'v Vault) -> Result<Self> {
         let meta = txn.open_table(keys::META)?;
         let gone = meta.get(keys::META_GONE)?.map(|row| RemovedVectors::open(row.value()));
         let gone = gone.transpose()?.unwrap_or_default();
@@ -68,6 +73,7 @@ impl<'t> VectorTables<'t> {
             vectors,
             next: last.saturating_add(1),
             gone,
+            sums: SumChanges::of(vault),
         })
     }
 
@@ -83,7 +89,9 @@ impl<'t> VectorTables<'t> {
             last = last.max(number);
         }
         let number = last.saturating_add(1);
-        self.spaces.insert(number, keys::seal_space(number, space)?.as_slice())?;
+        let row = keys::seal_space(number, space)?;
+        let former = self.spaces.insert(number, row.as_slice())?;
+        self.sums.replace(SummedTable::Spaces, number, former, Some(&row));
         narrow(number)
     }
 
@@ -102,7 +110,8 @@ impl<'t> VectorTables<'t> {
                 .transpose()?
                 .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));
             if same {
-                self.vectors.remove(row)?;
+                let former = self.vectors.remove(row)?;
+                self.sums.replace(SummedTable::Vectors, row, former, None);
             } else {
                 kept.push(row);
             }
@@ -110,7 +119,8 @@ impl<'t> VectorTables<'t> {
         let row = self.next;
         self.next = row.saturating_add(1);
         let sealed = placed.seal(row, keepers.vault, &keepers.at(placed.sequence)?)?;
-        self.vectors.insert(row, sealed.as_slice())?;
+        let former = self.vectors.insert(row, sealed.as_slice())?;
+        self.sums.replace(SummedTable::Vectors, row, former, Some(&sealed));
         kept.push(row);
         *rows = kept;
         Ok(())

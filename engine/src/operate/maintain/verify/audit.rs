@@ -293,7 +293,9 @@ fn compare_import(
             places.add(Sequence::new(at));
         }
         // An unreadable row was reported by the check of the log, and makes the count differ here.
-        match LogRow::open(Sequence::new(at), envelope.value(), check.view.vault()) {
+        let place = Sequence::new(at);
+        let doubt = |error| check.view.doubt_erased(place, error);
+        match LogRow::open(place, envelope.value(), check.view.vault(), doubt) {
             Ok(LogRow::Blob(blob)) => {
                 digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
             }

@@ -38,7 +38,7 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
             count(&mut findings.checked.grains);
             let place = ProblemLocation::Row(LOG, key);
             if Stub::is(envelope.value()) {
-                let stub = Stub::open(Sequence::new(key), envelope.value());
+                let stub = Stub::open(Sequence::new(key), envelope.value(), check.view.vault());
                 if findings.damage(ProblemKind::Log, place, stub)?.is_some() {
                     count(&mut findings.checked.erased);
                 }

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
 use crate::disk::keys::{self, RowKey, Stub};
+use crate::disk::row_sums::SummedTable;
 use crate::handle::store::Store;
 use crate::operate::maintain::pages::FoldedSnapshot;
 use crate::operate::maintain::scratch::ScratchFile;
@@ -38,6 +39,7 @@ use crate::write::writer::{Request, Writer};
 pub(crate) use audit::problems_of;
 pub use closed::verify;
 pub(super) use findings::ProblemCollector;
+use findings::ProblemLocation;
 pub use findings::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport};
 use index::RebuiltIndex;
 
@@ -147,6 +149,7 @@ fn check_beside(
     read_log: Option<&Path>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
+    check_sums(check, findings)?;
     let told = audit::check(check, places, findings)?;
     reads::check(check, read_log, told.as_ref(), findings)?;
     log::check_signatures(check, findings)?;
@@ -159,6 +162,27 @@ fn check_beside(
     log::check_access(check, findings)?;
     templates::check_templates(check, findings)?;
     vectors::check_vectors(check, findings)
+}
+
+/// Checks the seal and the keyed sums of an encrypted store.
+fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
+    let place = ProblemLocation::All("audit head");
+    findings.damage(ProblemKind::Audit, place, check.view.check_seal())?;
+    for table in SummedTable::ALL {
+        let kind = match table {
+            SummedTable::State => ProblemKind::State,
+            SummedTable::Roots => ProblemKind::Roots,
+            SummedTable::Signatures => ProblemKind::Signature,
+            SummedTable::Templates => ProblemKind::Template,
+            SummedTable::Tombstones => ProblemKind::Log,
+            SummedTable::Vectors | SummedTable::VectorRows | SummedTable::Spaces => {
+                ProblemKind::Vector
+            }
+        };
+        let place = ProblemLocation::All(table.name());
+        findings.damage(kind, place, check.view.check_rows([table]))?;
+    }
+    Ok(())
 }
 
 impl<'c> VerifyContext<'c> {

@@ -13,6 +13,7 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::{self, RowKey, STATE_LEN, SignatureWrapper, StateRecord};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::{AuditRecord, RefusalLog};
 use crate::state::view::View;
@@ -32,6 +33,7 @@ pub(super) struct StagingTables<'t> {
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_LEN]>,
     roots: Table<'t, u64, &'static [u8]>,
+    sums: SumChanges<'t>,
     /// Opened with its first row.
     signatures: Option<Table<'t, u64, &'static [u8]>>,
     places: Table<'t, [u8; 32], u64>,
@@ -96,6 +98,7 @@ impl<'t> StagingTables<'t> {
             log: txn.open_table(keys::LOG)?,
             states: txn.open_table(keys::STATE)?,
             roots: txn.open_table(keys::ROOTS)?,
+            sums: SumChanges::of(view.vault()),
             signatures: None,
             places: txn.open_table(PLACES)?,
             children: txn.open_table(CHILDREN)?,
@@ -156,7 +159,8 @@ impl<'t> StagingTables<'t> {
     ) -> Result<()> {
         let record = self.record_at(sequence)?.with_state(state, entry);
         let record = self.view.vault().encode_state(sequence, &record);
-        self.states.insert(sequence.get(), &record)?;
+        let former = self.states.insert(sequence.get(), &record)?;
+        self.sums.replace(SummedTable::State, sequence.get(), former, Some(&record));
         Ok(())
     }
 
@@ -176,15 +180,18 @@ impl<'t> StagingTables<'t> {
             self.put_state(sequence, state, entry)?;
         }
         for (sequence, roots) in outcome.roots {
-            self.roots.insert(sequence.get(), keys::encode_roots(sequence, &roots).as_slice())?;
+            let row = keys::encode_roots(sequence, &roots);
+            let former = self.roots.insert(sequence.get(), row.as_slice())?;
+            self.sums.replace(SummedTable::Roots, sequence.get(), former, Some(&row));
         }
         Ok(())
     }
 
-    /// Deletes the temporary tables.
+    /// Deletes the temporary tables, and writes the sums of the others.
     pub(super) fn finish(self) -> Result<()> {
-        let Self { txn, places, children, .. } = self;
+        let Self { txn, places, children, sums, .. } = self;
         drop((places, children));
+        sums.write(txn)?;
         txn.delete_table(PLACES)?;
         txn.delete_table(CHILDREN)?;
         Ok(())
@@ -229,7 +236,8 @@ impl<'t> StagingTables<'t> {
             None => vault.keeper(),
         };
         let row = wrapping.seal(sequence, vault, &keeper)?;
-        signatures.insert(sequence.get(), row.as_slice())?;
+        let former = signatures.insert(sequence.get(), row.as_slice())?;
+        self.sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
         Ok(())
     }
 

@@ -1,0 +1,354 @@
+//! Keyed sums over the rows of an encrypted store that nothing else binds to each other: states, roots and
+//! vectors. A row that somebody without the key edits, adds or removes no longer fits the sum.
+//!
+//! The sum of a table is the exclusive or of the tokens of its rows, so a write changes it without reading the
+//! others. The sums lie encrypted in one row of the meta table. A plain store has none.
+//!
+//! A seal beside the head of the audit log binds what belongs together at a commit: that head, the meta table
+//! with the sums, and the length of the log. Parts of an earlier state do not fit the rest.
+
+use grainstore_index::{self as index, RowSeal, Sequence};
+use redb::{
+    AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata,
+    TableDefinition, TableError, Value, WriteTransaction,
+};
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, Result};
+use crate::disk::keyring::Keyring;
+use crate::disk::keys::{self, AuditHead, RowKey, Stub};
+use crate::disk::vault::Vault;
+
+/// What to do about a store that was tampered with.
+const RESTORE: &str = "grain verify tells more; put back a backup, or the files as they were";
+
+/// A table with a sum. The discriminant is its place among the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SummedTable {
+    State,
+    Roots,
+    Vectors,
+    VectorRows,
+    Spaces,
+    Signatures,
+    Templates,
+    Tombstones,
+}
+
+impl SummedTable {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::State,
+        Self::Roots,
+        Self::Vectors,
+        Self::VectorRows,
+        Self::Spaces,
+        Self::Signatures,
+        Self::Templates,
+        Self::Tombstones,
+    ];
+
+    /// Those that are checked when a store is opened. Vectors are checked when they are first read.
+    pub(crate) const AT_OPENING: [Self; 6] = [
+        Self::State,
+        Self::Roots,
+        Self::Spaces,
+        Self::Signatures,
+        Self::Templates,
+        Self::Tombstones,
+    ];
+
+    /// Number of the table in the tokens, apart from the numbers of the tables of the index.
+    const fn number(self) -> u8 {
+        0x80 + self as u8
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Roots => "roots",
+            Self::Vectors => "vectors",
+            Self::VectorRows => "vector_rows",
+            Self::Spaces => "vector_spaces",
+            Self::Signatures => "signatures",
+            Self::Templates => "templates",
+            Self::Tombstones => "tombstones",
+        }
+    }
+}
+
+/// The sums of all tables, 32 bytes each.
+type Sums = [[u8; 32]; SummedTable::ALL.len()];
+
+/// The changes that one transaction makes to the sums.
+pub(crate) struct SumChanges<'v> {
+    vault: &'v Vault,
+    changes: Sums,
+    changed: bool,
+}
+
+impl<'v> SumChanges<'v> {
+    pub(crate) fn of(vault: &'v Vault) -> Self {
+        Self { vault, changes: Sums::default(), changed: false }
+    }
+
+    /// Takes note that a row was replaced, added (`before` is `None`) or removed (`after` is `None`).
+    pub(crate) fn replace<V: Value>(
+        &mut self,
+        table: SummedTable,
+        key: u64,
+        before: Option<AccessGuard<'_, V>>,
+        after: Option<&[u8]>,
+    ) {
+        self.replace_named(table, &key.to_be_bytes(), before, after);
+    }
+
+    /// The same, for a table whose keys are bytes.
+    pub(crate) fn replace_named<V: Value>(
+        &mut self,
+        table: SummedTable,
+        key: &[u8],
+        before: Option<AccessGuard<'_, V>>,
+        after: Option<&[u8]>,
+    ) {
+        let Some(keyring) = self.vault.keyring() else { return };
+        let Some(sum) = self.changes.get_mut(table as usize) else { return };
+        let mut toggle = |value: &[u8]| {
+            add(sum, &keyring.row_token(table.number(), key, value));
+            self.changed = true;
+        };
+        if let Some(before) = before {
+            toggle(V::as_bytes(&before.value()).as_ref());
+        }
+        if let Some(after) = after {
+            toggle(after);
+        }
+    }
+
+    /// Writes the new sums. The meta table must not be open in this transaction.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the sums there are were not written by this store; `ERR_IO`.
+    pub(crate) fn write(self, txn: &WriteTransaction) -> Result<()> {
+        if !self.changed {
+            return Ok(());
+        }
+        let mut meta = txn.open_table(keys::META)?;
+        let mut sums =
+            stored(self.vault, meta.get(keys::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+        sums.iter_mut().zip(&self.changes).for_each(|(sum, change)| add(sum, change));
+        let row = self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.keeper())?;
+        meta.insert(keys::META_ROW_SUMS, row.as_slice())?;
+        Ok(())
+    }
+}
+
+fn add(sum: &mut [u8; 32], token: &[u8; 32]) {
+    sum.iter_mut().zip(token).for_each(|(sum, token)| *sum ^= token);
+}
+
+/// Decodes the sums; those of empty tables if there is no row.
+fn stored(vault: &Vault, row: Option<Vec<u8>>) -> Result<Sums> {
+    let Some(row) = row else { return Ok(Sums::default()) };
+    let damaged = || Error::truth_damaged("the sums of the rows are damaged");
+    let body = vault.open(RowKey::ROW_SUMS, &row)?;
+    let (sums, []) = body.as_chunks::<32>() else { return Err(damaged()) };
+    sums.try_into().map_err(|_| damaged())
+}
+
+/// Compares the rows of tables with their sums; reads all of them. Nothing to compare in a plain store.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if rows were changed by somebody without the key; `ERR_IO`.
+pub(crate) fn check_rows(
+    txn: &ReadTransaction,
+    vault: &Vault,
+    tables: impl IntoIterator<Item = SummedTable>,
+) -> Result<()> {
+    if vault.keyring().is_none() {
+        return Ok(());
+    }
+    let meta = txn.open_table(keys::META)?;
+    let sums = stored(vault, meta.get(keys::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+    for table in tables {
+        if sums.get(table as usize) != Some(&sum_of(txn, vault, table)?) {
+            let message =
+                format!("rows of {} were changed by somebody without the key", table.name());
+            return Err(Error::truth_damaged(message).with_hint(RESTORE));
+        }
+    }
+    Ok(())
+}
+
+/// Number under which the seal and the tags of stubs are tokens, apart from the tables.
+const SEAL: u8 = 0x90;
+const STUB: u8 = 0x91;
+
+/// Writes the seal for what a transaction is about to commit. No table may be open in it.
+///
+/// # Errors
+/// `ERR_INTEGRITY` for a store without an audit head; `ERR_IO`.
+pub(crate) fn write_seal(txn: &WriteTransaction, keyring: &Keyring) -> Result<()> {
+    let last = txn.open_table(keys::LOG)?.last()?.map_or(0, |(sequence, _)| sequence.value());
+    let mut audit = txn.open_table(keys::AUDIT)?;
+    let row = audit.get(keys::AUDIT_HEAD)?.map(|row| row.value().to_vec());
+    let row = row.unwrap_or_default();
+    let head = AuditHead::decode(&row)?.encode();
+    let seal = seal_of(keyring, &head, last, &txn.open_table(keys::META)?)?;
+    let sealed = [&head[..], &seal].concat();
+    if row != sealed {
+        audit.insert(keys::AUDIT_HEAD, sealed.as_slice())?;
+    }
+    Ok(())
+}
+
+/// Checks the seal, and that the log and the audit log have as many rows as they say. Nothing to check in a
+/// plain store.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if somebody without the key changed what is sealed; `ERR_IO`.
+pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
+    let Some(keyring) = vault.keyring() else { return Ok(()) };
+    let log = txn.open_table(keys::LOG)?;
+    let last = log.last()?.map_or(0, |(sequence, _)| sequence.value());
+    let audit = txn.open_table(keys::AUDIT)?;
+    let row = audit.get(keys::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
+    let head = AuditHead::decode(&row)?;
+    let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(keys::META)?)?;
+    let is_whole = log.len()? == last && audit.len()? == head.count.saturating_add(1);
+    if is_whole && row.get(40..) == Some(&seal[..]) {
+        return Ok(());
+    }
+    let message = "settings, log or audit log were changed by somebody without the key";
+    Err(Error::truth_damaged(message).with_hint(RESTORE))
+}
+
+fn seal_of(
+    keyring: &Keyring,
+    head: &[u8; 40],
+    last: u64,
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    for row in meta.iter()? {
+        let (name, value) = row?;
+        for part in [name.value().as_bytes(), value.value()] {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(part);
+        }
+    }
+    let value = [&last.to_be_bytes()[..], &hash.finalize()].concat();
+    Ok(keyring.row_token(SEAL, head, &value))
+}
+
+/// Returns the tag of a stub, which takes the place of its checksum in an encrypted store.
+pub(crate) fn stub_tag(keyring: &Keyring, at: Sequence, body: &[u8]) -> [u8; 4] {
+    let [first, second, third, fourth, ..] = keyring.row_token(STUB, &at.get().to_be_bytes(), body);
+    [first, second, third, fourth]
+}
+
+/// Gives the stubs of a store of format 1 their tags.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn tag_stubs(
+    txn: &WriteTransaction,
+    from: &ReadTransaction,
+    vault: &Vault,
+) -> Result<()> {
+    if vault.keyring().is_none() {
+        return Ok(());
+    }
+    let mut log = txn.open_table(keys::LOG)?;
+    for row in from.open_table(keys::LOG)?.iter()? {
+        let (sequence, row) = row?;
+        if Stub::is(row.value()) {
+            let at = Sequence::new(sequence.value());
+            let stub = Stub::open(at, row.value(), &Vault::default())?;
+            log.insert(at.get(), stub.seal(at, vault).as_slice())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the sums of the rows there are, for a store of a format that had none.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn write_all(
+    txn: &WriteTransaction,
+    from: &ReadTransaction,
+    vault: &Vault,
+) -> Result<()> {
+    if vault.keyring().is_none() {
+        return Ok(());
+    }
+    let mut sums = Sums::default();
+    for table in SummedTable::ALL {
+        if let Some(sum) = sums.get_mut(table as usize) {
+            *sum = sum_of(from, vault, table)?;
+        }
+    }
+    let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.keeper())?;
+    txn.open_table(keys::META)?.insert(keys::META_ROW_SUMS, row.as_slice())?;
+    Ok(())
+}
+
+fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u8; 32]> {
+    match table {
+        SummedTable::State => sum_rows(txn, vault, table, keys::STATE),
+        SummedTable::Roots => sum_rows(txn, vault, table, keys::ROOTS),
+        SummedTable::Vectors => sum_rows(txn, vault, table, keys::VECTORS),
+        SummedTable::VectorRows => sum_rows(txn, vault, table, keys::VECTOR_ROWS),
+        SummedTable::Spaces => sum_rows(txn, vault, table, keys::SPACES),
+        SummedTable::Signatures => sum_rows(txn, vault, table, keys::SIGNATURES),
+        SummedTable::Templates => sum_rows(txn, vault, table, keys::TEMPLATES),
+        SummedTable::Tombstones => sum_rows(txn, vault, table, keys::TOMBSTONES),
+    }
+}
+
+fn sum_rows<K: Key + 'static, V: Value + 'static>(
+    txn: &ReadTransaction,
+    vault: &Vault,
+    table: SummedTable,
+    definition: TableDefinition<'static, K, V>,
+) -> Result<[u8; 32]> {
+    let mut sum = [0; 32];
+    let Some(keyring) = vault.keyring() else { return Ok(sum) };
+    let rows: ReadOnlyTable<K, V> = match txn.open_table(definition) {
+        // It is created with its first row.
+        Err(TableError::TableDoesNotExist(_)) => return Ok(sum),
+        opened => opened?,
+    };
+    for row in rows.iter()? {
+        let (key, value) = row?;
+        let (key, value) = (key.value(), value.value());
+        let (key, value) = (key_bytes::<K>(&key), V::as_bytes(&value));
+        add(&mut sum, &keyring.row_token(table.number(), &key, value.as_ref()));
+    }
+    Ok(sum)
+}
+
+/// The bytes of a key as [`SumChanges::replace`] takes them: numbers are big-endian there, and little-endian on
+/// disk.
+fn key_bytes<K: Key>(key: &K::SelfType<'_>) -> Vec<u8> {
+    let mut bytes = K::as_bytes(key).as_ref().to_vec();
+    if K::type_name() == u64::type_name() {
+        bytes.reverse();
+    }
+    bytes
+}
+
+impl RowSeal for Vault {
+    fn token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
+        self.keyring().map_or([0; 32], |keyring| keyring.row_token(table, key, value))
+    }
+
+    fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
+        let sealed = Self::seal(self, RowKey::INDEX_SUM, body, &self.keeper());
+        sealed.map_err(|error| index::Error::of_seal(error.to_string()))
+    }
+
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        Self::open(self, RowKey::INDEX_SUM, sealed).ok().map(std::borrow::Cow::into_owned)
+    }
+}

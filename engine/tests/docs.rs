@@ -3,8 +3,10 @@
 //! `GRAINSTORE_BLESS=1 cargo test -p grainstore --test docs` writes what is expected.
 #![expect(clippy::expect_used, reason = "a test stops at a surprise")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use grainstore::format::fields::{FIELDS, NESTED};
 use grainstore::{cal, format};
@@ -176,4 +178,67 @@ fn the_example_of_a_file_of_rules_is_taken() {
         assert_eq!(changed.loosened.len(), 1, "{changed:?}");
         assert!(changed.added.contains(&"house.no-secrets".to_owned()));
     }
+}
+
+/// The crates whose items others may use.
+const LIBRARIES: [&str; 5] = [
+    "grainstore",
+    "grainstore_cal",
+    "grainstore_format",
+    "grainstore_index",
+    "grainstore_sml",
+];
+
+/// The directory that `cargo doc` writes to, beside the program of this test.
+fn rustdoc() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(program.ancestors().nth(3)?.join("doc"))
+}
+
+/// The time of the newest source file of a crate of the workspace.
+fn last_change(directory: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let times = entries.filter_map(|entry| match entry.file_type().ok()?.is_dir() {
+        true => last_change(&entry.path()),
+        false => entry.metadata().ok()?.modified().ok(),
+    });
+    times.max()
+}
+
+/// The public items that rustdoc lists, as `kind path`; `None` without documentation of this code.
+fn items_of(library: &str) -> Option<BTreeSet<String>> {
+    let page = rustdoc()?.join(library).join("all.html");
+    let folder = match library {
+        "grainstore" => "engine",
+        other => other.strip_prefix("grainstore_")?,
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join(folder).join("src");
+    if std::fs::metadata(&page).ok()?.modified().ok()? < last_change(&source)? {
+        return None;
+    }
+    let text = std::fs::read_to_string(page).ok()?;
+    let links = text.split("<li><a href=\"").skip(1);
+    let items = links.filter_map(|rest| {
+        let link = rest.split_once(".html\"")?.0;
+        let (modules, item) = link.rsplit_once('/').unwrap_or(("", link));
+        let (kind, name) = item.split_once('.')?;
+        let path = [modules.replace('/', "::").as_str(), name].join("::");
+        Some(format!("{kind} {}", path.trim_start_matches("::")))
+    });
+    Some(items.collect())
+}
+
+/// The list changes with the code, so that nothing becomes public or goes away unnoticed.
+#[test]
+fn the_public_items_are_those_of_the_list() {
+    let mut text = String::new();
+    for library in LIBRARIES {
+        let Some(items) = items_of(library) else {
+            println!("skipped: no documentation of this code; `cargo doc --workspace --no-deps` makes it");
+            return;
+        };
+        let _ = writeln!(text, "{library}");
+        items.iter().for_each(|item| _ = writeln!(text, "  {item}"));
+    }
+    check("public-items.txt", &text);
 }

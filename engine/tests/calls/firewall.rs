@@ -132,3 +132,15 @@ fn a_stricter_limit_of_the_rules_is_that_of_a_recall_that_names_none() {
     let thread = shown(&open.operator().ask(r#"RECALL THREAD "s""#).unwrap());
     assert_eq!(thread["results"].as_array().map(Vec::len), Some(60), "as the language has it");
 }
+
+#[test]
+fn a_host_that_requires_a_namespace_refuses_who_is_limited_to_none() {
+    let world = behind(Firewall::default().require_namespace());
+    for query in ["RECALL beliefs", r#"RECALL beliefs IN "work""#, "RECALL | COUNT"] {
+        let refused = world.operator().ask(query).map(drop).unwrap_err();
+        assert_eq!(refused.code(), "ERR_POLICY", "{query}: {refused}");
+    }
+    let token = world.operator().prepare(b"RECALL", &PrepareOptions::default());
+    assert_eq!(code(token), "ERR_POLICY");
+    assert_eq!(code(world.agent("work").ask("RECALL beliefs")), "done");
+}

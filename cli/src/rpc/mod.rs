@@ -47,7 +47,7 @@ use crate::patience::Patience;
 use answer::Answer;
 use fault::Fault;
 use host::Host;
-use request::{Request, parse};
+use request::{Rejected, Rejection, Request, parse};
 use stream::Events;
 
 /// Most bytes of a request.
@@ -123,7 +123,13 @@ fn handle(
             let _ = host.call(&method, params, &mut Events::of(responses, None, patience));
             Ok(())
         }
-        Err(rejected) => respond(responses, rejected.id, Err(rejected.fault)),
+        Err(Rejected { id, why }) => {
+            let fault = match why {
+                Rejection::Fault(fault) => fault,
+                Rejection::Query(query) => host.refuse_query(query),
+            };
+            respond(responses, id, Err(fault))
+        }
     }
 }
 

@@ -6,8 +6,8 @@ mod describe;
 mod show;
 
 use grainstore::cal::{
-    CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, QuerySource, Response,
-    Tier,
+    self, CancelHandle, EventListener, ExecuteOptions, Expansion, Format, Params, QuerySource,
+    Response, Tier,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
@@ -85,25 +85,31 @@ impl Question<'_> {
         answer.map_err(|error| self.failed(&error))
     }
 
-    fn failed(&self, error: &grainstore::cal::Error) -> Error {
+    fn failed(&self, error: &cal::Error) -> Error {
         Error::cal(error, &String::from_utf8_lossy(self.query))
     }
 
-    /// Returns the error of a parameter, with its position in the query.
-    fn failed_binding(&self, error: grainstore::cal::Error, name: &str) -> Error {
-        match QuerySource::read_bytes(self.query) {
-            Ok(source) => self.failed(&source.at_parameter(error, name)),
-            Err(_) => self.failed(&error),
-        }
+    fn tier(&self) -> Tier {
+        if self.evolve { Tier::Evolve } else { Tier::Read }
+    }
+
+    /// Returns the error of a parameter, with its position in the query, once the session has recorded it.
+    fn failed_binding(&self, session: &Session, error: cal::Error, name: &str) -> Error {
+        let error = match QuerySource::read_bytes(self.query) {
+            Ok(source) => source.at_parameter(error, name),
+            Err(_) => error,
+        };
+        self.failed(&session.record_failed_call(self.query, self.tier(), error))
     }
 
     fn options(&self, session: &Session) -> Result<ExecuteOptions<'static>> {
         let mut params = Params::new();
         for (name, value) in &self.params {
-            params.bind(name, value).map_err(|error| self.failed_binding(error, name))?;
+            let bound = params.bind(name, value);
+            bound.map_err(|error| self.failed_binding(session, error, name))?;
         }
         Ok(ExecuteOptions {
-            tier: if self.evolve { Tier::Evolve } else { Tier::Read },
+            tier: self.tier(),
             params,
             as_format: self.format.map(Format::from),
             auto_toon: self.auto_toon,

@@ -9,6 +9,7 @@ use grainstore::{Finding, cal, format};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
+use crate::patience::Stalled;
 use crate::text::printable;
 
 /// Hint for damage to a store, if there is no better one.
@@ -282,6 +283,11 @@ impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::HungUp;
+        }
+        if Stalled::is(&error) {
+            let message = "nobody read the events of the stream any longer, so it was cancelled";
+            let hint = "read them while it runs: a stream waits 60 seconds for its reader";
+            return Self::new(Code::Cancelled, message, hint);
         }
         Self::new(Code::Io, format!("cannot write the output: {error}"), "check the disk")
     }

@@ -5,7 +5,7 @@
 //! - `args`, `context`: the command and its options, and the store and session it works on.
 //! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
 //! - `repl`: the prompt.
-//! - `statement`: CAL. `input`, `lines`: bounded input. `answers`, `output`: what is written.
+//! - `statement`: CAL. `input`, `lines`: bounded input. `answers`, `output`, `patience`: what is written.
 //! - `error`: the one error type, its exit code and its text.
 
 mod args;
@@ -17,6 +17,7 @@ mod explained;
 mod input;
 mod lines;
 mod output;
+mod patience;
 mod repl;
 mod rpc;
 mod shape;
@@ -32,6 +33,7 @@ use args::Arguments;
 use context::Context;
 use error::Error;
 use output::Output;
+use patience::{Patience, PatientWriter};
 
 /// Makes a write beyond the file size limit fail with an error instead of ending the process.
 #[cfg(unix)]
@@ -73,9 +75,11 @@ fn main() -> ExitCode {
     };
     let json = globals.json;
     let result = {
-        let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+        let patience = Patience::default();
+        let stdout = PatientWriter::new(io::stdout(), &patience);
+        let mut out = BufWriter::with_capacity(64 << 10, stdout);
         let mut notes = io::stderr();
-        let output = Output::new(&mut out, &mut notes, json);
+        let output = Output::new(&mut out, &mut notes, json).with_patience(patience);
         let output = output.on_terminal(io::stdout().is_terminal());
         let mut context = Context::new(globals, output);
         let done = command.run(&mut context).and_then(|()| context.output.flush());

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::patience::Patience;
 use crate::text::{harmless, printable, visible_json};
 
 /// The two output streams of a command.
@@ -15,16 +16,28 @@ pub(crate) struct Output<'w> {
     json: bool,
     /// True if data goes to a terminal.
     terminal: bool,
+    /// The patience of the writer of data with its reader.
+    patience: Patience,
 }
 
 impl<'w> Output<'w> {
     pub(crate) fn new(out: &'w mut dyn Write, notes: &'w mut dyn Write, json: bool) -> Self {
-        Self { out, notes, json, terminal: false }
+        Self { out, notes, json, terminal: false, patience: Patience::default() }
     }
 
     /// Sets whether data goes to a terminal.
     pub(crate) fn on_terminal(self, terminal: bool) -> Self {
         Self { terminal, ..self }
+    }
+
+    /// Sets the patience of the writer that data goes to.
+    pub(crate) fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The patience of the writer with its reader.
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     /// Returns `true` if the caller asked for JSON.

@@ -172,3 +172,33 @@ fn a_query_of_a_host_that_names_no_type_finds_other_types_by_their_common_fields
         }
     }
 }
+
+#[test]
+fn a_history_by_hash_counts_the_whole_chain_from_any_of_its_grains() {
+    let (_dir, session) = opened(OpenOptions::new());
+    let version = |n: u64| {
+        let fields = serde_json::json!({
+            "type": "belief", "subject": "alice", "relation": "counts", "object": n.to_string(),
+            "confidence": 1, "created_at": 1000 + n,
+        });
+        Grain::from_json(&fields.to_string()).unwrap()
+    };
+    let mut chain = vec![session.put(version(0)).unwrap().address()];
+    for n in 1..103 {
+        chain.push(session.supersede(chain.last().unwrap(), version(n), None).unwrap());
+        // A chain of exactly a hundred, and one that is longer.
+        let expected = match n {
+            99 => 100,
+            102 => 103,
+            _ => continue,
+        };
+        for from in [0, 50, chain.len() - 1] {
+            let history = format!("HISTORY sha256:{}", chain.get(from).unwrap());
+            let Answer::Versions { versions, total } = ask(&session, &history).unwrap() else {
+                unreachable!("{history} gives versions")
+            };
+            assert_eq!((versions.len(), total), (100, expected), "{from}");
+            assert_eq!(Some(&versions[0].address), chain.last());
+        }
+    }
+}

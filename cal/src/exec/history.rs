@@ -20,21 +20,11 @@ use crate::span::Spanned;
 impl Executor<'_> {
     /// Runs a HISTORY statement.
     pub(super) fn history(&mut self, plan: HistoryPlan) -> Result<Answer> {
-        let mut versions = match plan {
+        let (versions, total) = match plan {
             HistoryPlan::Of(target) => self.chain(&target)?,
             HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
-            HistoryPlan::Triple(query) => {
-                let (versions, total) = self.versions(&query)?;
-                return self.told(versions, Some(total));
-            }
+            HistoryPlan::Triple(query) => self.versions(&query)?,
         };
-        let total = (versions.len() <= limits::VERSIONS).then_some(count(versions.len()));
-        versions.truncate(limits::VERSIONS);
-        self.told(versions, total)
-    }
-
-    /// Returns the answer for these versions, with their number if it is known.
-    fn told(&mut self, versions: Vec<Version>, total: Option<u64>) -> Result<Answer> {
         for version in &versions {
             self.gives_whole(&version.grain).map_err(no_history)?;
         }
@@ -42,17 +32,21 @@ impl Executor<'_> {
         Ok(Answer::Versions { versions, total })
     }
 
-    /// Returns the newest versions of a chain, at most one more than an answer shows.
-    fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<Vec<Version>> {
-        let versions = match self.located(target)? {
-            Some(address) => self.memory.history(&address, limits::VERSIONS.saturating_add(1))?,
-            None => Vec::new(),
-        };
-        if versions.is_empty() {
+    /// Returns the newest versions of a chain, and their number.
+    fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<(Vec<Version>, u64)> {
+        let address = self.located(target)?.ok_or_else(|| unknown(target))?;
+        // One more than is shown tells whether there are more to count.
+        let mut hits = self.memory.history(&address, limits::VERSIONS.saturating_add(1))?;
+        if hits.is_empty() {
             return Err(unknown(target));
         }
-        self.scanned(count(versions.len()));
-        Ok(versions.into_iter().map(Version::from).collect())
+        let total = match hits.len() > limits::VERSIONS {
+            true => self.memory.count_versions(&address, &self.cancel)?,
+            false => count(hits.len()),
+        };
+        hits.truncate(limits::VERSIONS);
+        self.scanned(total);
+        Ok((hits.into_iter().map(Version::from).collect(), total))
     }
 
     /// Returns the address of a target; `None` if the session does not see it.

@@ -43,8 +43,8 @@ fn more_than_a_statement_may_hold_is_refused() {
 }
 
 #[test]
-fn of_one_grain_it_is_the_newest_hundred_and_tells_whether_there_are_more() {
-    for (of, shown, total) in [(100, 100, json!(100)), (101, 100, Value::Null)] {
+fn of_one_grain_it_is_the_newest_hundred_and_tells_how_many_there_are() {
+    for (of, shown, total) in [(100, 100, json!(100)), (101, 100, json!(101))] {
         let (memory, newest) = chain(of);
         let answer = run(&memory, &format!("HISTORY sha256:{newest}")).unwrap();
         assert_eq!(told(&answer), (shown, &total, &json!(format!("v{}", of - 1))));

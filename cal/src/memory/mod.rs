@@ -87,6 +87,21 @@ pub trait Memory: Sync {
     /// Those of the memory.
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError>;
 
+    /// Counts the versions that [`Memory::history`] returns without a limit. Override it where they are
+    /// counted without being decoded.
+    ///
+    /// # Errors
+    /// As [`Memory::recall`].
+    fn count_versions(
+        &self,
+        address: &ContentAddress,
+        cancel: &CancelHandle,
+    ) -> Result<u64, MemoryError> {
+        let _ = cancel;
+        let versions = self.history(address, usize::MAX)?;
+        Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
+    }
+
     /// Returns the visible messages of the whole thread that holds `message`, branches included, in any
     /// order, at most `limit`; empty if the message itself is not visible.
     ///

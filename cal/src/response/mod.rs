@@ -195,8 +195,8 @@ pub enum Answer {
     Versions {
         /// The versions, newest first; at most 100.
         versions: Vec<Version>,
-        /// The number of versions; null if there are more than shown and they were not counted.
-        total: Option<u64>,
+        /// The number of versions, those that are not shown included.
+        total: u64,
     },
     /// HISTORY .. DIFF.
     Diff {

@@ -132,7 +132,7 @@ pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
     let (shown, total, what) = match answer {
         Answer::Values { values, total, .. } => (values.len(), *total, "values"),
         Answer::Groups { groups, total, .. } => (groups.len(), Some(*total), "groups"),
-        Answer::Versions { versions, total } => (versions.len(), *total, "versions"),
+        Answer::Versions { versions, total } => (versions.len(), Some(*total), "versions"),
         _ => return,
     };
     match total {

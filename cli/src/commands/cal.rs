@@ -117,10 +117,11 @@ impl Cal {
     }
 }
 
-/// Prints each event as it comes. A closed stdout cancels the statement.
+/// Prints each event as it comes. A closed stdout cancels the statement, and so does one that is not read.
 fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
     let session = context.session()?;
     let output = &mut context.output;
+    output.patience().begin();
     let mut written = Ok(());
     let mut listener = |event: Event| {
         written = output.json_line(&event).and_then(|()| output.flush());

@@ -1,20 +1,30 @@
 //! Requests that are not UTF-8. If the invalid bytes are in a CAL query, the query is refused with the CAL
 //! code (CAL-E070), and the response has the id of the request.
 
+use std::fmt;
 use std::ops::Range;
 
 use grainstore::cal;
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
-
-use super::fault::Fault;
-use crate::error::Error;
 
 /// The methods that take a query.
 const CAL: [&str; 3] = ["cal", "prepare", "cal_stream"];
 
+/// A query that is not UTF-8.
+#[derive(Debug)]
+pub(crate) struct UnreadableQuery {
+    /// Its bytes, without JSON quoting.
+    pub(super) query: Vec<u8>,
+    pub(super) error: cal::Error,
+    pub(super) namespace: Option<String>,
+    pub(super) user_id: Option<String>,
+    pub(super) agent_id: Option<String>,
+}
+
 /// The members of a request that are read before it is refused.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Members<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
@@ -23,29 +33,39 @@ struct Members<'l> {
     params: Asked<'l>,
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Asked<'l> {
     #[serde(borrow)]
     query: &'l RawValue,
+    namespace: Option<Value>,
+    user_id: Option<Value>,
+    agent_id: Option<Value>,
 }
 
-/// Returns the refusal of a query that is not UTF-8, with the range of the id. `None` if the line is no CAL
-/// call, or the invalid bytes are elsewhere.
-pub(super) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, Fault)> {
+/// Returns the query that is not UTF-8, with the range of the id. `None` if the line is no CAL call, or the
+/// invalid bytes are elsewhere.
+pub(super) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, UnreadableQuery)> {
     let plain = with_bad_bytes_as_signs(line);
-    let members: Members<'_> = serde_json::from_str(&plain).ok()?;
-    if !CAL.contains(&members.method.as_str()) {
+    let Members { id, method, params } = serde_json::from_str(&plain).ok()?;
+    if !CAL.contains(&method.as_str()) {
         return None;
     }
     let first_bad = std::str::from_utf8(line).err()?.valid_up_to();
-    let place = place(members.params.query, &plain);
+    let place = place(params.query, &plain);
     if !place.contains(&first_bad) {
         return None;
     }
-    let query = unquoted(line.get(place.start..first_bad)?, line.get(first_bad..place.end)?);
+    let query = unquoted(line.get(place)?);
     let error = cal::parse_bytes(&query).err()?;
-    let fault = Error::cal(&error, &String::from_utf8_lossy(&query)).into();
-    Some((members.id.map(|id| self::place(id, &plain)), fault))
+    let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let unreadable = UnreadableQuery {
+        query,
+        error,
+        namespace: text(params.namespace),
+        user_id: text(params.user_id),
+        agent_id: text(params.agent_id),
+    };
+    Some((id.map(|id| self::place(id, &plain)), unreadable))
 }
 
 /// Replaces each invalid byte by one ASCII character, so that all offsets stay the same.
@@ -64,16 +84,32 @@ fn place(part: &RawValue, text: &str) -> Range<usize> {
     start..start.saturating_add(part.get().len())
 }
 
-/// Returns the query without its JSON quoting, as far as it is valid, so that the position of the error is
-/// one in the query and not in the line.
-fn unquoted(before: &[u8], from_bad: &[u8]) -> Vec<u8> {
-    let mut closed = before.to_vec();
-    closed.push(b'"');
-    let mut query = match serde_json::from_slice::<String>(&closed) {
-        Ok(text) => text.into_bytes(),
-        // A query in the JSON form has no quotes.
-        Err(_) => before.to_vec(),
-    };
-    query.extend_from_slice(from_bad);
-    query
+/// Returns a query without its JSON quoting, if it has any: positions are those in the query, and so is its
+/// hash.
+fn unquoted(sent: &[u8]) -> Vec<u8> {
+    // A query in the JSON form has no quotes.
+    serde_json::from_slice(sent).map_or_else(|_| sent.to_vec(), |Bytes(query)| query)
+}
+
+/// The content of a JSON string that need not be UTF-8.
+struct Bytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_bytes(BytesVisitor)
+    }
+}
+
+struct BytesVisitor;
+
+impl Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+        Ok(Bytes(bytes.to_vec()))
+    }
 }

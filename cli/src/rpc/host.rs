@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use grainstore::cal::Tier;
 use grainstore::{
     Clock, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store, SystemClock,
 };
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
+use super::bytes::UnreadableQuery;
 use super::fault::Fault;
 use super::methods::{self, Run};
+use super::read::narrowed;
 use super::stream::Events;
 use crate::error::{Code, Error};
 
@@ -70,6 +73,21 @@ impl Host {
         let created = store.was_created();
         self.session = Some(store.session(session));
         Ok(created)
+    }
+
+    /// Returns the refusal of a query that is not UTF-8, recorded if a store is open.
+    pub(crate) fn refuse_query(&self, unreadable: UnreadableQuery) -> Fault {
+        let UnreadableQuery { query, error, namespace, user_id, agent_id } = unreadable;
+        let error = match &self.session {
+            Some(own) => {
+                // A session that it may not ask for is not recorded in the place of its own.
+                let narrowed = narrowed(own, namespace, user_id, agent_id);
+                let session = narrowed.unwrap_or_else(|_| own.clone());
+                session.record_failed_call(&query, Tier::Read, error)
+            }
+            None => error,
+        };
+        Error::cal(&error, &String::from_utf8_lossy(&query)).into()
     }
 
     /// Changes the identity of the session.

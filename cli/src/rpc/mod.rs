@@ -43,10 +43,11 @@ use serde_json::value::RawValue;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::lines::{Line, read_line, skip_line};
+use crate::patience::Patience;
 use answer::Answer;
 use fault::Fault;
 use host::Host;
-use request::{Request, parse};
+use request::{Rejected, Rejection, Request, parse};
 use stream::Events;
 
 /// Most bytes of a request.
@@ -72,14 +73,20 @@ impl Rpc {
             context.output.note("reading JSON-RPC requests from the terminal; end with Ctrl-D");
         }
         let mut host = Host::new(self.test_clock);
-        let served = serve(&mut host, &mut stdin.lock(), context.output.raw());
+        let patience = context.output.patience().clone();
+        let served = serve(&mut host, &mut stdin.lock(), context.output.raw(), &patience);
         let closed = host.close();
         served.and(closed)
     }
 }
 
 /// Answers requests in order until the end of input.
-fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write) -> Result<()> {
+fn serve(
+    host: &mut Host,
+    requests: &mut dyn BufRead,
+    responses: &mut dyn Write,
+    patience: &Patience,
+) -> Result<()> {
     let unreadable =
         |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
     let mut line = Vec::new();
@@ -90,7 +97,7 @@ fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write)
                 respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST)))?;
                 skip_line(requests).map_err(unreadable)?;
             }
-            Line::Read => handle(host, &line, responses)?,
+            Line::Read => handle(host, &line, responses, patience)?,
         }
         line.clear();
         line.shrink_to(KEPT_BUFFER);
@@ -98,20 +105,31 @@ fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write)
 }
 
 /// Answers one request; a notification gets no response.
-fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()> {
+fn handle(
+    host: &mut Host,
+    line: &[u8],
+    responses: &mut dyn Write,
+    patience: &Patience,
+) -> Result<()> {
     match parse(line) {
         Ok(Request { id: Some(id), method, params }) => {
-            let mut events = Events::of(responses, Some(id));
+            let mut events = Events::of(responses, Some(id), patience);
             let answer = host.call(&method, params, &mut events);
             events.finish()?;
             respond(responses, Some(id), answer)
         }
         Ok(Request { id: None, method, params }) => {
             // By the protocol a notification gets no response, not even an error.
-            let _ = host.call(&method, params, &mut Events::of(responses, None));
+            let _ = host.call(&method, params, &mut Events::of(responses, None, patience));
             Ok(())
         }
-        Err(rejected) => respond(responses, rejected.id, Err(rejected.fault)),
+        Err(Rejected { id, why }) => {
+            let fault = match why {
+                Rejection::Fault(fault) => fault,
+                Rejection::Query(query) => host.refuse_query(query),
+            };
+            respond(responses, id, Err(fault))
+        }
     }
 }
 
@@ -130,4 +148,51 @@ fn respond(to: &mut dyn Write, id: Option<&RawValue>, answer: Result<Answer, Fau
     }
     to.write_all(b"}\n")?;
     Ok(to.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufWriter;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::patience::PatientWriter;
+    use crate::patience::tests::Stuck;
+
+    fn request(id: u32, method: &str, params: &Value) -> String {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string() + "\n"
+    }
+
+    #[test]
+    fn a_stream_whose_events_nobody_reads_ends_the_connection_and_frees_the_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let open =
+            request(1, "open", &json!({ "path": dir.path().join("s.grains"), "create": true }));
+        let query = "ASSEMBLE FROM (RECALL) BUDGET 100 tokens STREAM";
+        let asked = request(2, "cal_stream", &json!({ "query": query }));
+        let after = request(3, "hello", &json!({}));
+        let requests = [open.as_str(), &asked, &after].concat();
+        let patience = Patience::of(Duration::from_millis(20));
+        let (stuck, taken, reader) = Stuck::from("\"event\"");
+        let mut out = BufWriter::new(PatientWriter::new(stuck, &patience));
+        let mut host = Host::new(false);
+        let served = serve(&mut host, &mut requests.as_bytes(), &mut out, &patience);
+        assert!(served.unwrap_err().is(Code::Cancelled));
+        host.close().unwrap();
+        let told = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
+        assert_eq!(told.lines().count(), 1, "only open was answered: {told}");
+        let mut again = Vec::new();
+        let reads = request(2, "audit", &json!({ "reads": true }));
+        let requests = [open.as_str(), &reads].concat();
+        serve(&mut host, &mut requests.as_bytes(), &mut again, &patience).unwrap();
+        host.close().unwrap();
+        let last = again.split(|byte| *byte == b'\n').nth(1).unwrap();
+        let last: Value = serde_json::from_slice(last).unwrap();
+        let call = &last["result"]["entries"][0]["call"];
+        assert_eq!(call["code"], "CAL-E082", "{last}");
+        assert_eq!(call["cancel_reason"], "listener", "{last}");
+        drop(reader);
+    }
 }

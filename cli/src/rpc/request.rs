@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bytes;
+use super::bytes::{self, UnreadableQuery};
 use super::fault::Fault;
 use super::json::Object;
 
@@ -23,7 +23,15 @@ pub(crate) struct Request<'l> {
 #[derive(Debug)]
 pub(crate) struct Rejected<'l> {
     pub(crate) id: Option<&'l RawValue>,
-    pub(crate) fault: Fault,
+    pub(crate) why: Rejection,
+}
+
+/// The reason a line is rejected.
+#[derive(Debug)]
+pub(crate) enum Rejection {
+    Fault(Fault),
+    /// A query that CAL refuses for its bytes, which is recorded.
+    Query(UnreadableQuery),
 }
 
 /// The members of a request object, unparsed, so that one bad member does not hide the id.
@@ -42,12 +50,13 @@ struct Members<'l> {
 
 /// Parses a line.
 pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
-    let reject = |id, fault| Err(Rejected { id, fault });
+    let reject = |id, fault| Err(Rejected { id, why: Rejection::Fault(fault) });
     let text = match std::str::from_utf8(line) {
         Ok(text) => Ok(text),
         Err(error) => match bytes::of_query(line) {
-            Some((place, fault)) => {
-                return reject(place.and_then(|place| usable_id(line.get(place)?)), fault);
+            Some((place, query)) => {
+                let id = place.and_then(|place| usable_id(line.get(place)?));
+                return Err(Rejected { id, why: Rejection::Query(query) });
             }
             None => Err(error.to_string()),
         },

@@ -16,6 +16,7 @@ use super::params::{self, CalStream, time};
 use super::read::{narrowed, query_text};
 use crate::ask::Question;
 use crate::error::{Error, Result};
+use crate::patience::Patience;
 
 /// The output of a request's events.
 pub(crate) struct Events<'e> {
@@ -26,6 +27,8 @@ pub(crate) struct Events<'e> {
     sent: u64,
     /// The error that ended the output.
     failed: Option<Error>,
+    /// The patience with who reads the events.
+    patience: &'e Patience,
 }
 
 /// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
@@ -43,8 +46,12 @@ struct Told<'n> {
 }
 
 impl<'e> Events<'e> {
-    pub(crate) fn of(to: &'e mut dyn Write, request: Option<&'e RawValue>) -> Self {
-        Self { to, request, assembly_id: String::new(), sent: 0, failed: None }
+    pub(crate) fn of(
+        to: &'e mut dyn Write,
+        request: Option<&'e RawValue>,
+        patience: &'e Patience,
+    ) -> Self {
+        Self { to, request, assembly_id: String::new(), sent: 0, failed: None, patience }
     }
 
     /// Returns the error of the output, if there was one.
@@ -52,6 +59,7 @@ impl<'e> Events<'e> {
     /// # Errors
     /// The error of writing an event.
     pub(crate) fn finish(self) -> Result<()> {
+        self.patience.end();
         self.failed.map_or(Ok(()), Err)
     }
 
@@ -68,6 +76,9 @@ impl<'e> Events<'e> {
 impl EventListener for Events<'_> {
     fn begins(&mut self, began: &StreamStart<'_>) {
         self.assembly_id = began.assembly_id.to_owned();
+        if self.request.is_some() {
+            self.patience.begin();
+        }
     }
 
     fn event(&mut self, event: Event) -> ControlFlow<()> {

@@ -1,8 +1,9 @@
 //! CAL in two phases, and its switch, over rpc and on the command line.
 
+use grainstore::ContentAddress;
 use serde_json::{Value, json};
 
-use crate::kit::Place;
+use crate::kit::{Place, Rpc, refusal};
 
 const ADD: &str =
     r#"ADD belief SET subject = "a" SET relation = "is" SET object = "b" REASON "he said so""#;
@@ -116,4 +117,68 @@ fn the_command_line_shows_and_sets_the_switch() {
     assert_eq!(shown, json!({ "cal": "off", "changed": false }));
     place.grain(&["policy", "cal", "on", "--reason", "over"]).done();
     place.grain(&["cal", "RECALL"]).done();
+}
+
+/// The read log's last call, over rpc.
+fn last_read(rpc: &mut Rpc) -> Value {
+    let entries = rpc.result("audit", &json!({ "reads": true }))["entries"].clone();
+    entries.as_array().unwrap().last().unwrap()["call"].clone()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    format!("sha256:{}", ContentAddress::of(bytes))
+}
+
+#[test]
+fn a_query_that_is_not_utf8_is_in_the_read_log_by_the_hash_of_its_bytes() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for (at, method) in ["cal", "prepare", "cal_stream"].into_iter().enumerate() {
+        let object = b"{\"statement\":\"recall\",\"about\":\"\xed\xa0\x80\"}";
+        let quoted = b"\"RECALL ABOUT \\\"a\xff\\\" -- \\u00e9\"";
+        for (sent, query) in
+            [(&object[..], &object[..]), (&quoted[..], b"RECALL ABOUT \"a\xff\" -- \xc3\xa9")]
+        {
+            let head = format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"namespace":"n","query":"#
+            );
+            let line = [head.as_bytes(), sent, b"}}"].concat();
+            assert_eq!(refusal(&rpc.ask(&line)), "CAL-E070");
+            let call = last_read(&mut rpc);
+            assert_eq!(call["query_hash"], sha256(query), "{method}");
+            assert_eq!((&call["code"], &call["namespace"]), (&json!("CAL-E070"), &json!("n")));
+        }
+        let entries = rpc.result("audit", &json!({ "reads": true }))["entries"].clone();
+        assert_eq!(entries.as_array().unwrap().len(), 2 * (at + 1), "{method}");
+    }
+}
+
+#[test]
+fn a_parameter_that_cannot_be_bound_leaves_an_entry_in_the_read_log() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let query = "RECALL beliefs ABOUT $who";
+    let parsed = sha256(query.as_bytes());
+    let many: serde_json::Map<_, _> = (0..21).map(|n| (format!("p{n}"), json!(n))).collect();
+    for (params, code) in [(json!({ "who": null }), "CAL-E020"), (json!(many), "CAL-E013")] {
+        for method in ["cal", "cal_stream", "prepare"] {
+            let asked = json!({ "query": query, "params": params });
+            assert_eq!(rpc.refusal(method, &asked), code);
+            let call = last_read(&mut rpc);
+            assert_eq!((&call["code"], &call["query_hash"]), (&json!(code), &json!(parsed)));
+            assert_eq!(call["statement"], "recall", "{method}");
+        }
+    }
+    assert_eq!(rpc.end().1, 0);
+    let place = Place::with_store();
+    let refused = place.grain(&["cal", "--param", "who=null", query]);
+    assert_eq!((refused.code, refused.error_code().as_str()), (1, "CAL-E020"));
+    let entries = place.grain(&["audit", "--reads", "--json"]).done().json_lines();
+    assert_eq!((entries.len(), &entries[0]["call"]["code"]), (1, &json!("CAL-E020")));
+    // What was to write is in the audit log, as any write that is refused.
+    let add = r#"ADD belief SET subject = $who SET relation = "r" SET object = "o" REASON "r""#;
+    let refused = place.grain(&["cal", "--evolve", "--param", "who=null", add]);
+    assert_eq!(refused.error_code(), "CAL-E020");
+    let entries = place.grain(&["audit", "--json"]).done().json_lines();
+    assert_eq!(entries.last().unwrap()["call"]["code"], "CAL-E020");
 }

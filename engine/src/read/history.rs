@@ -30,25 +30,50 @@ impl Session {
     /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<StoredGrain>> {
         let view = self.view()?;
-        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
+        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
     }
 
-    /// The newest `limit` versions in one view: from the head of the chain back, level by level, since one
-    /// grain may supersede several.
+    /// The newest `limit` versions in one view that `shows` lets through, of blobs: from the head of the
+    /// chain back.
     pub(crate) fn versions_in(
         &self,
         view: &View,
         address: &ContentAddress,
         limit: usize,
+        shows: BlobFilter<'_>,
     ) -> Result<Vec<StoredGrain>> {
         let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
         let time = HistoryDeadline::begin();
         let head = self.head(view, found, &time)?;
-        let (versions, more) = self.back_from(view, head, limit, &time)?;
+        let (versions, more) = self.back_from(view, &head.address, limit, (&time, shows))?;
         if more && limit >= MAX_VERSIONS {
             return Err(too_many());
         }
         Ok(versions)
+    }
+
+    /// The number of versions that [`Session::versions_in`] returns without a limit. No blob is kept or
+    /// decoded as a whole.
+    ///
+    /// # Errors
+    /// `ERR_TIMEOUT` once `cancel` is due; as [`Session::history`] but for its limits.
+    pub(crate) fn count_versions_in(
+        &self,
+        view: &View,
+        address: &ContentAddress,
+        cancel: &CancelHandle,
+        shows: BlobFilter<'_>,
+    ) -> Result<u64> {
+        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
+        let time = HistoryDeadline(cancel.clone());
+        let head = self.head(view, found, &time)?;
+        let mut walk = ChainWalk::from(self, view, &head.address, (&time, shows));
+        let mut count = 0_u64;
+        while let Some((address, row)) = walk.next()? {
+            count = count.saturating_add(1);
+            walk.go_behind(&address, &row.blob)?;
+        }
+        Ok(count)
     }
 
     /// The newest version of a chain that the session can see.
@@ -79,42 +104,23 @@ impl Session {
     fn back_from(
         &self,
         view: &View,
-        from: StoredGrain,
+        from: &ContentAddress,
         limit: usize,
-        time: &HistoryDeadline,
+        (time, shows): (&HistoryDeadline, BlobFilter<'_>),
     ) -> Result<(Vec<StoredGrain>, bool)> {
+        let mut walk = ChainWalk::from(self, view, from, (time, shows));
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
-        // One grain may have superseded very many: they wait as addresses, and are read one by one.
-        let mut waiting = VecDeque::new();
-        let mut next = Some(from);
-        while let Some(version) = next {
+        while let Some((address, row)) = walk.next()? {
             if versions.len() >= limit {
                 return Ok((versions, true));
             }
-            bytes = bytes.saturating_add(version.blob.len());
+            bytes = bytes.saturating_add(row.blob.len());
             check_size(versions.len(), bytes)?;
-            waiting.extend(predecessors(view, &version, time)?);
-            versions.push(version);
-            next = self.first_seen(view, &mut waiting, time)?;
+            walk.go_behind(&address, &row.blob)?;
+            versions.push(self.stored(view, address, row)?);
         }
         Ok((versions, false))
-    }
-
-    /// Takes addresses until there is one that the session sees.
-    fn first_seen(
-        &self,
-        view: &View,
-        waiting: &mut VecDeque<ContentAddress>,
-        time: &HistoryDeadline,
-    ) -> Result<Option<StoredGrain>> {
-        while let Some(address) = waiting.pop_front() {
-            time.check()?;
-            if let Some(found) = self.lookup(view, &address)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
     }
 
     /// A version and those before it, newest first, for reading a chain of any length in parts. The next part
@@ -133,8 +139,9 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
-            let (items, more) = self.back_from(&view, from, limit, &HistoryDeadline::begin())?;
+            self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
+            let time = HistoryDeadline::begin();
+            let (items, more) = self.back_from(&view, address, limit, (&time, &all))?;
             Ok(BoundedList { items: self.noted(items)?, more })
         })
     }
@@ -296,13 +303,62 @@ impl HistoryDeadline {
     }
 }
 
+/// Decides of a blob whether its grain is among the versions.
+type BlobFilter<'f> = &'f dyn Fn(&[u8]) -> Result<bool>;
+
+/// Lets every blob through.
+fn all(_: &[u8]) -> Result<bool> {
+    Ok(true)
+}
+
+/// A walk along a chain, newest first, level by level, since one grain may supersede several. They wait as
+/// addresses, and are read one by one.
+struct ChainWalk<'w> {
+    session: &'w Session,
+    view: &'w View,
+    time: &'w HistoryDeadline,
+    shows: BlobFilter<'w>,
+    waiting: VecDeque<ContentAddress>,
+}
+
+impl<'w> ChainWalk<'w> {
+    fn from(
+        session: &'w Session,
+        view: &'w View,
+        head: &ContentAddress,
+        (time, shows): (&'w HistoryDeadline, BlobFilter<'w>),
+    ) -> Self {
+        Self { session, view, time, shows, waiting: VecDeque::from([*head]) }
+    }
+
+    /// Returns the next version that the session sees and the filter lets through.
+    fn next(&mut self) -> Result<Option<(ContentAddress, GrainRow)>> {
+        while let Some(address) = self.waiting.pop_front() {
+            self.time.check()?;
+            let Some(row) = self.session.visible(self.view, &address)? else { continue };
+            if (self.shows)(&row.blob)? {
+                return Ok(Some((address, row)));
+            }
+            self.go_behind(&address, &row.blob)?;
+        }
+        Ok(None)
+    }
+
+    /// Goes on to the versions that this one superseded.
+    fn go_behind(&mut self, address: &ContentAddress, blob: &[u8]) -> Result<()> {
+        self.waiting.extend(predecessors(self.view, address, blob, self.time)?);
+        Ok(())
+    }
+}
+
 /// The grains a version superseded: the parents it names whose state says so, and the grant it withdraws.
 fn predecessors(
     view: &View,
-    version: &StoredGrain,
+    address: &ContentAddress,
+    blob: &[u8],
     time: &HistoryDeadline,
 ) -> Result<Vec<ContentAddress>> {
-    let (named, withdrawn) = with_fields(&version.blob, |grain| {
+    let (named, withdrawn) = with_fields(blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
         let parents = parents.into_iter().flat_map(|parents| parents.iter());
         let texts = parents.filter_map(|parent| parent.as_str());
@@ -314,7 +370,7 @@ fn predecessors(
     let mut found = BTreeSet::new();
     for parent in named {
         time.check()?;
-        if successor(view, &parent)? == Some(version.address) {
+        if successor(view, &parent)? == Some(*address) {
             found.insert(parent);
         }
     }
@@ -323,7 +379,7 @@ fn predecessors(
     while let Some(grant) = ended {
         time.check()?;
         ended = successor(view, &grant)?;
-        if ended == Some(version.address) {
+        if ended == Some(*address) {
             found.insert(grant);
             break;
         }

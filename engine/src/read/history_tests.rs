@@ -77,8 +77,11 @@ fn a_history_whose_time_is_over_is_given_up() {
     let sequence = view.sequence_of(&old).unwrap().unwrap();
     let newest = session.newest_first(&view, vec![sequence], &over).map(drop);
     let back = session.head(&view, found(old), &HistoryDeadline::begin()).unwrap();
-    let back = session.back_from(&view, back, 10, &over).map(drop);
-    for given_up in [head, newest, back] {
+    let back = session.back_from(&view, &back.address, 10, (&over, &all)).map(drop);
+    let stopped = CancelHandle::default();
+    stopped.cancel();
+    let counted = session.count_versions_in(&view, &old, &stopped, &all).map(drop);
+    for given_up in [head, newest, back, counted] {
         assert_eq!(given_up.map_err(|error| error.code()), Err("ERR_TIMEOUT"));
     }
 }
@@ -106,10 +109,13 @@ fn one_grain_that_superseded_very_much_is_answered_as_far_as_it_is_asked_for() {
         session.supersede(parent, digest.clone(), None).unwrap();
     }
     let head = session.get(&old[0]).unwrap().state.superseded_by.unwrap();
+    let view = session.view().unwrap();
     let some = session.older_versions(&head, 4).unwrap();
     assert_eq!((some.items.len(), some.more), (4, true));
     let all = session.older_versions(&head, 81).map(drop).map_err(|error| error.code());
     assert_eq!(all, Err("ERR_LIMIT"));
+    let count = session.count_versions_in(&view, &old[3], &CancelHandle::default(), &super::all);
+    assert_eq!(count.unwrap(), 81, "whatever they hold");
     let one = session.older_versions(&old[0], 4).unwrap();
     assert_eq!((one.items.len(), one.more), (1, false));
 }

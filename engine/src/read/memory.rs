@@ -11,7 +11,7 @@ use grainstore_cal::{
     NamedTemplate, PrefixMatch, Query, RecallStats, RecallVisitor, Score, StopReason,
     TemplateSaveOutcome,
 };
-use grainstore_format::{ContentAddress, Grain, Header};
+use grainstore_format::{ContentAddress, Grain, GrainType, Header};
 use grainstore_index::text::Language;
 use grainstore_index::{Field, IndexLookup, OwnedTermValue, Scope, TimeOrder, TimeRange};
 
@@ -139,6 +139,40 @@ impl SessionMemory<'_> {
         })
     }
 
+    /// The newest `limit` versions of a chain that are of a standard type and of one that `shows` names; empty
+    /// if the grain itself is not visible.
+    pub(super) fn versions(
+        &self,
+        address: &ContentAddress,
+        limit: usize,
+        shows: &dyn Fn(GrainType) -> bool,
+    ) -> Result<Vec<Hit>> {
+        let view = self.view();
+        if self.lookup(&view, address)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let shown = |blob: &[u8]| shown(blob, shows);
+        let versions = self.session.versions_in(&view, address, limit, &shown)?;
+        versions.iter().map(hit).collect()
+    }
+
+    /// The number of versions that [`SessionMemory::versions`] returns without a limit.
+    pub(super) fn number_of_versions(
+        &self,
+        address: &ContentAddress,
+        cancel: &CancelHandle,
+        shows: &dyn Fn(GrainType) -> bool,
+    ) -> Result<u64, MemoryError> {
+        let view = self.view();
+        let shown = |blob: &[u8]| shown(blob, shows);
+        let counted = self.session.count_versions_in(&view, address, cancel, &shown);
+        counted.map_err(|error| match cancel.stopped() {
+            // Timeouts and cancellations have one kind here.
+            Some(stop) if error.kind() == ErrorKind::Timeout => stop.into(),
+            _ => error.into(),
+        })
+    }
+
     /// Moves on to the newest view, which has the writes just made.
     fn refresh(&self) -> Result<()> {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
@@ -209,18 +243,15 @@ impl Memory for SessionMemory<'_> {
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
-        let view = self.view();
-        if self.lookup(&view, address)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let versions = self.session.versions_in(&view, address, limit)?;
-        let mut hits = Vec::with_capacity(versions.len());
-        for version in &versions {
-            if is_standard(version)? {
-                hits.push(hit(version)?);
-            }
-        }
-        Ok(hits)
+        Ok(self.versions(address, limit, &|_| true)?)
+    }
+
+    fn count_versions(
+        &self,
+        address: &ContentAddress,
+        cancel: &CancelHandle,
+    ) -> Result<u64, MemoryError> {
+        self.number_of_versions(address, cancel, &|_| true)
     }
 
     fn thread(
@@ -300,7 +331,13 @@ impl Memory for SessionMemory<'_> {
 
 /// Returns `true` if a grain is of one of the ten standard types, by its header byte.
 fn is_standard(stored: &StoredGrain) -> Result<bool> {
-    Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
+    shown(&stored.blob, &|_| true)
+}
+
+/// Returns `true` if a blob is of a standard type, and of one that `shows` names.
+fn shown(blob: &[u8], shows: &dyn Fn(GrainType) -> bool) -> Result<bool> {
+    let of = Header::read(blob)?.0.grain_type;
+    Ok(of.is_standard() && shows(of))
 }
 
 fn hit(stored: &StoredGrain) -> Result<Hit> {

@@ -8,7 +8,7 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 35] = [
     "access_request",
     "check_power",
     "has_powers",
@@ -40,6 +40,7 @@ const OTHERS: [&str; 34] = [
     "store",
     "now",
     "audit_head",
+    "record_failed_call",
     // Calls, and no grains: whose are shown is asked in tests/calls/reads.rs.
     "reads",
     "reads_by",

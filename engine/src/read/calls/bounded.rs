@@ -74,8 +74,15 @@ impl Memory for TypeLimitedMemory<'_> {
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
-        let versions = self.reading.history(address, limit)?;
-        Ok(versions.into_iter().filter(|hit| self.shows(hit)).collect())
+        Ok(self.reading.versions(address, limit, &|of| self.types.contains(&of))?)
+    }
+
+    fn count_versions(
+        &self,
+        address: &ContentAddress,
+        cancel: &CancelHandle,
+    ) -> Result<u64, MemoryError> {
+        self.reading.number_of_versions(address, cancel, &|of| self.types.contains(&of))
     }
 
     fn thread(

@@ -1,6 +1,7 @@
 //! One CAL call: the switch, the gate, the statement, and its audit record.
 
 use crate::state::audit::{CallContext, StreamRecord, hash_in, id_in, millis_since, results_of};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -210,6 +211,16 @@ impl Session {
         let done = step().map_err(|error| session.told_refusal(&errand, error))?;
         session.note_step(&errand).map_err(refused)?;
         Ok(done)
+    }
+
+    /// Records a statement that failed before the session was asked, because its bytes are no text or a
+    /// parameter cannot be bound, as one that fails to parse is. Returns the error, or that of recording it.
+    #[must_use]
+    pub fn record_failed_call(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
+        match self.noted_step::<Infallible>(query, tier, || Err(error)) {
+            Err(error) => error,
+            Ok(never) => match never {},
+        }
     }
 
     /// Audits the refusal of a token; returns the error.

@@ -77,6 +77,9 @@ pub(crate) const COMPRESSED: [u8; 1] = [1];
 /// Row of the meta table with the preset of the store and later changes of its rules: an envelope in row 0 of
 /// JSON. No row: the default preset.
 pub(crate) const META_PRESET: &str = "preset";
+/// Row of the meta table with counts of refusals whose minute was not over when the store was closed: an
+/// envelope in row 0 of MessagePack. No row: none.
+pub(crate) const META_REFUSALS: &str = "refusals";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
 /// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every

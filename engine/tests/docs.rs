@@ -181,13 +181,8 @@ fn the_example_of_a_file_of_rules_is_taken() {
 }
 
 /// The crates whose items others may use.
-const LIBRARIES: [&str; 5] = [
-    "grainstore",
-    "grainstore_cal",
-    "grainstore_format",
-    "grainstore_index",
-    "grainstore_sml",
-];
+const LIBRARIES: [&str; 5] =
+    ["grainstore", "grainstore_cal", "grainstore_format", "grainstore_index", "grainstore_sml"];
 
 /// The directory that `cargo doc` writes to, beside the program of this test.
 fn rustdoc() -> Option<PathBuf> {
@@ -234,7 +229,9 @@ fn the_public_items_are_those_of_the_list() {
     let mut text = String::new();
     for library in LIBRARIES {
         let Some(items) = items_of(library) else {
-            println!("skipped: no documentation of this code; `cargo doc --workspace --no-deps` makes it");
+            println!(
+                "skipped: no documentation of this code; `cargo doc --workspace --no-deps` makes it"
+            );
             return;
         };
         let _ = writeln!(text, "{library}");

@@ -80,6 +80,9 @@ pub(crate) const META_PRESET: &str = "preset";
 /// Row of the meta table of an encrypted store with the keyed sums of the rows of its tables: an encrypted
 /// envelope of 32 bytes for each table of `SummedTable`. No row: all of them are empty.
 pub(crate) const META_ROW_SUMS: &str = "row_sums";
+/// Row of the meta table with counts of refusals whose minute was not over when the store was closed: an
+/// envelope in row 0 of MessagePack. No row: none.
+pub(crate) const META_REFUSALS: &str = "refusals";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
 /// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every

@@ -439,7 +439,10 @@ impl Store {
         };
         let refusals = match options.read_only {
             true => RefusalLog::default(),
-            false => RefusalLog::after(chain.clone(), view.audit_from_end()?, options.clock.now()),
+            false => {
+                let (entries, carried) = (view.audit_from_end()?, view.carried_refusals()?);
+                RefusalLog::after(chain.clone(), entries, carried.as_deref(), options.clock.now())
+            }
         };
         let presence = Presence { shared: Arc::clone(&shared), backlog: Arc::clone(&backlog) };
         let writer = Writer {

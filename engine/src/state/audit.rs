@@ -5,6 +5,7 @@
 //! they record.
 
 mod call;
+mod carried;
 mod checkpoint;
 mod consent;
 mod notes;
@@ -31,6 +32,7 @@ pub use call::AuditedCall;
 pub(crate) use call::{
     CallContext, CallRecord, hash_in, id_in, millis_since, name_of, results_of, told_by,
 };
+pub(crate) use carried::CarriedCounts;
 pub use checkpoint::Checkpoint;
 pub(crate) use checkpoint::schema as checkpoint_schema;
 pub use consent::ErasedConsent;

@@ -123,6 +123,12 @@ impl Truth {
         Ok(rows.map(|row| Ok(row?.1.value().to_vec())))
     }
 
+    /// The row with counts of refusals that the last opening left.
+    pub(crate) fn carried_refusals(&self) -> Result<Option<Vec<u8>>> {
+        let row = self.txn.open_table(keys::META)?.get(keys::META_REFUSALS)?;
+        Ok(row.map(|row| row.value().to_vec()))
+    }
+
     /// Number of audit entries; the head is one row more.
     pub(crate) fn audit_len(&self) -> Result<u64> {
         Ok(self.audit()?.len()?.saturating_sub(1))

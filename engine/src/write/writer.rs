@@ -497,17 +497,35 @@ impl Writer {
         if self.refusals.is_empty() || self.failed.is_some() {
             return;
         }
+        let now = self.clock.now();
         let counts = match all {
-            true => self.refusals.take(),
-            false => self.refusals.due(self.clock.now()),
+            true => self.refusals.take(&self.chain),
+            false => self.refusals.due(now),
         };
-        if !counts.is_empty() {
-            // The next write reports the error: a failed writer refuses.
-            let _ = self.append(&counts);
+        let over = self.refusals.over(now);
+        if counts.is_empty() && !self.refusals.carried.is_changed() {
+            return;
+        }
+        let mut carried = self.refusals.carried.clone();
+        let appended = self.append_with(&counts, |txn, chain| match carried.is_changed() {
+            true => carried.write(txn, chain, &over, now),
+            false => Ok(()),
+        });
+        // The next write reports the error: a failed writer refuses.
+        if appended.is_ok() {
+            self.refusals.carried = carried;
         }
     }
 
     fn append(&mut self, records: &[AuditRecord]) -> Result<()> {
+        self.append_with(records, |_, _| Ok(()))
+    }
+
+    fn append_with(
+        &mut self,
+        records: &[AuditRecord],
+        more: impl FnOnce(&WriteTransaction, &mut AuditHashChain) -> Result<()>,
+    ) -> Result<()> {
         self.or_stop(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
@@ -515,6 +533,7 @@ impl Writer {
             let keeper = writer.db.vault().keeper();
             let now = writer.clock.now();
             append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
+            more(&txn, &mut chain)?;
             writer.db.vault().commit(txn)?;
             writer.chain = chain;
             writer.show(&[])

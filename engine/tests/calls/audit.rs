@@ -208,3 +208,21 @@ fn a_session_is_told_of_calls_only_about_what_it_sees() {
         .collect();
     assert_eq!(counts, [None, Some(Some(1))], "not that there was more");
 }
+
+#[test]
+fn calls_that_are_refused_alike_over_many_openings_do_not_grow_the_log() {
+    let mut world = World::new();
+    for _ in 0..6 {
+        assert_eq!(code(world.agent("work").ask(ADD)), "CAL-E044");
+        world = world.reopened();
+    }
+    let refused = |world: &World| -> Vec<_> {
+        let entries = world.entries().into_iter().filter(|entry| entry.decision == "refused");
+        entries.map(|entry| entry.count).collect()
+    };
+    assert_eq!(refused(&world), [None, Some(1)]);
+    world.clock.set(EpochMs::new(START_MS + 61_000));
+    world = world.reopened();
+    assert_eq!(refused(&world), [None, Some(1), Some(4)]);
+    assert!(world.store.verify(true).unwrap().ok);
+}

@@ -286,3 +286,19 @@ fn a_circle_that_two_files_close_is_broken_where_the_grains_do_not_bear_it_out()
     let imported = place.import(&[], &on[..1]).unwrap();
     assert_straight(&place, &all, &imported, 1);
 }
+
+#[test]
+fn a_supersession_that_asks_for_review_marks_a_successor_that_was_here_before() {
+    let place = Place::new();
+    let old = belief("tea", 1000, &policy(r#""mode": "soft_locked""#));
+    let at = place.session.put(old.clone()).unwrap().address();
+    let why = r#", "supersession_justification": "told so""#;
+    let new = about("bob", &child(&[at], "coffee", 2000, why));
+    assert_eq!(counts(&place.import(&[blob(&new)], &[]).unwrap()), (1, 0, 0, 0));
+    assert!(!place.state(&address(&new)).needs_review);
+    let imported = place.import(&[], &[superseded(at, address(&new), 5000)]).unwrap();
+    assert_eq!(counts(&imported), (0, 0, 0, 0), "{:?}", imported.conflicts);
+    assert_eq!(place.state(&at).superseded_by, Some(address(&new)));
+    assert!(place.state(&address(&new)).needs_review, "as the call would have marked it");
+    place.verify();
+}

@@ -4,7 +4,8 @@
 use grainstore::{ConflictSubject, ContentAddress, Grain, GrainState};
 
 use crate::kit::{
-    Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
+    Place, about, address, belief, blob, child, counts, grain, key, policy, signed, state,
+    superseded,
 };
 
 /// Policies, each with whether it protects.
@@ -150,11 +151,35 @@ fn what_derives_without_replacing_comes_in_as_before() {
     let old = belief("tea", 1000, &policy(r#""mode": "locked", "scope": "grain""#));
     place.session.put(old.clone()).unwrap();
     let parents = format!(r#", "derived_from": ["{}"]"#, address(&old));
-    let note = crate::kit::grain(&format!(
+    let note = grain(&format!(
         r#""type": "belief", "subject": "alice", "relation": "drinks", "object": "x",
            "confidence": 1, "created_at": 2000{parents}"#
     ));
     let imported = place.import(&[blob(&note)], &[]).unwrap();
     assert_eq!(counts(&imported), (1, 0, 0, 0), "{:?}", imported.conflicts);
     assert!(!place.state(&address(&note)).needs_review);
+}
+
+#[test]
+fn a_new_grant_replaces_none_in_disguise_and_no_other_grain_withdraws_one() {
+    let grant = |more: &str| {
+        grain(&format!(
+            r#""type": "consent", "subject_did": "did:key:z6MkA", "grantee_did": "did:key:z6MkB",
+               "scope": ["recall"], "subject": "alice", "relation": "likes", "created_at": 1000{more}"#
+        ))
+    };
+    let place = Place::new();
+    let old = grant(r#", "is_withdrawal": false"#);
+    let at = place.session.put(old.clone()).unwrap().address();
+    let new = grant(&format!(r#", "is_withdrawal": false, "derived_from": ["{at}"]"#));
+    assert_eq!(counts(&place.import(&[blob(&new)], &[]).unwrap()), (0, 0, 1, 1));
+    check(&place, &old, address(&new), true, "a grant has the default policy of consents");
+    let between = r#", "subject_did": "did:key:z6MkA", "grantee_did": "did:key:z6MkB""#;
+    let ends = format!(r#", "is_withdrawal": true, "prior_consent": "{at}"{between}"#);
+    let stranger = child(&[at], "coffee", 2000, &ends);
+    let imported = place.import(&[blob(&stranger)], &[superseded(at, address(&stranger), 5000)]);
+    assert_eq!(counts(&imported.unwrap()), (0, 0, 1, 2), "a belief withdraws nothing");
+    assert_eq!(counts(&place.import(&[blob(&stranger)], &[]).unwrap()), (1, 0, 0, 0));
+    assert!(place.state(&at).is_current());
+    place.verify();
 }

@@ -42,12 +42,13 @@ pub(crate) fn as_known(stored: &StoredGrain, known: &Known) -> Result<(), String
     same("address", &stored.address, &known.address)?;
     same(&name, &stored.blob.as_slice(), &&*known.bytes)?;
     let state = &stored.state;
-    same(&name, &state.superseded_by, &known.superseded_by)?;
-    same(&name, &state.system_valid_to, &known.ended)?;
-    same(&name, &state.needs_review, &known.needs_review)?;
-    same(&name, &state.held, &known.held)?;
-    same(&name, &state.contradicted, &known.contradicted)?;
-    same(&name, &state.verification_status, &known.status)?;
+    let of = |field: &str| format!("{field} of {name}");
+    same(&of("superseded_by"), &state.superseded_by, &known.superseded_by)?;
+    same(&of("system_valid_to"), &state.system_valid_to, &known.ended)?;
+    same(&of("needs_review"), &state.needs_review, &known.needs_review)?;
+    same(&of("held"), &state.held, &known.held)?;
+    same(&of("contradicted"), &state.contradicted, &known.contradicted)?;
+    same(&of("verification_status"), &state.verification_status, &known.status)?;
     let envelope = stored.envelope.as_ref().map(super::engine::format::Envelope::bytes);
     same(&name, &envelope, &known.signed.as_ref().map(|signed| &*signed.envelope))
 }

@@ -131,7 +131,7 @@ impl Caller {
     }
 
     /// A grain to supersede by another, mostly one that can be.
-    fn supersession(&mut self, model: &Model, namespace: Option<&'static str>) -> Call {
+    pub(crate) fn supersession(&mut self, model: &Model, namespace: Option<&'static str>) -> Call {
         let found = self.known(model, 70).cloned();
         let why = self
             .random
@@ -171,7 +171,7 @@ impl Caller {
     }
 
     /// Something to put: mostly new, sometimes the very bytes of a stored grain.
-    fn offered(&mut self, model: &Model, namespace: Option<&'static str>) -> Offered {
+    pub(crate) fn offered(&mut self, model: &Model, namespace: Option<&'static str>) -> Offered {
         let finished = self.random.percent(25);
         let encoding =
             if finished && self.random.percent(50) { Encoding::Cbor } else { Encoding::default() };
@@ -269,7 +269,7 @@ impl Caller {
     }
 
     /// A stored grain that is not too deep; this often one that is current.
-    fn known<'m>(&mut self, model: &'m Model, current: usize) -> Option<&'m Known> {
+    pub(crate) fn known<'m>(&mut self, model: &'m Model, current: usize) -> Option<&'m Known> {
         let current = self.random.percent(current);
         let recent = self.random.percent(60);
         let from = if recent { model.grains.len().saturating_sub(40) } else { 0 };

@@ -65,7 +65,7 @@ pub(super) fn settle(
 
 /// The locks that bear on a grain where it stands: those of what came before it, and those of newer
 /// versions that hold for the whole chain.
-fn locks_over(model: &Model, address: &ContentAddress, now: EpochMs) -> Vec<Lock> {
+pub(crate) fn locks_over(model: &Model, address: &ContentAddress, now: EpochMs) -> Vec<Lock> {
     let mut locks = model.locks_over(address, None, now);
     let mut next = model.find(address).and_then(|known| known.superseded_by);
     while let Some(known) = next.and_then(|next| model.find(&next)) {

@@ -6,7 +6,8 @@
 
 pub(crate) mod agree;
 pub(crate) mod calls;
-mod marked;
+pub(crate) mod goals;
+pub(crate) mod marked;
 pub(crate) mod model;
 pub(crate) mod offers;
 pub(crate) mod random;

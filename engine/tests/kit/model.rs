@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::engine::format::{ContentAddress, EpochMs, Grain};
 use super::engine::{PutOutcome, SameFact, VerificationStatus};
-use super::marked;
 use super::offers::{Answer, Call, Offered, Settled, Signed};
 use super::rules::{self, Lock};
+use super::{goals, marked};
 
 /// A grain the store must hold. Its place in [`Model::grains`] is its place in the log, less one.
 #[derive(Debug, Clone)]
@@ -38,10 +38,15 @@ impl Known {
     }
 
     /// Notes since when it is not current, unless that is known.
-    pub(super) fn end(&mut self, now: EpochMs) {
-        let began = self.grain.int("system_valid_from");
-        let began = began.map_or_else(|| self.grain.created_at(), EpochMs::new);
+    pub(crate) fn end(&mut self, now: EpochMs) {
+        let began = self.began();
         self.ended.get_or_insert(now.max(began));
+    }
+
+    /// Since when it is known.
+    pub(crate) fn began(&self) -> EpochMs {
+        let began = self.grain.int("system_valid_from");
+        began.map_or_else(|| self.grain.created_at(), EpochMs::new)
     }
 }
 
@@ -58,19 +63,28 @@ pub(crate) struct Entry {
 pub(crate) struct Model {
     pub(crate) grains: Vec<Known>,
     pub(crate) audit: Vec<Entry>,
-    pub(super) places: BTreeMap<ContentAddress, usize>,
+    pub(crate) places: BTreeMap<ContentAddress, usize>,
     /// Subject and relation -> the places of the grains that have both.
     pub(crate) words: BTreeMap<(String, String), Vec<usize>>,
 }
 
-/// The codes of the rules that a call breaks.
-pub(super) type Broken = BTreeSet<&'static str>;
+/// A grain whose policy bears on a change, and the lock it is.
+struct Protector {
+    lock: Lock,
+    grain: Arc<Grain>,
+    /// Whether it is the grain to be replaced or a version before it, and the lock no hold by a call.
+    is_version: bool,
+}
 
-pub(super) const ACCESS: &str = "ERR_ACCESS";
-pub(super) const CONFLICT: &str = "ERR_CONFLICT";
-pub(super) const DENIED: &str = "ERR_INVALIDATION_DENIED";
+/// The codes of the rules that a call breaks.
+pub(crate) type Broken = BTreeSet<&'static str>;
+
+pub(crate) const ACCESS: &str = "ERR_ACCESS";
+pub(crate) const CONFLICT: &str = "ERR_CONFLICT";
+pub(crate) const DENIED: &str = "ERR_INVALIDATION_DENIED";
 const DISGUISED: &str = "ERR_SUPERSEDE_REQUIRED";
-pub(super) const NOT_FOUND: &str = "ERR_NOT_FOUND";
+pub(crate) const EVIDENCE: &str = "ERR_EVIDENCE_REQUIRED";
+pub(crate) const NOT_FOUND: &str = "ERR_NOT_FOUND";
 const SCHEMA: &str = "ERR_SCHEMA";
 
 impl Model {
@@ -134,6 +148,14 @@ impl Model {
             // What says so itself is refused before anybody looks for what says the same.
             let old = old.filter(|_| !rules::says_it_replaces(&offered.grain));
             self.note_disguise(now, offered, old.as_ref(), answer);
+            if let (SameFact::Supersede, Some(old)) = (same_fact, old) {
+                // What it would supersede may have its own say first.
+                let new = offered.successor(&old, None);
+                broken.extend(self.broken_by_supersession(namespace, now, &old, &new, None).0);
+                if matches!(*answer, Answer::Refused(DENIED | EVIDENCE)) {
+                    self.note_supersession(now, &old, new.blob().address(), "refused");
+                }
+            }
             return allow(&broken, answer);
         }
         if self.find(&address).is_some() {
@@ -222,7 +244,7 @@ impl Model {
             return expect(answer, &Answer::Superseded(address));
         }
         allow(&broken, answer)?;
-        if *answer == Answer::Refused(DENIED) {
+        if matches!(*answer, Answer::Refused(DENIED | EVIDENCE)) {
             self.note_supersession(now, old, address, "refused");
         }
         self.note_disguise(now, new, Some(old), answer);
@@ -305,12 +327,40 @@ impl Model {
         if self.is_disguised(&new.grain, Some(old)) {
             broken.insert(DISGUISED);
         }
-        let locks = self.locks_over(old, Some(&new.grain), now);
-        let reasoned = inside.is_some_and(|why| !why.trim().is_empty());
-        if locks.contains(&Lock::Shut) || (locks.contains(&Lock::Soft) && !reasoned) {
-            broken.insert(DENIED);
+        let (denied, asks_review) = self.broken_policies(namespace, now, old, &new.grain);
+        broken.extend(denied);
+        (broken, asks_review)
+    }
+
+    /// What the policies say against replacing `old` by `new`, and whether a person should look at it.
+    pub(crate) fn broken_policies(
+        &self,
+        namespace: Option<&str>,
+        now: EpochMs,
+        old: &ContentAddress,
+        new: &Grain,
+    ) -> (Broken, bool) {
+        let mut broken = Broken::new();
+        let mut asks_review = false;
+        let Some(known) = self.find(old) else { return (broken, asks_review) };
+        let why = new.text("supersession_justification");
+        let reasoned = why.is_some_and(|why| !why.trim().is_empty());
+        let evidence = goals::evidence(self, namespace, old, new);
+        for Protector { lock, grain, is_version } in self.protectors_over(old, Some(new), now) {
+            let allows = is_version && goals::allows(&grain, &known.grain, new);
+            let refuses = match lock {
+                Lock::Open => false,
+                Lock::Soft => !allows && !reasoned,
+                Lock::Shut => !allows,
+            };
+            asks_review |= lock == Lock::Soft && !allows;
+            if refuses {
+                broken.insert(DENIED);
+            } else if is_version && evidence < goals::required(&grain, &known.grain, new) {
+                broken.insert(EVIDENCE);
+            }
         }
-        (broken, locks.contains(&Lock::Soft))
+        (broken, asks_review)
     }
 
     fn is_disguised(&self, new: &Grain, old: Option<&ContentAddress>) -> bool {
@@ -341,7 +391,7 @@ impl Model {
         }
     }
 
-    fn is_disguised_as(&self, new: &Grain, parent: &ContentAddress) -> bool {
+    pub(crate) fn is_disguised_as(&self, new: &Grain, parent: &ContentAddress) -> bool {
         let known: BTreeSet<_> = rules::parents(new).into_iter().collect();
         let known = known.iter().filter(|parent| self.find(parent).is_some()).count();
         !rules::is_digest(new, known)
@@ -349,36 +399,57 @@ impl Model {
     }
 
     /// Whether any policy restricts what becomes of a grain, be it one that is over.
-    fn is_protected(&self, address: &ContentAddress) -> bool {
+    pub(crate) fn is_protected(&self, address: &ContentAddress) -> bool {
+        self.is_protected_from(address, None)
+    }
+
+    /// The same where `new` is to replace it.
+    pub(crate) fn is_protected_from(&self, address: &ContentAddress, new: Option<&Grain>) -> bool {
         const BEFORE_ALL: EpochMs = EpochMs::new(i64::MIN);
         if self.find(address).is_none() {
             return false;
         }
-        let locks = self.locks_over(address, None, BEFORE_ALL);
+        let locks = self.locks_over(address, new, BEFORE_ALL);
         locks.iter().any(|lock| *lock != Lock::Open)
     }
 
     /// The locks that bear on replacing `old` by `new`: those of all versions up to `old`, and those
     /// of sources, however far back, that cover what derives from them (OMS 23.6, 23.7).
     /// Where there is no `new`, they bear on taking `old` out of use.
-    pub(super) fn locks_over(
+    pub(crate) fn locks_over(
         &self,
         old: &ContentAddress,
         new: Option<&Grain>,
         now: EpochMs,
     ) -> Vec<Lock> {
+        self.protectors_over(old, new, now).into_iter().map(|one| one.lock).collect()
+    }
+
+    /// The same with the grains they are of.
+    fn protectors_over(
+        &self,
+        old: &ContentAddress,
+        new: Option<&Grain>,
+        now: EpochMs,
+    ) -> Vec<Protector> {
         let seconds = now.get().div_euclid(1000);
         let mut versions = vec![*old];
         let mut sources = new.map(rules::parents).unwrap_or_default();
         let mut seen = BTreeSet::new();
-        let held = self.find(old).is_some_and(|known| known.held);
-        let mut locks = Vec::from_iter(held.then_some(Lock::Shut));
+        let of = |known: &Known, is_version: bool| Protector {
+            lock: rules::lock(&known.grain, known.held, seconds),
+            grain: Arc::clone(&known.grain),
+            is_version,
+        };
+        let held = self.find(old).filter(|known| known.held);
+        let held = held.map(|known| Protector { lock: Lock::Shut, ..of(known, false) });
+        let mut found = Vec::from_iter(held);
         while let Some(address) = versions.pop() {
             let Some(known) = self.find(&address) else { continue };
             if !seen.insert(address) {
                 continue;
             }
-            locks.push(rules::lock(&known.grain, known.held, seconds));
+            found.push(of(known, true));
             for parent in rules::parents(&known.grain) {
                 let before = self.find(&parent).and_then(|parent| parent.superseded_by);
                 if before == Some(address) {
@@ -394,11 +465,11 @@ impl Model {
                 continue;
             }
             if rules::covers_derived(&known.grain) {
-                locks.push(rules::lock(&known.grain, known.held, seconds));
+                found.push(of(known, false));
             }
             sources.extend(rules::parents(&known.grain));
         }
-        locks
+        found
     }
 
     /// The current grains that say what this one says.
@@ -414,7 +485,7 @@ impl Model {
         newest.map(|twin| twin.address)
     }
 
-    fn add(&mut self, offered: &Offered) {
+    pub(crate) fn add(&mut self, offered: &Offered) {
         let blob = offered.blob();
         let parents = rules::parents(&offered.grain);
         let depths = parents.iter().filter_map(|parent| self.find(parent));
@@ -468,7 +539,7 @@ impl Model {
         }
     }
 
-    fn note_supersession(
+    pub(crate) fn note_supersession(
         &mut self,
         time: EpochMs,
         old: &ContentAddress,
@@ -493,7 +564,7 @@ fn added(put: &PutOutcome) -> Option<ContentAddress> {
 }
 
 /// A call that breaks no rule is not refused; one that does is, with one of their codes.
-pub(super) fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
+pub(crate) fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
     match answer {
         Answer::Refused(code) if broken.contains(code) => Ok(()),
         Answer::Refused(_) => Err(format!("{answer:?}, but the broken rules are {broken:?}")),
@@ -502,7 +573,7 @@ pub(super) fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
     }
 }
 
-pub(super) fn expect(answer: &Answer, expected: &Answer) -> Result<(), String> {
+pub(crate) fn expect(answer: &Answer, expected: &Answer) -> Result<(), String> {
     if answer == expected {
         return Ok(());
     }

@@ -392,8 +392,17 @@ fn equal_refusals_are_folded_across_openings() {
         }
         // Of each actor the first, and one count.
         assert_eq!(told(6000), [None, None, Some(1), Some(1)], "encrypted: {encrypted}");
+        // The further ones are not lost: they are counted once the minute is over.
         attempt(60_000, "did:web:a");
-        assert_eq!(told(60_001).len(), 5, "after a minute it is written anew");
+        let all = [None, None, Some(1), Some(1), None, Some(4), Some(4)];
+        assert_eq!(told(60_001), all, "encrypted: {encrypted}");
+        for time in 0..3 {
+            attempt(61_000 + 1000 * time, "did:web:a");
+        }
+        drop(told(200_000));
+        let told = told(200_001);
+        assert_eq!(told[7..], [Some(3)], "encrypted: {encrypted}");
+        assert_eq!(told.iter().map(|count| count.unwrap_or(1)).sum::<u64>(), 16);
     }
 }
 

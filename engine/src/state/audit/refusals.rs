@@ -7,14 +7,15 @@
 //! counts, but never a first refusal.
 //!
 //! A store that is opened knows the refusals of the minute before from its log, or commands that each open it
-//! would grow the log. Of one whose count stands there already the store tells no second one when it is
-//! closed.
+//! would grow the log. Of one whose count stands there already the store writes no second one when it is
+//! closed: it carries the count on (`carried`) and records it when the minute is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use grainstore_format::{Encoding, EpochMs, Value, decode_value};
+use grainstore_format::{Encoding, EpochMs, Map, Value, decode_value};
 
+use super::carried::{CarriedCount, CarriedCounts};
 use super::{AuditEntry, AuditHashChain, AuditRecord, kind_of};
 use crate::base::error::Result;
 
@@ -47,6 +48,8 @@ struct CountedRefusal {
 pub(crate) struct RefusalLog {
     kinds: BTreeMap<RefusalKey, CountedRefusal>,
     earlier: Option<Arc<Earlier>>,
+    /// Counts that earlier openings left.
+    pub(crate) carried: CarriedCounts,
 }
 
 /// Refusals that were written within the minute before the store was opened.
@@ -91,11 +94,12 @@ fn is_recent(since: EpochMs, now: EpochMs) -> bool {
 }
 
 impl RefusalLog {
-    /// Nothing but what the log has of the last minute, given from its end. What cannot be read is for
-    /// `verify` to tell.
+    /// Nothing but what the log has of the last minute, given from its end, and the row of counts that were
+    /// carried on. What cannot be read is for `verify` to tell.
     pub(crate) fn after(
         chain: AuditHashChain,
         entries: impl Iterator<Item = Result<Vec<u8>>>,
+        carried: Option<&[u8]>,
         now: EpochMs,
     ) -> Self {
         let mut kinds: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
@@ -110,6 +114,7 @@ impl RefusalLog {
                 break;
             }
             let Ok(Value::Map(fields)) = decode_value(&bytes, Encoding::MessagePack) else { break };
+            let bare = bare_kind_of(fields.clone());
             let kind = kind_of(fields);
             // What lies before the first of a kind is of another minute.
             if decision != "refused" || kinds.contains_key(&kind) {
@@ -118,12 +123,12 @@ impl RefusalLog {
             if count.is_some() {
                 counted.insert(kind);
             } else {
-                let is_counted = counted.contains(&kind);
+                let is_counted = counted.contains(&bare);
                 kinds.insert(kind, Written { since: time, actor, is_counted });
             }
         }
         let earlier = (!kinds.is_empty()).then(|| Arc::new(Earlier { chain, kinds }));
-        Self { kinds: BTreeMap::new(), earlier }
+        Self { kinds: BTreeMap::new(), earlier, carried: CarriedCounts::read(carried) }
     }
 
     /// Returns the records to write, in order; a refusal that was written within the last minute is counted
@@ -162,15 +167,28 @@ impl RefusalLog {
         over.filter_map(|(_, folded)| counted(folded)).collect()
     }
 
-    /// Removes and returns all counts.
-    pub(crate) fn take(&mut self) -> Vec<AuditRecord> {
-        let kept = std::mem::take(&mut self.kinds).into_values();
-        kept.filter(|folded| !folded.is_counted).filter_map(counted).collect()
+    /// Removes all counts, and returns those to write. Where the log has one of the minute already, it is
+    /// carried on.
+    pub(crate) fn take(&mut self, chain: &AuditHashChain) -> Vec<AuditRecord> {
+        let mut written = Vec::new();
+        for folded in std::mem::take(&mut self.kinds).into_values() {
+            let (since, more) = (folded.since, folded.more);
+            match folded.is_counted && self.carried.len() < MAX_KINDS {
+                true => self.carried.add(chain.kind_of(&folded.record), since, more),
+                false => written.extend(counted(folded)),
+            }
+        }
+        written
+    }
+
+    /// Removes and returns the counts that were carried on and whose minute is over.
+    pub(crate) fn over(&mut self, now: EpochMs) -> Vec<CarriedCount> {
+        self.carried.over(|since| is_recent(since, now))
     }
 
     /// Returns `true` if no refusal is remembered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
+        self.kinds.is_empty() && self.carried.len() == 0
     }
 
     /// Returns the record if none of its kind was written within the last minute, and counts it otherwise.
@@ -226,6 +244,12 @@ impl RefusalLog {
     }
 }
 
+/// The kind that the entry of a count has, which tells of no call.
+fn bare_kind_of(mut entry: Map) -> Vec<u8> {
+    entry.remove("call");
+    kind_of(entry)
+}
+
 fn counted(CountedRefusal { more, record, .. }: CountedRefusal) -> Option<AuditRecord> {
     (more > 0).then_some(AuditRecord { count: Some(more), ..record })
 }
@@ -250,6 +274,10 @@ mod tests {
         AuditRecord { actor, refused: true, ..AuditRecord::of(AuditOperation::Put, subjects) }
     }
 
+    fn chain() -> AuditHashChain {
+        AuditHashChain::genesis(&[1; 16], [2; 32])
+    }
+
     fn counts(records: &[AuditRecord]) -> Vec<Option<u64>> {
         records.iter().map(|record| record.count).collect()
     }
@@ -266,7 +294,7 @@ mod tests {
         // The count of the first minute, and the first refusal of the next.
         let next = refusals.fold(vec![refusal("a", 1)], at(60_000));
         assert_eq!(counts(&next), [Some(59), None]);
-        assert!(refusals.take().is_empty(), "nothing was folded since");
+        assert!(refusals.take(&chain()).is_empty(), "nothing was folded since");
         assert!(refusals.is_empty());
     }
 
@@ -280,7 +308,7 @@ mod tests {
             written.iter().map(|one| one.refused).collect::<Vec<_>>(),
             [false, true, false, false]
         );
-        assert_eq!(counts(&refusals.take()), [Some(1)]);
+        assert_eq!(counts(&refusals.take(&chain())), [Some(1)]);
     }
 
     #[test]
@@ -314,7 +342,7 @@ mod tests {
             }
         }
         assert_eq!(written, MAX_APART + 1);
-        let more: u64 = refusals.take().iter().filter_map(|record| record.count).sum();
+        let more: u64 = refusals.take(&chain()).iter().filter_map(|record| record.count).sum();
         assert_eq!(more, 25_600 - 65);
     }
 

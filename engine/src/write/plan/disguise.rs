@@ -7,7 +7,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::blob::with_fields;
+use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::AuditRecord;
 use crate::state::view::GrainRow;
@@ -111,7 +111,8 @@ impl WritePlan<'_> {
     pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<ImplicitSupersession>> {
         let may_succeed = |grain: &GrainRef<'_>| {
             // A withdrawal of consent is not subject to policies.
-            !never_succeeds(grain.grain_type()) && grain.get("is_withdrawal").is_none()
+            let withdraws = grain.grain_type() == GrainType::Consent && is_withdrawal(grain);
+            !never_succeeds(grain.grain_type()) && !withdraws
         };
         let (address, new) = self.read(sequence, |address, grain| {
             let new = may_succeed(grain).then(|| grain.to_grain()).transpose()?;

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::container::ManifestEntry;
-use grainstore_format::{ContentAddress, Envelope, EpochMs, Grain, GrainState, VerificationStatus};
+use grainstore_format::{
+    ContentAddress, Envelope, EpochMs, Grain, GrainState, GrainType, VerificationStatus,
+};
 use grainstore_index::Sequence;
 
 use super::conflict::{ConflictSubject, Conflicts};
@@ -179,12 +181,12 @@ impl<'v> WritePlan<'v> {
         let protected =
             |w: &ClaimDecision| matches!(w, ClaimDecision::Stays { is_protected: true, .. });
         let left_out = here.is_none() && weighed.iter().any(protected);
-        let mut review = false;
+        let (mut review, mut asked) = (false, false);
         for (claim, weighed) in claims.iter().zip(weighed) {
             match weighed {
                 ClaimDecision::Same => {}
                 ClaimDecision::Allowed { row, rules, needs_review } if !left_out => {
-                    review |= needs_review;
+                    asked |= needs_review;
                     self.take_place(&row, claim, by, rules, author, conflicts)?;
                 }
                 ClaimDecision::Allowed { rules, .. } => {
@@ -205,7 +207,11 @@ impl<'v> WritePlan<'v> {
             return Ok(true);
         }
         match (here, successor) {
-            (Some(sequence), _) => self.protect(sequence)?,
+            (Some(sequence), _) => {
+                // A lost claim changes nothing about a grain that is stored already.
+                self.review(sequence, asked)?;
+                self.protect(sequence)?;
+            }
             (None, Some(ClaimedSuccessor { prepared, stated })) => {
                 let blob = prepared.blob.bytes();
                 let declares_hold = own_terms(blob)?.1;
@@ -221,7 +227,7 @@ impl<'v> WritePlan<'v> {
                 let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
                 self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
-                let needs_review = state.needs_review || review;
+                let needs_review = state.needs_review || review || asked;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
                 self.protect(sequence)?;
             }
@@ -462,7 +468,8 @@ pub(crate) fn by_successor(claims: &[ManifestClaim]) -> Vec<(ContentAddress, Vec
 }
 
 fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {
-    grain.flag("is_withdrawal") == Some(true)
+    grain.grain_type() == GrainType::Consent
+        && grain.flag("is_withdrawal") == Some(true)
         && grain.text("prior_consent") == Some(grant.to_string().as_str())
 }
 

@@ -15,12 +15,13 @@ use super::places::SequenceSet;
 use super::standing::AuditedMarks;
 use crate::base::error::{Error, Result};
 use crate::disk::keys::{self, AuditHead, RowKey, StateRecord};
-use crate::state::audit::{AuditEntry, ImportSummary, ReadLogSummary};
+use crate::state::audit::{AuditEntry, CarriedCounts, ImportSummary, ReadLogSummary};
 use crate::state::truth::LogRow;
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
 const REASONS: &str = "reasons";
+const REFUSALS: &str = "meta refusals";
 /// The rule by which an import replaces one supersession by an earlier one.
 const EARLIER: &str = "earlier";
 
@@ -36,6 +37,15 @@ pub(super) struct AuditedFacts {
     replaced: BTreeMap<Sequence, (u64, String)>,
     /// Records of the read log's head.
     pub(super) reads: Vec<ReadLogSummary>,
+}
+
+/// Checks the row with counts of refusals.
+fn check_carried(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
+    if let Some(row) = check.view.carried_refusals()? {
+        let counts = CarriedCounts::open(&row);
+        findings.damage(ProblemKind::Audit, ProblemLocation::All(REFUSALS), counts)?;
+    }
+    Ok(())
 }
 
 /// Checks the chain. Returns the facts it states about a log of `places` entries, `None` if it could not be
@@ -57,6 +67,7 @@ pub(super) fn check(
     let mut whole = false;
     findings.part(ProblemKind::Audit, ProblemLocation::All(AUDIT), |findings| {
         walk(check, &mut told, findings)?;
+        check_carried(check, findings)?;
         whole = true;
         Ok(())
     })?;

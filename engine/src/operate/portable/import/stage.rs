@@ -174,8 +174,9 @@ impl ImportStage<'_> {
         if let Some(old) = self.left_out.get(&address) {
             return self.leave_out(address, *old);
         }
-        let withdraws = entry.grain().flag("is_withdrawal") == Some(true);
-        if entry.grain().grain_type() == GrainType::Consent && !withdraws {
+        let is_consent = entry.grain().grain_type() == GrainType::Consent;
+        let withdraws = is_consent && entry.grain().flag("is_withdrawal") == Some(true);
+        if is_consent && !withdraws {
             self.grants.push(address);
         }
         if self.checked.successors.contains_key(&address) {

@@ -5,8 +5,10 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, Verificat
 
 use crate::base::error::Result;
 use crate::operate::maintain::problems_of;
-use crate::rules::policy::{Act, Attempt, Facts, Proofs, Protector, Rule, Tie, decide};
-use crate::state::audit::{AuditEntry, AuditRecord, Chain, ImportNote, Operation};
+use crate::rules::policy::{
+    PolicyAction, PolicyAttempt, PolicyFacts, PolicyRule, Proofs, ProtectionLink, Protector, decide,
+};
+use crate::state::audit::{AuditEntry, AuditHashChain, AuditOperation, AuditRecord, ImportSummary};
 
 /// How somebody wants to take a grain out of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +53,14 @@ pub fn allows(blob: &[u8], asking: &Asking) -> Result<bool> {
     let grain = GrainRef::new(blob)?;
     let Asking { way, now_ms, justification, signer, cosigners, held } = asking;
     let state = GrainState { held: *held, ..GrainState::default() };
-    let protectors = vec![Protector::of(&grain, &state, Tie::Version)];
+    let protectors = vec![Protector::of(&grain, &state, ProtectionLink::Version)];
     let proofs = Proofs { signer: signer.clone(), cosigners: cosigners.clone(), flaw: None };
-    let attempt = Attempt {
+    let attempt = PolicyAttempt {
         act: match way {
-            Way::Supersede => Act::Supersede,
-            Way::Contradict => Act::Contradict,
-            Way::Contest => Act::Contest,
-            Way::Retract => Act::Retract,
+            Way::Supersede => PolicyAction::Supersede,
+            Way::Contradict => PolicyAction::Contradict,
+            Way::Contest => PolicyAction::Contest,
+            Way::Retract => PolicyAction::Retract,
         },
         now: EpochMs::new(*now_ms),
         justification: justification.as_deref(),
@@ -69,7 +71,7 @@ pub fn allows(blob: &[u8], asking: &Asking) -> Result<bool> {
         locked_accepts_signature: false,
         may_review: false,
     };
-    Ok(decide(&attempt, &Facts { protectors, too_many: false }).refusal().is_none())
+    Ok(decide(&attempt, &PolicyFacts { protectors, too_many: false }).refusal().is_none())
 }
 
 /// The store the chains are of.
@@ -90,7 +92,7 @@ impl AuditChain {
     /// A chain with an entry for each of these bytes, which say what happened.
     #[must_use]
     pub fn of(script: &[u8]) -> Self {
-        let mut chain = Chain::genesis(&STORE, KEY);
+        let mut chain = AuditHashChain::genesis(&STORE, KEY);
         let mut rows = Vec::with_capacity(script.len());
         for (at, byte) in (0..).zip(script) {
             rows.push(chain.link(&record(*byte), EpochMs::new(at)));
@@ -104,7 +106,7 @@ impl AuditChain {
     /// # Errors
     /// Never for what is in memory.
     pub fn problems(&self) -> Result<Vec<String>> {
-        let genesis = Chain::genesis(&STORE, KEY).head();
+        let genesis = AuditHashChain::genesis(&STORE, KEY).head();
         let head = crate::disk::keys::AuditHead { count: self.head.0, hash: self.head.1 };
         let rows = self.rows.iter().map(|(key, entry)| (*key, entry.as_slice()));
         let problems = problems_of(genesis, rows, &head)?;
@@ -125,27 +127,30 @@ pub fn audit_entry(bytes: &[u8]) -> Result<AuditEntry> {
 /// Something of each kind.
 fn record(byte: u8) -> AuditRecord {
     let operations = [
-        Operation::Create,
-        Operation::Put,
-        Operation::Supersede,
-        Operation::Sign,
-        Operation::Contradict,
-        Operation::SetVerification(VerificationStatus::Contested),
-        Operation::Hold,
-        Operation::LiftHold,
-        Operation::Import(ImportNote::new(1, u64::from(byte), [byte; 32], 2, 3)),
+        AuditOperation::Create,
+        AuditOperation::Put,
+        AuditOperation::Supersede,
+        AuditOperation::Sign,
+        AuditOperation::Contradict,
+        AuditOperation::SetVerification(VerificationStatus::Contested),
+        AuditOperation::Hold,
+        AuditOperation::LiftHold,
+        AuditOperation::Import(ImportSummary::new(1, u64::from(byte), [byte; 32], 2, 3)),
     ];
     let pick = usize::from(byte);
-    let rule = Rule::ALL.iter().cycle().nth(pick).map(|rule| rule.row());
+    let rule = PolicyRule::ALL.iter().cycle().nth(pick).map(|rule| rule.row());
     let address = ContentAddress::from_bytes([byte; 32]);
     AuditRecord {
-        operation: *operations.iter().cycle().nth(pick).unwrap_or(&Operation::Put),
         actor: (byte & 1 == 1).then(|| format!("did:web:{byte}")),
-        subjects: vec![address; pick % 3],
         refused: rule.is_some_and(|rule| !rule.passes),
         refused_by: (byte & 2 == 2).then_some(address),
         rules: rule.map(|rule| rule.name).into_iter().collect(),
         reason: (byte & 4 == 4).then(|| "a reason".to_owned()),
-        call: None,
+        claimed: (byte & 8 == 8).then(|| format!("did:web:{byte}#key")),
+        count: (byte & 16 == 16).then_some(u64::from(byte)),
+        ..AuditRecord::of(
+            *operations.iter().cycle().nth(pick).unwrap_or(&AuditOperation::Put),
+            vec![address; pick % 3],
+        )
     }
 }

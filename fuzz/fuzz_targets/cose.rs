@@ -3,7 +3,7 @@
 #![no_main]
 
 use grainstore_format::{
-    Envelope, Flags, Header, OfflineResolver, SigningKey, SignatureVerdict, sign, verify_detached,
+    Envelope, Flags, Header, OfflineResolver, SignatureVerdict, SigningKey, sign, verify_detached,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -16,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = (envelope.kid(), envelope.address(), envelope.grain());
         if let SignatureVerdict::Valid(_) = envelope.verify(&OfflineResolver) {
             let blob = envelope.blob().expect("a valid envelope has a blob");
-            let (before, after) = envelope.around_blob().expect("in one piece");
-            assert_eq!(Envelope::around(before, blob, after).as_ref(), Ok(&envelope));
+            let (before, after) = envelope.wrapper_parts().expect("in one piece");
+            assert_eq!(Envelope::from_parts(before, blob, after).as_ref(), Ok(&envelope));
         }
     }
     if let Ok(envelope) = sign(bytes, &key, Some(1)) {

@@ -81,9 +81,8 @@ fn is_open_to_all(policy: &Value, now: i64) -> bool {
     }
     let is_text = |name: &str| field(name).is_none_or(Value::is_string);
     let is_integer = |name: &str| field(name).is_none_or(|n| n.is_i64() || n.is_u64());
-    let is_list = field("authorized").is_none_or(|dids| {
-        dids.as_array().is_some_and(|dids| dids.iter().all(Value::is_string))
-    });
+    let is_list = field("authorized")
+        .is_none_or(|dids| dids.as_array().is_some_and(|dids| dids.iter().all(Value::is_string)));
     let texts = ["mode", "scope", "fallback_mode", "protection_reason"];
     if !texts.into_iter().all(is_text)
         || !["threshold", "locked_until"].into_iter().all(is_integer)

@@ -1,11 +1,11 @@
 //! The handles a host holds: `Store`, `Session`, their options, and what a store keeps while it is open.
 
+pub(crate) mod auditing;
 pub(crate) mod cal_switch;
 pub(crate) mod capability_token;
 pub(crate) mod embed;
 pub(crate) mod firewall;
 pub(crate) mod meta;
-pub(crate) mod noting;
 pub(crate) mod options;
 pub(crate) mod powers;
 pub(crate) mod prepared_statements;

@@ -18,7 +18,7 @@ use crate::base::pending::Pending;
 use crate::disk::blob::{stored_grain, with_fields};
 use crate::disk::keys::AccessCounts;
 use crate::disk::keys::SignatureWrapper;
-use crate::handle::noting::Rejection;
+use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
 use crate::rules::policy::{PolicyExplanation, Proofs, explain_in, of_successor, protects};
@@ -314,7 +314,7 @@ impl Session {
         let view = self.view()?;
         let given = guarded(|| self.give(&view, address))?;
         let given = given.ok_or_else(|| self.unseen(&view, address))?;
-        self.note_read([*address])?;
+        self.audit_read([*address])?;
         Ok(given)
     }
 
@@ -327,7 +327,7 @@ impl Session {
         let view = self.view()?;
         let seen = guarded(|| self.lookup(&view, address))?;
         let seen = seen.ok_or_else(|| self.unseen(&view, address))?;
-        self.note_read([*address])?;
+        self.audit_read([*address])?;
         Ok(seen)
     }
 
@@ -349,7 +349,7 @@ impl Session {
         let given = guarded(|| {
             addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
         })?;
-        self.note_read(given.iter().flatten().map(|stored| stored.address))?;
+        self.audit_read(given.iter().flatten().map(|stored| stored.address))?;
         Ok(given)
     }
 

@@ -352,7 +352,7 @@ impl Store {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn note(&self, record: AuditRecord) -> Result<()> {
+    pub(crate) fn record_audit(&self, record: AuditRecord) -> Result<()> {
         self.alone(move |writer| writer.note(record, |_| Ok(())))
     }
 

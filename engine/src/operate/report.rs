@@ -193,7 +193,7 @@ impl Session {
         limit: usize,
         wanted: impl Fn(&AuditEntry) -> bool,
     ) -> Result<Vec<AuditEntry>> {
-        self.write_notes()?;
+        self.flush_buffered_records()?;
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();

@@ -30,7 +30,7 @@ impl Session {
     /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<StoredGrain>> {
         let view = self.view()?;
-        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
+        self.audited(guarded(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
     }
 
     /// The newest `limit` versions in one view that `shows` lets through, of blobs: from the head of the
@@ -142,7 +142,7 @@ impl Session {
             self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let time = HistoryDeadline::begin();
             let (items, more) = self.back_from(&view, address, limit, (&time, &all))?;
-            Ok(BoundedList { items: self.noted(items)?, more })
+            Ok(BoundedList { items: self.audited(items)?, more })
         })
     }
 
@@ -167,7 +167,7 @@ impl Session {
             while let Some(version) = next {
                 time.check()?;
                 if items.len() == limit {
-                    return Ok(BoundedList { items: self.noted(items)?, more: true });
+                    return Ok(BoundedList { items: self.audited(items)?, more: true });
                 }
                 bytes = bytes.saturating_add(version.blob.len());
                 check_size(items.len(), bytes)?;
@@ -175,7 +175,7 @@ impl Session {
                 items.push(version);
                 next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
             }
-            Ok(BoundedList { items: self.noted(items)?, more: false })
+            Ok(BoundedList { items: self.audited(items)?, more: false })
         })
     }
 
@@ -192,7 +192,7 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<StoredGrain>> {
-        self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
+        self.audited(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
     }
 
     /// [`Session::history_of`] on one view.

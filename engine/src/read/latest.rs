@@ -88,7 +88,7 @@ impl Session {
                 return Ok(None);
             };
             self.store().inner().touch(posting.sequence);
-            self.note_read([address])?;
+            self.audit_read([address])?;
             self.lookup(&view, &address)
         })
     }

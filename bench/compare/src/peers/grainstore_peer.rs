@@ -3,9 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use grainstore::cal::{Cancel, Candidate, Memory, Predicate, Query, Reach, TimeRange, TypeSet};
+use grainstore::cal::{
+    CancelHandle, Candidate, Memory, Predicate, Query, Reach, TimeRange, TypeSet,
+};
 use grainstore::format::{EpochMs, GrainType};
-use grainstore::{ContentAddress, Match, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{
+    ContentAddress, OpenOptions, PageOptions, QueryMatch, Session, SessionOptions, Store,
+};
 
 use crate::Result;
 use crate::ask::{Ask, Hit, Line};
@@ -42,7 +46,7 @@ impl Grainstore {
             found += 1;
             if found == ask.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        self.session.reading()?.recall(&query(ask)?, &Cancel::new(), &mut visit)?;
+        self.session.reading()?.recall(&query(ask)?, &CancelHandle::new(), &mut visit)?;
         Ok(())
     }
 }
@@ -87,8 +91,8 @@ impl Peer for Grainstore {
     }
 
     fn hits(&self, ask: &Ask) -> Result<Vec<Hit>> {
-        let answer = self.session.query(&query(ask)?, &Page::first(ask.limit))?;
-        let hit = |found: Match| Hit { address: found.content_address, grain: found.grain };
+        let answer = self.session.query(&query(ask)?, &PageOptions::first(ask.limit))?;
+        let hit = |found: QueryMatch| Hit { address: found.content_address, grain: found.grain };
         Ok(answer.results.into_iter().map(hit).collect())
     }
 

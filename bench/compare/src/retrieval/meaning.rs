@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use grainstore::cal::{Near, Predicate, Query};
-use grainstore::{Page, Session};
+use grainstore::{PageOptions, Session};
 
 use super::MODEL;
 use super::data::{SUBJECTS, grain, subject};
@@ -79,8 +79,8 @@ impl<'s> Ours<'s> {
             None => query,
             Some(at) => query.when(Predicate::text_is("subject", subject(at))?),
         };
-        let rows = self.session.query(&query, &Page::first(NEAREST))?.results;
-        let place = |row: grainstore::Match| self.places.get(&row.content_address).copied();
+        let rows = self.session.query(&query, &PageOptions::first(NEAREST))?.results;
+        let place = |row: grainstore::QueryMatch| self.places.get(&row.content_address).copied();
         Ok(rows.into_iter().filter_map(place).collect())
     }
 
@@ -177,7 +177,7 @@ fn with_words(session: &Session, texts: &[String], vectors: &Vectors) -> Result<
     for (query, text) in vectors.queries.iter().zip(texts) {
         let words: Vec<&str> = text.split(' ').take(2).collect();
         let query = Query::default().searching(words.join(" ")).nearing(near(query));
-        let asked = || Ok(session.query(&query, &Page::first(NEAREST))?.results.len());
+        let asked = || Ok(session.query(&query, &PageOptions::first(NEAREST))?.results.len());
         times.push(micros(asked)?.0);
     }
     let took = median(times);

@@ -72,7 +72,7 @@ pub(crate) fn run(run: &Run) -> Result<()> {
     if let Some(vectors) = &vectors {
         meaning::measure(&session, &texts, vectors)?;
     }
-    session.store().close();
+    session.store().close()?;
     drop(session);
     opening::measure(place.path(), vectors.as_ref())
 }

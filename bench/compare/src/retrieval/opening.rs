@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grainstore::Page;
+use grainstore::PageOptions;
 use grainstore::cal::{Near, Predicate, Query};
 
 use super::data::{subject, word};
@@ -21,7 +21,7 @@ pub(super) fn measure(place: &Path, vectors: Option<&Vectors>) -> Result<()> {
     let mut since = opening;
     let mut first = |query: Query| -> Result<f64> {
         let (took, found) =
-            micros(|| Ok(session.query(&query, &Page::first(ROWS))?.results.len()))?;
+            micros(|| Ok(session.query(&query, &PageOptions::first(ROWS))?.results.len()))?;
         if found == 0 {
             return Err("a store that was opened again has lost its grains".into());
         }
@@ -54,6 +54,6 @@ pub(super) fn measure(place: &Path, vectors: Option<&Vectors>) -> Result<()> {
         "",
         (text + mebibytes(vectors as f64), Target::None),
     )?;
-    session.store().close();
+    session.store().close()?;
     Ok(())
 }

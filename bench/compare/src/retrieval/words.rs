@@ -1,7 +1,7 @@
 //! Questions of two words, in all grains and in those of one subject.
 
 use grainstore::cal::{Predicate, Query};
-use grainstore::{Page, Session};
+use grainstore::{PageOptions, Session};
 
 use super::Run;
 use super::data::{KINDS, SUBJECTS, subject};
@@ -26,7 +26,7 @@ pub(super) fn measure(session: &Session, texts: &[String], run: &Run) -> Result<
                     false => query,
                     true => query.when(Predicate::text_is("subject", subject(*at))?),
                 };
-                Ok(session.query(&query, &Page::first(ROWS))?.results.len())
+                Ok(session.query(&query, &PageOptions::first(ROWS))?.results.len())
             };
             let theirs = |(at, words): &(usize, &[String; 2])| {
                 raw.ask(words, of_one.then_some(at % SUBJECTS))

@@ -39,7 +39,7 @@ pub(super) fn measure(place: &Path, texts: &[String]) -> Result<()> {
         (bytes, Target::None),
     )?;
     singles(place, &session)?;
-    session.store().close();
+    session.store().close()?;
     Ok(())
 }
 

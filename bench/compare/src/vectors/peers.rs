@@ -3,7 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Ask, Care, Effort, Keeper, Metric, Space, Vector, View};
+use grainstore_index::vectors::{
+    BuildOptions, Metric, NearestQuery, SearchEffort, Space, Vector, VectorIndex, VectorView,
+};
 use hnsw_rs::prelude::{DistDot, Hnsw};
 
 use crate::Result;
@@ -33,7 +35,7 @@ pub(crate) fn contenders() -> [(&'static str, Build); 2] {
 
 struct Ours {
     space: Space,
-    view: View,
+    view: VectorView,
     /// One row of a hundred.
     some: Vec<Sequence>,
 }
@@ -41,13 +43,13 @@ struct Ours {
 fn ours(rows: &[Vec<f32>], threads: usize) -> Result<Box<dyn Peer>> {
     let dimension = rows.first().map_or(1, Vec::len);
     let space = Space::new("bench", dimension, Metric::Cosine)?;
-    let mut keeper = Keeper::with_scan_up_to(1000);
+    let mut keeper = VectorIndex::with_scan_up_to(1000);
     for (sequence, row) in (0..).zip(rows) {
         keeper.add(&space, Sequence::new(sequence), 0, &Vector::new(row.clone())?)?;
     }
     let stop = AtomicBool::new(false);
     while let Some(work) = keeper.plan() {
-        keeper.adopt(work.run(&Effort { threads, stop: &stop }));
+        keeper.adopt(work.run(&BuildOptions { threads, stop: &stop }));
     }
     let some = (0..rows.len() as u64).step_by(100).map(Sequence::new).collect();
     Ok(Box::new(Ours { space, view: keeper.view(), some }))
@@ -58,11 +60,11 @@ impl Ours {
         &self,
         query: &[f32],
         limit: usize,
-        care: Care,
+        care: SearchEffort,
         within: Option<&[Sequence]>,
     ) -> Result<Vec<usize>> {
         let vector = Vector::new(query.to_vec())?;
-        let ask = Ask { vector: &vector, limit, within, care };
+        let ask = NearestQuery { vector: &vector, limit, within, care };
         let mut judge = |sequence: Sequence| -> grainstore_index::Result<Option<[u8; 32]>> {
             let mut address = [0; 32];
             address.split_at_mut(8).0.copy_from_slice(&sequence.get().to_be_bytes());
@@ -76,15 +78,15 @@ impl Ours {
 
 impl Peer for Ours {
     fn nearest(&mut self, query: &[f32], limit: usize, width: usize) -> Result<Vec<usize>> {
-        self.ask(query, limit, Care::Width(width), None)
+        self.ask(query, limit, SearchEffort::Width(width), None)
     }
 
     fn extras(&mut self, queries: &[Vec<f32>]) -> Result<Vec<(&'static str, f64)>> {
         let mut extras = Vec::new();
         for (what, care, within) in [
-            ("as shipped", Care::Usual, None),
-            ("exact, all", Care::Exact, None),
-            ("exact, 1 %", Care::Usual, Some(self.some.as_slice())),
+            ("as shipped", SearchEffort::Usual, None),
+            ("exact, all", SearchEffort::Exact, None),
+            ("exact, 1 %", SearchEffort::Usual, Some(self.some.as_slice())),
         ] {
             let mut times = Vec::new();
             for query in queries {

@@ -57,7 +57,7 @@ impl Session {
             }
             Ok(())
         })?;
-        self.note_read(addresses.iter().copied())?;
+        self.audit_read(addresses.iter().copied())?;
         Ok(SubjectReport { user_id: user, addresses, counts })
     }
 
@@ -72,7 +72,7 @@ impl Session {
             all.push(stored);
             Ok(())
         })?;
-        self.noted(all)
+        self.audited(all)
     }
 
     /// Exports those of them that may leave the store into a container, as [`Session::export`] does: grains

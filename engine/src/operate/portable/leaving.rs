@@ -138,10 +138,10 @@ impl<'e> ExportFilter<'e> {
     pub(super) fn tell(self, left: u64) -> Result<()> {
         let is_exception = self.recipient == Recipient::Themself;
         if self.first.is_none() && !is_exception {
-            return self.session.note(AuditOperation::Export, Vec::new());
+            return self.session.audit_operation(AuditOperation::Export, Vec::new());
         }
         let exception = is_exception.then_some(ACCESS_REQUEST);
-        self.session.store().note(AuditRecord {
+        self.session.store().record_audit(AuditRecord {
             actor: self.session.options().actor.clone(),
             refused: !is_exception,
             rules: exception.into_iter().chain(self.by).collect(),

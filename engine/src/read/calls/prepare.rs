@@ -68,7 +68,7 @@ impl Session {
         query: &[u8],
         preparing: &PrepareOptions,
     ) -> Result<PreparedQuery, cal::Error> {
-        self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
+        self.recorded_step(query, preparing.tier, || self.prepared(query, preparing))
     }
 
     /// Prepares a statement without an entry in the audit log.
@@ -131,7 +131,7 @@ impl Session {
         let kept = self.store().inner().kept();
         let statement = kept
             .take(token, self.options(), self.now())
-            .map_err(|error| self.token_refused(token, error))?;
+            .map_err(|error| self.audit_refused_token(token, error))?;
         let session = self.part(statement.session.clone());
         let options = cal::ExecuteOptions {
             tier: if token.tier > 0 { Tier::Evolve } else { Tier::Read },

@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// The entry in the read log of a call that is over.
-    fn read_note(
+    fn read_record(
         &self,
         errand: &CallContext,
         results: Option<u64>,
@@ -54,15 +54,17 @@ impl Session {
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
-        let Some(listener) = listener else { return self.call_noted(query, options, token, None) };
+        let Some(listener) = listener else {
+            return self.call_and_record(query, options, token, None);
+        };
         let mut caught = PanicCatchingListener::of(listener);
-        let answered = self.call_noted(query, options, token, Some(&mut caught));
+        let answered = self.call_and_record(query, options, token, Some(&mut caught));
         caught.resume();
         answered
     }
 
     /// Runs a query, and records it in the read log or the audit log.
-    fn call_noted(
+    fn call_and_record(
         &self,
         query: &[u8],
         options: &ExecuteOptions<'_>,
@@ -95,7 +97,7 @@ impl Session {
             Ok(answer) => answer,
             Err(error) => {
                 let errand = self.errand_of(query, token, options.tier).since(started);
-                return Err(self.unread(errand, streamed, error));
+                return Err(self.record_failure(errand, streamed, error));
             }
         };
         let ResponseMeta { statement_type, query_hash, budget, .. } = &answer.meta;
@@ -118,7 +120,7 @@ impl Session {
     }
 
     /// Records a failed call in the read log, or in the audit log if the statement writes; returns the error.
-    fn unread(
+    fn record_failure(
         &self,
         errand: CallContext,
         streamed: Option<StreamRecord>,
@@ -129,10 +131,10 @@ impl Session {
         }
         if errand.writes() {
             let errand = Arc::new(errand);
-            return self.on(&errand).told_refusal(&errand, error);
+            return self.on(&errand).audit_failure(&errand, error);
         }
         let code = Some(error.code().to_owned());
-        match self.record_read(self.read_note(&errand, errand.gave(), code)) {
+        match self.record_read(self.read_record(&errand, errand.gave(), code)) {
             Ok(()) => error,
             Err(failed) => refused(failed),
         }
@@ -153,7 +155,7 @@ impl Session {
         let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
             let answer = self
                 .answer(query, options, token, listener)
-                .map_err(|error| self.told_if_writing(query, options.tier, error))?;
+                .map_err(|error| self.audit_if_writing(query, options.tier, error))?;
             self.count_access(&answer).map_err(refused)?;
             return Ok(answer);
         };
@@ -167,26 +169,26 @@ impl Session {
         match answered {
             Ok(answer) => {
                 let grains = answer.meta.budget.grains_returned;
-                session.note_answer(&answer.answer, grains).map_err(refused)?;
+                session.audit_answer(&answer.answer, grains).map_err(refused)?;
                 session.count_access(&answer).map_err(refused)?;
                 Ok(answer)
             }
-            Err(error) => Err(session.told_refusal(&errand, error)),
+            Err(error) => Err(session.audit_failure(&errand, error)),
         }
     }
 
     /// Audits a failure if the statement writes; returns the error.
-    fn told_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
+    fn audit_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
         let errand = Arc::new(self.errand_of(query, None, tier));
         match errand.is_always_told() {
-            true => self.on(&errand).told_refusal(&errand, error),
+            true => self.on(&errand).audit_failure(&errand, error),
             false => error,
         }
     }
 
     /// Runs a step that executes no statement, such as `prepare`. It is audited if it is refused, and where
     /// reads are audited, since its answer estimates what is stored.
-    pub(super) fn noted_step<T>(
+    pub(super) fn recorded_step<T>(
         &self,
         query: &[u8],
         tier: Tier,
@@ -198,18 +200,18 @@ impl Session {
             let errand = self.errand_of(query, None, tier).since(started);
             let done = match done {
                 Ok(done) => done,
-                Err(error) => return Err(self.unread(errand, None, error)),
+                Err(error) => return Err(self.record_failure(errand, None, error)),
             };
-            self.record_read(self.read_note(&errand, None, None)).map_err(refused)?;
+            self.record_read(self.read_record(&errand, None, None)).map_err(refused)?;
             return Ok(done);
         }
         if !self.store().inner().regime().audits_reads() {
-            return step().map_err(|error| self.told_if_writing(query, tier, error));
+            return step().map_err(|error| self.audit_if_writing(query, tier, error));
         }
         let errand = Arc::new(self.errand_of(query, None, tier));
         let session = self.on(&errand);
-        let done = step().map_err(|error| session.told_refusal(&errand, error))?;
-        session.note_step(&errand).map_err(refused)?;
+        let done = step().map_err(|error| session.audit_failure(&errand, error))?;
+        session.audit_step(&errand).map_err(refused)?;
         Ok(done)
     }
 
@@ -217,29 +219,29 @@ impl Session {
     /// parameter cannot be bound, as one that fails to parse is. Returns the error, or that of recording it.
     #[must_use]
     pub fn record_failed_call(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
-        match self.noted_step::<Infallible>(query, tier, || Err(error)) {
+        match self.recorded_step::<Infallible>(query, tier, || Err(error)) {
             Err(error) => error,
             Ok(never) => match never {},
         }
     }
 
     /// Audits the refusal of a token; returns the error.
-    pub(super) fn token_refused(&self, token: &CapabilityToken, error: Error) -> cal::Error {
+    pub(super) fn audit_refused_token(&self, token: &CapabilityToken, error: Error) -> cal::Error {
         let errand = Arc::new(CallContext::without_query(
             self.options(),
             Some((&token.token_id, token.tier)),
         ));
-        self.on(&errand).told_refusal(&errand, refused(error))
+        self.on(&errand).audit_failure(&errand, refused(error))
     }
 
     /// Audits a failed call unless it has an entry; returns the error.
-    fn told_refusal(&self, errand: &Arc<CallContext>, error: cal::Error) -> cal::Error {
+    fn audit_failure(&self, errand: &Arc<CallContext>, error: cal::Error) -> cal::Error {
         if errand.is_told() {
             return error;
         }
         let noted = match errand.gave() {
-            Some(grains) => self.note_part(errand, grains, error.code()),
-            None => self.note_refused_call(errand, error.code()),
+            Some(grains) => self.audit_partial_answer(errand, grains, error.code()),
+            None => self.audit_refused_call(errand, error.code()),
         };
         match noted {
             Ok(()) => error,

@@ -150,7 +150,7 @@ impl Session {
         let query = &query.clone().of_any_type();
         let view = self.view_of(self.view()?, query)?;
         let answer = guarded(|| self.page(&view, query, page))?;
-        self.note_read(answer.results.iter().map(|row| row.content_address))?;
+        self.audit_read(answer.results.iter().map(|row| row.content_address))?;
         Ok(answer)
     }
 

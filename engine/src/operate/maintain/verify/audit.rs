@@ -131,7 +131,7 @@ pub(crate) fn problems_of<'r>(
     rows: impl IntoIterator<Item = (u64, &'r [u8])>,
     head: &AuditHead,
 ) -> Result<Vec<super::Problem>> {
-    let mut findings = Findings::default();
+    let mut findings = ProblemCollector::default();
     let mut end = genesis;
     for (key, bytes) in rows {
         follow(&mut end, key, bytes, &mut findings)?;

@@ -55,30 +55,30 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_IO` if the store can no longer be written.
-    pub(crate) fn note_read(&self, given: impl IntoIterator<Item = ContentAddress>) -> Result<()> {
+    pub(crate) fn audit_read(&self, given: impl IntoIterator<Item = ContentAddress>) -> Result<()> {
         if !self.store().inner().regime().audits_reads() {
             return Ok(());
         }
         let given: Vec<_> = given.into_iter().collect();
         given
             .chunks(MAX_NAMED)
-            .try_for_each(|given| self.note(AuditOperation::Read, given.to_vec()))
+            .try_for_each(|given| self.audit_operation(AuditOperation::Read, given.to_vec()))
     }
 
     /// Records that these grains are returned, and returns them.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn noted(&self, given: Vec<StoredGrain>) -> Result<Vec<StoredGrain>> {
-        self.note_read(given.iter().map(|stored| stored.address))?;
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audited(&self, given: Vec<StoredGrain>) -> Result<Vec<StoredGrain>> {
+        self.audit_read(given.iter().map(|stored| stored.address))?;
         Ok(given)
     }
 
     /// Records a CAL answer with this many grains. The first entry describes the call.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audit_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
         let Some(errand) = self.errand() else { return Ok(()) };
         let mut given = Vec::new();
         let operation = match told_by(answer, &mut given) {
@@ -89,47 +89,50 @@ impl Session {
         let call = Some(errand.note().over(Some(results_of(answer, grains)), None));
         let (first, more) = given.split_at(given.len().min(MAX_NAMED));
         let record = AuditRecord { call, ..AuditRecord::of(operation, first.to_vec()) };
-        self.push_note(record)?;
+        self.buffer_record(record)?;
         let record = |some: &[_]| AuditRecord::of(operation, some.to_vec());
-        more.chunks(MAX_NAMED).try_for_each(|some| self.push_note(record(some)))
+        more.chunks(MAX_NAMED).try_for_each(|some| self.buffer_record(record(some)))
     }
 
     /// Records a CAL call that was to show what a statement would do.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn note_step(&self, errand: &Arc<CallContext>) -> Result<()> {
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audit_step(&self, errand: &Arc<CallContext>) -> Result<()> {
         let call = Some(errand.note().over(None, None));
-        self.push_note(AuditRecord { call, ..AuditRecord::of(AuditOperation::Cal, Vec::new()) })
+        self.buffer_record(AuditRecord { call, ..AuditRecord::of(AuditOperation::Cal, Vec::new()) })
     }
 
     /// Records a CAL call that ended with this code after some of its grains were returned.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn note_part(
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audit_partial_answer(
         &self,
         errand: &Arc<CallContext>,
         grains: u64,
         code: &str,
     ) -> Result<()> {
         let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
-        self.push_note(AuditRecord { call, ..AuditRecord::of(AuditOperation::Read, Vec::new()) })
+        self.buffer_record(AuditRecord {
+            call,
+            ..AuditRecord::of(AuditOperation::Read, Vec::new())
+        })
     }
 
     /// Records that a CAL call was refused with this code.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn note_refused_call(&self, errand: &Arc<CallContext>, code: &str) -> Result<()> {
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audit_refused_call(&self, errand: &Arc<CallContext>, code: &str) -> Result<()> {
         let call = Some(errand.note().over(None, Some(code.to_owned())));
         let record = AuditRecord::of(AuditOperation::Cal, Vec::new());
-        self.push_note(AuditRecord { call, refused: true, ..record })
+        self.buffer_record(AuditRecord { call, refused: true, ..record })
     }
 
     /// Returns the error of a read refused by a rule of the store, after recording it.
     pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: RuleRefusal) -> Error {
-        let told = self.store().note(AuditRecord {
+        let told = self.store().record_audit(AuditRecord {
             operation: AuditOperation::Read,
             actor: self.options().actor.clone(),
             subjects: vec![*address],
@@ -218,20 +221,20 @@ impl Session {
     /// Records an operation that writes no grain, if reads are audited.
     ///
     /// # Errors
-    /// The errors of [`Session::note_read`].
-    pub(crate) fn note(
+    /// The errors of [`Session::audit_read`].
+    pub(crate) fn audit_operation(
         &self,
         operation: AuditOperation,
         subjects: Vec<ContentAddress>,
     ) -> Result<()> {
         match self.store().inner().regime().audits_reads() {
-            true => self.push_note(AuditRecord::of(operation, subjects)),
+            true => self.buffer_record(AuditRecord::of(operation, subjects)),
             false => Ok(()),
         }
     }
 
     /// Buffers a record under this session's actor.
-    fn push_note(&self, record: AuditRecord) -> Result<()> {
+    fn buffer_record(&self, record: AuditRecord) -> Result<()> {
         let inner = self.store().inner();
         if self.store().is_read_only() {
             return match inner.regime().audits_reads() {
@@ -244,7 +247,7 @@ impl Session {
             BufferAction::Kept => {}
             // A full write queue wakes the writer as well.
             BufferAction::Due => inner.wake(Request::Count),
-            BufferAction::Full => self.write_notes()?,
+            BufferAction::Full => self.flush_buffered_records()?,
         }
         Ok(())
     }
@@ -253,7 +256,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn write_notes(&self) -> Result<()> {
+    pub(crate) fn flush_buffered_records(&self) -> Result<()> {
         match self.store().inner().notes().are_there() {
             true => self.store().alone(Writer::flush_notes),
             false => Ok(()),

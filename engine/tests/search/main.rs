@@ -1,23 +1,16 @@
-//! The full text of a store: right after the write, after reopening, whatever happens to its files,
-//! and as nothing but what the grains say.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test stops at a surprise"
-)]
+//! Searching: queries, words, vectors, links, and what a session does not see.
 
-mod bounds;
-mod crowd;
-mod elsewhere;
-mod files;
-mod hostile;
-mod kit;
-mod meddled;
-mod naive;
-mod pages;
+#[path = "../kit/locomo.rs"]
+mod conversations;
+mod embedder;
+mod expand;
+mod foreign_index;
+mod graph;
+mod isolation;
+mod locomo;
+mod moving;
+mod query;
 #[path = "../kit/random.rs"]
 mod random;
-mod rerank;
-mod turns;
-mod words;
+mod search;
+mod vectors;

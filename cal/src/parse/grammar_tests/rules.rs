@@ -1,5 +1,5 @@
 //! A reader of the grammar notation: productions by name, each an expression over tokens. The engine's
-//! tests use it too (`engine/tests/cal_corpus`).
+//! tests use it too (`engine/tests/cal/cal_corpus`).
 
 use std::collections::BTreeMap;
 

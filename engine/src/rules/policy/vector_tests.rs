@@ -12,7 +12,7 @@ use super::{
     ProtectionLink, Protector, decide,
 };
 
-#[path = "../../../tests/policy/case.rs"]
+#[path = "../../../tests/rules/policy/case.rs"]
 #[expect(dead_code, reason = "the runner on a whole store uses the rest")]
 mod case;
 

@@ -8,7 +8,7 @@ use grainstore_format::{self as format, ContentAddress, Grain, GrainType};
 use super::rule::RuleDecision;
 use super::*;
 
-#[path = "../../../tests/presets/case.rs"]
+#[path = "../../../tests/rules/presets/case.rs"]
 #[expect(dead_code, reason = "the runner on a whole store uses the rest")]
 mod case;
 

@@ -1,0 +1,403 @@
+//! Somebody who can write the files of an encrypted store and has no key edits rows, also with the right
+//! checksums, moves, copies and removes them, swaps slots of the keyring, brings back older ones and cuts files
+//! off. Every answer is right, or refused with a code.
+//! `GRAINSTORE_TAMPERINGS=2000 cargo test --release -p grainstore --test crash encrypted::tampered` is the long run,
+//! from the seed in `GRAINSTORE_TAMPERING_SEED`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use grainstore::cal::{Near, Query};
+use grainstore::embed::{Embedding, Metric};
+use grainstore::format::{Encoding, SigningKey, sign};
+use grainstore::{
+    ContentAddress, EraseOptions, MasterKey, Offer, SameFact, Session, SessionOptions, Store,
+};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use tempfile::TempDir;
+
+use super::random::Random;
+use super::world::{KEY, World, as_user, asked, belief, options, turn};
+
+/// Bytes of a slot of the keyring.
+const SLOT: usize = 128;
+/// Tables of the truth whose keys are numbers.
+const NUMBERED: [&str; 10] = [
+    "log",
+    "roots",
+    "audit",
+    "reasons",
+    "templates",
+    "destroyed",
+    "signatures",
+    "vector_spaces",
+    "vectors",
+    "vector_rows",
+];
+const STATE: TableDefinition<'static, u64, &'static [u8; 55]> = TableDefinition::new("state");
+
+/// A store with something of everything, as it was earlier and as it is.
+struct Original {
+    files: BTreeMap<String, Vec<u8>>,
+    earlier: BTreeMap<String, Vec<u8>>,
+    addresses: Vec<ContentAddress>,
+}
+
+fn original() -> Original {
+    let world = World::new();
+    let session = world.operator();
+    let put = |user, subject, object, at| {
+        session.put(belief(user, subject, object, at)).unwrap().address()
+    };
+    let mut addresses = vec![
+        put(Some("ann"), "ann", "green tea", 1000),
+        put(Some("bob"), "bob", "green tea", 2000),
+        put(Some("ann"), "kim", "black coffee", 3000),
+        put(None, "kim", "green paint", 4000),
+        put(Some("gus"), "gus", "green soap", 4500),
+    ];
+    for (user, words, at) in [("ann", "green hills", 5000), ("bob", "grey hills", 6000)] {
+        addresses.push(session.put(turn(user, "s", words, at)).unwrap().address());
+    }
+    let world = world.reopened();
+    let earlier = world.files();
+    let session = world.operator();
+    let old = addresses[2];
+    let new = belief(Some("ann"), "kim", "white coffee", 3500);
+    addresses.push(session.supersede(&old, new, Some("kim said so")).unwrap());
+    session.contradict(&addresses[3], "it is not so", None).unwrap();
+    session.hold(&addresses[0], "a case").unwrap();
+    for (user, value) in [("ann", [1.0, 0.0]), ("bob", [0.0, 1.0])] {
+        let seen = Offer::from(belief(Some(user), "eye", &format!("{user} saw"), 7000));
+        let vector = Embedding::new("eyes", Metric::Cosine, value.to_vec()).unwrap();
+        addresses.push(session.put(seen.with_vectors(vec![vector])).unwrap().address());
+    }
+    let blob = belief(Some("cem"), "cem", "signed", 8000).encode(Encoding::default()).unwrap();
+    let key = SigningKey::ed25519_from_seed(&[3; 32]);
+    addresses.push(session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap().address());
+    session.put_fact(belief(Some("bob"), "bob", "red tea", 9000), SameFact::Add).unwrap();
+    session.erase_user("gus", "gus asked", &EraseOptions::new().now(true)).unwrap();
+    world.store.flush().unwrap();
+    drop(session);
+    let world = world.reopened();
+    Original { files: world.files(), earlier, addresses }
+}
+
+/// What is asked, each with its answer or the code it was refused with.
+type Answers = Vec<(String, Result<String, String>)>;
+
+fn answers(path: &Path, addresses: &[ContentAddress]) -> Result<Answers, &'static str> {
+    let store = Store::open(path, &options(MasterKey::new(KEY))).map_err(|error| error.code())?;
+    let operator = store.session(SessionOptions::default());
+    let mut answers = Answers::new();
+    for (number, address) in addresses.iter().enumerate() {
+        let stored = operator.get(address);
+        let told = stored.map(|stored| {
+            let envelope = stored.envelope.as_ref().map(|envelope| envelope.bytes().to_vec());
+            format!("{:?} {:?} {envelope:?}", stored.blob, stored.state)
+        });
+        answers.push((format!("get {number}"), told.map_err(|error| error.code().to_owned())));
+        let versions = operator.history(address);
+        let versions = versions
+            .map(|all| format!("{:?}", all.iter().map(|one| one.address).collect::<Vec<_>>()));
+        answers
+            .push((format!("history {number}"), versions.map_err(|error| error.code().to_owned())));
+    }
+    for user in ["ann", "bob", "cem", "gus"] {
+        ask_as(&as_user(&store, user), user, &mut answers);
+    }
+    ask_as(&operator, "operator", &mut answers);
+    drop(operator);
+    // That closing fails is no answer.
+    let _ = store.close();
+    Ok(answers)
+}
+
+fn ask_as(session: &Session, who: &str, answers: &mut Answers) {
+    let near = Near { model: Some("eyes".to_owned()), values: [1.0, 0.2].as_slice().into() };
+    let questions = [
+        ("words", Query::default().searching("green")),
+        ("near", Query::default().nearing(near)),
+        ("all", Query::default()),
+    ];
+    for (name, question) in questions {
+        let told = asked(session, &question).map(|found| format!("{found:?}"));
+        answers.push((format!("{name} as {who}"), told.map_err(str::to_owned)));
+    }
+    for statement in [
+        r#"RECALL beliefs WHERE subject = "kim""#,
+        r#"RECALL beliefs WHERE object = "green tea""#,
+        "RECALL events",
+        "RECALL beliefs | COUNT",
+    ] {
+        let told = session.ask(statement).map(|response| format!("{:?}", response.answer));
+        answers
+            .push((format!("{statement} as {who}"), told.map_err(|error| error.code().to_owned())));
+    }
+    let told = session.history_of("kim", "likes", None, None);
+    let told =
+        told.map(|all| format!("{:?}", all.iter().map(|one| one.address).collect::<Vec<_>>()));
+    answers
+        .push((format!("history of kim as {who}"), told.map_err(|error| error.code().to_owned())));
+}
+
+/// Rows as bytes, of a table whose keys are put in order by them.
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Changes rows somehow. Says what was done.
+fn meddle(rows: &mut Rows, random: &mut Random) -> Option<String> {
+    if rows.is_empty() {
+        return None;
+    }
+    let (one, other) = (random.below(rows.len()), random.below(rows.len()));
+    Some(match random.below(6) {
+        0 => {
+            let value = &mut rows[one].1;
+            let at = random.below(value.len().max(1));
+            *value.get_mut(at)? ^= 1 << random.below(8);
+            format!("row {one}: byte {at} edited")
+        }
+        1 if one != other => {
+            rows[other].1 = rows[one].1.clone();
+            format!("row {one} copied over {other}")
+        }
+        2 if one != other => {
+            let value = rows[one].1.clone();
+            rows[one].1 = std::mem::replace(&mut rows[other].1, value);
+            format!("rows {one} and {other} swapped")
+        }
+        3 if one != other => {
+            let value = rows[one].1.clone();
+            rows[other].1 = value;
+            rows.remove(one);
+            format!("row {one} moved to {other}")
+        }
+        4 => {
+            rows.remove(one);
+            format!("row {one} removed")
+        }
+        _ => {
+            let length = random.below(rows[one].1.len().max(1));
+            rows[one].1.truncate(length);
+            format!("row {one} cut off at {length}")
+        }
+    })
+}
+
+/// Meddles with a table whose keys are numbers.
+fn numbered(txn: &WriteTransaction, name: &str, random: &mut Random) -> Option<String> {
+    let definition = TableDefinition::<u64, &[u8]>::new(name);
+    let mut table = txn.open_table(definition).ok()?;
+    let mut rows: Rows = Vec::new();
+    for row in table.iter().unwrap() {
+        let (key, value) = row.unwrap();
+        rows.push((key.value().to_be_bytes().to_vec(), value.value().to_vec()));
+    }
+    let told = meddle(&mut rows, random)?;
+    table.retain(|_, _| false).unwrap();
+    for (key, value) in rows {
+        let key = u64::from_be_bytes(key.try_into().unwrap());
+        table.insert(key, value.as_slice()).unwrap();
+    }
+    Some(told)
+}
+
+/// Meddles with states, which have one length.
+fn states(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
+    let mut table = txn.open_table(STATE).unwrap();
+    let mut rows: Rows = Vec::new();
+    for row in table.iter().unwrap() {
+        let (key, value) = row.unwrap();
+        rows.push((key.value().to_be_bytes().to_vec(), value.value().to_vec()));
+    }
+    let told = meddle(&mut rows, random)?;
+    let summed = random.percent(50);
+    table.retain(|_, _| false).unwrap();
+    for (key, mut value) in rows {
+        value.resize(55, 0);
+        if summed {
+            // The checksum is no secret: it is made to fit.
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(&key);
+            crc.update(&value[..51]);
+            value[51..].copy_from_slice(&crc.finalize().to_be_bytes());
+        }
+        let key = u64::from_be_bytes(key.try_into().unwrap());
+        table.insert(key, &<[u8; 55]>::try_from(value).unwrap()).unwrap();
+    }
+    Some(format!("{told}, checksums made to fit: {summed}"))
+}
+
+/// Meddles with a table of names or of bytes.
+fn named(txn: &WriteTransaction, name: &str, random: &mut Random) -> Option<String> {
+    let definition = TableDefinition::<&str, &[u8]>::new(name);
+    let mut table = txn.open_table(definition).ok()?;
+    let mut rows: Rows = Vec::new();
+    for row in table.iter().unwrap() {
+        let (key, value) = row.unwrap();
+        rows.push((key.value().as_bytes().to_vec(), value.value().to_vec()));
+    }
+    let told = meddle(&mut rows, random)?;
+    table.retain(|_, _| false).unwrap();
+    for (key, value) in rows {
+        table.insert(std::str::from_utf8(&key).unwrap(), value.as_slice()).unwrap();
+    }
+    Some(told)
+}
+
+fn of_bytes(txn: &WriteTransaction, name: &str, random: &mut Random) -> Option<String> {
+    let definition = TableDefinition::<&[u8], &[u8]>::new(name);
+    let mut table = txn.open_table(definition).ok()?;
+    let mut rows: Rows = Vec::new();
+    for row in table.iter().unwrap() {
+        let (key, value) = row.unwrap();
+        rows.push((key.value().to_vec(), value.value().to_vec()));
+    }
+    let told = meddle(&mut rows, random)?;
+    table.retain(|_, _| false).unwrap();
+    for (key, value) in rows {
+        table.insert(key.as_slice(), value.as_slice()).unwrap();
+    }
+    Some(told)
+}
+
+/// Has addresses of the index lead elsewhere.
+fn addresses(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
+    const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
+        TableDefinition::new("index.address");
+    let mut table = txn.open_table(ADDRESS).ok()?;
+    let mut rows: Vec<([u8; 32], u64)> = Vec::new();
+    for row in table.iter().unwrap() {
+        let (key, value) = row.unwrap();
+        rows.push((*key.value(), value.value()));
+    }
+    let (one, other) = (random.below(rows.len()), random.below(rows.len()));
+    table.insert(&rows[one].0, rows[other].1).unwrap();
+    Some(format!("address {one} leads to where {other} is"))
+}
+
+/// Does something to the files of a store. Says what, or that nothing came of it.
+fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<String> {
+    let in_tables = |file: &str, change: &mut dyn FnMut(&WriteTransaction) -> Option<String>| {
+        let db = redb::Database::open(path.join(file)).unwrap();
+        let txn = db.begin_write().unwrap();
+        let told = change(&txn)?;
+        txn.commit().unwrap();
+        Some(told)
+    };
+    let kind = random.below(12);
+    let told = match kind {
+        0..4 => {
+            let table = random.pick(&NUMBERED);
+            let told = in_tables("grains.redb", &mut |txn| numbered(txn, table, random))?;
+            format!("{table}: {told}")
+        }
+        4 => format!("state: {}", in_tables("grains.redb", &mut |txn| states(txn, random))?),
+        5 => format!("meta: {}", in_tables("grains.redb", &mut |txn| named(txn, "meta", random))?),
+        6 => {
+            let change = &mut |txn: &WriteTransaction| of_bytes(txn, "tombstones", random);
+            format!("tombstones: {}", in_tables("grains.redb", change)?)
+        }
+        7 => in_tables("index.redb", &mut |txn| addresses(txn, random))?,
+        8 => {
+            let change = &mut |txn: &WriteTransaction| match random.percent(50) {
+                true => named(txn, "index.meta", random),
+                false => of_bytes(txn, "index.terms", random),
+            };
+            format!("index: {}", in_tables("index.redb", change)?)
+        }
+        9 | 10 => keyring(path, original, random)?,
+        _ => {
+            let name = random.pick(&["grains.redb", "index.redb", "keyring"]);
+            let bytes = &original.files[name];
+            let length = random.below(bytes.len());
+            std::fs::write(path.join(name), &bytes[..length]).unwrap();
+            format!("{name} cut off at {length} of {}", bytes.len())
+        }
+    };
+    Some(told)
+}
+
+/// Swaps slots of the keyring, or brings back what they were.
+fn keyring(path: &Path, original: &Original, random: &mut Random) -> Option<String> {
+    let (mut ring, earlier) = (original.files["keyring"].clone(), &original.earlier["keyring"]);
+    let slots = ring.len() / SLOT;
+    let (one, other) = (random.below(slots), random.below(slots));
+    let slot = |bytes: &[u8], at: usize| bytes.get(at * SLOT..(at + 1) * SLOT).map(<[u8]>::to_vec);
+    let told = match random.below(4) {
+        0 => {
+            let (first, second) = (slot(&ring, one)?, slot(&ring, other)?);
+            ring[one * SLOT..(one + 1) * SLOT].copy_from_slice(&second);
+            ring[other * SLOT..(other + 1) * SLOT].copy_from_slice(&first);
+            format!("slots {one} and {other} swapped")
+        }
+        1 => {
+            let former = slot(earlier, one)?;
+            ring[one * SLOT..(one + 1) * SLOT].copy_from_slice(&former);
+            format!("slot {one} as it was earlier")
+        }
+        2 => {
+            ring.clone_from(earlier);
+            "the keyring as it was earlier".to_owned()
+        }
+        _ => {
+            let at = random.below(ring.len());
+            ring[at] ^= 1 << random.below(8);
+            format!("byte {at} of the keyring edited")
+        }
+    };
+    std::fs::write(path.join("keyring"), ring).unwrap();
+    Some(told)
+}
+
+fn lay_out(files: &BTreeMap<String, Vec<u8>>, with_derived: bool) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (name, bytes) in files {
+        let is_derived = name.starts_with("text/") || name.starts_with("vectors/");
+        if name == "LOCK" || (is_derived && !with_derived) {
+            continue;
+        }
+        let to = dir.path().join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::write(to, bytes).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn who_has_the_files_and_no_key_makes_no_answer_wrong() {
+    let from_env = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let most: u64 = from_env("GRAINSTORE_TAMPERINGS").unwrap_or(120);
+    let seed = from_env("GRAINSTORE_TAMPERING_SEED").unwrap_or(1);
+    let original = original();
+    let whole = lay_out(&original.files, true);
+    let right = answers(whole.path(), &original.addresses).unwrap();
+    assert!(right.iter().filter(|(_, answer)| answer.is_ok()).count() > 50);
+    let (mut unopened, mut refused, mut same) = (0, 0, 0);
+    let mut wrong = Vec::new();
+    for number in 0..most {
+        let random = &mut Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let dir = lay_out(&original.files, random.percent(50));
+        let Some(told) = tamper(dir.path(), &original, random) else { continue };
+        match answers(dir.path(), &original.addresses) {
+            Err(_) => unopened += 1,
+            Ok(answers) => {
+                for ((question, answer), (_, expected)) in answers.iter().zip(&right) {
+                    match answer {
+                        answer if answer == expected => same += 1,
+                        Err(_) => refused += 1,
+                        Ok(answer) => wrong.push(format!(
+                            "{number}, {told}: {question}: {answer}, not {expected:?}"
+                        )),
+                    }
+                }
+            }
+        }
+    }
+    println!(
+        "{most} tamperings, seed {seed}: {unopened} stores refused; {same} answers right, \
+         {refused} refused"
+    );
+    assert!(wrong.is_empty(), "{} wrong answers:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(unopened > 0 && refused > 0);
+}

@@ -1,0 +1,4 @@
+//! Rules: invalidation policies and presets.
+
+mod policy;
+mod presets;

@@ -1,0 +1,8 @@
+//! Writing: what sessions may write and see, signatures, reviews, imports.
+
+mod access;
+mod import;
+mod regressions;
+mod reviews;
+mod sessions;
+mod signatures;

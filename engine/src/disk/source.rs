@@ -28,6 +28,8 @@ pub(crate) struct DatabaseHandle {
     shreds: bool,
     /// Files to overwrite, whose databases are closed.
     shredding: Vec<PathBuf>,
+    /// Why the last of them could not be overwritten.
+    unshredded: Option<Error>,
     /// Location of the file, `None` for a database in memory.
     home: Option<DatabaseFile>,
     /// Keys to decrypt its rows.
@@ -121,7 +123,8 @@ impl DatabaseHandle {
     pub(crate) fn in_memory(db: Database) -> Self {
         let (lease, former, shredding) = (ReaderLease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
-        Self { db, lease, former, copy, shreds: false, shredding, home, vault }
+        let unshredded = None;
+        Self { db, lease, former, copy, shreds: false, shredding, unshredded, home, vault }
     }
 
     /// Sets the keys its rows are encrypted with.
@@ -231,6 +234,11 @@ impl DatabaseHandle {
         !self.former.is_empty() || !self.shredding.is_empty()
     }
 
+    /// Returns why a replaced file could not be overwritten when it was last tried.
+    pub(crate) fn unshredded(&self) -> Option<Error> {
+        self.unshredded.clone()
+    }
+
     /// Takes the replaced databases, for another thread to close.
     pub(crate) fn hand_over(&mut self) -> Vec<ReplacedDatabase> {
         std::mem::take(&mut self.former)
@@ -266,7 +274,14 @@ impl DatabaseHandle {
         }
         // A file that cannot be overwritten now is tried again at the next call.
         let is_here = self.home.as_ref().is_none_or(|home| home.check().is_ok());
-        self.shredding.retain(|file| !is_here || directory::shred(file).is_err());
+        self.unshredded = None;
+        let Self { shredding, unshredded, .. } = self;
+        shredding.retain(|file| {
+            let failed = if is_here { directory::shred(file).err() } else { None };
+            let stays = !is_here || failed.is_some();
+            *unshredded = unshredded.take().or(failed);
+            stays
+        });
     }
 }
 

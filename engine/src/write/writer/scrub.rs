@@ -41,6 +41,8 @@ pub(crate) struct ScrubState {
     due: Option<Instant>,
     /// The old files that wait for their readers.
     exchanged: Option<ReplacedFiles>,
+    /// Why a replaced file could not be overwritten when it was last tried.
+    unshredded: Option<Error>,
     /// Callers waiting for the end of the scrub.
     waiting: Vec<PendingReply<()>>,
     /// Sequences of grains that became stubs since the store was opened and may still be in memory.
@@ -159,7 +161,13 @@ impl Writer {
             Ok(true)
         });
         match ended {
-            Ok(false) if at.elapsed() < patience => {}
+            // What cannot be overwritten is tried again, for as long as a closing store would.
+            Ok(false) if self.scrub.unshredded.is_none() && at.elapsed() < patience => {}
+            Ok(false) if self.scrub.unshredded.is_some() && at.elapsed() < CLOSING => {}
+            Ok(false) if self.scrub.unshredded.is_some() => {
+                let failed = self.scrub.unshredded.clone().map_or(Ok(()), Err);
+                self.scrub.answer(&failed);
+            }
             Ok(false) => {
                 let message = "somebody still reads from the files as they were";
                 let busy = Error::new(ErrorKind::Busy, message);
@@ -321,9 +329,11 @@ impl Writer {
         self.db.release();
         let former = self.folder.aside(|db: &mut DatabaseHandle| {
             db.release();
-            Ok(db.has_former())
+            Ok((db.has_former(), db.unshredded()))
         });
-        former.unwrap_or(true) || self.db.has_former()
+        let (of_index, unshredded) = former.unwrap_or((true, None));
+        self.scrub.unshredded = self.db.unshredded().or(unshredded);
+        of_index || self.db.has_former()
     }
 
     /// Removes stubbed grains from memory.

@@ -1,6 +1,11 @@
 //! Searching: queries, words, vectors, links, and what a session does not see.
 
 #[path = "../kit/locomo.rs"]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
 mod conversations;
 mod embedder;
 mod expand;
@@ -11,6 +16,10 @@ mod locomo;
 mod moving;
 mod query;
 #[path = "../kit/random.rs"]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
 mod random;
 mod search;
 mod vectors;

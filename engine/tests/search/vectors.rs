@@ -1,11 +1,5 @@
 //! Vectors that are stored with grains: found by their nearness, alone and beside words.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_precision_loss,
-    clippy::panic,
-    reason = "a test stops at a surprise"
-)]
+#![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test stops at a surprise")]
 
 use crate::random;
 use crate::search::kit;

@@ -7,7 +7,6 @@
 //! A failure names its seed and operation; `GRAINSTORE_MODEL_SEED` runs that seed again.
 
 #![expect(
-    clippy::panic,
     clippy::print_stdout,
     clippy::expect_used,
     clippy::unwrap_used,

@@ -1,7 +1,6 @@
 //! What is linked to the best answers: which grains, with which scores, page by page, and how much of it.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
     reason = "a test stops at a surprise"

@@ -1,6 +1,6 @@
 //! A store that is moved to another model: the former one answers until every grain has a vector of
 //! the new one, then the new one does, and what the former one left can be removed.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at a surprise")]
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 mod kit;
 mod removal;

@@ -74,7 +74,7 @@ a version protects by its scope|facts.rs|ProtectionLink::Version => true,|Protec
 a later version protects whatever its scope|facts.rs|ProtectionLink::Later => terms.covers_chain(),|ProtectionLink::Later => true,
 a released version protects|facts.rs|ProtectionLink::Released => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::Released => true,
 a released lineage protects no more|facts.rs|ProtectionLink::Released => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::Released => false,
-taking trust back is verification|facts.rs|_ if trust(to) < trust(from) => Self::Contest,|
+taking trust back is verification|facts.rs|_ if trust(to) < trust(from) => Self::Contest,|_ if trust(to) < trust(from) => Self::Verify,
 a changed description is a transition|goals.rs|const FREE: [&str; 16] = [|const FREE: [&str; 17] = ["description",
 failure takes all the evidence|goals.rs|least.min(1)|least
 an unlisted state is allowed|goals.rs|allows: listed && keeps|allows: keeps

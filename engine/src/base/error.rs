@@ -287,6 +287,12 @@ impl Error {
         self
     }
 
+    /// Gives a hint to an error that has only that of its kind.
+    pub(crate) fn or_hint(mut self, hint: &'static str) -> Self {
+        self.hint.get_or_insert(hint);
+        self
+    }
+
     /// Appends to the message.
     pub(crate) fn adding(mut self, more: &str) -> Self {
         self.message.push_str(more);

@@ -7,14 +7,19 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
+use crate::disk::row_sums::file_token;
+use crate::disk::vault::Vault;
 
 /// Name of the file that lists the others.
 const MANIFEST: &str = "manifest";
 /// Suffix of files that are being written.
 const UNFINISHED: &str = ".new";
+
+/// Bytes of a token.
+const TOKEN: usize = 32;
 
 /// A directory of derived files. Foreign entries (links, pipes, files with another suffix) are neither
 /// followed nor removed.
@@ -25,6 +30,8 @@ pub(crate) struct DerivedFiles {
     ending: &'static str,
     /// The directory of the store, if it could be opened.
     anchor: Option<PinnedDirectory>,
+    /// The keys of an encrypted store, with which files are bound to their names.
+    vault: Vault,
 }
 
 impl DerivedFiles {
@@ -32,7 +39,12 @@ impl DerivedFiles {
     pub(crate) fn of(store: &Path, name: &str, ending: &'static str) -> Self {
         let anchor = PinnedDirectory::at(store).ok();
         let store = anchor.as_ref().map_or(store, PinnedDirectory::path);
-        Self { directory: store.join(name), ending, anchor }
+        Self { directory: store.join(name), ending, anchor, vault: Vault::default() }
+    }
+
+    /// Binds each file to its name by a token behind its bytes, in an encrypted store.
+    pub(crate) fn bound_by(self, vault: &Vault) -> Self {
+        Self { vault: vault.clone(), ..self }
     }
 
     /// Refuses to write if the path of the store now leads to another directory.
@@ -60,7 +72,7 @@ impl DerivedFiles {
             fs::read(&path)
         };
         match read() {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => self.unbound(name, bytes).map(Some),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -144,11 +156,24 @@ impl DerivedFiles {
         Ok(())
     }
 
+    /// Takes the token off the bytes of a file.
+    fn unbound(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let Some(keyring) = self.vault.keyring() else { return Ok(bytes) };
+        let token = bytes.split_off(bytes.len().saturating_sub(TOKEN));
+        match token == file_token(keyring, name, &bytes) {
+            true => Ok(bytes),
+            false => Err(Error::integrity(format!("{name} was not written by this store"))),
+        }
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let unfinished = self.directory.join(format!("{name}{UNFINISHED}"));
         directory::remove(&unfinished)?;
         let mut file = File::create_new(&unfinished)?;
         file.write_all(bytes)?;
+        if let Some(keyring) = self.vault.keyring() {
+            file.write_all(&file_token(keyring, name, bytes))?;
+        }
         file.sync_all()?;
         fs::rename(&unfinished, self.directory.join(name))?;
         Ok(())

@@ -45,6 +45,10 @@ pub(crate) const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> =
 /// overwritten. Created with the first mark.
 pub(crate) const DESTROYED: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("destroyed");
+/// Sequence of an erased grain, in an encrypted store -> no bytes: nothing else may stand there again. Created
+/// with the first.
+pub(crate) const ERASED: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("erased");
 /// Name -> record: the rows below.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("meta");
@@ -161,6 +165,17 @@ impl RowKey {
         Self { table: 6, key: row }
     }
 
+    /// The number of the table.
+    pub(crate) fn table(self) -> u8 {
+        self.table
+    }
+
+    /// Returns `true` for a row that the rules of an encrypted store may leave in the clear: of the log, a
+    /// signature, a reason or a vector.
+    pub(crate) fn may_be_plain(self) -> bool {
+        (1..=4).contains(&self.table)
+    }
+
     /// Returns `true` for a row of the log, which holds a blob.
     pub(crate) fn is_of_log(self) -> bool {
         self.table == 1
@@ -238,7 +253,7 @@ impl<'b> EncryptedEnvelope<'b> {
 /// |---|---|
 /// | 0 | envelope version, 1 |
 /// | 1 | protection: 0 plain, 2 compressed |
-/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; of a compressed body, of the byte 2 and these |
+/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; of a compressed body, of the byte 2 and these; of a row of grains in an encrypted store, masked with a keyed tag |
 /// | 6.. | the blob, or the text of a reason |
 pub(crate) struct PlainEnvelope;
 

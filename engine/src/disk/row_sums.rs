@@ -10,13 +10,13 @@
 use grainstore_index::{self as index, RowSeal, Sequence};
 use redb::{
     AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError, Value, WriteTransaction,
+    TableDefinition, TableError, TableHandle, Value, WriteTransaction,
 };
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::Keyring;
-use crate::disk::keys::{self, AuditHead, RowKey, Stub};
+use crate::disk::keys::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
 use crate::disk::vault::Vault;
 
 /// What to do about a store that was tampered with.
@@ -33,10 +33,13 @@ pub(crate) enum SummedTable {
     Signatures,
     Templates,
     Tombstones,
+    Destroyed,
+    Erased,
+    Reasons,
 }
 
 impl SummedTable {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::State,
         Self::Roots,
         Self::Vectors,
@@ -45,16 +48,22 @@ impl SummedTable {
         Self::Signatures,
         Self::Templates,
         Self::Tombstones,
+        Self::Destroyed,
+        Self::Erased,
+        Self::Reasons,
     ];
 
     /// Those that are checked when a store is opened. Vectors are checked when they are first read.
-    pub(crate) const AT_OPENING: [Self; 6] = [
+    pub(crate) const AT_OPENING: [Self; 9] = [
         Self::State,
         Self::Roots,
         Self::Spaces,
         Self::Signatures,
         Self::Templates,
         Self::Tombstones,
+        Self::Destroyed,
+        Self::Erased,
+        Self::Reasons,
     ];
 
     /// Number of the table in the tokens, apart from the numbers of the tables of the index.
@@ -72,6 +81,9 @@ impl SummedTable {
             Self::Signatures => "signatures",
             Self::Templates => "templates",
             Self::Tombstones => "tombstones",
+            Self::Destroyed => "destroyed",
+            Self::Erased => "erased",
+            Self::Reasons => "reasons",
         }
     }
 }
@@ -182,6 +194,8 @@ pub(crate) fn check_rows(
 /// Number under which the seal and the tags of stubs are tokens, apart from the tables.
 const SEAL: u8 = 0x90;
 const STUB: u8 = 0x91;
+const PLAIN: u8 = 0x92;
+const FILE: u8 = 0x93;
 
 /// Writes the seal for what a transaction is about to commit. No table may be open in it.
 ///
@@ -214,12 +228,31 @@ pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
     let row = audit.get(keys::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
     let head = AuditHead::decode(&row)?;
     let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(keys::META)?)?;
-    let is_whole = log.len()? == last && audit.len()? == head.count.saturating_add(1);
-    if is_whole && row.get(40..) == Some(&seal[..]) {
+    if log.len()? == last && leads_to(&audit, &head)? && row.get(40..) == Some(&seal[..]) {
         return Ok(());
     }
     let message = "settings, log or audit log were changed by somebody without the key";
     Err(Error::truth_damaged(message).with_hint(RESTORE))
+}
+
+/// Returns `true` if each audit entry holds the hash of the one before, up to the head.
+fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Result<bool> {
+    let (mut count, mut last) = (0_u64, [0; 32]);
+    for row in audit.range(..keys::AUDIT_HEAD)? {
+        let (number, entry) = row?;
+        let entry = entry.value();
+        if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
+            return Ok(false);
+        }
+        last = Sha256::digest(entry).into();
+        count = count.saturating_add(1);
+    }
+    Ok((count, last) == (head.count, head.hash))
+}
+
+/// Returns the token of a derived file, which is written behind its bytes in an encrypted store.
+pub(crate) fn file_token(keyring: &Keyring, name: &str, bytes: &[u8]) -> [u8; 32] {
+    keyring.row_token(FILE, name.as_bytes(), bytes)
 }
 
 fn seal_of(
@@ -246,26 +279,77 @@ pub(crate) fn stub_tag(keyring: &Keyring, at: Sequence, body: &[u8]) -> [u8; 4] 
     [first, second, third, fourth]
 }
 
-/// Gives the stubs of a store of format 1 their tags.
+/// Returns a row in the clear with its checksum masked by a keyed tag of the rest, or with the mask taken off.
+pub(crate) fn masked(keyring: &Keyring, row: RowKey, bytes: &[u8]) -> Vec<u8> {
+    let mut masked = bytes.to_vec();
+    let (head, body) = (bytes.get(..2).unwrap_or_default(), bytes.get(6..).unwrap_or_default());
+    let key = [&[row.table()][..], &row.key.to_be_bytes()].concat();
+    let tag = keyring.row_token(PLAIN, &key, &[head, body].concat());
+    masked.iter_mut().skip(2).take(4).zip(tag).for_each(|(byte, tag)| *byte ^= tag);
+    masked
+}
+
+/// Binds the rows of an encrypted store of format 1 that are not encrypted: gives stubs their tags and their
+/// place among the erased, and masks the checksums of rows in the clear.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn tag_stubs(
+pub(crate) fn bind_rows(
     txn: &WriteTransaction,
     from: &ReadTransaction,
     vault: &Vault,
 ) -> Result<()> {
-    if vault.keyring().is_none() {
-        return Ok(());
-    }
-    let mut log = txn.open_table(keys::LOG)?;
-    for row in from.open_table(keys::LOG)?.iter()? {
-        let (sequence, row) = row?;
-        if Stub::is(row.value()) {
-            let at = Sequence::new(sequence.value());
-            let stub = Stub::open(at, row.value(), &Vault::default())?;
-            log.insert(at.get(), stub.seal(at, vault).as_slice())?;
+    let Some(keyring) = vault.keyring() else { return Ok(()) };
+    let mut sums = SumChanges::of(vault);
+    for (definition, row_key, summed) in [
+        (keys::LOG, RowKey::log_row as fn(u64) -> RowKey, None),
+        (keys::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
+        (keys::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
+        (keys::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
+    ] {
+        let rows = match from.open_table(definition) {
+            Err(TableError::TableDoesNotExist(_)) => continue,
+            opened => opened?,
+        };
+        let mut table = txn.open_table(definition)?;
+        for row in rows.iter()? {
+            let (key, row) = row?;
+            let (key, row) = (key.value(), row.value());
+            let bound = match Stub::is(row) && definition.name() == keys::LOG.name() {
+                // What is damaged stays so.
+                true => {
+                    let at = Sequence::new(key);
+                    let Ok(stub) = Stub::open(at, row, &Vault::default()) else { continue };
+                    add_erased(txn, at, &mut sums)?;
+                    stub.seal(at, vault)
+                }
+                false if EncryptedEnvelope::of(row).is_ok_and(|sealed| sealed.is_none()) => {
+                    masked(keyring, row_key(key), row)
+                }
+                false => continue,
+            };
+            let former = table.insert(key, bound.as_slice())?;
+            if let Some(summed) = summed {
+                sums.replace(summed, key, former, Some(&bound));
+            }
         }
+    }
+    sums.write(txn)
+}
+
+/// Notes that the grain at a sequence was erased, in an encrypted store.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn add_erased(
+    txn: &WriteTransaction,
+    at: Sequence,
+    sums: &mut SumChanges<'_>,
+) -> Result<()> {
+    if sums.vault.keyring().is_some() {
+        let mut erased = txn.open_table(keys::ERASED)?;
+        let former = erased.insert(at.get(), [].as_slice())?;
+        sums.replace(SummedTable::Erased, at.get(), former, Some(&[]));
     }
     Ok(())
 }
@@ -303,6 +387,9 @@ fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u
         SummedTable::Signatures => sum_rows(txn, vault, table, keys::SIGNATURES),
         SummedTable::Templates => sum_rows(txn, vault, table, keys::TEMPLATES),
         SummedTable::Tombstones => sum_rows(txn, vault, table, keys::TOMBSTONES),
+        SummedTable::Destroyed => sum_rows(txn, vault, table, keys::DESTROYED),
+        SummedTable::Erased => sum_rows(txn, vault, table, keys::ERASED),
+        SummedTable::Reasons => sum_rows(txn, vault, table, keys::REASONS),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blinder, RowSeal, Sequence, TieBreaker};
@@ -19,7 +19,7 @@ use crate::disk::keys::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_LEN, StateRecord, UserToken,
     decode_state, encode_state,
 };
-use crate::disk::row_sums;
+use crate::disk::row_sums::{self, SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 
 /// The keys of a store, empty in a plain one. Cheap to clone.
@@ -28,6 +28,8 @@ pub(crate) struct Vault {
     keyring: Option<Arc<Keyring>>,
     /// True if blobs are compressed when they are written.
     compresses: bool,
+    /// Set once the rows of vectors were held against their sums, since the store was opened.
+    vectors_checked: Arc<OnceLock<()>>,
 }
 
 /// The key a row is encrypted under; empty for a plain row.
@@ -44,7 +46,7 @@ impl EncryptionKey {
 impl Vault {
     /// A vault with these keys.
     pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
-        Self { keyring: Some(keyring), compresses: false }
+        Self { keyring: Some(keyring), ..Self::default() }
     }
 
     /// Sets whether blobs are compressed when they are written.
@@ -55,6 +57,11 @@ impl Vault {
     /// Returns `true` if blobs are compressed when they are written.
     pub(crate) fn compresses(&self) -> bool {
         self.compresses
+    }
+
+    /// Set once the rows of vectors were held against their sums.
+    pub(crate) fn vectors_checked(&self) -> &OnceLock<()> {
+        &self.vectors_checked
     }
 
     /// The keyring, `None` in a store that is not encrypted.
@@ -71,14 +78,14 @@ impl Vault {
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
         let Some(sealed) = EncryptedEnvelope::of(bytes)? else {
-            // Only blobs of the log are ever compressed.
-            let body = match row.is_of_log() {
-                true => PlainEnvelope::open_compressed(row.key, bytes)?,
-                false => None,
-            };
-            return match body {
-                None => PlainEnvelope::open(row.key, bytes).map(Cow::Borrowed),
-                Some(body) => decompress(body)?.map(Cow::Owned).ok_or_else(damaged),
+            return match &self.keyring {
+                None => open_plain(row, bytes),
+                // The rules of a store may leave rows in the clear: their checksum has a key all the same.
+                Some(keyring) if row.may_be_plain() => {
+                    let bytes = row_sums::masked(keyring, row, bytes);
+                    Ok(Cow::Owned(open_plain(row, &bytes)?.into_owned()))
+                }
+                Some(_) => Err(damaged()),
             };
         };
         let Some(keyring) = &self.keyring else {
@@ -105,8 +112,16 @@ impl Vault {
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);
         match &keeper.0 {
-            None if compressed => Ok(PlainEnvelope::seal_compressed(row.key, body)),
-            None => Ok(PlainEnvelope::seal(row.key, body)),
+            None => {
+                let bytes = match compressed {
+                    true => PlainEnvelope::seal_compressed(row.key, body),
+                    false => PlainEnvelope::seal(row.key, body),
+                };
+                Ok(match &self.keyring {
+                    None => bytes,
+                    Some(keyring) => row_sums::masked(keyring, row, &bytes),
+                })
+            }
             Some(holder) => {
                 let slot = holder.slot;
                 let body = holder.data.seal(&row.bound(slot, compressed), body)?;
@@ -304,7 +319,7 @@ impl Vault {
     ) -> Result<()> {
         let Some(keyring) = &self.keyring else { return Ok(()) };
         let slots = keyring.slots_of(person);
-        mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
+        self.mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
     }
 
     /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
@@ -312,7 +327,7 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
-        self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
+        self.keyring.as_ref().map_or(Ok(()), |keyring| self.mark(txn, keyring, keyring.destroyed()))
     }
 
     /// Compares the keyring with the destruction marks of the truth: see [`Keyring::hold_against`].
@@ -407,6 +422,28 @@ impl Vault {
         self.keyring.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
     }
 
+    /// Marks slots as destroyed.
+    fn mark(
+        &self,
+        txn: &WriteTransaction,
+        keyring: &Keyring,
+        slots: impl IntoIterator<Item = u32>,
+    ) -> Result<()> {
+        let mut slots = slots.into_iter().peekable();
+        if slots.peek().is_none() {
+            return Ok(());
+        }
+        let mut sums = SumChanges::of(self);
+        let mut destroyed = txn.open_table(keys::DESTROYED)?;
+        for slot in slots {
+            let (slot, mark) = (u64::from(slot), keyring.mark_of(slot));
+            let former = destroyed.insert(slot, mark.as_slice())?;
+            sums.replace(SummedTable::Destroyed, slot, former, Some(&mark));
+        }
+        drop(destroyed);
+        sums.write(txn)
+    }
+
     fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<SlotKeys>> {
         let holder = match user {
             None => keyring.holder(STORE)?,
@@ -416,24 +453,22 @@ impl Vault {
     }
 }
 
+/// Opens a row that is not encrypted.
+fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+    // Only blobs of the log are ever compressed.
+    let compressed = match row.is_of_log() {
+        true => PlainEnvelope::open_compressed(row.key, bytes)?,
+        false => None,
+    };
+    match compressed {
+        None => PlainEnvelope::open(row.key, bytes).map(Cow::Borrowed),
+        Some(body) => decompress(body)?.map(Cow::Owned).ok_or_else(|| {
+            Error::truth_damaged(format!("the bytes of entry {} have changed", row.key))
+        }),
+    }
+}
+
 /// Returns the user a grain is about (OMS 12.4), `None` if it names none.
 pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
-}
-
-/// Marks slots as destroyed.
-fn mark(
-    txn: &WriteTransaction,
-    keyring: &Keyring,
-    slots: impl IntoIterator<Item = u32>,
-) -> Result<()> {
-    let mut slots = slots.into_iter().peekable();
-    if slots.peek().is_none() {
-        return Ok(());
-    }
-    let mut destroyed = txn.open_table(keys::DESTROYED)?;
-    for slot in slots {
-        destroyed.insert(u64::from(slot), keyring.mark_of(slot).as_slice())?;
-    }
-    Ok(())
 }

@@ -134,7 +134,7 @@ impl Store {
                 grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
             ) => error,
             ErrorKind::StoreVersion => error.within(path),
-            _ => error.within(path).with_hint(
+            _ => error.within(path).or_hint(
                 "check the path, its permissions and its disk; what cannot be written can be read with \
                  --read-only (OpenOptions::read_only)",
             ),
@@ -180,9 +180,9 @@ impl Store {
             let db = database.open(directory::grains(path))?;
             let mut meta = check_meta(&db, &vault, options)?;
             check_seal(&db, &vault)?;
+            upgrade(&db, &mut meta, options)?;
             let wording = wording_of(&db, &vault, options)?;
             let rules = rules_of(&db, options)?;
-            upgrade(&db, &mut meta, options)?;
             let vault = vault.clone().compressing(compression_of(&db, &vault, options)?);
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = DatabaseHandle::at(db, DatabaseFile::of(&directory::grains(path), &opening)?);
@@ -215,8 +215,12 @@ impl Store {
         let start = |index: Database| {
             let vault = vault_at(path, options)?;
             let db = truth_to_read(path, &opening)?;
-            let meta = check_meta(&db, &vault, options)?;
+            let mut meta = check_meta(&db, &vault, options)?;
             check_seal(&db, &vault)?;
+            if vault.keyring().is_some() {
+                // In memory: the rows of an earlier format are bound in another way.
+                upgrade(&db, &mut meta, options)?;
+            }
             let wording = wording_of(&db, &vault, options)?;
             let rules = rules_of(&db, options)?;
             let vault = vault.clone().compressing(compression_of(&db, &vault, options)?);
@@ -415,7 +419,7 @@ impl Store {
             })
         };
         let embedders = (&options.former_embedder, &options.embedder);
-        let retrieval = Retrieval::of(homes, embedders, &wording, &wake)?;
+        let retrieval = Retrieval::of(homes, embedders, &wording, (&wake, db.vault()))?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), ScrubState::default()),
@@ -544,9 +548,9 @@ impl Store {
             }
             let mut meta = check_meta(&db, vault, options)?;
             check_seal(&db, vault)?;
+            upgrade(&db, &mut meta, options)?;
             let wording = wording_of(&db, vault, options)?;
             let rules = rules_of(&db, options)?;
-            upgrade(&db, &mut meta, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;

@@ -32,9 +32,9 @@ const STEPS: [UpgradeStep; 1] = [
 
 /// Marks destroyed keys, sums up the rows of an encrypted store, and binds its audit key to having sums.
 fn to_format_2(txn: &WriteTransaction, before: &ReadTransaction, vault: &Vault) -> Result<()> {
-    vault.mark_all_destroyed(txn)?;
-    row_sums::tag_stubs(txn, before, vault)?;
     row_sums::write_all(txn, before, vault)?;
+    vault.mark_all_destroyed(txn)?;
+    row_sums::bind_rows(txn, before, vault)?;
     let mut meta = txn.open_table(keys::META)?;
     let row = meta.get(keys::META_AUDIT_KEY)?.map(|row| row.value().to_vec());
     let missing = || Error::integrity("the store lacks its audit key");

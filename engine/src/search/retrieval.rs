@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::vault::Vault;
 use crate::search::embed::{EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, mixed};
 use crate::search::texts::{TextIndex, TextSettings};
 use crate::search::vectors::StoreVectors;
@@ -35,7 +36,7 @@ impl Retrieval {
         (words_home, vectors_home): (Option<&Path>, Option<&Path>),
         (former, leading): (&EmbedderOption, &EmbedderOption),
         wording: &TextSettings,
-        wake: &WakeWriter,
+        (wake, vault): (&WakeWriter, &Vault),
     ) -> Result<Self> {
         let keeping = |given: &EmbedderOption, leads| match given {
             Some((embedder, metric)) => {
@@ -56,7 +57,7 @@ impl Retrieval {
                 return Err(Error::new(schema, message).with_hint("name both, each by its model"));
             }
         }
-        let library = Arc::new(TextIndex::new(words_home, wording.clone()));
+        let library = Arc::new(TextIndex::new(words_home, wording.clone(), vault));
         Ok(Self { library, vectors: Arc::new(StoreVectors::new(vectors_home)), keeping, former })
     }
 

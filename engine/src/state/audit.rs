@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::rules::policy::PolicyRule;
 use crate::rules::preset;
@@ -623,6 +624,8 @@ pub(crate) fn append_audit(
     if records.is_empty() {
         return Ok(());
     }
+    let vault = chain.vault().clone();
+    let mut sums = SumChanges::of(&vault);
     let mut audit = txn.open_table(keys::AUDIT)?;
     for record in records {
         let (sequence, entry) = chain.link(record, now);
@@ -631,11 +634,12 @@ pub(crate) fn append_audit(
             let mut reasons = txn.open_table(keys::REASONS)?;
             let key = RowKey::reason(sequence);
             let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
-            reasons.insert(sequence, row.as_slice())?;
+            let former = reasons.insert(sequence, row.as_slice())?;
+            sums.replace(SummedTable::Reasons, sequence, former, Some(&row));
         }
     }
     audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
-    Ok(())
+    sums.write(txn)
 }
 
 #[cfg(test)]

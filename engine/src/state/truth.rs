@@ -46,6 +46,8 @@ pub(crate) struct Truth {
     signatures: LazyTable<u64, &'static [u8]>,
     vectors: LazyTable<u64, &'static [u8]>,
     templates: LazyTable<u64, &'static [u8]>,
+    /// Sequences with stubs, in an encrypted store.
+    stubs: LazyTable<u64, &'static [u8]>,
     /// Vector spaces by number.
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// Rows of the meta table about spaces.
@@ -103,6 +105,7 @@ impl Truth {
             signatures: LazyTable::new(keys::SIGNATURES),
             vectors: LazyTable::new(keys::VECTORS),
             templates: LazyTable::new(keys::TEMPLATES),
+            stubs: LazyTable::new(keys::ERASED),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
             erased: OnceLock::new(),
@@ -172,6 +175,19 @@ impl Truth {
     /// `ERR_INTEGRITY` if rows were changed by somebody without the key; `ERR_IO`.
     pub(crate) fn check_rows(&self, tables: impl IntoIterator<Item = SummedTable>) -> Result<()> {
         row_sums::check_rows(&self.txn, &self.vault, tables)
+    }
+
+    /// Compares the rows of vectors with their keyed sums, once for each opening of the store.
+    ///
+    /// # Errors
+    /// As [`Truth::check_rows`].
+    pub(crate) fn check_vectors(&self) -> Result<()> {
+        if self.vault.keyring().is_none() || self.vault.vectors_checked().get().is_some() {
+            return Ok(());
+        }
+        self.check_rows([SummedTable::Vectors, SummedTable::VectorRows])?;
+        self.vault.vectors_checked().get_or_init(|| ());
+        Ok(())
     }
 
     /// Checks the seal over settings, log and audit log of an encrypted store.
@@ -376,6 +392,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_vector(&self, at: Sequence, model: &str) -> Result<bool> {
+        self.check_vectors()?;
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(false),
@@ -407,6 +424,7 @@ impl Truth {
         space: &Space,
         chunk: u32,
     ) -> Result<Option<Vector>> {
+        self.check_vectors()?;
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -431,6 +449,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
+        self.check_vectors()?;
         let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(Vec::new()) };
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
@@ -482,6 +501,7 @@ impl Truth {
             Stub::open(sequence, row.value(), &self.vault)?;
             return Err(erased::gone(sequence));
         }
+        self.check_not_erased(sequence)?;
         let blob = self.vault.open(RowKey::log(sequence), row.value());
         read(&blob.map_err(|error| self.doubt_erased(sequence, error))?)
     }
@@ -531,7 +551,8 @@ impl Truth {
             let (sequence, row) = row?;
             let sequence = Sequence::new(sequence.value());
             let doubt = |error| self.doubt_erased(sequence, error);
-            Ok((sequence, LogRow::open(sequence, row.value(), &self.vault, doubt)))
+            let opened = LogRow::open(sequence, row.value(), &self.vault, doubt);
+            Ok((sequence, opened.and_then(|opened| self.checked(sequence, opened))))
         }))
     }
 }

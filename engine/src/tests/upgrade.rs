@@ -197,6 +197,7 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
         log.insert(at.get(), stub.as_slice()).unwrap();
     }
     assert_eq!(stubs.len(), 1);
+    assert!(txn.delete_table(keys::ERASED).unwrap());
     drop(log);
     let mut meta = txn.open_table(keys::META).unwrap();
     assert!(meta.remove(keys::META_ROW_SUMS).unwrap().is_some());

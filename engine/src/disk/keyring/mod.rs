@@ -241,6 +241,8 @@ impl Keyring {
             file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
             people.remove(&person, slot);
         }
+        // The store is being opened: there are no views of before.
+        people.forget_destroyed();
         Ok(())
     }
 

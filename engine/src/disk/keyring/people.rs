@@ -104,6 +104,10 @@ impl UserSlots {
         self.destroyed.contains(&number)
     }
 
+    pub(super) fn forget_destroyed(&mut self) {
+        self.destroyed.clear();
+    }
+
     pub(super) fn is_damaged(&self, number: u32) -> bool {
         self.damaged.contains_key(&number)
     }

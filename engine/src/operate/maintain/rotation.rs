@@ -29,7 +29,7 @@ type RowKeyFn = fn(u64) -> RowKey;
 const TABLES: [(EncryptedTable, RowKeyFn, Option<SummedTable>); 4] = [
     (keys::LOG, RowKey::log_row, None),
     (keys::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
-    (keys::REASONS, RowKey::reason, None),
+    (keys::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
     (keys::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
 ];
 

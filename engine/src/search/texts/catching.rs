@@ -275,7 +275,9 @@ fn document(
     at: Sequence,
     wording: &TextSettings,
 ) -> Result<Document> {
+    let mut opened = false;
     let read = view.with_blob(at, |blob| {
+        opened = true;
         with_fields(blob, |grain| {
             let reader = |language| DocumentReader::new(Settings::new(language));
             Ok(wording.of(grain).map(|language| {
@@ -291,7 +293,9 @@ fn document(
     });
     let read = match read {
         // In an encrypted store somebody without the key may have edited the row, to have it not found.
-        Err(error) if error.is_integrity() && view.has_sound_key(at)? => return Err(error),
+        Err(error) if error.is_integrity() && !opened && view.has_sound_key(at)? => {
+            return Err(error);
+        }
         read => whole(read)?,
     };
     Ok(read.flatten().unwrap_or_default())

@@ -31,6 +31,7 @@ use self::catching::{DocumentCache, StepLimits, TextIndexPosition};
 use crate::base::error::{Error, Result, guarded};
 use crate::base::sync::{Mutex, MutexGuard};
 use crate::disk::derived::DerivedFiles;
+use crate::disk::vault::Vault;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
@@ -102,9 +103,9 @@ struct TextIndexState {
 
 impl TextIndex {
     /// The full text of the store in a directory, not loaded yet.
-    pub(crate) fn new(store: Option<&Path>, wording: TextSettings) -> Self {
+    pub(crate) fn new(store: Option<&Path>, wording: TextSettings, vault: &Vault) -> Self {
         let state = TextIndexState::default();
-        let files = store.map(|store| DerivedFiles::of(store, "text", ".seg"));
+        let files = store.map(|store| DerivedFiles::of(store, "text", ".seg").bound_by(vault));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
         Self { files, wording, state, saving, progress: WriterLag::default() }
     }

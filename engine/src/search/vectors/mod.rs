@@ -20,7 +20,6 @@ use serde::Serialize;
 use crate::base::error::Result;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::derived::DerivedFiles;
-use crate::disk::row_sums::SummedTable;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
@@ -216,7 +215,7 @@ impl StoreVectors {
             return Ok(());
         }
         if state.row.is_none() {
-            view.check_rows([SummedTable::Vectors, SummedTable::VectorRows])?;
+            view.check_vectors()?;
         }
         let spaces = view.spaces()?;
         // The removal of a space has a row number of its own, so every view past it lacks the space.

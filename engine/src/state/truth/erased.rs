@@ -116,6 +116,32 @@ impl Truth {
         }
     }
 
+    /// Refuses a blob where a stub has to be: in an encrypted store somebody without the key has put back the
+    /// row of before.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(super) fn check_not_erased(&self, at: Sequence) -> Result<()> {
+        if self.vault.keyring().is_none() || !self.has_erased()? {
+            return Ok(());
+        }
+        match self.stubs.get_if_there(&self.txn)? {
+            Some(stubs) if stubs.get(at.get())?.is_some() => Err(Error::truth_damaged(format!(
+                "entry {} was erased, and something else stands there",
+                at.get()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same, for a row that was opened.
+    pub(super) fn checked(&self, at: Sequence, opened: LogRow) -> Result<LogRow> {
+        if let LogRow::Blob(_) = &opened {
+            self.check_not_erased(at)?;
+        }
+        Ok(opened)
+    }
+
     /// Returns `true` if the key of a row was destroyed since the store was opened.
     fn is_destroyed_since(&self, at: Sequence) -> bool {
         let row = self.log.get(&self.txn).and_then(|log| Ok(log.get(at.get())?));

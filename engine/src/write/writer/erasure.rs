@@ -17,7 +17,7 @@ use crate::disk::blob::with_fields;
 use crate::disk::keys::{
     self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
 };
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::row_sums::{self, SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::search::texts::ConversationWindow;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
@@ -259,6 +259,7 @@ pub(super) fn put_stubs(
         let mut roots = txn.open_table(keys::ROOTS)?;
         for (at, address) in grains {
             log.insert(at.get(), Stub { address: *address }.seal(*at, view.vault()).as_slice())?;
+            row_sums::add_erased(txn, *at, &mut sums)?;
             let former = states.remove(at.get())?;
             sums.replace(SummedTable::State, at.get(), former, None);
             let former = roots.remove(at.get())?;

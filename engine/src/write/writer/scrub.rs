@@ -17,6 +17,7 @@ use super::erasure::{put_stubs, reasons_of_erased};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::PendingReply;
 use crate::disk::keys::{self, AddressKey};
+use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::source::DatabaseHandle;
 use crate::state::truth::Truth;
 use crate::state::view::View;
@@ -281,10 +282,14 @@ impl Writer {
             return Ok(());
         }
         self.import(|ground| {
+            let mut sums = SumChanges::of(ground.view.vault());
             let mut reasons = ground.txn.open_table(keys::REASONS)?;
             for entry in &entries {
-                reasons.remove(entry)?;
+                let former = reasons.remove(entry)?;
+                sums.replace(SummedTable::Reasons, *entry, former, None);
             }
+            drop(reasons);
+            sums.write(ground.txn)?;
             Ok(Some(((), Vec::new())))
         })?;
         Ok(())

@@ -204,9 +204,14 @@ fn a_key_is_destroyed_where_the_rows_say_so_and_nowhere_else() {
 
     std::fs::write(&ring, &zeroed).unwrap();
     assert_eq!(told(&world), refused, "nobody erased her");
-    // A mark that somebody made up is none.
+    // A mark that somebody made up is one row too many.
     change_tables(&world, |txn| {
         txn.open_table(DESTROYED).unwrap().insert(1, [7; 32].as_slice()).unwrap();
+    });
+    let key = options(MasterKey::new(super::world::KEY));
+    assert_eq!(code(Store::open(world.dir.path(), &key)), Some("ERR_INTEGRITY"));
+    change_tables(&world, |txn| {
+        txn.open_table(DESTROYED).unwrap().remove(1).unwrap();
     });
     assert_eq!(told(&world), refused);
     std::fs::write(&ring, &whole).unwrap();

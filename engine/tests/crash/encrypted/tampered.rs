@@ -100,6 +100,8 @@ fn answers(path: &Path, addresses: &[ContentAddress]) -> Result<Answers, &'stati
         let versions = operator.history(address);
         let versions = versions
             .map(|all| format!("{:?}", all.iter().map(|one| one.address).collect::<Vec<_>>()));
+        let refs = operator.embedding_refs(address).map(|refs| format!("{refs:?}"));
+        answers.push((format!("refs {number}"), refs.map_err(|error| error.code().to_owned())));
         answers
             .push((format!("history {number}"), versions.map_err(|error| error.code().to_owned())));
     }
@@ -107,6 +109,8 @@ fn answers(path: &Path, addresses: &[ContentAddress]) -> Result<Answers, &'stati
         ask_as(&as_user(&store, user), user, &mut answers);
     }
     ask_as(&operator, "operator", &mut answers);
+    let entries = operator.audit(None, 20).map(|entries| format!("{entries:?}"));
+    answers.push(("audit".to_owned(), entries.map_err(|error| error.code().to_owned())));
     drop(operator);
     // That closing fails is no answer.
     let _ = store.close();
@@ -285,7 +289,7 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
         txn.commit().unwrap();
         Some(told)
     };
-    let kind = random.below(12);
+    let kind = random.below(16);
     let told = match kind {
         0..4 => {
             let table = random.pick(&NUMBERED);
@@ -307,6 +311,14 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
             format!("index: {}", in_tables("index.redb", change)?)
         }
         9 | 10 => keyring(path, original, random)?,
+        12 => in_tables("grains.redb", &mut |txn| in_the_clear(txn, random))?,
+        13 => text(path, random)?,
+        14 => erased_again(path, original, random)?,
+        15 => {
+            let told = in_tables("grains.redb", &mut |txn| of_format_1(txn, random))?;
+            let other = in_tables("grains.redb", &mut |txn| states(txn, random))?;
+            format!("{told}; state: {other}")
+        }
         _ => {
             let name = random.pick(&["grains.redb", "index.redb", "keyring"]);
             let bytes = &original.files[name];
@@ -316,6 +328,88 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
         }
     };
     Some(told)
+}
+
+/// A row in the clear, as a store without keys writes it.
+fn plain(key: u64, body: &[u8]) -> Vec<u8> {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&key.to_be_bytes());
+    crc.update(body);
+    [&[1, 0][..], &crc.finalize().to_be_bytes(), body].concat()
+}
+
+/// Puts a row in the clear in the place of another.
+fn in_the_clear(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
+    let forged = belief(Some("ann"), "ann", "green forgery", 1000);
+    let body = match random.pick(&["log", "reasons", "signatures", "vectors"]) {
+        table @ "log" => (table, forged.encode(Encoding::default()).unwrap().bytes().to_vec()),
+        table => (table, b"forged".to_vec()),
+    };
+    let mut table = txn.open_table(TableDefinition::<u64, &[u8]>::new(body.0)).ok()?;
+    let rows: Vec<u64> = table.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
+    let key = *rows.get(random.below(rows.len().max(1)))?;
+    table.insert(key, plain(key, &body.1).as_slice()).unwrap();
+    Some(format!("{}: row {key} in the clear", body.0))
+}
+
+/// Edits a file of the full text.
+fn text(path: &Path, random: &mut Random) -> Option<String> {
+    let entries = std::fs::read_dir(path.join("text")).ok()?;
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let file = files.get(random.below(files.len().max(1)))?;
+    let mut bytes = std::fs::read(file).unwrap();
+    let at = random.below(bytes.len().max(1));
+    *bytes.get_mut(at)? ^= 1 << random.below(8);
+    std::fs::write(file, bytes).unwrap();
+    Some(format!("text: byte {at} of {:?} edited", file.file_name()))
+}
+
+/// Puts back rows of the log as they were before an erasure, with or without the keyring and the index.
+fn erased_again(path: &Path, original: &Original, random: &mut Random) -> Option<String> {
+    const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
+    let former = lay_out(&original.earlier, false);
+    let mut rows = BTreeMap::new();
+    {
+        let db = redb::Database::open(former.path().join("grains.redb")).unwrap();
+        let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
+        for row in txn.open_table(LOG).unwrap().iter().unwrap() {
+            let (key, value) = row.unwrap();
+            rows.insert(key.value(), value.value().to_vec());
+        }
+    }
+    let (with_keyring, with_marks) = (random.percent(50), random.percent(50));
+    let db = redb::Database::open(path.join("grains.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    {
+        let mut log = txn.open_table(LOG).unwrap();
+        for (key, value) in &rows {
+            log.insert(key, value.as_slice()).unwrap();
+        }
+        if with_marks {
+            txn.delete_table(TableDefinition::<u64, &[u8]>::new("destroyed")).unwrap();
+        }
+    }
+    txn.commit().unwrap();
+    if with_keyring {
+        std::fs::write(path.join("keyring"), &original.earlier["keyring"]).unwrap();
+    }
+    if random.percent(50) {
+        std::fs::remove_file(path.join("index.redb")).unwrap();
+    }
+    Some(format!("erased rows put back, the keyring too: {with_keyring}, marks gone: {with_marks}"))
+}
+
+/// Has the store say it is of format 1, with an audit key that somebody chose.
+fn of_format_1(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
+    let mut meta = txn.open_table(TableDefinition::<&str, &[u8]>::new("meta")).unwrap();
+    meta.insert("format", 1_u32.to_be_bytes().as_slice()).unwrap();
+    let chosen = random.percent(50);
+    if chosen {
+        meta.insert("audit_key", plain(0, &[7; 32]).as_slice()).unwrap();
+        meta.remove("row_sums").unwrap();
+    }
+    Some(format!("format 1, with a chosen audit key: {chosen}"))
 }
 
 /// Swaps slots of the keyring, or brings back what they were.

@@ -174,7 +174,10 @@ fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Res
             SummedTable::Roots => ProblemKind::Roots,
             SummedTable::Signatures => ProblemKind::Signature,
             SummedTable::Templates => ProblemKind::Template,
-            SummedTable::Tombstones => ProblemKind::Log,
+            SummedTable::Reasons => ProblemKind::Audit,
+            SummedTable::Tombstones | SummedTable::Destroyed | SummedTable::Erased => {
+                ProblemKind::Log
+            }
             SummedTable::Vectors | SummedTable::VectorRows | SummedTable::Spaces => {
                 ProblemKind::Vector
             }

@@ -188,14 +188,16 @@ impl<'a> QueryPieces<'a> {
         ends
     }
 
-    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces.
+    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces. Two strings
+    /// with nothing but a comma between them are a list.
     fn torn(&self, at: usize) -> Option<usize> {
         let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(SyntaxKind::Text));
         let mut end = of(at)?.range.end;
         for next in at + 1..self.all.len() {
             let piece = self.all.get(next).filter(|piece| piece.range.start == end)?;
             if of(next).is_some() {
-                return Some(next + 1);
+                let is_list = next == at + 2 && self.of(at + 1) == ",";
+                return (!is_list).then_some(next + 1);
             }
             end = piece.range.end;
         }

@@ -9,10 +9,10 @@ use grainstore::cal::{self, Answer, Event, REFERENCE, TemplateOwner, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
+use crate::commands::export::stoppable;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::input::Source;
-use crate::repl::Interrupt;
 use crate::text::parse_time;
 
 /// Most bytes read of a statement: CAL allows 8 KiB, or 64 in JSON, and refuses more itself.
@@ -127,8 +127,8 @@ fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
         written = output.json_line(&event).and_then(|()| output.flush());
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let ended = Interrupt::caught()?
-        .during(|cancel| Question { cancel, ..question }.ask_streaming(&session, &mut listener));
+    let ended =
+        stoppable(|cancel| Question { cancel, ..question }.ask_streaming(&session, &mut listener))?;
     written?;
     for warning in &ended?.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));

@@ -99,9 +99,10 @@ pub(super) fn stoppable<T>(run: impl FnOnce(CancelHandle) -> T) -> Result<T> {
 #[cfg(unix)]
 fn stop_at_end(cancel: &CancelHandle) {
     let asked = Arc::new(AtomicBool::new(false));
-    let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&asked));
-    // Where it cannot be registered the system does what it did before.
-    if registered.is_ok() {
+    let ends = [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+    // Where one cannot be registered the system does what it did before.
+    let registered = ends.map(|end| signal_hook::flag::register(end, Arc::clone(&asked)));
+    if registered.iter().any(Result::is_ok) {
         let cancel = cancel.clone();
         thread::spawn(move || {
             while !asked.load(Ordering::SeqCst) {
@@ -114,7 +115,7 @@ fn stop_at_end(cancel: &CancelHandle) {
 
 /// Elsewhere there is no such signal.
 #[cfg(not(unix))]
-fn stop_at_end(_: &Cancel) {}
+fn stop_at_end(_: &CancelHandle) {}
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
 pub(super) fn left_out(exported: &ExportReport) -> Option<String> {

@@ -1,5 +1,5 @@
-//! Keyed sums over the rows of an encrypted store that nothing else binds to each other: states, roots and
-//! vectors. A row that somebody without the key edits, adds or removes no longer fits the sum.
+//! Binds the rows of an encrypted store to each other. Keyed sums lie over the tables whose rows could be edited
+//! or removed one by one: states, vectors, signatures and others, see [`SummedTable`]. A row that somebody without the key edits, adds or removes no longer fits the sum.
 //!
 //! The sum of a table is the exclusive or of the tokens of its rows, so a write changes it without reading the
 //! others. The sums lie encrypted in one row of the meta table. A plain store has none.
@@ -54,17 +54,9 @@ impl SummedTable {
     ];
 
     /// Those that are checked when a store is opened. Vectors are checked when they are first read.
-    pub(crate) const AT_OPENING: [Self; 9] = [
-        Self::State,
-        Self::Roots,
-        Self::Spaces,
-        Self::Signatures,
-        Self::Templates,
-        Self::Tombstones,
-        Self::Destroyed,
-        Self::Erased,
-        Self::Reasons,
-    ];
+    pub(crate) fn at_opening() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|table| !matches!(table, Self::Vectors | Self::VectorRows))
+    }
 
     /// Number of the table in the tokens, apart from the numbers of the tables of the index.
     const fn number(self) -> u8 {

@@ -393,7 +393,7 @@ impl Store {
         let notes = Arc::new(ReadNotes::default());
         let regime = Arc::new(ActiveRules::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
-        truth.check_rows(SummedTable::AT_OPENING)?;
+        truth.check_rows(SummedTable::at_opening())?;
         let mut indexed = IndexSnapshot::of(sound_tables(&index, &truth)?)?;
         let mut folder = FoldWorker::start(index)?;
         indexed.catch_up(&truth, &mut folder)?;

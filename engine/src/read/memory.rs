@@ -28,8 +28,8 @@ use crate::state::view::View;
 const MAX_NAMESPACES: usize = 100;
 /// Most grains of a namespace that are read to find one that a session with a user can see.
 const LOOKED_AT: usize = 256;
-/// The conformance level of CAL (CAL 24) of this version: the highest of which every requirement holds.
-/// Levels build on each other; requirements of higher levels hold too, except those in [`CAL_EXCEPTIONS`].
+/// The conformance level of CAL (CAL 24) of this version. Of it and of the levels above, all requirements hold
+/// but those in [`CAL_EXCEPTIONS`]; docs/rulings.md decides those of its own level.
 pub const CAL_CONFORMANCE: &str = "core";
 /// Requirements of CAL this version does not meet, by section and with the level that has them.
 pub const CAL_EXCEPTIONS: [&str; 8] = [

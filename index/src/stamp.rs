@@ -7,7 +7,7 @@ use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::posting::Sequence;
-use crate::row_sum::{self, RowSeal, RowSum};
+use crate::row_sum::{RowSeal, RowSum};
 use crate::tables::{self, META, NAME_PREFIX};
 use crate::term::NextIds;
 use crate::words;
@@ -43,7 +43,7 @@ pub enum StaleReason {
     Missing,
     /// The tables have another layout, of this version.
     Layout(u32),
-    /// A table or row of the index is malformed, or the rows do not fit their keyed sum.
+    /// A table or row of the index is malformed, or the keyed sums do not fit it.
     Damaged,
     /// The index was folded from another log, or from a later state of this one.
     OtherLog,
@@ -52,7 +52,7 @@ pub enum StaleReason {
 /// Compares the index with the code and with the log.
 ///
 /// `address_at` returns the address the log has at a sequence, `None` beyond its end. In an encrypted store
-/// `seal` is given, and every row is read and compared with the sum.
+/// `seal` is given, and the sums must fit the watermark; rows are compared with them when they are read.
 ///
 /// # Errors
 /// `ERR_IO`, and the errors of `address_at`. Damage is a result, not an error.
@@ -87,9 +87,7 @@ fn stored_state(txn: &ReadTransaction, seal: Option<&dyn RowSeal>) -> Result<Ind
     }
     tables::check(txn)?;
     next_ids(&meta)?;
-    if let Some(seal) = seal {
-        row_sum::check(txn, seal)?;
-    }
+    RowSum::stored(seal, &meta)?;
     Ok(IndexState::Ready(watermark(&meta)?))
 }
 

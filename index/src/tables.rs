@@ -2,13 +2,14 @@
 //!
 //! Knows table names and types; the bytes of a row belong to `keys` and `layout`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, Result};
 use crate::lists::{LISTS, PostingList};
 use crate::posting::Sequence;
+use crate::row_sum::{self, RowSeal};
 use crate::rows::PostingTable;
 use crate::sample::{SAMPLE, SampleRows};
 use crate::stamp::{self, Watermark};
@@ -38,6 +39,7 @@ pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
 /// lists. The handles keep the snapshot alive and can be used from several threads.
 pub struct Tables {
     txn: ReadTransaction,
+    seal: Option<Arc<dyn RowSeal>>,
     lists: [OnceLock<Box<dyn PostingTable>>; PostingList::COUNT],
     sample: OnceLock<SampleRows>,
     terms: OnceLock<TermRows>,
@@ -53,11 +55,13 @@ impl std::fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// Wraps a snapshot. Reads nothing yet.
+    /// Wraps a snapshot. Reads nothing yet. In an encrypted store `seal` is given: each table is compared with
+    /// its sum before it is first read.
     #[must_use]
-    pub fn open(txn: ReadTransaction) -> Self {
+    pub fn open(txn: ReadTransaction, seal: Option<Arc<dyn RowSeal>>) -> Self {
         Self {
             txn,
+            seal,
             lists: [const { OnceLock::new() }; PostingList::COUNT],
             sample: OnceLock::new(),
             terms: OnceLock::new(),
@@ -77,7 +81,10 @@ impl Tables {
     /// The rows of a posting list.
     pub(crate) fn list(&self, list: PostingList) -> Result<&dyn PostingTable> {
         let def = list.def();
-        let open = || (def.access.open)(&self.txn, list, def.table);
+        let open = || {
+            self.check(list as u8)?;
+            (def.access.open)(&self.txn, list, def.table)
+        };
         match self.lists.get(list as usize) {
             Some(cell) => Ok(&**once(cell, open)?),
             None => Err(Error::integrity("there is no such list")),
@@ -86,17 +93,26 @@ impl Tables {
 
     /// The sample of all lists.
     pub(crate) fn sample(&self) -> Result<&SampleRows> {
-        once(&self.sample, || Ok(self.txn.open_table(SAMPLE)?))
+        once(&self.sample, || {
+            self.check(row_sum::SAMPLE_TABLE)?;
+            Ok(self.txn.open_table(SAMPLE)?)
+        })
     }
 
     /// The term dictionary.
     pub(crate) fn terms(&self) -> Result<&TermRows> {
-        once(&self.terms, || Ok(self.txn.open_table(TERMS)?))
+        once(&self.terms, || {
+            self.check(row_sum::TERMS_TABLE)?;
+            Ok(self.txn.open_table(TERMS)?)
+        })
     }
 
     /// The table of addresses.
     pub(crate) fn addresses(&self) -> Result<&AddressRows> {
-        once(&self.addresses, || Ok(self.txn.open_table(ADDRESS)?))
+        once(&self.addresses, || {
+            self.check(row_sum::ADDRESS_TABLE)?;
+            Ok(self.txn.open_table(ADDRESS)?)
+        })
     }
 
     /// The id of the term with this key; `None` if it is not in the tables.
@@ -110,6 +126,18 @@ impl Tables {
     pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
         let row = self.addresses()?.get(address)?;
         Ok(row.map(|row| Sequence::new(row.value())))
+    }
+
+    /// Compares every table with its sum that was not compared since the store was opened.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if somebody without the key changed rows; `ERR_IO`.
+    pub fn check_rows(&self) -> Result<()> {
+        row_sum::tables().try_for_each(|table| self.check(table))
+    }
+
+    fn check(&self, table: u8) -> Result<()> {
+        row_sum::check(&self.txn, self.seal.as_deref(), table)
     }
 
     /// The next id of each kind.

@@ -109,7 +109,7 @@ impl Store {
         let txn = db.begin_write().unwrap();
         stamp::reset(&txn, None).unwrap();
         txn.commit().unwrap();
-        let tables = Tables::open(db.begin_read().unwrap());
+        let tables = Tables::open(db.begin_read().unwrap(), None);
         let tail = Tail::after(&tables).unwrap();
         Self { db, tables, tail }
     }
@@ -138,7 +138,7 @@ impl Store {
 
     /// Gives readers the tables as they are.
     pub(crate) fn reopen(&mut self) {
-        self.tables = Tables::open(self.db.begin_read().unwrap());
+        self.tables = Tables::open(self.db.begin_read().unwrap(), None);
     }
 
     /// Folds the whole tail.

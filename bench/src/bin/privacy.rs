@@ -24,7 +24,7 @@ const BATCH: u64 = 5_000;
 /// Measurements of everything but opening.
 const ROUNDS: u64 = 400;
 /// Openings of each store.
-const OPENINGS: usize = 7;
+const OPENINGS: u64 = 7;
 
 /// Words that texts are made of, the first ones in most of them.
 const WORDS: [&str; 16] = [
@@ -49,11 +49,14 @@ fn main() -> Result<(), Error> {
         report(name, median(of_plain), median(of_keyed));
     }
     let (mut of_plain, mut of_keyed) = (Vec::new(), Vec::new());
-    for _ in 0..OPENINGS {
-        of_plain.push(plain.reopen()?);
-        of_keyed.push(keyed.reopen()?);
+    for round in 0..OPENINGS {
+        of_plain.push(plain.reopen(ROUNDS + round)?);
+        of_keyed.push(keyed.reopen(ROUNDS + round)?);
     }
-    report("open", median(of_plain), median(of_keyed));
+    for (step, name) in REOPENED.iter().enumerate() {
+        let of = |all: &[Reopened]| all.iter().filter_map(|took| took.get(step).copied()).collect();
+        report(name, median(of(&of_plain)), median(of(&of_keyed)));
+    }
     for (name, world) in [("plain", &plain), ("encrypted", &keyed)] {
         let operator = world.store.session(SessionOptions::default());
         let began = Instant::now();
@@ -70,6 +73,11 @@ fn main() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// What is measured at each opening.
+const REOPENED: [&str; 4] = ["open", "then the first get", "the first recall", "the first put"];
+
+type Reopened = [Duration; REOPENED.len()];
 
 /// Something that is measured, of a world in a round.
 type Measure = fn(&World, u64) -> Result<Duration, Error>;
@@ -138,14 +146,15 @@ impl World {
         Ok(Self { dir, store, session, is_keyed, grains, addresses, filled })
     }
 
-    /// How long it takes to open it again.
-    fn reopen(&mut self) -> Result<Duration, Error> {
+    /// How long it takes to open it again, and what is done first after that: [`REOPENED`].
+    fn reopen(&mut self, round: u64) -> Result<Reopened, Error> {
         self.store.close()?;
-        let began = Instant::now();
-        let (store, session) = open(self.dir.path(), self.is_keyed)?;
-        let took = began.elapsed();
-        (self.store, self.session) = (store, session);
-        Ok(took)
+        let opened = timed(|| {
+            (self.store, self.session) = open(self.dir.path(), self.is_keyed)?;
+            Ok(())
+        })?;
+        let [(_, put), (_, get), (_, recall), ..] = MEASURES;
+        Ok([opened, get(self, round)?, recall(self, round)?, put(self, round)?])
     }
 }
 

@@ -158,9 +158,11 @@ impl DerivedFiles {
 
     /// Takes the token off the bytes of a file.
     fn unbound(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let Some(keyring) = self.vault.keyring() else { return Ok(bytes) };
+        if self.vault.keyring().is_none() {
+            return Ok(bytes);
+        }
         let token = bytes.split_off(bytes.len().saturating_sub(TOKEN));
-        match token == file_token(keyring, name, &bytes) {
+        match file_token(&self.vault, name, &bytes).is_some_and(|ours| token == ours) {
             true => Ok(bytes),
             false => Err(Error::integrity(format!("{name} was not written by this store"))),
         }
@@ -171,8 +173,8 @@ impl DerivedFiles {
         directory::remove(&unfinished)?;
         let mut file = File::create_new(&unfinished)?;
         file.write_all(bytes)?;
-        if let Some(keyring) = self.vault.keyring() {
-            file.write_all(&file_token(keyring, name, bytes))?;
+        if let Some(token) = file_token(&self.vault, name, bytes) {
+            file.write_all(&token)?;
         }
         file.sync_all()?;
         fs::rename(&unfinished, self.directory.join(name))?;

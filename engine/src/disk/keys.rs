@@ -87,6 +87,9 @@ pub(crate) const META_ROW_SUMS: &str = "row_sums";
 /// Row of the meta table with counts of refusals whose minute was not over when the store was closed: an
 /// envelope in row 0 of MessagePack. No row: none.
 pub(crate) const META_REFUSALS: &str = "refusals";
+/// Row of the meta table of an encrypted store with the epoch of its indexes, as u64: it ends when a user's key
+/// is changed, and indexes made before are not used. No row: 0.
+pub(crate) const META_INDEX_EPOCH: &str = "index_epoch";
 /// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
 /// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every
@@ -134,8 +137,10 @@ impl RowKey {
     pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 1 };
     /// The row of the sums of the truth.
     pub(crate) const ROW_SUMS: Self = Self { table: 7, key: 0 };
-    /// The row of the sum of the index.
-    pub(crate) const INDEX_SUM: Self = Self { table: 7, key: 1 };
+    /// The row of the sums of an index that was made in an epoch.
+    pub(crate) fn index_sums(epoch: u64) -> Self {
+        Self { table: 8, key: epoch }
+    }
 
     pub(crate) fn log(sequence: Sequence) -> Self {
         Self { table: 1, key: sequence.get() }

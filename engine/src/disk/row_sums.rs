@@ -59,8 +59,8 @@ impl SummedTable {
     }
 
     /// Number of the table in the tokens, apart from the numbers of the tables of the index.
-    const fn number(self) -> u8 {
-        0x80 + self as u8
+    pub(crate) const fn number(self) -> u8 {
+        FIRST_SUMMED + self as u8
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -79,6 +79,9 @@ impl SummedTable {
         }
     }
 }
+
+/// Number of the first table with a sum here; those of the index are less.
+pub(crate) const FIRST_SUMMED: u8 = 0x80;
 
 /// The sums of all tables, 32 bytes each.
 type Sums = [[u8; 32]; SummedTable::ALL.len()];
@@ -242,9 +245,21 @@ fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Resu
     Ok((count, last) == (head.count, head.hash))
 }
 
-/// Returns the token of a derived file, which is written behind its bytes in an encrypted store.
-pub(crate) fn file_token(keyring: &Keyring, name: &str, bytes: &[u8]) -> [u8; 32] {
-    keyring.row_token(FILE, name.as_bytes(), bytes)
+/// Returns the token of a derived file of this epoch, which is written behind its bytes in an encrypted store.
+pub(crate) fn file_token(vault: &Vault, name: &str, bytes: &[u8]) -> Option<[u8; 32]> {
+    let key = [&vault.index_epoch().to_be_bytes(), name.as_bytes()].concat();
+    vault.keyring().map(|keyring| keyring.row_token(FILE, &key, bytes))
+}
+
+/// Ends the epoch of the indexes in this transaction, and returns the next one: to be set in the vault once it
+/// is committed.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn end_index_epoch(txn: &WriteTransaction, vault: &Vault) -> Result<u64> {
+    let next = vault.index_epoch().saturating_add(1);
+    txn.open_table(keys::META)?.insert(keys::META_INDEX_EPOCH, next.to_be_bytes().as_slice())?;
+    Ok(next)
 }
 
 fn seal_of(
@@ -417,17 +432,34 @@ fn key_bytes<K: Key>(key: &K::SelfType<'_>) -> Vec<u8> {
     bytes
 }
 
-impl RowSeal for Vault {
+/// Seals the sums of an index that is made, or was opened, in an epoch: a reader of an older index goes on when
+/// the epoch ends.
+pub(crate) struct IndexSeal {
+    pub(crate) vault: Vault,
+    pub(crate) epoch: u64,
+}
+
+impl RowSeal for IndexSeal {
     fn token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
-        self.keyring().map_or([0; 32], |keyring| keyring.row_token(table, key, value))
+        self.vault.keyring().map_or([0; 32], |keyring| keyring.row_token(table, key, value))
     }
 
     fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
-        let sealed = Self::seal(self, RowKey::INDEX_SUM, body, &self.keeper());
+        let row = RowKey::index_sums(self.epoch);
+        let sealed = self.vault.seal(row, body, &self.vault.keeper());
         sealed.map_err(|error| index::Error::of_seal(error.to_string()))
     }
 
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        Self::open(self, RowKey::INDEX_SUM, sealed).ok().map(std::borrow::Cow::into_owned)
+        let row = RowKey::index_sums(self.epoch);
+        self.vault.open(row, sealed).ok().map(std::borrow::Cow::into_owned)
+    }
+
+    fn is_checked(&self, table: u8) -> bool {
+        self.vault.is_checked(table)
+    }
+
+    fn set_checked(&self, table: u8) {
+        self.vault.set_checked(table);
     }
 }

@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blinder, RowSeal, Sequence, TieBreaker};
@@ -19,7 +20,7 @@ use crate::disk::keys::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_LEN, StateRecord, UserToken,
     decode_state, encode_state,
 };
-use crate::disk::row_sums::{self, SumChanges, SummedTable};
+use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal, SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 
 /// The keys of a store, empty in a plain one. Cheap to clone.
@@ -28,8 +29,17 @@ pub(crate) struct Vault {
     keyring: Option<Arc<Keyring>>,
     /// True if blobs are compressed when they are written.
     compresses: bool,
-    /// Set once the rows of vectors were held against their sums, since the store was opened.
-    vectors_checked: Arc<OnceLock<()>>,
+    /// Shared by all clones, since the store was opened.
+    opened: Arc<OpenedState>,
+}
+
+/// What is known of an encrypted store since it was opened.
+#[derive(Debug, Default)]
+struct OpenedState {
+    /// A bit for each table whose rows were compared with their keyed sum.
+    checked: AtomicU64,
+    /// The epoch of the indexes: see [`keys::META_INDEX_EPOCH`].
+    index_epoch: AtomicU64,
 }
 
 /// The key a row is encrypted under; empty for a plain row.
@@ -59,9 +69,24 @@ impl Vault {
         self.compresses
     }
 
-    /// Set once the rows of vectors were held against their sums.
-    pub(crate) fn vectors_checked(&self) -> &OnceLock<()> {
-        &self.vectors_checked
+    /// Returns `true` if the rows of a table were compared with their sum since the store was opened.
+    pub(crate) fn is_checked(&self, table: u8) -> bool {
+        self.opened.checked.load(Ordering::Acquire) & checked_bit(table) != 0
+    }
+
+    /// Notes that the rows of a table were compared with their sum.
+    pub(crate) fn set_checked(&self, table: u8) {
+        self.opened.checked.fetch_or(checked_bit(table), Ordering::Release);
+    }
+
+    /// The epoch of the indexes: those made in another one are not used.
+    pub(crate) fn index_epoch(&self) -> u64 {
+        self.opened.index_epoch.load(Ordering::Acquire)
+    }
+
+    /// Sets the epoch of the indexes, once it is committed.
+    pub(crate) fn set_index_epoch(&self, epoch: u64) {
+        self.opened.index_epoch.store(epoch, Ordering::Release);
     }
 
     /// The keyring, `None` in a store that is not encrypted.
@@ -217,9 +242,10 @@ impl Vault {
         Ok(blinds)
     }
 
-    /// Returns what keeps the sum of the index, `None` in a store that is not encrypted.
-    pub(crate) fn row_seal(&self) -> Option<&dyn RowSeal> {
-        self.keyring.is_some().then_some(self as &dyn RowSeal)
+    /// Returns what keeps the sums of the index, `None` in a store that is not encrypted.
+    pub(crate) fn row_seal(&self) -> Option<Arc<dyn RowSeal>> {
+        let seal = || IndexSeal { vault: self.clone(), epoch: self.index_epoch() };
+        self.keyring.is_some().then(|| Arc::new(seal()) as Arc<dyn RowSeal>)
     }
 
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
@@ -471,4 +497,12 @@ fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 /// Returns the user a grain is about (OMS 12.4), `None` if it names none.
 pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
+}
+
+fn checked_bit(table: u8) -> u64 {
+    let place = match table.checked_sub(FIRST_SUMMED) {
+        Some(summed) => 32_u8.saturating_add(summed),
+        None => table,
+    };
+    1_u64.checked_shl(u32::from(place)).unwrap_or_default()
 }

@@ -159,6 +159,9 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
+    let epoch = row(keys::META_INDEX_EPOCH)?.map(|row| row.as_slice().try_into());
+    let epoch = epoch.transpose().map_err(|_| Error::integrity("the index epoch is malformed"))?;
+    vault.set_index_epoch(epoch.map_or(0, u64::from_be_bytes));
     let derived = |purpose: &str| Sha256::new().chain_update(purpose).chain_update(key).finalize();
     let cursor_key = derived("grainstore-cursor-v1").into();
     let token_key = derived("grainstore-cal-token-v1").into();

@@ -101,7 +101,9 @@ impl FoldWorker {
     pub(crate) fn fold(&mut self, frozen: FrozenTail) -> Result<()> {
         self.begin(Box::new(move |db| {
             let vault = db.vault().clone();
-            in_transaction(db, |txn| index::fold(txn, &frozen, vault.row_seal()).map(drop))
+            in_transaction(db, |txn| {
+                index::fold(txn, &frozen, vault.row_seal().as_deref()).map(drop)
+            })
         }))
     }
 
@@ -204,7 +206,7 @@ fn carry_out(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReade
     guarded(|| {
         db.release();
         change(db)?;
-        Ok(db.lease(Tables::open(db.begin_read()?)))
+        Ok(db.lease(Tables::open(db.begin_read()?, db.vault().row_seal())))
     })
 }
 

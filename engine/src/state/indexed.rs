@@ -137,23 +137,25 @@ impl IndexSnapshot {
 /// `ERR_IO`.
 pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
-    let tables = Tables::open(db.begin_read()?);
+    let seal = db.vault().row_seal();
+    // Nothing read here is answered: rows may still differ from their sums.
+    let tables = Tables::open(db.begin_read()?, None);
     let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
         // A damaged row cannot be compared with the watermark; the other samples decide.
         LoggedAddress::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
         LoggedAddress::Whole(address) => Ok(Some(address)),
         LoggedAddress::Absent => Ok::<_, Error>(None),
     };
-    let fits = match index::state(&txn, address_at, db.vault().row_seal())? {
+    let fits = match index::state(&txn, address_at, seal.as_deref())? {
         IndexState::Stale(_) => false,
         IndexState::Ready(None) => true,
         IndexState::Ready(Some(mark)) => guarded(|| fits(&tables, truth, mark.sequence))?,
     };
     if !fits {
         drop((txn, tables));
-        in_transaction(db, |txn| index::reset(txn, db.vault().row_seal()))?;
+        in_transaction(db, |txn| index::reset(txn, seal.as_deref()))?;
     }
-    Ok(db.lease(Tables::open(db.begin_read()?)))
+    Ok(db.lease(Tables::open(db.begin_read()?, seal)))
 }
 
 /// Number of sequences compared at the end of the index, and again spread over all of it.

@@ -182,11 +182,12 @@ impl Truth {
     /// # Errors
     /// As [`Truth::check_rows`].
     pub(crate) fn check_vectors(&self) -> Result<()> {
-        if self.vault.keyring().is_none() || self.vault.vectors_checked().get().is_some() {
+        let checked = SummedTable::Vectors.number();
+        if self.vault.keyring().is_none() || self.vault.is_checked(checked) {
             return Ok(());
         }
         self.check_rows([SummedTable::Vectors, SummedTable::VectorRows])?;
-        self.vault.vectors_checked().get_or_init(|| ());
+        self.vault.set_checked(checked);
         Ok(())
     }
 

@@ -480,7 +480,7 @@ impl Writer {
     ///
     /// # Errors
     /// Those of `work`; `ERR_INTEGRITY` if it panicked.
-    pub(crate) fn or_stop(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn or_stop<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
     }
 

@@ -162,7 +162,7 @@ impl DatabaseHandle {
         let vault = self.vault().clone();
         let made = guarded(|| {
             let db = home.opening.builder().create(&file)?;
-            in_transaction(&db, |txn| index::reset(txn, vault.row_seal()))?;
+            in_transaction(&db, |txn| index::reset(txn, vault.row_seal().as_deref()))?;
             Ok(db)
         });
         let made = made.inspect_err(|_| {
@@ -176,7 +176,9 @@ impl DatabaseHandle {
     /// Switches to the empty index.
     fn take_empty(&mut self) -> Result<()> {
         match self.is_in_memory() {
-            true => in_transaction(self, |txn| index::reset(txn, self.vault().row_seal())),
+            true => {
+                in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
+            }
             false => self.take_copy(),
         }
     }

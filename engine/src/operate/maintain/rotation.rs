@@ -10,7 +10,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{KeyProvider, Keyring};
 use crate::disk::keys::{self, EncryptedEnvelope, RowKey};
-use crate::disk::row_sums::{SumChanges, SummedTable};
+use crate::disk::row_sums::{SumChanges, SummedTable, end_index_epoch};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::handle::store::Store;
 use crate::state::audit::{AuditOperation, AuditRecord};
@@ -115,9 +115,12 @@ impl Writer {
             left.extend(former.last().map(|to| (person, *to)));
         }
         self.fold_all()?;
+        // The indexes hold tokens of the former keys: if they are put back later, they are not used.
+        let vault = self.db.vault().clone();
+        let epoch = self.changing(|txn| end_index_epoch(txn, &vault))?;
+        vault.set_index_epoch(epoch);
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
-        let vault = self.db.vault().clone();
         self.changing(|txn| {
             left.iter().try_for_each(|(person, to)| vault.mark_destroyed(txn, person, *to))
         })?;

@@ -122,16 +122,17 @@ impl Writer {
     }
 
     /// Commits a transaction and publishes the new view. A failure stops the writer.
-    pub(crate) fn changing(
+    pub(crate) fn changing<T>(
         &mut self,
-        change: impl FnOnce(&WriteTransaction) -> Result<()>,
-    ) -> Result<()> {
+        change: impl FnOnce(&WriteTransaction) -> Result<T>,
+    ) -> Result<T> {
         self.or_stop(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
-            change(&txn)?;
+            let changed = change(&txn)?;
             writer.db.vault().commit(txn)?;
-            writer.show(&[])
+            writer.show(&[])?;
+            Ok(changed)
         })
     }
 }

@@ -17,7 +17,7 @@ use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use tempfile::TempDir;
 
 use super::random::Random;
-use super::world::{KEY, World, as_user, asked, belief, options, turn};
+use super::world::{KEY, World, as_user, asked, belief, files_of, options, turn};
 
 /// Bytes of a slot of the keyring.
 const SLOT: usize = 128;
@@ -77,7 +77,8 @@ fn original() -> Original {
     addresses.push(session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap().address());
     session.put_fact(belief(Some("bob"), "bob", "red tea", 9000), SameFact::Add).unwrap();
     session.erase_user("gus", "gus asked", &EraseOptions::new().now(true)).unwrap();
-    world.store.flush().unwrap();
+    // The full text of so few grains is written to disk by this alone.
+    world.store.reindex().unwrap();
     drop(session);
     let world = world.reopened();
     Original { files: world.files(), earlier, addresses }
@@ -280,6 +281,26 @@ fn addresses(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
     Some(format!("address {one} leads to where {other} is"))
 }
 
+/// Removes a row of a posting list, or adds one like another.
+fn postings<const N: usize>(
+    txn: &WriteTransaction,
+    name: &str,
+    random: &mut Random,
+) -> Option<String> {
+    let definition = TableDefinition::<&[u8; N], ()>::new(name);
+    let mut table = txn.open_table(definition).ok()?;
+    let rows: Vec<[u8; N]> = table.iter().unwrap().map(|row| *row.unwrap().0.value()).collect();
+    let place = random.below(rows.len());
+    let mut row = *rows.get(place)?;
+    if random.percent(50) {
+        table.remove(&row).unwrap();
+        return Some(format!("{name}: row {place} removed"));
+    }
+    row[random.below(N)] ^= 1 << random.below(8);
+    table.insert(&row, ()).unwrap();
+    Some(format!("{name}: a row like {place} added"))
+}
+
 /// Does something to the files of a store. Says what, or that nothing came of it.
 fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<String> {
     let in_tables = |file: &str, change: &mut dyn FnMut(&WriteTransaction) -> Option<String>| {
@@ -289,7 +310,7 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
         txn.commit().unwrap();
         Some(told)
     };
-    let kind = random.below(16);
+    let kind = random.below(17);
     let told = match kind {
         0..4 => {
             let table = random.pick(&NUMBERED);
@@ -318,6 +339,16 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
             let told = in_tables("grains.redb", &mut |txn| of_format_1(txn, random))?;
             let other = in_tables("grains.redb", &mut |txn| states(txn, random))?;
             format!("{told}; state: {other}")
+        }
+        16 => {
+            let change = &mut |txn: &WriteTransaction| match random.below(5) {
+                0 => postings::<18>(txn, "index.all", random),
+                1 => postings::<19>(txn, "index.type", random),
+                2 => postings::<28>(txn, "index.sp", random),
+                3 => postings::<26>(txn, "index.o", random),
+                _ => postings::<27>(txn, "index.value", random),
+            };
+            in_tables("index.redb", change)?
         }
         _ => {
             let name = random.pick(&["grains.redb", "index.redb", "keyring"]);
@@ -456,6 +487,63 @@ fn lay_out(files: &BTreeMap<String, Vec<u8>>, with_derived: bool) -> TempDir {
         std::fs::write(to, bytes).unwrap();
     }
     dir
+}
+
+/// The same files with those of an index as they were.
+fn with_index_of(
+    files: &BTreeMap<String, Vec<u8>>,
+    earlier: &BTreeMap<String, Vec<u8>>,
+) -> BTreeMap<String, Vec<u8>> {
+    let is_index = |name: &str| name == "index.redb" || name.starts_with("text/");
+    let kept = files.iter().filter(|(name, _)| !is_index(name));
+    let put_back = earlier.iter().filter(|(name, _)| is_index(name));
+    kept.chain(put_back).map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
+}
+
+#[test]
+fn an_index_of_before_another_key_of_a_person_is_not_used() {
+    let original = original();
+    let dir = lay_out(&original.files, true);
+    let right = answers(dir.path(), &original.addresses).unwrap();
+    let before = files_of(dir.path());
+    assert!(before.keys().any(|name| name.starts_with("text/")));
+    let store = Store::open(dir.path(), &options(MasterKey::new(KEY))).unwrap();
+    store.rotate_user_key("ann").unwrap();
+    store.close().unwrap();
+    let after = files_of(dir.path());
+    let put_back = lay_out(&with_index_of(&after, &before), true);
+    let expected = lay_out(&after, true);
+    let told = |path| {
+        let mut told = answers(path, &original.addresses).unwrap();
+        told.retain(|(question, _)| question != "audit");
+        told
+    };
+    let found = told(put_back.path());
+    assert_eq!(found, told(expected.path()));
+    // Only the audit log tells of the key.
+    assert_eq!(found.len() + 1, right.len());
+    assert!(found.iter().all(|answer| right.contains(answer)), "{found:#?}\n{right:#?}");
+}
+
+#[test]
+fn a_posting_without_the_key_is_refused_and_the_index_made_anew() {
+    let original = original();
+    let dir = lay_out(&original.files, true);
+    let db = redb::Database::open(dir.path().join("index.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    assert!(postings::<28>(&txn, "index.sp", &mut Random::new(1)).is_some());
+    txn.commit().unwrap();
+    drop(db);
+    let store = Store::open(dir.path(), &options(MasterKey::new(KEY))).unwrap();
+    let session = as_user(&store, "ann");
+    let statement = r#"RECALL beliefs WHERE subject = "kim" AND relation = "likes" | COUNT"#;
+    // It is read first here.
+    let refused = session.ask(statement).unwrap_err();
+    assert_eq!(refused.code(), "ERR_INTEGRITY");
+    assert!(!store.verify(false).unwrap().problems.is_empty());
+    store.reindex().unwrap();
+    assert!(session.ask(statement).is_ok());
+    assert!(store.verify(true).unwrap().problems.is_empty());
 }
 
 #[test]

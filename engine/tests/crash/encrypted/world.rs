@@ -66,10 +66,15 @@ impl World {
 
     /// Every file of the store by its name.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        let mut found = BTreeMap::new();
-        gather(self.dir.path(), "", &mut found);
-        found
+        files_of(self.dir.path())
     }
+}
+
+/// Every file below a directory by its name.
+pub(crate) fn files_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    gather(path, "", &mut found);
+    found
 }
 
 pub(crate) fn open(path: &Path) -> Store {

@@ -158,6 +158,17 @@ fn compare_tables(
     }
 }
 
+/// Compares the rows of the tables with their keyed sums, in an encrypted store.
+pub(super) fn check_sums(view: &View, findings: &mut ProblemCollector) -> Result<()> {
+    let checked = view.indexed().tables.check_rows();
+    findings.damage(
+        ProblemKind::IndexWrong,
+        ProblemLocation::All(INDEX),
+        checked.map_err(Into::into),
+    )?;
+    Ok(())
+}
+
 /// Checks the index without building another, for a log of `places` entries.
 pub(super) fn sample(
     check: &VerifyContext<'_>,

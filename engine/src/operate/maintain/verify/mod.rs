@@ -134,6 +134,7 @@ fn verify_whole(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
         Some(rebuilt) => rebuilt.compare(index, found)?,
         None => index::sample(&check, places, found)?,
     }
+    index::check_sums(view, found)?;
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
     check_beside(&VerifyContext::of(trusted, full)?, places, reads.as_deref(), found)?;
     if let Some(copy) = copy {

@@ -23,12 +23,35 @@ fn check(name: &str, expected: &str) {
     );
 }
 
+/// Pages are read in a terminal too: their lines have at most 120 characters, tables and code apart.
+#[test]
+fn no_line_of_a_page_is_too_long() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut pages: Vec<_> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|page| root.join(page)).into();
+    for directory in ["docs", "docs/adr"] {
+        let entries = std::fs::read_dir(root.join(directory)).expect("the docs folder");
+        pages.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    assert!(pages.len() > 30);
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let mut is_code = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            is_code ^= line.trim_start().starts_with("```");
+            let is_short = line.chars().count() <= 120 || line.trim_start().starts_with('|');
+            assert!(is_short || is_code, "{}:{number} is too long", page.display());
+        }
+    }
+}
+
 #[test]
 fn the_field_table_is_the_registry() {
     let mut text = String::from(
         "# Fields\n\nMade from `format/src/fields.rs`, the one list of OMS fields (OMS 6, 7, 14.2). \
          A name stands in JSON, a key in payloads.\nFields marked *index* are kept by the store and \
-         refused in a grain; `contradicted` is read in one that was made elsewhere, to no effect, and never \
+         refused in a grain; `contradicted` is read in one that was made\nelsewhere, to no effect, and never \
          written.\n",
     );
     let mut section = "";

@@ -27,9 +27,10 @@
 //!
 //! # Writing
 //!
-//! [`Session::put`] stores one grain, [`Session::put_batch`] all of several or none, [`Session::supersede`] replaces one.
-//! When a write returns it is synced to disk; [`Session::submit`] and its kin give a [`Pending`] to wait for or `.await`.
-//! The grain's invalidation policy may refuse: `ERR_INVALIDATION_DENIED`, with an entry in the audit log.
+//! [`Session::put`] stores one grain, [`Session::put_batch`] all of several or none, [`Session::supersede`]
+//! replaces one. When a write returns it is synced to disk; [`Session::submit`] and its kin give a
+//! [`Pending`] to wait for or `.await`. The grain's invalidation policy may refuse:
+//! `ERR_INVALIDATION_DENIED`, with an entry in the audit log.
 //!
 //! ```
 //! # use grainstore::prelude::*;
@@ -49,8 +50,9 @@
 //!
 //! # Asking
 //!
-//! [`Session::get`] by address; [`Session::query`] by fields, words and vectors, a page at a time; [`Session::ask`] in
-//! CAL, the language that also assembles a context for a model within a token budget (`docs/cal.md`).
+//! [`Session::get`] by address; [`Session::query`] by fields, words and vectors, a page at a time;
+//! [`Session::ask`] in CAL, the language that also assembles a context for a model within a token budget
+//! (`docs/cal.md`).
 //!
 //! ```
 //! # use grainstore::prelude::*;
@@ -72,14 +74,16 @@
 //!
 //! # Limits, errors, threads
 //!
-//! What one call takes and gives at most is in [`limits`]. Every [`Error`] has a stable [`code`](Error::code), says what
-//! is wrong, where, and what to do; `docs/errors.md` lists the codes. [`Store`] and [`Session`] are cheap to clone,
-//! `Send` and `Sync`; results are owned. One thread writes; any number read, each from a snapshot.
+//! What one call takes and gives at most is in [`limits`]. Every [`Error`] has a stable
+//! [`code`](Error::code), says what is wrong, where, and what to do; `docs/errors.md` lists the codes.
+//! [`Store`] and [`Session`] are cheap to clone, `Send` and `Sync`; results are owned. One thread writes; any
+//! number read, each from a snapshot.
 //!
 //! # Where is the code?
 //!
-//! The modules lie on nine floors, and each uses its own and those below: `operate`, `read`, `handle`, `write`, `search`,
-//! `state`, `disk`, `rules`, `base`. `docs/architecture.md` walks a put, a recall and an ASSEMBLE through them.
+//! The modules lie on nine floors, and each uses its own and those below: `operate`, `read`, `handle`,
+//! `write`, `search`, `state`, `disk`, `rules`, `base`. `docs/architecture.md` walks a put, a recall and an
+//! ASSEMBLE through them.
 
 mod base;
 mod disk;

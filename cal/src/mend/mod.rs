@@ -76,8 +76,8 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
     error.correct(text)
 }
 
-/// Whether a statement asks for no write where the one it stands for may have asked for none: a write is suggested only
-/// in the place of what begins as one.
+/// Whether a statement asks for no write where the one it stands for may have asked for none: a write is
+/// suggested only in the place of what begins as one.
 fn asks_as_much(source: &str, text: &str) -> bool {
     const WRITES: [&str; 7] =
         ["ADD", "SUPERSEDE", "REVERT", "UPDATE", "REPLACE", "MODIFY", "CHANGE"];

@@ -1,13 +1,13 @@
 //! A small pattern language over the pieces of a query, with replacement texts.
 //!
-//! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that text in
-//! any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a value, `$h` an address,
-//! `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x` anything, `$u` text without its quotes, `$q` a
-//! string with quotes in it, `$e` a number with an exponent, `$d` a string that tells a time, `$r` a word that begins
-//! a statement that reads,
-//! `$l` names and `$L` values apart by commas, `$*` whatever stands up to the next, `$c`
-//! the same without a pipeline, `^` the beginning, `END` the end,
-//! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR` and `AT_SIGN`.
+//! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that
+//! text in any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a
+//! value, `$h` an address, `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x`
+//! anything, `$u` text without its quotes, `$q` a string with quotes in it, `$e` a number with an exponent,
+//! `$d` a string that tells a time, `$r` a word that begins a statement that reads, `$l` names and `$L`
+//! values apart by commas, `$*` whatever stands up to the next, `$c` the same without a pipeline, `^` the
+//! beginning, `END` the end, `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR`
+//! and `AT_SIGN`.
 //!
 //! Marks match themselves, except that `|`, `$` and `@` are written `PIPE`, `DOLLAR` and `AT`.
 //!

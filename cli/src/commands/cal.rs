@@ -25,7 +25,8 @@ pub(crate) const READS_ONLY: &str = "CAL-E044";
 const GONE: &str = "the session of a command ends with it, and the template with the session: add --evolve to \
      keep it for the namespace, or define it in `grain repl` for the statements there";
 
-/// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE, DEFINE TEMPLATE; with --evolve also ADD, SUPERSEDE and REVERT
+/// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN,
+/// DESCRIBE, DEFINE TEMPLATE; with --evolve also ADD, SUPERSEDE and REVERT
 ///
 /// Grains are text where the statement or --as asks for it (AS sml, ASSEMBLE), else JSON; values,
 /// groups, counts, versions, differences, plans and descriptions are lines. With --json the answer is

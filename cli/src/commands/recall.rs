@@ -11,8 +11,8 @@ use crate::error::Result;
 /// Print what is current about a subject, or what answers some words
 ///
 /// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... AND query = ... LIMIT n'`, which can
-/// ask for more (docs/cal.md) but has no word for --expand. With --json each grain has its address, its score and the fields that
-/// match; --scores shows them to people.
+/// ask for more (docs/cal.md) but has no word for --expand. With --json each grain has its address, its score
+/// and the fields that match; --scores shows them to people.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("asked").required(true).multiple(true).args(["subject", "text", "session"])))]
 pub(crate) struct Recall {

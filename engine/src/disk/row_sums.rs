@@ -1,5 +1,6 @@
-//! Binds the rows of an encrypted store to each other. Keyed sums lie over the tables whose rows could be edited
-//! or removed one by one: states, vectors, signatures and others, see [`SummedTable`]. A row that somebody without the key edits, adds or removes no longer fits the sum.
+//! Binds the rows of an encrypted store to each other. Keyed sums lie over the tables whose rows could be
+//! edited or removed one by one: states, vectors, signatures and others, see [`SummedTable`]. A row that
+//! somebody without the key edits, adds or removes no longer fits the sum.
 //!
 //! The sum of a table is the exclusive or of the tokens of its rows, so a write changes it without reading the
 //! others. The sums lie encrypted in one row of the meta table. A plain store has none.

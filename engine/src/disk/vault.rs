@@ -292,8 +292,8 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
     }
 
-    /// Commits a transaction of the truth, with its seal in an encrypted store. If slots are used for the first time, their highest number is recorded in it,
-    /// so that a keyring from an older backup is noticed.
+    /// Commits a transaction of the truth, with its seal in an encrypted store. If slots are used for the
+    /// first time, their highest number is recorded in it, so that a keyring from an older backup is noticed.
     ///
     /// # Errors
     /// `ERR_IO`.

@@ -11,8 +11,9 @@ pub struct SessionOptions {
     pub namespace: Option<String>,
     /// The user it works for, whose grains it sees beside those without a user; `MY` in CAL.
     pub user_id: Option<String>,
-    /// The DID that writes are recorded under, `None` for the operator. If [`OpenOptions::operator`](crate::OpenOptions::operator) is not
-    /// set, it has the operator's rights as well.
+    /// The DID that writes are recorded under, `None` for the operator. If
+    /// [`OpenOptions::operator`](crate::OpenOptions::operator) is not set, it has the operator's rights as
+    /// well.
     pub actor: Option<String>,
     /// The agent that acts: the observer of observations it adds through CAL.
     pub agent_id: Option<String>,

@@ -6,8 +6,8 @@
 //! preloaded into a process that is this test again. Without a C compiler, or elsewhere than on Linux with glibc,
 //! nothing is tried.
 //!
-//! A normal run fails some of the calls. All: `GRAINSTORE_SWEEP=full cargo test -p grainstore --test crash faults::`; with
-//! `GRAINSTORE_DEED=backup` those of the deeds with this in their name.
+//! A normal run fails some of the calls. All: `GRAINSTORE_SWEEP=full cargo test -p grainstore --test crash
+//! faults::`; with `GRAINSTORE_DEED=backup` those of the deeds with this in their name.
 
 #![expect(
     clippy::panic,

@@ -21,7 +21,7 @@ use crate::disk::keys::SignatureWrapper;
 use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
-use crate::rules::policy::{PolicyExplanation, Proofs, explain_in, of_successor, protects};
+use crate::rules::policy::{Proofs, of_successor, protects};
 use crate::search::embed::check_count;
 use crate::state::audit::AuditOperation;
 use crate::state::audit::CallContext;
@@ -85,14 +85,6 @@ impl StoredGrain {
     /// As [`Grain::decode`]; a blob that the store accepted does decode.
     pub fn grain(&self) -> Result<Grain> {
         stored_grain(&self.blob)
-    }
-
-    /// Explains what its invalidation policy demands in its current state.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY`.
-    pub fn policy(&self) -> Result<PolicyExplanation> {
-        with_fields(&self.blob, |grain| Ok(explain_in(grain, Some(&self.state))))
     }
 }
 

@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, time};
-use super::read::{narrowed, query_text};
+use super::read::query_text;
 use crate::error::{Code, Error};
 
 pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -24,7 +24,8 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
         now: time(params.now),
         terms: terms(params.terms.unwrap_or_default())?,
     };
-    let session = narrowed(host.session()?, params.namespace, params.user_id, params.agent_id)?;
+    let params::Prepare { namespace, user_id, agent_id, .. } = params;
+    let session = host.session()?.narrower_part(namespace, user_id, agent_id)?;
     let prepared = session.prepare(query.as_bytes(), &preparing);
     Answer::of(&prepared.map_err(|error| Error::cal(&error, &query))?)
 }

@@ -91,7 +91,7 @@ pub(super) fn tier(number: Option<u8>) -> Result<Tier, Fault> {
 
 fn terms(given: params::Terms) -> Result<TokenLimits, Fault> {
     let default = TokenLimits::default();
-    let types = given.allowed_grain_types.unwrap_or_default();
+    let types = given.allowed_grain_types.unwrap_or_default().all("allowed_grain_types")?;
     let types = types.iter().map(|name| {
         let known = GrainType::STANDARD.into_iter().find(|of| of.name() == name);
         known.ok_or_else(|| Fault::params(format!("{name:?} is no grain type")))
@@ -99,7 +99,7 @@ fn terms(given: params::Terms) -> Result<TokenLimits, Fault> {
     Ok(TokenLimits {
         max_uses: given.max_uses.unwrap_or(default.max_uses),
         life_ms: given.life_ms.unwrap_or(default.life_ms),
-        allowed_ops: given.allowed_ops,
+        allowed_ops: given.allowed_ops.map(|ops| ops.all("allowed_ops")).transpose()?,
         allowed_grain_types: types.collect::<Result<_, _>>()?,
         write_quota: given.write_quota,
     })

@@ -6,7 +6,7 @@
 //! - `rules`: the table of rules, by their names in the audit log.
 //! - `decide`: one pure function, facts in, decision out.
 //! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
-//! - `explain`: descriptions for users. `warnings`: probable mistakes in a policy.
+//! - `explain`: descriptions for users. `doubts`: probable mistakes in a policy.
 //!
 //! No code here reads the store: the write plan gathers the facts and carries out the decision.
 

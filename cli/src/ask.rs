@@ -1,5 +1,5 @@
 //! CAL statements: their options and the call. `show` prints answers for people, `describe` those of
-//! DESCRIBE, `notes` the notes on stderr.
+//! DESCRIBE, `beside` the notes on stderr.
 
 mod beside;
 mod describe;

@@ -5,7 +5,8 @@
 //! - `args`, `context`: the command and its options, and the store and session it works on.
 //! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
 //! - `repl`: the prompt.
-//! - `statement`: CAL. `input`, `lines`: bounded input. `answers`, `output`, `patience`: what is written.
+//! - `ask`: CAL. `input`, `lines`: bounded input. `output`, `patience`: what is written, in the forms of
+//!   `shape`, `text` and `explained`, without the details that `withheld` keeps back.
 //! - `error`: the one error type, its exit code and its text.
 
 mod args;

@@ -8,15 +8,15 @@
 //! Modules, in the order data flows:
 //! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
 //!   their digests
-//! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
+//! - `shape`: the condition of an index lookup; `blind`: the blind tokens it is translated to
 //! - `facts`: the fields of a grain that are indexed
-//! - `keys`, `layout`: every byte layout
+//! - `keys`, `words`: every byte layout
 //! - `rows`, `lists`, `sample`, `tables`: the redb tables
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
 //! - `fold`: writes the tail into the tables; `row_sum`: the keyed sum over their rows
 //! - `stamp`: whether the tables fit this code and this log
-//! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
-//! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
+//! - `merge`, `names`, `spaces`, `scan`, `intersect`: tables and tail as one ordered sequence
+//! - `reader`, `addresses`, `size`, `stats`: lookups and figures of a view
 //! - [`text`]: the full text, kept beside the tables
 //! - [`vectors`]: nearest-neighbour search, kept beside the tables
 

@@ -1,10 +1,10 @@
 //! Corrections of refused queries: a search for a whole valid statement close to the one that was written.
 //!
-//! Rewrites are pattern rules at the position of an error (`rules`), replacements of characters outside the
-//! language (`characters`), and the word that the error's own hint suggests. Each rewrite is parsed and
-//! checked again and, if it still fails, rewritten in turn; so only a statement that parses and checks is
-//! ever suggested. The search reads no memory, and leaves a query alone that contains a word for what CAL
-//! never does (DELETE).
+//! Rewrites are pattern rules at the position of an error (`rules`, `whole`, `either`, `document`),
+//! replacements of characters outside the language (`plain`), and the word that the error's own hint
+//! suggests. Each rewrite is parsed and checked again and, if it still fails, rewritten in turn; so only a
+//! statement that parses and checks is ever suggested. The search reads no memory, and leaves a query alone
+//! that contains a word for what CAL never does (DELETE).
 
 mod document;
 mod either;

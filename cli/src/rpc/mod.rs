@@ -2,9 +2,8 @@
 //!
 //! - `request`: parses a line into a request, or an error (`bytes`: for lines that are not UTF-8).
 //! - `methods`: the table of methods. `params` (with `vectors`, `embedder`, `json`, `misread`): their
-//!   parameters. The
-//!   methods are in `codec`, `signed`, `store`, `write`, `marks`, `policy`, `erasure`, `read`, `query`,
-//!   `graph`, `agents`, `calls`, `portable`, `maintain`. `connection`: the state between requests.
+//!   parameters. The methods are in `codec`, `signed`, `store`, `write`, `marks`, `policy`, `erasure`, `read`,
+//!   `query`, `graph`, `agents`, `calls`, `portable`, `maintain`. `host`: the state between requests.
 //! - `stream`: events before an answer.
 //! - `answer`: results of bounded size. `fault`: errors in the form of the protocol.
 

@@ -2,10 +2,10 @@
 //!
 //! Modules, in the order data flows:
 //! - `language`, `settings`: how the text of a namespace is analysed
-//! - `chars`, `segments`, `normalise`, `analysis`: text into terms
+//! - `chars`, `segments`, `folding`, `analysis`: text into terms
 //! - `fields`, `reader`, `document`, `joined`: the terms of one grain, alone and with those of its
 //!   neighbours in a conversation
-//! - `lexer`, `stop_words`, `endings`, `syntax`, `query`: the text of a query into clauses
+//! - `items`, `stop_words`, `endings`, `syntax`, `question`: the text of a query into clauses
 //! - `slips`: fuzzy matching of a term
 //! - `blind`: terms as blind tokens
 //! - `matched`: whether one grain matches a query, and in which fields
@@ -15,10 +15,10 @@
 //! - `tail`: documents that are in no segment yet
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: the list of segments, as bytes
-//! - `inverted_index`: segments and tail as one index
-//! - `cancel`: cancellation of searches
+//! - `texts`: segments and tail as one index
+//! - `watch`: cancellation of searches
 //! - `part`, `expand`, `plan`: a query in terms of segments and tail
-//! - `exact`, `scan`, `few`, `prune`, `best`, `prepared`: the search itself
+//! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: the search itself
 
 mod language;
 mod settings;

@@ -4,8 +4,8 @@
 //! The graph only proposes: every result was compared by its full numbers and passed the caller's filter.
 //!
 //! Modules, in the order data flows:
-//! - `space`, `neighbour`: spaces, vectors, scores
-//! - `quantise`: codes of eight bits a number, with proven error bounds
+//! - `space`, `near`: spaces, vectors, scores
+//! - `code`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
 //! - `query`, `best`, `exact`: exact search
 //! - `approximate`: the interface of an approximate index

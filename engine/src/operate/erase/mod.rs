@@ -1,9 +1,9 @@
 //! Erasure: of one grain, of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2; rulings 25, 26,
 //! 40 to 42 and 51).
 //!
-//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
-//! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
-//! with its consent, `report` what there is of a user, `returned` what a backup from before has brought back.
+//! `write::erasure` decides whether it may be done, the writer commits it. `certificate`: its proof. `sweep`:
+//! grains that end with their consent. `report`: the grains of a user. `returned`: erased grains that a backup
+//! from before has brought back.
 
 mod certificate;
 mod report;

@@ -6,7 +6,7 @@
 //! is closed, so that a later truncation is detected. The read log is not part of the truth.
 //!
 //! - `group`: encoding of entries. `segment`: files of groups. `head`: the signed end. `files`: writing and
-//!   deleting of files. `verify`: checks of its integrity.
+//!   deleting of files. `examine`: checks of its integrity.
 
 mod examine;
 mod files;

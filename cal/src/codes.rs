@@ -115,6 +115,7 @@ registry! {
 
 /// A warning beside an answer (CAL 22).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// The stable code, such as `CAL-W001`.
     pub code: &'static str,

@@ -58,6 +58,7 @@ impl Default for GraphOptions {
 
 /// A list that may have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BoundedList<T> {
     /// The first items, up to the limit.
     pub items: Vec<T>,

@@ -15,6 +15,7 @@ use crate::handle::session::Session;
 
 /// A cross-link between two grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CrossLink {
     /// The grain at the other end.
     pub address: ContentAddress,

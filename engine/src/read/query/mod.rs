@@ -105,6 +105,7 @@ impl PageOptions {
 
 /// A page of an answer: the envelope of OMS 28.1.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct QueryPage {
     /// The rows, in the order of the query.
     pub results: Vec<QueryMatch>,
@@ -118,6 +119,7 @@ pub struct QueryPage {
 
 /// A grain that matches.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct QueryMatch {
     /// The grain.
     pub grain: Grain,

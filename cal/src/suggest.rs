@@ -1,10 +1,9 @@
 //! "Did you mean": the known word closest to a given one.
 
 /// Words of other query languages, with their CAL equivalents.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 6] = [
     ("SELECT", "RECALL"),
     ("GET", "RECALL"),
-    ("UPDATE", "SUPERSEDE"),
     ("FILTER", "WHERE"),
     ("SORT", "ORDER BY"),
     ("SKIP", "OFFSET"),

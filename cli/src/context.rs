@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-use grainstore::format::SHARED_PARTITION;
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
 
 use crate::args::Globals;
@@ -198,34 +197,6 @@ pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
         _ => {
             let message = format!("several addresses begin with {digits}");
             Err(Error::new(Code::HashLength, message, "give more digits"))
-        }
-    }
-}
-
-/// Returns `true` if a namespace is `outer` or below it. Without `outer`, always.
-pub(crate) fn within(namespace: &str, outer: Option<&str>) -> bool {
-    let named = |name| if str::is_empty(name) { SHARED_PARTITION } else { name };
-    outer.is_none_or(|outer| {
-        let rest = named(namespace).strip_prefix(named(outer));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_namespace_contains_itself_and_what_is_below_it() {
-        for (namespace, outer, expected) in [
-            ("a", None, true),
-            ("a", Some("a"), true),
-            ("a:b", Some("a"), true),
-            ("ab", Some("a"), false),
-            ("a", Some("a:b"), false),
-            ("", Some("shared"), true),
-        ] {
-            assert_eq!(within(namespace, outer), expected, "{namespace:?} in {outer:?}");
         }
     }
 }

@@ -65,8 +65,6 @@ pub(crate) enum Code {
     NotFound,
     /// An address prefix that is ambiguous.
     HashLength,
-    /// A namespace outside the session.
-    Access,
     /// A name that is no grain type.
     UnknownType,
     /// More than one answer may hold.
@@ -97,7 +95,6 @@ impl Code {
             Self::Conflict => "ERR_CONFLICT",
             Self::NotFound => "ERR_NOT_FOUND",
             Self::HashLength => "ERR_HASH_LENGTH",
-            Self::Access => "ERR_ACCESS",
             Self::UnknownType => "ERR_UNKNOWN_TYPE",
             Self::Limit => "ERR_LIMIT",
             Self::Io => "ERR_IO",

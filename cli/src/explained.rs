@@ -12,7 +12,8 @@ use crate::error::Result;
 
 /// The grain in question.
 pub(crate) enum Asked {
-    Stored(Box<StoredGrain>),
+    /// A grain of this session.
+    Stored(Box<StoredGrain>, Session),
     Offered(Offer),
 }
 
@@ -41,7 +42,7 @@ impl Explained {
     /// nothing.
     pub(crate) fn of(asked: Asked, attempt: Option<&Attempt<'_>>) -> Result<Self> {
         let policy = match &asked {
-            Asked::Stored(stored) => stored.policy()?,
+            Asked::Stored(stored, session) => session.policy(stored)?,
             Asked::Offered(Offer::Grain(grain)) => explain(grain)?,
             Asked::Offered(Offer::Blob(bytes)) => explain(&Grain::decode(bytes)?)?,
             Asked::Offered(Offer::Embedded(offer, _)) => {
@@ -67,7 +68,7 @@ impl Explained {
 impl Attempt<'_> {
     fn make(&self, new: Offer) -> Result<Tried> {
         let Self { session, old, justification } = self;
-        let policy = session.inspect(old)?.policy()?;
+        let policy = session.policy(&session.inspect(old)?)?;
         let trial = session.try_supersede(old, new, *justification)?;
         Ok(Tried { old: *old, policy, trial })
     }
@@ -77,7 +78,7 @@ impl From<Asked> for Offer {
     fn from(asked: Asked) -> Self {
         match asked {
             Asked::Offered(offer) => offer,
-            Asked::Stored(stored) => match stored.envelope {
+            Asked::Stored(stored, _) => match stored.envelope {
                 Some(envelope) => envelope.into(),
                 None => Self::Blob(stored.blob),
             },

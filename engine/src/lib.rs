@@ -135,7 +135,7 @@ pub use read::query::{
     QueryPlan,
 };
 pub use read::read_log::ReadsDestination;
-pub use rules::policy::{AppliedRule, PolicyExplanation, explain};
+pub use rules::policy::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
 pub use rules::preset::{
     Action, EncryptionScope, Preset, PresetRule, RuleSet, SensitivityLevel, Setting, Settings,
 };

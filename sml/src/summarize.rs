@@ -1,5 +1,6 @@
 //! WITH summarize: extracts the sentences that cover most of several grains (see `docs/cal.md`).
-//! Sentences are quoted unchanged, and the same grains always give the same sentences.
+//! Sentences are quoted unchanged, but for the characters that no text format shows, and the same grains
+//! always give the same sentences.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +9,7 @@ use grainstore_format::GrainType;
 
 use crate::cancel::CancelCheck;
 use crate::error::Error;
+use crate::format::one_line;
 use crate::item::{Item, Level};
 use crate::project::project;
 use crate::time::Clock;
@@ -91,8 +93,10 @@ fn sentences_of(item: &Item, clock: &Clock) -> Vec<Sentence> {
     };
     split_sentences(&text)
         .into_iter()
+        .map(one_line)
+        .filter(|text| !text.is_empty())
         .filter(|text| text.chars().take(MAX_SENTENCE_CHARS + 1).count() <= MAX_SENTENCE_CHARS)
-        .map(|text| Sentence { text: text.to_owned(), words: topic_words(text) })
+        .map(|text| Sentence { words: topic_words(&text), text: text.into_owned() })
         .collect()
 }
 
@@ -193,6 +197,18 @@ mod tests {
         assert_eq!(of(&["ok"]), ["ok"]);
         let long = format!("{} end. Short one.", "word ".repeat(100));
         assert_eq!(of(&[&long]), ["Short one."]);
+    }
+
+    #[test]
+    fn what_no_text_shows_is_in_no_sentence() {
+        for (content, said) in [
+            ("a\u{202e}b\u{2066} is\u{2028} here\u{2029}", &["ab is here"][..]),
+            ("a\u{7}b\tis\rhere", &["ab ishere"]),
+            ("joined\u{200d}up", &["joined\u{200d}up"]),
+            ("\u{202e}\u{2028}", &[]),
+        ] {
+            assert_eq!(of(&[content]), said, "{content:?}");
+        }
     }
 
     #[test]

@@ -98,6 +98,15 @@ fn what_is_suggested_asks_no_other_question() {
             "ASSEMBLE FROM (RECALL beliefs) BUDGET 100 tok",
             Some("ASSEMBLE FROM (RECALL beliefs) BUDGET 100 tokens"),
         ),
+        (
+            "ASSEMBLE FROM (RECALL beliefs) BUDGET 1 token",
+            Some("ASSEMBLE FROM (RECALL beliefs) BUDGET 1 tokens"),
+        ),
+        ("RECALL beliefs BUDGET 1 token", Some("ASSEMBLE FROM (RECALL beliefs) BUDGET 1 tokens")),
+        (
+            "RECALL beliefs WHERE subject = \"a\" BUDGET 5 grains",
+            Some("ASSEMBLE FROM (RECALL beliefs WHERE subject = \"a\") BUDGET 5 grains"),
+        ),
         ("ASSEMBLE FROM (RECALL beliefs) FORMAT xml", None),
         (
             "RECALL events ON \"2026-01-01\"",
@@ -136,6 +145,30 @@ fn a_preview_that_was_asked_for_becomes_no_write() {
     }
     assert_eq!(suggested(&format!("EXPLAIN: {add}")).0, Some(format!("EXPLAIN {add}")));
     assert_eq!(suggested(&format!("please {add}")).0, Some(add.to_owned()));
+}
+
+/// A word in the place of another is suggested only where the statement is one with it.
+#[test]
+fn what_is_to_change_grains_is_told_what_supersede_takes() {
+    let address = format!("sha256:{}", "ab12".repeat(16));
+    for word in ["UPDATE", "update", "REPLACE", "MODIFY", "CHANGE", "EDIT"] {
+        for (rest, is_one) in [
+            ("beliefs SET object = \"x\" WHERE subject = \"alice\"".to_owned(), false),
+            ("belief SET object = \"x\" REASON \"y\"".to_owned(), false),
+            ("\"alice\" SET object = \"x\" REASON \"y\"".to_owned(), false),
+            (String::new(), false),
+            (format!("{address} SET object = \"x\""), false),
+            (format!("{address} SET object = \"x\" REASON \"y\""), true),
+            (format!("{address} SET object = \"x\", confidence = 0.5 REASON \"y\""), true),
+        ] {
+            let (example, advice) = suggested(&format!("{word} {rest}"));
+            assert_eq!(example.as_deref().and_then(hash).is_some(), is_one, "{word} {rest}");
+            for told in ["SUPERSEDE", "address", "SET", "REASON", "RECALL it first"] {
+                assert!(advice.contains(told), "{word} {rest}: {advice}");
+            }
+            assert!(!advice.contains("Did you mean"), "{word} {rest}: {advice}");
+        }
+    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::params::Params;
+use crate::parse::ELSEWHERE;
 use crate::scan::{SyntaxKind, SyntaxSpan, scan};
 use crate::source::QuerySource;
 use nobody::EmptyMemory;
@@ -79,8 +80,7 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
 /// Whether a statement asks for no write where the one it stands for may have asked for none: a write is
 /// suggested only in the place of what begins as one.
 fn asks_as_much(source: &str, text: &str) -> bool {
-    const WRITES: [&str; 7] =
-        ["ADD", "SUPERSEDE", "REVERT", "UPDATE", "REPLACE", "MODIFY", "CHANGE"];
+    const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
     const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
     let writes = QuerySource::plain_read(text)
         .and_then(|source| source.plain_statement().map(|statement| statement.tier() > 0));
@@ -92,7 +92,9 @@ fn asks_as_much(source: &str, text: &str) -> bool {
     let mut words = words.filter(|word| word.starts_with(char::is_alphabetic));
     match json::is_json(source) || source.trim_start().starts_with('[') {
         true => !words.any(|word| word.eq_ignore_ascii_case("explain")),
-        false => words.find(|word| !among(&BEFORE, word)).is_some_and(|word| among(&WRITES, word)),
+        false => words
+            .find(|word| !among(&BEFORE, word))
+            .is_some_and(|word| among(&WRITES, word) || among(&ELSEWHERE, word)),
     }
 }
 

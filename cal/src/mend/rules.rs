@@ -66,7 +66,7 @@ const HEADS: &[RuleGroup] = &[
         ("DESCRIBE FIELDS ( $w )", "DESCRIBE fields #1"),
     ]),
     ("a grain is replaced by SUPERSEDE, which keeps the old one", &[
-        ("^ UPDATE|REPLACE|MODIFY|CHANGE $h", "SUPERSEDE #1"),
+        ("^ UPDATE|REPLACE|MODIFY|CHANGE|EDIT $h", "SUPERSEDE #1"),
     ]),
     ("versions are compared by HISTORY ... DIFF ...", &[
         ("^ DIFF|COMPARE $h , $h", "HISTORY #1 DIFF #2"),
@@ -468,6 +468,10 @@ const ASSEMBLES: &[RuleGroup] = &[
         ("MAX @TOKENS|GRAINS $n", "BUDGET #2 #1"),
         ("MAX_TOKENS =|: $n", "BUDGET #1 tokens"),
         ("MAX_TOKENS $n", "BUDGET #1 tokens"),
+    ]),
+    ("a budget stands in an ASSEMBLE", &[
+        ("^ RECALL $c BUDGET $n TOKENS|TOKEN END", "ASSEMBLE FROM (RECALL #1) BUDGET #2 tokens"),
+        ("^ RECALL $c BUDGET $n GRAINS|GRAIN END", "ASSEMBLE FROM (RECALL #1) BUDGET #2 grains"),
     ]),
     ("PRIORITY sets labels apart by >, the first one first", &[
         ("PRIORITY ( $w > $w )", "PRIORITY #1 > #2"),

@@ -10,6 +10,12 @@ use crate::span::Spanned;
 use crate::types::{self, TypeName};
 use crate::words::{Keyword, WordClass};
 
+/// Words of other languages for what SUPERSEDE does.
+pub(crate) const ELSEWHERE: [&str; 5] = ["UPDATE", "REPLACE", "MODIFY", "CHANGE", "EDIT"];
+/// Advice for who names what to replace otherwise than SUPERSEDE does.
+pub(super) const BY_ADDRESS: &str = "SUPERSEDE replaces one grain and keeps the old one; it takes its address, SET for each field and a \
+     REASON: RECALL it first, then name its content_address";
+
 /// `add := ADD singular set+ REASON STR`.
 pub(super) fn add<'a>(c: &mut TokenCursor<'a>) -> Result<Add<'a>> {
     c.expect(Keyword::Add)?;
@@ -52,9 +58,7 @@ fn target<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a>>> {
         || types::by_singular(word).is_some()
         || types::by_plural(word).is_some();
     value::hash_arg(c).map_err(|error| match by_conditions {
-        true => error.suggest(
-            "it takes the address of one grain: RECALL it first, then name its content_address",
-        ),
+        true => error.suggest(BY_ADDRESS),
         false => error,
     })
 }

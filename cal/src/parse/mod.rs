@@ -23,6 +23,7 @@ mod value;
 
 pub(crate) use cursor::RefusedEntry;
 pub(crate) use describe::TARGETS as DESCRIBED;
+pub(crate) use evolve::ELSEWHERE;
 pub(crate) use option::names as option_names;
 
 use crate::ast::{Condition, Statement};

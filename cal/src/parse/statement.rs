@@ -142,7 +142,12 @@ fn statement<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
     }
-    plain_statement(c, &QUERIES)
+    let word = c.text(c.peek());
+    let changes = evolve::ELSEWHERE.iter().any(|other| other.eq_ignore_ascii_case(word));
+    plain_statement(c, &QUERIES).map_err(|error| match changes {
+        true => error.suggest(evolve::BY_ADDRESS),
+        false => error,
+    })
 }
 
 /// `explain := EXPLAIN plain`: of all but EXPLAIN.

@@ -16,7 +16,6 @@ use grainstore::cal::{CancelHandle, Query};
 use grainstore::{ExportOptions, ExportReport};
 use indicatif::ProgressBar;
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -56,23 +55,31 @@ impl Export {
                 found.map_err(|error| Error::cal(&error, conditions))?
             }
         };
-        let stdout = (self.to.as_os_str() == "-").then(|| for_stdout(context)).transpose()?;
-        let to = stdout.as_ref().map_or_else(|| self.to.clone(), |dir| dir.path().join(STREAMED));
+        let to_stdout = self.to.as_os_str() == "-";
+        if to_stdout {
+            check_stdout(context)?;
+        }
         let bar = bar(context);
         let progress = |done, total| {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let exported = stoppable(|cancel| {
+        let exported = stoppable(|cancel| -> grainstore::Result<_> {
             let compression = self.compress.into();
             let progress = Some(&progress as &dyn Fn(u64, u64));
             let how = ExportOptions { compression, progress, cancel, ..ExportOptions::default() };
-            session.export(&to, &query, &how)
+            match to_stdout {
+                true => {
+                    let (file, exported) = session.export_unnamed(&query, &how)?;
+                    Ok((Some(file), exported))
+                }
+                false => Ok((None, session.export(&self.to, &query, &how)?)),
+            }
         });
         bar.finish_and_clear();
-        let exported = exported??;
-        if stdout.is_some() {
-            return stream(&exported, context);
+        let (file, exported) = exported??;
+        if let Some(file) = file {
+            return stream(file, &exported, context);
         }
         if context.output.is_json() {
             return context.output.json_line(&exported);
@@ -123,25 +130,18 @@ pub(super) fn left_out(exported: &ExportReport) -> Option<String> {
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
 
-/// Name of the temporary file that goes to stdout.
-const STREAMED: &str = "export.mg";
-
-/// Creates a private directory for a file that goes to stdout.
-fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
+/// Refuses a terminal.
+fn check_stdout(context: &Context<'_>) -> Result<()> {
     if context.output.is_terminal() {
         let message = "a portable file is no text, and stdout is a terminal";
         return Err(Error::new(Code::Conflict, message, "send it elsewhere, or name a file"));
     }
-    Ok(tempfile::tempdir()?)
+    Ok(())
 }
 
 /// Copies a file to stdout, and notes its figures on stderr.
-fn stream(exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
-    let [file] = exported.files.as_slice() else {
-        let message = format!("the grains take {} files, and stdout is one", exported.files.len());
-        return Err(Error::new(Code::TooLarge, message, "name a file, or fewer grains (--where)"));
-    };
-    io::copy(&mut File::open(file)?, context.output.raw())?;
+fn stream(mut file: File, exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
+    io::copy(&mut file, context.output.raw())?;
     let (grains, bytes, refused) = (exported.exported, exported.bytes, exported.refused);
     if context.output.is_json() {
         let rules = &exported.rules;

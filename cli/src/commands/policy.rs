@@ -141,7 +141,8 @@ impl Subject {
     fn asked(&self, session: Option<&Session>, context: &mut Context<'_>) -> Result<Asked> {
         match (self.source.address(), session) {
             (Some(digits), Some(session)) => {
-                Ok(Asked::Stored(Box::new(session.inspect(&find(session, digits)?)?)))
+                let stored = session.inspect(&find(session, digits)?)?;
+                Ok(Asked::Stored(Box::new(stored), session.clone()))
             }
             _ => Ok(Asked::Offered(self.offer(context)?)),
         }

@@ -11,7 +11,7 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, time};
-use super::read::{narrowed, query_text};
+use super::read::query_text;
 use crate::error::{Code, Error};
 
 pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -24,7 +24,8 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
         now: time(params.now),
         terms: terms(params.terms.unwrap_or_default())?,
     };
-    let session = narrowed(host.session()?, params.namespace, params.user_id, params.agent_id)?;
+    let params::Prepare { namespace, user_id, agent_id, .. } = params;
+    let session = host.session()?.narrower_part(namespace, user_id, agent_id)?;
     let prepared = session.prepare(query.as_bytes(), &preparing);
     Answer::of(&prepared.map_err(|error| Error::cal(&error, &query))?)
 }
@@ -90,7 +91,7 @@ pub(super) fn tier(number: Option<u8>) -> Result<Tier, Fault> {
 
 fn terms(given: params::Terms) -> Result<TokenLimits, Fault> {
     let default = TokenLimits::default();
-    let types = given.allowed_grain_types.unwrap_or_default();
+    let types = given.allowed_grain_types.unwrap_or_default().all("allowed_grain_types")?;
     let types = types.iter().map(|name| {
         let known = GrainType::STANDARD.into_iter().find(|of| of.name() == name);
         known.ok_or_else(|| Fault::params(format!("{name:?} is no grain type")))
@@ -98,7 +99,7 @@ fn terms(given: params::Terms) -> Result<TokenLimits, Fault> {
     Ok(TokenLimits {
         max_uses: given.max_uses.unwrap_or(default.max_uses),
         life_ms: given.life_ms.unwrap_or(default.life_ms),
-        allowed_ops: given.allowed_ops,
+        allowed_ops: given.allowed_ops.map(|ops| ops.all("allowed_ops")).transpose()?,
         allowed_grain_types: types.collect::<Result<_, _>>()?,
         write_quota: given.write_quota,
     })

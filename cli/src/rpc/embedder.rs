@@ -7,7 +7,8 @@ use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder, Metric};
 use serde::Deserialize;
 
 use super::fault::Fault;
-use super::json::Form;
+use super::json::{Few, Form};
+use super::params::MAX_NAMES;
 use super::vectors::metric;
 use crate::error::{Code, Error};
 
@@ -15,7 +16,7 @@ use crate::error::{Code, Error};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Maker {
-    command: Option<Vec<String>>,
+    command: Option<Few<String, MAX_NAMES>>,
     directory: Option<String>,
     model: Option<String>,
     dimension: Option<usize>,
@@ -38,7 +39,7 @@ impl Maker {
                     || Fault::params("an embedder by command has a model and a dimension");
                 let model = self.model.ok_or_else(missing)?;
                 let dimension = self.dimension.ok_or_else(missing)?;
-                program(command, &model, dimension, self.deadline_ms)?
+                program(command.all("command")?, &model, dimension, self.deadline_ms)?
             }
             (None, Some(directory)) => {
                 if self.dimension.is_some() || self.deadline_ms.is_some() {

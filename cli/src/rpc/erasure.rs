@@ -1,5 +1,6 @@
 //! The methods `erase`, `erase_user`, `sweep` and `subject_report`.
 
+use grainstore::limits::MAX_BATCH;
 use grainstore::{EraseOptions, ErasureCertificate};
 use serde::Deserialize;
 use serde_json::json;
@@ -8,6 +9,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
+use super::json::Few;
 use super::params::{self, Nothing, address};
 use crate::commands::erase::told;
 
@@ -18,7 +20,7 @@ struct Erase {
     address: Option<String>,
     /// What is erased once more.
     #[serde(default)]
-    certificates: Vec<ErasureCertificate>,
+    certificates: Few<ErasureCertificate, MAX_BATCH>,
     reason: String,
     #[serde(default)]
     dry_run: bool,
@@ -56,7 +58,8 @@ pub(crate) fn erase(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         .now(params.now)
         .override_malformed_retention(params.override_malformed_retention);
     let session = host.session()?;
-    match (&params.address, params.certificates.as_slice()) {
+    let certificates = params.certificates.all("certificates")?;
+    match (&params.address, certificates.as_slice()) {
         (Some(grain), []) => {
             Answer::of(&told(&session.erase(&address(grain)?, &params.reason, &how)?))
         }

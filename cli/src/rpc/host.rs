@@ -12,7 +12,6 @@ use super::answer::Answer;
 use super::bytes::UnreadableQuery;
 use super::fault::Fault;
 use super::methods::{self, Run};
-use super::read::narrowed;
 use super::stream::Events;
 use crate::error::{Code, Error};
 
@@ -81,7 +80,7 @@ impl Host {
         let error = match &self.session {
             Some(own) => {
                 // A session that it may not ask for is not recorded in the place of its own.
-                let narrowed = narrowed(own, namespace, user_id, agent_id);
+                let narrowed = own.narrower_part(namespace, user_id, agent_id);
                 let session = narrowed.unwrap_or_else(|_| own.clone());
                 session.record_failed_call(&query, Tier::Read, error)
             }

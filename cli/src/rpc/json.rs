@@ -69,6 +69,11 @@ impl<T, const MOST: usize> Default for Few<T, MOST> {
 }
 
 impl<T, const MOST: usize> Few<T, MOST> {
+    /// The first items of the list: all that it has, or as many as there may be.
+    pub(crate) fn first(&self) -> &[T] {
+        &self.items
+    }
+
     /// The items of the list with this name.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use crate::withheld::{withhold_findings, withhold_problems};
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
+    let certificates = params.certificates.all("certificates")?;
     let session = host.session()?;
     let store = session.store();
     let passed = match &params.checkpoint {
@@ -30,7 +31,7 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         None => None,
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
-    for returned in store.returned(&params.certificates)? {
+    for returned in store.returned(&certificates)? {
         found = returned.problems().fold(found, |found, one| found.with(Some(one)));
     }
     if !session.has_powers() {

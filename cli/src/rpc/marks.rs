@@ -20,7 +20,10 @@ pub(crate) fn policy_explain(host: &mut Host, params: Option<&RawValue>) -> Resu
         return Err(Fault::params("justification goes with supersede"));
     }
     let asked = match params.address.take() {
-        Some(digits) => Asked::Stored(Box::new(host.session()?.inspect(&address(&digits)?)?)),
+        Some(digits) => {
+            let session = host.session()?;
+            Asked::Stored(Box::new(session.inspect(&address(&digits)?)?), session.clone())
+        }
         None => Asked::Offered(params.offer()?),
     };
     let attempt = match &params.supersede {

@@ -14,10 +14,13 @@ use super::json::{Base64, Few, Form, Formed, Object, Pairs};
 use super::misread::misread;
 use super::vectors::{Given, embeddings};
 use crate::ask::FormatName;
+use crate::error::Error;
 use crate::shape::{AlgorithmName, EncodingName, SameFact};
 
 /// Vectors of one grain.
-const MAX_VECTORS: usize = 10_000;
+pub(super) const MAX_VECTORS: usize = 10_000;
+/// Names in one list: purposes, reviewers, tags.
+pub(super) const MAX_NAMES: usize = 1_000;
 
 /// Parses the parameters of a method; missing parameters are an empty object.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
@@ -40,7 +43,7 @@ pub(crate) struct Verify {
     pub(crate) checkpoint: Option<grainstore::Checkpoint>,
     pub(crate) signer: Option<String>,
     #[serde(default)]
-    pub(crate) certificates: Vec<grainstore::ErasureCertificate>,
+    pub(crate) certificates: Few<grainstore::ErasureCertificate, MAX_BATCH>,
 }
 
 /// Parameters of `checkpoint`.
@@ -178,7 +181,7 @@ pub(crate) struct Disclose<'p> {
     pub(crate) address: Option<String>,
     #[serde(borrow)]
     pub(crate) grain: Option<&'p RawValue>,
-    pub(crate) hide: Vec<String>,
+    pub(crate) hide: Few<String, MAX_NAMES>,
 }
 
 /// Encodes a grain in JSON.
@@ -207,10 +210,10 @@ pub(crate) struct Open {
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
     #[serde(default)]
-    pub(crate) reviewers: Vec<String>,
+    pub(crate) reviewers: Few<String, MAX_NAMES>,
     pub(crate) audit_reads: Option<bool>,
     #[serde(default)]
-    pub(crate) languages: Vec<Formed<Spoken>>,
+    pub(crate) languages: Few<Formed<Spoken>, MAX_NAMES>,
     pub(crate) embedder: Option<Formed<Maker>>,
     pub(crate) former_embedder: Option<Formed<Maker>>,
     pub(crate) session: Option<Formed<Scope>>,
@@ -263,7 +266,7 @@ pub(crate) struct Scope {
     namespace: Option<String>,
     user_id: Option<String>,
     actor: Option<String>,
-    purposes: Option<Vec<String>>,
+    purposes: Option<Few<String, MAX_NAMES>>,
 }
 
 impl Form for Scope {
@@ -278,25 +281,29 @@ pub(crate) struct Session {
     namespace: Option<String>,
     user_id: Option<String>,
     actor: Option<String>,
-    purposes: Option<Vec<String>>,
+    purposes: Option<Few<String, MAX_NAMES>>,
 }
 
-impl From<Scope> for SessionOptions {
-    fn from(scope: Scope) -> Self {
-        Self {
+impl TryFrom<Scope> for SessionOptions {
+    type Error = Error;
+
+    fn try_from(scope: Scope) -> Result<Self, Error> {
+        Ok(Self {
             namespace: scope.namespace,
             user_id: scope.user_id,
             actor: scope.actor,
-            purposes: scope.purposes.unwrap_or_default(),
+            purposes: scope.purposes.unwrap_or_default().all("purposes")?,
             ..Self::default()
-        }
+        })
     }
 }
 
-impl From<Session> for SessionOptions {
-    fn from(session: Session) -> Self {
+impl TryFrom<Session> for SessionOptions {
+    type Error = Error;
+
+    fn try_from(session: Session) -> Result<Self, Error> {
         let Session { namespace, user_id, actor, purposes } = session;
-        Scope { namespace, user_id, actor, purposes }.into()
+        Scope { namespace, user_id, actor, purposes }.try_into()
     }
 }
 
@@ -313,7 +320,7 @@ pub(crate) struct Put<'p> {
     blob: Option<Base64>,
     cose: Option<Base64>,
     #[serde(default)]
-    vectors: Vec<Formed<Given>>,
+    vectors: Few<Formed<Given>, MAX_VECTORS>,
     #[serde(default)]
     pub(crate) same_fact: SameFact,
 }
@@ -342,7 +349,7 @@ impl PutBatch<'_> {
     /// Returns the vectors of each grain, in order; empty if there are none.
     pub(crate) fn vectors(&mut self) -> Result<Vec<Vec<Embedding>>, Fault> {
         let of_each = std::mem::take(&mut self.vectors).all("vectors")?;
-        of_each.into_iter().map(|vectors| embeddings(vectors.all("vectors")?)).collect()
+        of_each.into_iter().map(embeddings).collect()
     }
 }
 
@@ -356,7 +363,7 @@ pub(crate) struct Supersede<'p> {
     blob: Option<Base64>,
     cose: Option<Base64>,
     #[serde(default)]
-    vectors: Vec<Formed<Given>>,
+    vectors: Few<Formed<Given>, MAX_VECTORS>,
     pub(crate) justification: Option<String>,
 }
 
@@ -480,8 +487,8 @@ pub(crate) struct CalConvert {
 pub(crate) struct Terms {
     pub(crate) max_uses: Option<u32>,
     pub(crate) life_ms: Option<u32>,
-    pub(crate) allowed_ops: Option<Vec<CalOperation>>,
-    pub(crate) allowed_grain_types: Option<Vec<String>>,
+    pub(crate) allowed_ops: Option<Few<CalOperation, MAX_NAMES>>,
+    pub(crate) allowed_grain_types: Option<Few<String, MAX_NAMES>>,
     pub(crate) write_quota: Option<u32>,
 }
 

@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::graph::DirectionName;
 use super::host::Host;
 use super::json::{Few, Form, Formed};
-use super::params::{self, time};
+use super::params::{self, MAX_NAMES, time};
 use super::vectors;
 use crate::error::{Code, Error};
 
@@ -24,8 +24,6 @@ const COUNT_TO: u64 = 1_000;
 /// Most bytes of payloads in a page, so that its JSON stays below the limit of an answer.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// Tags of a list of `where`.
-const MAX_TAGS: usize = 1_000;
 /// Kinds of links that are named.
 const MAX_LINKS: usize = 100;
 
@@ -59,8 +57,8 @@ struct Conditions<'p> {
     object: Option<&'p RawValue>,
     user_id: Option<String>,
     session_id: Option<String>,
-    tags_all: Option<Few<String, MAX_TAGS>>,
-    tags_none: Option<Few<String, MAX_TAGS>>,
+    tags_all: Option<Few<String, MAX_NAMES>>,
+    tags_none: Option<Few<String, MAX_NAMES>>,
     time_from: Option<i64>,
     time_to: Option<i64>,
     as_of: Option<i64>,
@@ -72,7 +70,7 @@ struct Conditions<'p> {
 #[serde(deny_unknown_fields)]
 struct Vector {
     model: Option<String>,
-    values: Vec<f64>,
+    values: vectors::Values,
 }
 
 impl Form for Vector {
@@ -125,7 +123,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         query = query.searching(words(text)?);
     }
     if let Some(Formed(Vector { model, values })) = params.vector {
-        query = query.nearing(Near { model, values: vectors::numbers(&values).into() });
+        query = query.nearing(Near { model, values: values.numbers().into() });
     }
     if let Some(Formed(expand)) = params.expand {
         query = query.expanding(expand.expansion()?);
@@ -246,7 +244,7 @@ fn text(text: &str) -> Result<String, Fault> {
 }
 
 /// The tags of a list, each once; nothing where there are none.
-fn tags(name: &str, given: Option<Few<String, MAX_TAGS>>) -> Result<Option<Vec<String>>, Fault> {
+fn tags(name: &str, given: Option<Few<String, MAX_NAMES>>) -> Result<Option<Vec<String>>, Fault> {
     let given = given.unwrap_or_default().all(name)?;
     let tags = given.iter().map(|tag| text(tag)).collect::<Result<BTreeSet<_>, _>>()?;
     Ok((!tags.is_empty()).then(|| tags.into_iter().collect()))

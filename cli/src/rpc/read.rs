@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use grainstore::cal::Tier;
 use grainstore::limits::MAX_ENTRIES;
-use grainstore::{AuditEntry, ContentAddress, Session, SessionOptions};
+use grainstore::{AuditEntry, ContentAddress};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -15,7 +15,6 @@ use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, address, time};
 use crate::ask::Question;
-use crate::context::within;
 use crate::error::{Code, Error};
 use crate::shape::{AuditAnswer, StoredAnswer, Version};
 
@@ -101,7 +100,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
         now: time(params.now),
         ..Question::default()
     };
-    let session = narrowed(session, params.namespace, params.user_id, params.agent_id)?;
+    let session = session.narrower_part(params.namespace, params.user_id, params.agent_id)?;
     Answer::of(&question.ask(&session)?)
 }
 
@@ -162,35 +161,6 @@ fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
         cursor = sequence;
     }
     Ok(entries)
-}
-
-/// Returns the session for one query: never wider than the session it comes from.
-pub(super) fn narrowed(
-    session: &Session,
-    namespace: Option<String>,
-    user_id: Option<String>,
-    agent_id: Option<String>,
-) -> Result<Session, Error> {
-    let own = session.options();
-    if let Some(namespace) = &namespace
-        && !within(namespace, own.namespace.as_deref())
-    {
-        let message = format!("namespace {namespace:?} is outside this session's");
-        return Err(Error::new(Code::Access, message, "open a session that contains it"));
-    }
-    if let (Some(own), Some(user)) = (&own.user_id, &user_id)
-        && own != user
-    {
-        let message = format!("user {user:?} is not this session's");
-        return Err(Error::new(Code::Access, message, "open a session of that user"));
-    }
-    let options = SessionOptions {
-        namespace: namespace.or_else(|| own.namespace.clone()),
-        user_id: user_id.or_else(|| own.user_id.clone()),
-        agent_id: agent_id.or_else(|| own.agent_id.clone()),
-        ..own.clone()
-    };
-    Ok(session.part(options))
 }
 
 #[cfg(test)]

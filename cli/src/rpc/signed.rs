@@ -62,11 +62,12 @@ pub(crate) fn disclose(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
         (None, Some(grain)) => encoded(grain)?,
         _ => return Err(Fault::params("give exactly one of address and grain")),
     };
-    let view = disclosed(&original, &params.hide)?;
+    let hide = params.hide.all("hide")?;
+    let view = disclosed(&original, &hide)?;
     let encoding = view.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = BASE64.encode(view.encode(encoding)?.bytes());
     let mut answer = json!({ "grain": view, "blob": blob });
-    let absent = not_hidden(&view, &params.hide);
+    let absent = not_hidden(&view, &hide);
     if let (false, Some(members)) = (absent.is_empty(), answer.as_object_mut()) {
         members.insert("absent".to_owned(), json!(absent));
     }

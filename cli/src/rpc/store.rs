@@ -52,7 +52,8 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if params.path.is_empty() {
         return Err(Fault::params("path must not be empty"));
     }
-    let session = params.session.map(|Formed(scope)| SessionOptions::from(scope));
+    let session =
+        params.session.map(|Formed(scope)| SessionOptions::try_from(scope)).transpose()?;
     let mut options = OpenOptions::new()
         .create(params.create.unwrap_or_default())
         .read_only(params.read_only.unwrap_or_default());
@@ -71,7 +72,7 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(compress) = params.compress {
         options = options.compress(compress);
     }
-    for Formed(spoken) in params.languages {
+    for Formed(spoken) in params.languages.all("languages")? {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
     }
     if let Some(Formed(maker)) = params.embedder {
@@ -88,7 +89,7 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(operator) = params.operator {
         options = options.operator(operator);
     }
-    for reviewer in params.reviewers {
+    for reviewer in params.reviewers.all("reviewers")? {
         options = options.reviewer(reviewer);
     }
     let created = host.open(&params.path, options, session.unwrap_or_default())?;
@@ -105,7 +106,7 @@ fn master_key(bytes: &[u8]) -> Result<MasterKey, Fault> {
 
 pub(crate) fn session(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let scope: params::Session = params::read(params)?;
-    host.rescope(scope.into())?;
+    host.rescope(scope.try_into()?)?;
     Ok(Answer::empty())
 }
 

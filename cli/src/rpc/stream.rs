@@ -13,7 +13,7 @@ use super::calls::token;
 use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, CalStream, time};
-use super::read::{narrowed, query_text};
+use super::read::query_text;
 use crate::ask::Question;
 use crate::error::{Error, Result};
 use crate::patience::Patience;
@@ -125,7 +125,7 @@ pub(crate) fn cal_stream(
                 now: time(now),
                 ..Question::default()
             };
-            let session = narrowed(session, namespace, user_id, agent_id)?;
+            let session = session.narrower_part(namespace, user_id, agent_id)?;
             question.ask_streaming(&session, events)?
         }
         CalStream {

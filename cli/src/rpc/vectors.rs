@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use grainstore::embed::{Embedding, Metric};
+use grainstore::embed::{Embedding, MAX_DIMENSION, Metric};
 use serde::Deserialize;
 
 use super::fault::Fault;
-use super::json::{Form, Formed};
+use super::json::{Few, Form, Formed};
+use super::params::MAX_VECTORS;
 use crate::error::{Code, Error};
 
 /// Longest wait of `wait_for_vectors`, in milliseconds.
@@ -30,7 +31,7 @@ pub(super) struct Given {
     metric: Option<String>,
     #[serde(default)]
     chunk: u32,
-    values: Vec<f64>,
+    values: Values,
 }
 
 impl Form for Given {
@@ -40,20 +41,27 @@ impl Form for Given {
 impl Given {
     fn embedding(self) -> Result<Embedding, Fault> {
         let metric = metric(self.metric.as_deref())?;
-        let embedding = Embedding::new(&self.model, metric, numbers(&self.values))?;
+        let embedding = Embedding::new(&self.model, metric, self.values.numbers())?;
         Ok(embedding.of_chunk(self.chunk))
     }
 }
 
 /// Converts the vectors of one grain.
-pub(super) fn embeddings(given: Vec<Formed<Given>>) -> Result<Vec<Embedding>, Fault> {
-    given.into_iter().map(|Formed(given)| given.embedding()).collect()
+pub(super) fn embeddings(given: Few<Formed<Given>, MAX_VECTORS>) -> Result<Vec<Embedding>, Fault> {
+    given.all("vectors")?.into_iter().map(|Formed(given)| given.embedding()).collect()
 }
 
-/// Converts numbers to f32. One that is too large becomes infinite, which is refused later.
-#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
-pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|value| *value as f32).collect()
+/// The numbers of a vector: of one that has too many, one more than it may have, for which it is refused.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Values(Few<f64, { MAX_DIMENSION + 1 }>);
+
+impl Values {
+    /// Converts them to f32. One that is too large becomes infinite, which is refused later.
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
+    pub(super) fn numbers(&self) -> Vec<f32> {
+        self.0.first().iter().map(|value| *value as f32).collect()
+    }
 }
 
 /// Parameters of `embed`.
@@ -61,7 +69,7 @@ pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Embed {
     pub(crate) address: String,
-    vectors: Vec<Formed<Given>>,
+    vectors: Few<Formed<Given>, MAX_VECTORS>,
 }
 
 impl Embed {

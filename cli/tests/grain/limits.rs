@@ -148,6 +148,50 @@ fn rpc_refuses_lists_too_long_and_takes_a_tag_that_comes_often_once() {
 }
 
 #[test]
+fn rpc_refuses_names_and_numbers_beyond_their_number() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let path = place.path().join("memory.grains");
+    let names = |count: usize| vec!["did:web:a"; count];
+    let spoken = |count: usize| vec![json!({ "namespace": "n", "language": "en" }); count];
+    let open =
+        |name: &str, list: serde_json::Value| json!({ "path": path, "create": true, name: list });
+    for (method, within, beyond) in [
+        (
+            "session",
+            json!({ "namespace": null, "purposes": names(1000) }),
+            json!({ "namespace": null, "purposes": names(1001) }),
+        ),
+        ("open", open("reviewers", json!(names(1000))), open("reviewers", json!(names(1001)))),
+        ("open", open("languages", json!(spoken(1000))), open("languages", json!(spoken(1001)))),
+        (
+            "open",
+            open("session", json!({ "purposes": names(1000) })),
+            open("session", json!({ "purposes": names(1001) })),
+        ),
+    ] {
+        assert_eq!(rpc.refusal(method, &beyond), "ERR_LIMIT", "{method}");
+        rpc.result(method, &within);
+    }
+    let grain: serde_json::Value = serde_json::from_str(&belief("a", "tea")).unwrap();
+    let hide = |count| json!({ "grain": grain, "hide": vec!["object"; count] });
+    assert_eq!(rpc.refusal("disclose", &hide(1001)), "ERR_LIMIT");
+    rpc.result("disclose", &hide(1000));
+    let terms =
+        json!({ "query": "RECALL", "terms": { "allowed_grain_types": vec!["belief"; 1001] } });
+    assert_eq!(rpc.refusal("prepare", &terms), "ERR_LIMIT");
+    // Numbers of a vector are not read beyond the one too many, nor is a grain with so many vectors.
+    let vector = |count: usize| json!({ "model": "m", "values": vec![0.5; count] });
+    let put = |vectors: serde_json::Value| json!({ "grain": grain, "vectors": vectors });
+    assert_eq!(rpc.refusal("put", &put(json!([vector(2_000_000)]))), "ERR_DIMENSION");
+    assert_eq!(rpc.refusal("put", &put(json!(vec![vector(1); 10_001]))), "ERR_LIMIT");
+    rpc.result("put", &put(json!([vector(4096)])));
+    let near = json!({ "vector": vector(2_000_000) });
+    assert_eq!(rpc.refusal("query", &near), "ERR_DIMENSION");
+    assert_eq!(rpc.result("query", &json!({ "vector": vector(4096) }))["total"], 1);
+}
+
+#[test]
 fn rpc_ends_quietly_when_its_reader_leaves() {
     let place = Place::empty();
     let mut child = place.start(&["rpc"]);

@@ -378,3 +378,29 @@ fn a_session_limited_to_a_user_or_a_namespace_lifts_no_hold() {
     rpc.result("session", &json!({ "namespace": null }));
     assert_eq!(rpc.result("lift_hold", &held), json!({}));
 }
+
+#[test]
+fn a_grain_that_others_protect_is_explained_by_them() {
+    let place = Place::with_store();
+    let mut source = under(&json!({ "mode": "locked", "scope": "subtree" }));
+    source["subject"] = json!("source");
+    let source = place.put(&source.to_string());
+    let mut derived = under(&json!({ "mode": "open" }));
+    derived["derived_from"] = json!([source]);
+    let derived = place.put(&derived.to_string());
+    let refused = place.feed(&["supersede", &derived, "-"], belief("alice", "water"));
+    assert_eq!(refused.error_code(), "ERR_INVALIDATION_DENIED");
+    let answer = place.grain(&["policy", "explain", &derived, "--json"]).done().json();
+    let policy = &answer["policy"];
+    assert_eq!((&policy["mode"], &policy["open_to"]), (&json!("open"), &json!("nobody")));
+    let by = &policy["protected_by"][0];
+    assert_eq!(
+        (&by["address"], &by["link"], &by["mode"], &by["scope"]),
+        (&json!(source), &json!("ancestor"), &json!("locked"), &json!("subtree"))
+    );
+    let lines = place.grain(&["policy", "explain", &derived]).done().text().to_owned();
+    assert!(lines.contains(&source) && !lines.contains("anyone"), "{lines}");
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": place.path().join("memory.grains") }));
+    assert_eq!(rpc.result("policy_explain", &json!({ "address": derived })), answer);
+}

@@ -1,5 +1,10 @@
 //! Grains that leave the store and come into it: `grain export`, `grain import` and the methods of these names.
 
+#[cfg(unix)]
+use std::io::Read;
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
 use serde_json::{Value, json};
@@ -60,6 +65,34 @@ fn an_export_goes_to_stdout_and_what_became_of_it_beside_it() {
     assert_eq!((&told["exported"], &told["bytes"]), (&named["exported"], &named["bytes"]));
     let run = place.grain(&["export", "-", "--where", "subjekt = 1"]);
     assert_eq!((run.code, run.out.len()), (1, 0), "nothing goes out where it fails");
+}
+
+/// A killed process removes nothing.
+#[test]
+#[cfg(unix)]
+fn an_export_to_stdout_has_no_file_that_could_be_left() {
+    let place = Place::with_store();
+    let text = "x".repeat(500_000);
+    place.put(&format!(
+        r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "{text}", "confidence": 1, "created_at": 1}}"#
+    ));
+    let temporary = place.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_grain"))
+        .args(["export", "-", "--compress", "none"])
+        .current_dir(place.path())
+        .env_remove("GRAIN_STORE")
+        .env("TMPDIR", &temporary)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // A pipe holds less than that, so the process is at it still.
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 16]).unwrap();
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it was not done");
+    let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

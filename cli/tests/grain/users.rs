@@ -63,6 +63,39 @@ fn a_command_for_a_user_sees_and_writes_no_other() {
 }
 
 #[test]
+fn a_call_for_others_than_the_session_is_a_refusal_in_the_audit_log() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let mine = json!({ "namespace": "team", "user_id": "ann", "actor": "did:web:bot" });
+    for method in ["cal", "cal_stream", "prepare"] {
+        for part in [json!({ "user_id": "bob" }), json!({ "namespace": "other" })] {
+            let before = rpc.result("audit", &json!({}))["entries"].as_array().unwrap().len();
+            rpc.result("session", &mine);
+            let mut params = json!({ "query": "RECALL | COUNT" });
+            params.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+            for _ in 0..3 {
+                assert_eq!(rpc.refusal(method, &params), "ERR_ACCESS", "{method} {part}");
+            }
+            rpc.result("session", &json!({ "namespace": null }));
+            let entries = rpc.result("audit", &json!({}))["entries"].clone();
+            let told = entries.as_array().unwrap();
+            // Equal ones of a minute are one entry, whatever the method.
+            let is_first = method == "cal" && part["user_id"] == "bob";
+            assert!(told.len() - before <= usize::from(is_first), "{method} {part}: {told:?}");
+            let refused: Vec<_> =
+                told.iter().filter(|entry| entry["decision"] == "refused").collect();
+            assert_eq!(refused.len(), 1, "{method} {part}: {told:?}");
+            assert_eq!(
+                (&refused[0]["operation"], &refused[0]["rules"]),
+                (&json!("cal"), &json!(["outside_session"]))
+            );
+            assert_ne!(refused[0]["actor"], "operator");
+        }
+    }
+    assert_eq!(rpc.end().1, 0);
+}
+
+#[test]
 fn a_session_for_a_user_is_made_no_wider_by_a_request() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();

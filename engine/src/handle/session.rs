@@ -21,7 +21,7 @@ use crate::disk::keys::SignatureWrapper;
 use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
-use crate::rules::policy::{PolicyExplanation, Proofs, explain_in, of_successor, protects};
+use crate::rules::policy::{PolicyRule, Proofs, of_successor, protects};
 use crate::search::embed::check_count;
 use crate::state::audit::AuditOperation;
 use crate::state::audit::CallContext;
@@ -86,14 +86,6 @@ impl StoredGrain {
     pub fn grain(&self) -> Result<Grain> {
         stored_grain(&self.blob)
     }
-
-    /// Explains what its invalidation policy demands in its current state.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY`.
-    pub fn policy(&self) -> Result<PolicyExplanation> {
-        with_fields(&self.blob, |grain| Ok(explain_in(grain, Some(&self.state))))
-    }
 }
 
 impl Session {
@@ -122,6 +114,31 @@ impl Session {
             templates: self.templates.clone(),
             ..Self::new(self.store.clone(), options)
         }
+    }
+
+    /// Returns a part like [`Session::part`] with a narrower identity: a namespace within this session's, its
+    /// user or, if it has none, any user. What is `None` stays as it is. A refusal is in the audit log.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` for a namespace or a user outside this session.
+    pub fn narrower_part(
+        &self,
+        namespace: Option<String>,
+        user_id: Option<String>,
+        agent_id: Option<String>,
+    ) -> Result<Self> {
+        let own = &self.options;
+        let options = normalised(SessionOptions {
+            namespace: namespace.or_else(|| own.namespace.clone()),
+            user_id: user_id.or_else(|| own.user_id.clone()),
+            agent_id: agent_id.or_else(|| own.agent_id.clone()),
+            ..SessionOptions::clone(own)
+        });
+        self.viewer.check_part(&options).map_err(|error| {
+            let rule = PolicyRule::OutsideSession;
+            self.refused(AuditOperation::Cal, Vec::new(), rule, None, error)
+        })?;
+        Ok(self.part(options))
     }
 
     /// Returns this session, bound to a CAL call.

@@ -265,12 +265,9 @@ impl Session {
         let viewer = self.viewer();
         match namespace {
             None => Ok(viewer.partitions()),
-            Some(namespace) if viewer.reaches_partition(namespace) => {
-                Ok(Scope::Exact(namespace.into()))
-            }
             Some(namespace) => {
-                let message = format!("namespace {namespace:?} is outside this session's");
-                Err(Error::new(ErrorKind::Access, message))
+                viewer.check_namespace(namespace)?;
+                Ok(Scope::Exact(namespace.into()))
             }
         }
     }

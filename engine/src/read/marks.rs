@@ -1,5 +1,5 @@
 //! Session operations that change the state of a grain without writing another, and the preview of a
-//! supersession.
+//! supersession; what binds a grain.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use grainstore_format::{ContentAddress, VerificationStatus};
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
-use crate::handle::session::Session;
-use crate::rules::policy::{AppliedRule, PolicyAction, Proofs, of_call};
+use crate::handle::session::{Session, StoredGrain};
+use crate::rules::policy::{AppliedRule, PolicyAction, PolicyExplanation, Proofs, of_call};
 use crate::write::offer::Offer;
 use crate::write::plan::{StateChange, WritePlan};
 use crate::write::writer::WriteRequest;
@@ -134,6 +134,20 @@ impl Session {
                 refusal,
                 needs_review,
             })
+        })
+    }
+
+    /// Explains what binds a grain of this session as of now: its own invalidation policy, and those of the
+    /// other versions and the ancestors that the decision on its replacement would ask.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_IO`; `ERR_INTEGRITY`.
+    pub fn policy(&self, stored: &StoredGrain) -> Result<PolicyExplanation> {
+        let view = self.view()?;
+        guarded(|| {
+            let plan = WritePlan::new(&view, self.now())?;
+            let accepts = self.store().inner().accepts_signatures();
+            plan.accepting_signatures(accepts).explain(&stored.address, &self.author())
         })
     }
 

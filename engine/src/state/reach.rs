@@ -110,6 +110,37 @@ impl Viewer {
         Ok(())
     }
 
+    /// Refuses a namespace that does not lie in the viewer's.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS`.
+    pub(crate) fn check_namespace(&self, namespace: &str) -> Result<()> {
+        if self.reaches_partition(namespace) {
+            return Ok(());
+        }
+        let message = format!("namespace {namespace:?} is outside this session's");
+        Err(Error::new(ErrorKind::Access, message).with_hint("open a session that contains it"))
+    }
+
+    /// Refuses an identity that reaches further than this one.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` for one of another namespace or user.
+    pub(crate) fn check_part(&self, part: &SessionOptions) -> Result<()> {
+        if let Some(namespace) = &part.namespace {
+            self.check_namespace(namespace)?;
+        }
+        if let Some(user) = &part.user_id
+            && self.user_id.as_ref().is_some_and(|own| own != user)
+        {
+            let message = format!("user {user:?} is not this session's");
+            return Err(
+                Error::new(ErrorKind::Access, message).with_hint("open a session of that user")
+            );
+        }
+        Ok(())
+    }
+
     /// The viewer's namespaces, as a scope of the index.
     pub(crate) fn partitions(&self) -> Scope<'_> {
         match self.namespace() {
@@ -259,4 +290,24 @@ pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
 /// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).
 fn named(namespace: &str) -> &str {
     if namespace.is_empty() { SHARED_PARTITION } else { namespace }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_contains_itself_and_what_is_below_it() {
+        for (namespace, outer, expected) in [
+            ("a", None, true),
+            ("a", Some("a"), true),
+            ("a:b", Some("a"), true),
+            ("ab", Some("a"), false),
+            ("a", Some("a:b"), false),
+            ("", Some("shared"), true),
+            ("shared:a", Some(""), true),
+        ] {
+            assert_eq!(in_scope(namespace, outer), expected, "{namespace:?} in {outer:?}");
+        }
+    }
 }

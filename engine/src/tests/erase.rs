@@ -1,6 +1,9 @@
 //! The power is cut at every sync point of an erasure and its scrub: what was answered holds, what is
 //! left is done when the store is next open, and nobody else loses anything.
 
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
 
 use super::disk::{Cut, Disk, Event, Image};
@@ -9,7 +12,7 @@ use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
 use crate::base::pending::Pending;
 use crate::disk::keys;
 use crate::write::writer::Request;
-use crate::{EraseOptions, Session, SessionOptions, Store};
+use crate::{EraseOptions, OpenOptions, Session, SessionOptions, Store};
 
 const ANN: &str = "ann";
 const BOB: &str = "bob";
@@ -104,6 +107,39 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     assert_eq!(session.get(&before.of_ann[0]).unwrap_err().code(), "ERR_ERASED");
     drop(session);
     store.close().unwrap();
+}
+
+/// Of files replaced before the erasure, and of those that the scrub itself replaces.
+#[test]
+fn who_waits_for_a_scrub_is_told_of_readers_who_do_not_end() {
+    for is_replaced_before in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+        let grain = BeliefBuilder::new(EpochMs::new(1), "s", "r", "o", 1.0).user_id(ANN);
+        operator(&store).put(grain.build().unwrap()).unwrap();
+        let impatient = Request::Alone(Box::new(|writer| {
+            writer.unwrap().scrub.wait_for_readers(Duration::from_millis(20));
+        }));
+        store.inner().send(impatient).unwrap();
+        let reader = store.inner().view().unwrap();
+        if is_replaced_before {
+            store.compact().unwrap();
+        }
+        operator(&store).erase_user(ANN, "ann asked", &EraseOptions::new()).unwrap();
+        let (sender, told) = channel();
+        let scrubbing = store.clone();
+        std::thread::spawn(move || sender.send(scrubbing.scrub()));
+        let told = told.recv_timeout(Duration::from_secs(60)).unwrap().unwrap_err();
+        assert_eq!(told.code(), "ERR_BUSY", "{is_replaced_before}: {told}");
+        assert!(told.hint().contains("try again"), "{}", told.hint());
+        drop(reader);
+        // Who else reads is the store itself, and not for long.
+        while let Err(error) = store.scrub() {
+            assert_eq!(error.code(), "ERR_BUSY", "{error}");
+        }
+        assert_eq!(store.stats().unwrap().unscrubbed, 0, "{is_replaced_before}");
+        store.close().unwrap();
+    }
 }
 
 #[test]

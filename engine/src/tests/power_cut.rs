@@ -138,7 +138,7 @@ pub(crate) fn replay(
 
 #[test]
 fn what_was_acknowledged_is_there_whenever_the_power_goes() {
-    let (seeds, calls) = if is_full() { (1..=12, 250) } else { (1..=3, 100) };
+    let (seeds, calls) = if is_full() { (1..=12, 250) } else { (1..=1, 100) };
     for seed in seeds {
         let script = Script::random(seed, calls);
         let mut sweep = Sweep::new(&script, 20);
@@ -170,7 +170,7 @@ fn a_tail_that_grows_full_is_folded_or_not_at_all() {
 
 #[test]
 fn an_index_that_is_rebuilt_can_be_cut_short() {
-    let script = Script::of((0..if is_full() { 40 } else { 4 }).map(wide).collect());
+    let script = Script::of((0..if is_full() { 40 } else { 2 }).map(wide).collect());
     let mut state = Model::default();
     script.settled().into_iter().for_each(|settled| state.settle(settled).unwrap());
     let image = Image { index: Vec::new(), ..script.end() };

@@ -173,13 +173,71 @@ fn every_ruling_that_is_cited_is_on_the_page_of_rulings() {
     assert!(missing.is_empty(), "docs/rulings.md lacks {missing:?}");
 }
 
+/// The crates with a folder of their own.
+const CRATES: [&str; 8] = ["format", "sml", "cal", "index", "engine", "rpc", "cli", "vectors"];
+
+/// The names in backticks of a text.
+fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 #[test]
-fn every_file_that_the_map_names_is_there() {
-    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
-    let named = page.split('`').skip(1).step_by(2);
-    let files = named.filter(|name| {
-        name.starts_with("engine/") || name.starts_with("cal/") || name.starts_with("sml/")
-    });
-    let missing: Vec<_> = files.filter(|name| !root().join(name).exists()).collect();
-    assert!(missing.is_empty(), "docs/architecture.md names {missing:?}");
+fn every_file_that_a_page_names_is_there() {
+    let mut pages: Vec<_> = ["README.md", "CONTRIBUTING.md"].map(|page| root().join(page)).into();
+    let docs = std::fs::read_dir(root().join("docs")).expect("the docs folder");
+    pages.extend(docs.map(|entry| entry.expect("an entry").path()));
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let (mut named, mut missing) = (0, BTreeSet::new());
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for name in in_backticks(&text) {
+            let crate_of = name.split_once('/').filter(|(first, _)| CRATES.contains(first));
+            // A pattern or a placeholder names no file.
+            if crate_of.is_none() || name.contains(['*', ' ', '{', '<']) || name.contains("NAME") {
+                continue;
+            }
+            named += 1;
+            if !root().join(name).exists() {
+                missing.insert(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert!(named > 50, "{named}");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// Lists of modules at the top of a module, `- \`name\`: what it does`.
+#[test]
+fn every_module_that_a_module_lists_is_there() {
+    let (mut listed, mut missing) = (0, BTreeSet::new());
+    for folder in CRATES {
+        let folder = root().join(folder).join("src");
+        for file in if folder.exists() { rust_files(&folder) } else { Vec::new() } {
+            let text = std::fs::read_to_string(&file).expect("a file");
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let parent = file.parent().expect("a folder");
+            let beside = match stem.as_str() {
+                "mod" | "lib" | "main" => parent.to_owned(),
+                _ => parent.join(&stem),
+            };
+            if !text.lines().any(|line| line.contains("mod ") && line.ends_with(';')) {
+                continue;
+            }
+            let list = text.lines().filter(|line| line.starts_with("//! - `"));
+            let before = list.filter_map(|line| line.split_once("`: ")).map(|(names, _)| names);
+            for name in before.flat_map(|names| names.split('`').skip(1).step_by(2)) {
+                if !name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_') {
+                    continue;
+                }
+                listed += 1;
+                let place = beside.join(name);
+                let is_there = place.exists() || place.with_extension("rs").exists();
+                if !is_there && !text.contains(&format!("mod {name} {{")) {
+                    missing.insert(format!("{}: {name}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(listed > 100, "{listed}");
+    assert!(missing.is_empty(), "{missing:#?}");
 }

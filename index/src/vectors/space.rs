@@ -151,7 +151,8 @@ fn check_dimension(dimension: usize) -> Result<()> {
     if (1..=MAX_DIMENSION).contains(&dimension) {
         return Ok(());
     }
-    let message = format!("a vector has 1 to {MAX_DIMENSION} numbers, not {dimension}");
+    let other = if dimension == 0 { "none" } else { "more" };
+    let message = format!("a vector has 1 to {MAX_DIMENSION} numbers, and this has {other}");
     Err(Error::dimension(message))
 }
 

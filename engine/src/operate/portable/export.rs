@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use grainstore_format::container::{
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::Sequence;
 use serde::Serialize;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::leaving::{ExportFilter, Recipient};
 use super::order::{ExternalSorter, GrainPosition, RunMerge, SortedGrains};
@@ -106,19 +106,59 @@ impl Session {
         self.check_reach(query)?;
         let to = to.as_ref();
         let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
+        let export = ExportPlace { directory: &target.directory, name: Some(&target.file) };
+        let named = || target.name(self.exported(export, query, how)?);
+        guarded(named).map_err(|error| error.within(to))
+    }
+
+    /// Exports like [`Session::export`] into one file that has no name and is gone once it is closed: what
+    /// ends the process, even at once, leaves nothing of it. It lies in the directory for temporary files.
+    /// Returns it open at its beginning.
+    ///
+    /// # Errors
+    /// As [`Session::export`]; `ERR_TOO_LARGE` for what takes several files.
+    pub fn export_unnamed(
+        &self,
+        query: &Query,
+        how: &ExportOptions<'_>,
+    ) -> Result<(fs::File, ExportReport)> {
+        self.check_reach(query)?;
+        let directory = std::env::temp_dir();
+        let export = ExportPlace { directory: &directory, name: None };
+        let unnamed = || {
+            let (files, report) = self.exported(export, query, how)?;
+            let count = files.len();
+            let mut files = files.into_iter();
+            let (Some(UnnamedFile { mut file, .. }), None) = (files.next(), files.next()) else {
+                let message = format!("the grains take {count} files, and this is one");
+                let kind = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
+                return Err(Error::new(kind, message)
+                    .with_hint("export to a file with a name, or fewer grains"));
+            };
+            file.rewind()?;
+            Ok((file, report))
+        };
+        guarded(unnamed).map_err(|error| error.within(&directory))
+    }
+
+    /// Writes the files of an export, and reports them without their names.
+    fn exported(
+        &self,
+        place: ExportPlace<'_>,
+        query: &Query,
+        how: &ExportOptions<'_>,
+    ) -> Result<(Vec<UnnamedFile>, ExportReport)> {
         let view = self.view_of_named(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all).of_any_type();
-        let export = Exporter { session: self, view: &view, how, target: &target };
-        guarded(|| {
-            let mut leaving = ExportFilter::new(self, &view);
-            let grains = export.select(&query, &mut leaving)?;
-            let (refused, rules) = (leaving.refused, leaving.rules());
-            leaving.tell(grains.len())?;
-            let (files, exported) = export.write_selected(&query, grains)?;
-            Ok(ExportReport { refused, rules, ..target.name(files, exported)? })
-        })
-        .map_err(|error| error.within(to))
+        let export = Exporter { session: self, view: &view, how, place };
+        let mut leaving = ExportFilter::new(self, &view);
+        let grains = export.select(&query, &mut leaving)?;
+        let (refused, rules) = (leaving.refused, leaving.rules());
+        leaving.tell(grains.len())?;
+        let (files, exported) = export.write_selected(&query, grains)?;
+        let report = report(&files, exported, (refused, rules));
+        Ok((files, report))
     }
 
     /// Exports like [`Session::export`] those of the grains at these sequences that the recipient may get.
@@ -130,9 +170,10 @@ impl Session {
         how: &ExportOptions<'_>,
     ) -> Result<ExportReport> {
         let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
-        let export = Exporter { session: self, view, how, target: &target };
+        let place = ExportPlace { directory: &target.directory, name: Some(&target.file) };
+        let export = Exporter { session: self, view, how, place };
         guarded(|| {
-            let mut sorter = ExternalSorter::new(&export.target.directory);
+            let mut sorter = ExternalSorter::new(place.directory);
             let mut leaving = ExportFilter::new(self, view).to(recipient);
             for at in places {
                 let place = view.with_blob(*at, |blob| {
@@ -148,7 +189,8 @@ impl Session {
             let (refused, rules) = (leaving.refused, leaving.rules());
             leaving.tell(grains.len())?;
             let files = export.write(&grains)?;
-            Ok(ExportReport { refused, rules, ..target.name(files, grains.len())? })
+            let report = report(&files, grains.len(), (refused, rules));
+            target.name((files, report))
         })
         .map_err(|error| error.within(to))
     }
@@ -160,10 +202,27 @@ struct ExportTarget {
     file: PathBuf,
 }
 
-/// A complete file without a name.
+/// Where the files are written, before they have their names.
+#[derive(Clone, Copy)]
+struct ExportPlace<'e> {
+    directory: &'e Path,
+    /// The name of the first; `None` where they get none.
+    name: Option<&'e Path>,
+}
+
+/// A complete file that has not its name yet.
 struct UnnamedFile {
-    file: NamedTempFile,
+    file: fs::File,
+    /// The name it has until then; `None` if it gets none.
+    on_the_way: Option<TempPath>,
     written: ContainerReport,
+}
+
+/// The report of an export whose files have no names yet.
+fn report(files: &[UnnamedFile], exported: u64, left: (u64, Vec<String>)) -> ExportReport {
+    let bytes = files.iter().map(|file| file.written.bytes).sum();
+    let (refused, rules) = left;
+    ExportReport { exported, files: Vec::new(), bytes, refused, rules }
 }
 
 impl ExportTarget {
@@ -190,17 +249,16 @@ impl ExportTarget {
     }
 
     /// Renames the files to their names, durably.
-    fn name(&self, files: Vec<UnnamedFile>, exported: u64) -> Result<ExportReport> {
-        let list = Vec::with_capacity(files.len());
-        let mut named =
-            ExportReport { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
+    fn name(&self, (files, report): (Vec<UnnamedFile>, ExportReport)) -> Result<ExportReport> {
+        let mut named = report;
         for number in 1..=files.len() {
             check_replaceable(&self.numbered(number))?;
         }
-        for (number, UnnamedFile { file, written }) in files.into_iter().enumerate() {
+        for (number, UnnamedFile { on_the_way, .. }) in files.into_iter().enumerate() {
             let name = self.numbered(number + 1);
-            file.persist(&name).map_err(|failed| failed.error)?;
-            named.bytes += written.bytes;
+            if let Some(on_the_way) = on_the_way {
+                on_the_way.persist(&name).map_err(|failed| failed.error)?;
+            }
             named.files.push(name);
         }
         directory::sync(&self.directory)?;
@@ -227,13 +285,13 @@ struct Exporter<'e, 'p> {
     session: &'e Session,
     view: &'e View,
     how: &'e ExportOptions<'p>,
-    target: &'e ExportTarget,
+    place: ExportPlace<'e>,
 }
 
 impl Exporter<'_, '_> {
     /// Finds the matching grains, in the order of a container.
     fn select(&self, query: &Query, leaving: &mut ExportFilter<'_>) -> Result<SortedGrains> {
-        let mut sorter = ExternalSorter::new(&self.target.directory);
+        let mut sorter = ExternalSorter::new(self.place.directory);
         if query.is_impossible() {
             return Ok(sorter.finish());
         }
@@ -306,7 +364,7 @@ impl Exporter<'_, '_> {
     /// Plans the next file: its grains, and which of them have a state for the manifest.
     fn plan(&self, grains: &mut Peekable<RunMerge<'_>>) -> Result<(ContainerPlan, SortedGrains)> {
         let mut plan = ContainerPlan::new(self.how.compression).with_limit(self.how.file_bytes);
-        let mut stated = ExternalSorter::new(&self.target.directory);
+        let mut stated = ExternalSorter::new(self.place.directory);
         while let Some(next) = grains.peek() {
             let place = *next.as_ref().map_err(Clone::clone)?;
             let planned = portable(self.view, place.sequence, |entry| {
@@ -339,9 +397,9 @@ impl Exporter<'_, '_> {
         grains: &mut CountedGrains<'_>,
         stated: &SortedGrains,
     ) -> Result<UnnamedFile> {
-        let mut temporary = unnamed(self.target, self.session.store().is_encrypted())?;
+        let (mut file, on_the_way) = self.place.begin(self.session.store().is_encrypted())?;
         let count = plan.len();
-        let mut writer = ContainerWriter::new(BufWriter::new(temporary.as_file_mut()), plan)?;
+        let mut writer = ContainerWriter::new(BufWriter::new(&mut file), plan)?;
         for _ in 0..count {
             let Some(place) = grains.next() else { break };
             portable(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
@@ -357,8 +415,10 @@ impl Exporter<'_, '_> {
         let (mut buffered, written) = writer.finish(manifest)?;
         buffered.flush()?;
         drop(buffered);
-        temporary.as_file().sync_all()?;
-        Ok(UnnamedFile { file: temporary, written })
+        if on_the_way.is_some() {
+            file.sync_all()?;
+        }
+        Ok(UnnamedFile { file, on_the_way, written })
     }
 
     /// Returns the manifest entry of a grain.
@@ -453,10 +513,21 @@ fn on_the_way_to(target: &Path) -> String {
     format!(".{}.", name.get(..end).unwrap_or_default())
 }
 
-/// A file beside the target that goes away unless it is given a name. What comes out of an encrypted store is
-/// its owner's alone; else it has the permissions any new file has. Its lock says that somebody is at work on it.
-fn unnamed(target: &ExportTarget, encrypted: bool) -> Result<NamedTempFile> {
-    let prefix = on_the_way_to(&target.file);
+impl ExportPlace<'_> {
+    /// Begins a file: one that nobody sees, or one beside the target that goes away unless it is given its name.
+    fn begin(&self, encrypted: bool) -> Result<(fs::File, Option<TempPath>)> {
+        let Some(name) = self.name else {
+            return Ok((tempfile::tempfile_in(self.directory)?, None));
+        };
+        let (file, on_the_way) = beside(self.directory, name, encrypted)?.into_parts();
+        Ok((file, Some(on_the_way)))
+    }
+}
+
+/// A file beside the target. What comes out of an encrypted store is its owner's alone; else it has the
+/// permissions any new file has. Its lock says that somebody is at work on it.
+fn beside(directory: &Path, target: &Path, encrypted: bool) -> Result<NamedTempFile> {
+    let prefix = on_the_way_to(target);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(PARTIAL).rand_bytes(RANDOM);
     #[cfg(unix)]
@@ -466,7 +537,7 @@ fn unnamed(target: &ExportTarget, encrypted: bool) -> Result<NamedTempFile> {
     }));
     #[cfg(not(unix))]
     let _ = encrypted;
-    let file = builder.tempfile_in(&target.directory)?;
+    let file = builder.tempfile_in(directory)?;
     // A file system without locks has nobody who looks for them.
     let _ = file.as_file().try_lock();
     Ok(file)

@@ -1,20 +1,24 @@
 //! Descriptions of policies and decisions, for users and tools that ask before they act.
 //!
-//! Knows one grain and no caller. The decisions are made in `decide`; a test keeps the two consistent.
+//! Knows the facts of a decision and no caller. The decisions are made in `decide`, which is asked for every
+//! answer to who may do what.
 
-use grainstore_format::{EpochMs, Grain, GrainRef, GrainState, Header};
+use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, GrainState, Header};
 use serde::Serialize;
 
+use super::access::AccessInquiry;
 use super::doubts::{self, EligibleSigners};
+use super::facts::{PolicyFacts, ProtectionLink, Protector};
 use super::rules::PolicyRule;
 use super::terms::{PolicyMode, PolicyTerms};
 use crate::base::error::{Error, Result};
 
-/// The requirements of a grain's invalidation policy (OMS 23).
+/// The requirements for taking a grain out of use: those of its own invalidation policy, and of the policies
+/// of other grains that bind it (OMS 23).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PolicyExplanation {
-    /// The mode of OMS 23.2; `unknown` and `malformed` count as locked.
+    /// The mode of its own policy (OMS 23.2); `unknown` and `malformed` count as locked.
     pub mode: &'static str,
     /// `grain`, `lineage`, `subtree`, or `unknown`, which counts as the last two together.
     pub scope: &'static str,
@@ -35,12 +39,15 @@ pub struct PolicyExplanation {
     /// True if the grain is locked because its policy is not understood (OMS 23.3): the mode or the fallback
     /// is unknown, the map is malformed, or a quorum has no threshold.
     pub fails_closed: bool,
-    /// The callers that may replace it: `anyone`, `anyone_with_justification`, `one_authorized_signer`,
-    /// `quorum` or `nobody`.
+    /// The callers that may replace it, by its policy and those of `protected_by`: `anyone`,
+    /// `anyone_with_justification`, `one_authorized_signer`, `quorum` or `nobody`.
     pub open_to: &'static str,
-    /// The callers that may replace it after its `locked_until`, if it has one.
+    /// The callers that may replace it after every `locked_until`, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then_open_to: Option<&'static str>,
+    /// The other grains whose policies restrict its replacement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protected_by: Vec<PolicyProtector>,
     /// The meaning of each part of the policy, one sentence each.
     pub demands: Vec<String>,
     /// Probable mistakes in the policy: [`crate::Offer::warnings`].
@@ -69,50 +76,132 @@ impl From<PolicyRule> for AppliedRule {
     }
 }
 
-/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::StoredGrain::policy`].
+/// A grain other than the one in question whose policy restricts the replacement of that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PolicyProtector {
+    /// Its address; `None` if it lies outside the session.
+    pub address: Option<ContentAddress>,
+    /// What it is to the grain in question: `older_version`, `newer_version` or `ancestor`.
+    pub link: &'static str,
+    /// The mode of its policy.
+    pub mode: &'static str,
+    /// The scope of its policy.
+    pub scope: &'static str,
+    /// The DIDs whose signatures count for it; empty if it lies outside the session.
+    pub authorized: Vec<String>,
+    /// Number of signatures in its quorum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u64>,
+    /// End of its timed lock, in epoch seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked_until: Option<u64>,
+    /// The meaning of its policy, as a sentence.
+    pub demand: String,
+}
+
+/// What binds a grain: the facts of a decision on its replacement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BindingFacts<'a> {
+    /// The grain itself first.
+    pub(crate) facts: &'a PolicyFacts,
+    /// The names of the protectors, in the same order; `None` for one outside the session.
+    pub(crate) names: &'a [Option<ContentAddress>],
+    /// The time; `None` before any `locked_until`.
+    pub(crate) now: Option<EpochMs>,
+    /// True if the store accepts an authorized signature on a locked grain (OMS 12.5.4).
+    pub(crate) locked_accepts_signature: bool,
+}
+
+/// Explains the policy that a grain has once it is stored, for itself alone. For a stored grain see
+/// [`Session::policy`](crate::Session::policy).
 ///
 /// # Errors
 /// Those of encoding an invalid grain.
 pub fn explain(grain: &Grain) -> Result<PolicyExplanation> {
     let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = grain.encode(encoding)?;
-    Ok(explain_in(&GrainRef::new(blob.bytes()).map_err(Error::from)?, None))
+    let grain = GrainRef::new(blob.bytes()).map_err(Error::from)?;
+    let held = PolicyTerms::of(&grain).holds;
+    Ok(explain_alone(&grain, &GrainState { held, ..GrainState::default() }))
 }
 
-/// Explains the policy of a grain, in this state if it is stored.
-pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> PolicyExplanation {
+/// Explains the policy of a grain in a state, as if nothing else bound it.
+fn explain_alone(grain: &GrainRef<'_>, state: &GrainState) -> PolicyExplanation {
+    let target = Protector::of(grain, state, ProtectionLink::Version);
+    let facts = PolicyFacts { protectors: vec![target], too_many: false };
+    let (now, locked_accepts_signature) = (None, false);
+    let binding = BindingFacts { facts: &facts, names: &[], now, locked_accepts_signature };
+    explain_in(grain, state, &binding)
+}
+
+/// Explains what binds a grain in this state.
+pub(crate) fn explain_in(
+    grain: &GrainRef<'_>,
+    state: &GrainState,
+    binding: &BindingFacts<'_>,
+) -> PolicyExplanation {
     let terms = PolicyTerms::of(grain);
-    let signers = EligibleSigners::of(&terms, grain.text("author_did"));
-    let held = is_held(&terms, state);
-    let way = match terms.mode {
-        _ if held => ReplacementAccess::Nobody,
-        // A lifted hold leaves the grain as if it had no policy.
-        PolicyMode::Hold => ReplacementAccess::Anyone,
-        mode => ReplacementAccess::of(mode, &signers),
-    };
-    let then = match terms.mode {
-        PolicyMode::Timed(_, fallback) if !held => Some(fallback.mode()),
-        _ => None,
-    };
+    let held = state.held;
+    let protected_by = binding.protectors();
+    let BindingFacts { facts, locked_accepts_signature, .. } = *binding;
+    let access = AccessInquiry { facts, locked_accepts_signature };
+    let is_timed = terms.locked_until().is_some()
+        || protected_by.iter().any(|other| other.locked_until.is_some());
     PolicyExplanation {
         mode: terms.mode.name(),
         scope: terms.scope.name(),
         holds: held,
-        threshold: threshold(terms.mode),
-        locked_until: match terms.mode {
-            PolicyMode::Timed(until, _) => Some(until),
-            _ => None,
-        },
+        threshold: terms.threshold(),
+        locked_until: terms.locked_until(),
         fallback_mode: match terms.mode {
             PolicyMode::Timed(_, fallback) => Some(fallback.mode().name()),
             _ => None,
         },
         fails_closed: fails_closed(terms.mode),
-        open_to: way.name(),
-        then_open_to: then.map(|mode| ReplacementAccess::of(mode, &signers).name()),
-        demands: demands(grain, &terms, &signers, then, state),
+        open_to: access.at(binding.now.unwrap_or(EpochMs::new(i64::MIN))).name(),
+        then_open_to: (is_timed && !held).then(|| access.at(EpochMs::new(i64::MAX)).name()),
+        demands: demands(grain, &terms, state, binding, &protected_by),
+        protected_by,
         warnings: doubts::of(grain),
         authorized: terms.authorized,
+    }
+}
+
+impl BindingFacts<'_> {
+    /// Describes the protectors beside the grain itself. A lifted hold restricts nothing.
+    fn protectors(&self) -> Vec<PolicyProtector> {
+        let others = self.facts.protectors.iter().zip(self.names).skip(1);
+        let others = others.filter(|(one, _)| one.bears() && !one.is_lifted());
+        let told = others.map(|(protector, name)| {
+            let Protector { terms, tie, .. } = protector;
+            let signers = EligibleSigners::of(terms, protector.author.as_deref());
+            let demand = match protector.held && terms.holds {
+                true => HELD.to_owned(),
+                false => self.demand(terms, &signers).join("; "),
+            };
+            PolicyProtector {
+                address: *name,
+                link: tie.name(),
+                mode: terms.mode.name(),
+                scope: terms.scope.name(),
+                threshold: terms.threshold(),
+                locked_until: terms.locked_until(),
+                demand,
+                authorized: name.map(|_| terms.authorized.clone()).unwrap_or_default(),
+            }
+        });
+        told.collect()
+    }
+
+    /// Returns the meaning of a mode and of the mode that follows it.
+    fn demand(&self, terms: &PolicyTerms, signers: &EligibleSigners<'_>) -> Vec<String> {
+        let accepts = self.locked_accepts_signature;
+        let mut demands = vec![demand(terms.mode, signers, accepts)];
+        if let PolicyMode::Timed(_, fallback) = terms.mode {
+            demands.push(format!("then: {}", demand(fallback.mode(), signers, accepts)));
+        }
+        demands
     }
 }
 
@@ -120,26 +209,43 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Po
 fn demands(
     grain: &GrainRef<'_>,
     terms: &PolicyTerms,
-    signers: &EligibleSigners<'_>,
-    then: Option<PolicyMode>,
-    state: Option<&GrainState>,
+    state: &GrainState,
+    binding: &BindingFacts<'_>,
+    others: &[PolicyProtector],
 ) -> Vec<String> {
-    let held = is_held(terms, state);
+    let held = state.held;
+    let author = binding.facts.protectors.first().and_then(|target| target.author.as_deref());
+    let signers = EligibleSigners::of(terms, author);
+    let is_bound = !others.is_empty() || binding.facts.too_many;
     let mut demands = Vec::new();
-    if let Some(by) = state.and_then(|state| state.superseded_by) {
+    if let Some(by) = state.superseded_by {
         demands.push(format!("it is superseded already, by {by}"));
     }
     if held {
-        let text = "it is neither invalidated nor erased until its litigation hold is lifted";
-        demands.push(text.to_owned());
+        demands.push(HELD.to_owned());
     }
-    demands.push(match terms.mode {
-        PolicyMode::Hold if held => lifted_by(signers).to_owned(),
-        PolicyMode::Hold => "its litigation hold was lifted: anyone may replace it".to_owned(),
-        mode => demand(mode, signers),
-    });
-    if let Some(mode) = then {
-        demands.push(format!("then: {}", demand(mode, signers)));
+    match terms.mode {
+        PolicyMode::Hold if held => demands.push(lifted_by(&signers).to_owned()),
+        PolicyMode::Hold if is_bound => demands.push("its litigation hold was lifted".to_owned()),
+        PolicyMode::Hold => {
+            demands.push("its litigation hold was lifted: anyone may replace it".to_owned());
+        }
+        PolicyMode::Open if is_bound => {
+            demands.push("its own policy restricts nothing".to_owned());
+        }
+        PolicyMode::Timed(..) if held => {
+            demands.push(demand(terms.mode, &signers, binding.locked_accepts_signature));
+        }
+        _ => demands.extend(binding.demand(terms, &signers)),
+    }
+    demands.extend(others.iter().map(|other| {
+        let outside = || "outside this session".to_owned();
+        let name = other.address.map_or_else(outside, |name| name.to_string());
+        format!("its {} binds it, {name}: {}", other.link.replace('_', " "), other.demand)
+    }));
+    if binding.facts.too_many {
+        demands
+            .push(format!("nothing may replace it: {}", PolicyRule::TooManyAncestors.row().text));
     }
     if terms.protects() && (held || terms.mode != PolicyMode::Hold) {
         demands.push(reach(terms).to_owned());
@@ -154,19 +260,7 @@ fn demands(
     demands
 }
 
-/// Returns `true` if a hold is in force: by the state of a stored grain, else by its policy.
-fn is_held(terms: &PolicyTerms, state: Option<&GrainState>) -> bool {
-    state.map_or(terms.holds, |state| state.held)
-}
-
-/// Returns the quorum threshold of a mode or of its fallback.
-fn threshold(mode: PolicyMode) -> Option<u64> {
-    match mode {
-        PolicyMode::Quorum(least) => least,
-        PolicyMode::Timed(_, fallback) => threshold(fallback.mode()),
-        _ => None,
-    }
-}
+const HELD: &str = "it is neither invalidated nor erased until its litigation hold is lifted";
 
 /// Returns `true` if a mode locks because it is not understood.
 fn fails_closed(mode: PolicyMode) -> bool {
@@ -177,47 +271,12 @@ fn fails_closed(mode: PolicyMode) -> bool {
     }
 }
 
-/// The callers that may replace a grain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReplacementAccess {
-    Anyone,
-    Justified,
-    Signer,
-    Quorum,
-    Nobody,
-}
-
-impl ReplacementAccess {
-    /// Returns the callers that may replace a grain under this mode, given the eligible signers.
-    fn of(mode: PolicyMode, signers: &EligibleSigners<'_>) -> Self {
-        match mode {
-            PolicyMode::Open | PolicyMode::ConsentCascade => Self::Anyone,
-            PolicyMode::SoftLocked => Self::Justified,
-            PolicyMode::Delegated if signers.may_delegate() => Self::Signer,
-            PolicyMode::Quorum(Some(least)) if signers.may_reach(least) => Self::Quorum,
-            PolicyMode::Quorum(_)
-            | PolicyMode::Delegated
-            | PolicyMode::Locked
-            | PolicyMode::Timed(..)
-            | PolicyMode::Hold
-            | PolicyMode::Unknown
-            | PolicyMode::Malformed => Self::Nobody,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Anyone => "anyone",
-            Self::Justified => "anyone_with_justification",
-            Self::Signer => "one_authorized_signer",
-            Self::Quorum => "quorum",
-            Self::Nobody => "nobody",
-        }
-    }
-}
-
-fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>) -> String {
+fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bool) -> String {
     match mode {
+        PolicyMode::Locked if accepts_signature && signers.of_quorum() > 0 => {
+            "one of the authorized DIDs other than its author signs whatever invalidates it"
+                .to_owned()
+        }
         PolicyMode::Open => "anyone may replace it".to_owned(),
         PolicyMode::SoftLocked => {
             "who replaces it gives a supersession_justification, and the new grain is marked for review"

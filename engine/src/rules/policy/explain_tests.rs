@@ -126,10 +126,11 @@ fn what_is_said_to_be_possible_is_what_is_decided() {
         let grain = GrainRef::new(&blob).unwrap();
         let terms = PolicyTerms::of(&grain);
         let stored = GrainState { held: terms.holds, ..GrainState::default() };
-        assert_eq!(explain_in(&grain, None), explain_in(&grain, Some(&stored)), "{policy}");
+        let offered = explain(&Grain::decode(&blob).unwrap()).unwrap();
+        assert_eq!(offered, explain_alone(&grain, &stored), "{policy}");
         for held in [false, true] {
             let state = GrainState { held, ..GrainState::default() };
-            let told = explain_in(&grain, Some(&state));
+            let told = explain_alone(&grain, &state);
             let before = decided(&grain, &state, LOCKED_UNTIL - 1);
             assert_eq!(before, said(told.open_to, &terms), "{policy}, held {held}: {told:?}");
             let then = told.then_open_to.unwrap_or(told.open_to);
@@ -158,9 +159,9 @@ fn what_restricts_nothing_is_not_said_to_protect() {
     ] {
         let blob = blob(&format!(r#""invalidation_policy": {policy}"#));
         let grain = GrainRef::new(&blob).unwrap();
-        let told = explain_in(&grain, None).demands.join("; ");
+        let told = explain(&Grain::decode(&blob).unwrap()).unwrap().demands.join("; ");
         assert_eq!(told.contains("protects"), protects, "{policy}: {told}");
-        let lifted = explain_in(&grain, Some(&GrainState::default())).demands.join("; ");
+        let lifted = explain_alone(&grain, &GrainState::default()).demands.join("; ");
         assert_eq!(lifted.contains("protects"), protects && !policy.contains("hold"), "{lifted}");
     }
 }
@@ -176,7 +177,7 @@ fn a_time_is_told_as_a_date_where_a_calendar_has_it() {
         let policy =
             format!(r#""invalidation_policy": {{"mode": "timed", "locked_until": {until}}}"#);
         let blob = blob(&policy);
-        let told = explain_in(&GrainRef::new(&blob).unwrap(), None).demands;
+        let told = explain(&Grain::decode(&blob).unwrap()).unwrap().demands;
         let expected = format!("nothing may invalidate it before epoch second {until}{date}");
         assert_eq!(told.first(), Some(&expected));
     }

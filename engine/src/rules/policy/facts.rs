@@ -5,7 +5,7 @@ use grainstore_format::{EpochMs, GrainRef, GrainState, GrainType, VerificationSt
 use super::goals::GoalTerms;
 use super::proofs::Proofs;
 use super::same_did;
-use super::terms::PolicyTerms;
+use super::terms::{PolicyMode, PolicyTerms};
 
 /// An attempted action on a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,17 @@ pub(crate) enum ProtectionLink {
     Version,
 }
 
+impl ProtectionLink {
+    /// What the grain is to the target.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Source => "ancestor",
+            Self::Later => "newer_version",
+            Self::Released | Self::Version => "older_version",
+        }
+    }
+}
+
 /// A grain whose policy can apply to an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Protector {
@@ -126,6 +137,11 @@ impl Protector {
         let terms = PolicyTerms::of(grain);
         let is_goal = grain.grain_type() == GrainType::Goal;
         Self { terms, tie, held: state.held, author, signer: None, is_goal, goal: None }
+    }
+
+    /// Returns `true` if it declares a hold, and that was lifted.
+    pub(super) fn is_lifted(&self) -> bool {
+        self.terms.mode == PolicyMode::Hold && !self.held
     }
 
     /// Returns `true` if its policy extends to the target.

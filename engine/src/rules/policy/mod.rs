@@ -6,12 +6,14 @@
 //! - `rules`: the table of rules, by their names in the audit log.
 //! - `decide`: one pure function, facts in, decision out.
 //! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
+//! - `access`: who may replace a grain, by asking `decide`.
 //! - `explain`: descriptions for users. `doubts`: probable mistakes in a policy.
 //!
 //! No code here reads the store: the write plan gathers the facts and carries out the decision.
 
 use grainstore_format::GrainRef;
 
+mod access;
 mod decide;
 mod doubts;
 mod explain;
@@ -26,8 +28,8 @@ mod vector_tests;
 
 pub(crate) use decide::{PolicyDecision, asks_others, decide, review};
 pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
-pub(crate) use explain::explain_in;
-pub use explain::{AppliedRule, PolicyExplanation, explain};
+pub use explain::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
+pub(crate) use explain::{BindingFacts, explain_in};
 pub(crate) use facts::{
     Authority, PolicyAction, PolicyAttempt, PolicyFacts, ProtectionLink, Protector,
 };

@@ -10,7 +10,7 @@ use super::facts::PolicyAction;
 use crate::base::error::{Error, Result};
 
 /// Maximum number of signatures of one `supersession_auth` that are verified.
-const MAX_COSIGNATURES: usize = 1024;
+pub(super) const MAX_COSIGNATURES: usize = 1024;
 /// Maximum length of a failure reason in a message, in characters.
 const MAX_FLAW: usize = 240;
 

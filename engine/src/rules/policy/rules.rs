@@ -119,7 +119,7 @@ rules! {
     RetentionMalformed Refuse "malformed_retention"
         "its retention_policy is malformed, so nobody knows how long it has to be kept" "A.3";
     InvalidSignature Refuse "invalid_signature" "its signature is invalid" "9.2";
-    OutsideSession Refuse "outside_session" "it lies outside what the session may write" "28.2";
+    OutsideSession Refuse "outside_session" "it lies outside the session" "28.2";
     NotOperator Refuse "not_operator"
         "it is for the operator, in a session without a namespace and a user" "28.2";
     VectorsProtected Refuse "vectors_protected"

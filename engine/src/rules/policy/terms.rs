@@ -149,6 +149,22 @@ impl PolicyTerms {
         !matches!(self.mode, PolicyMode::Open | PolicyMode::ConsentCascade)
     }
 
+    /// Returns the threshold of the quorum, or of that which follows a timed lock.
+    pub(super) fn threshold(&self) -> Option<u64> {
+        match self.mode {
+            PolicyMode::Quorum(least) | PolicyMode::Timed(_, FallbackMode::Quorum(least)) => least,
+            _ => None,
+        }
+    }
+
+    /// Returns the end of a timed lock, in epoch seconds.
+    pub(super) fn locked_until(&self) -> Option<u64> {
+        match self.mode {
+            PolicyMode::Timed(until, _) => Some(until),
+            _ => None,
+        }
+    }
+
     /// Returns `true` if it covers grains derived from the grain.
     pub(crate) fn covers_derived(&self) -> bool {
         matches!(self.scope, PolicyScope::Subtree | PolicyScope::Unknown)

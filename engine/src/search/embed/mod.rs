@@ -19,7 +19,7 @@ mod refs;
 pub use command::{CommandEmbedder, CommandOptions};
 pub(crate) use embedding::check_count;
 pub use embedding::{Embedding, MAX_VECTORS};
-pub use grainstore_index::vectors::{Metric, Space, Vector};
+pub use grainstore_index::vectors::{MAX_DIMENSION, Metric, Space, Vector};
 pub use keeping::EmbeddingStatus;
 pub(crate) use keeping::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 #[cfg(feature = "local-embedder")]

@@ -3,8 +3,8 @@
 //!
 //! Refusals are equal if actor, operation, grains, rules, CAL error code and claimed key are; the reason is
 //! not compared, because the refused caller chooses it. Of an actor with many different refusals in a minute,
-//! the further ones are recorded by operation and rules alone. The counts are in memory: a crash loses
-//! counts, but never a first refusal.
+//! the further ones are recorded by operation and rules alone: the first of them with the key it claimed, and
+//! one count for all keys. The counts are in memory: a crash loses counts, but never a first refusal.
 //!
 //! A store that is opened knows the refusals of the minute before from its log, or commands that each open it
 //! would grow the log. Of one whose count stands there already the store writes no second one when it is
@@ -58,9 +58,11 @@ struct Earlier {
     chain: AuditHashChain,
     /// When the first of each kind was written, by whom, and whether a count was.
     kinds: BTreeMap<Vec<u8>, Written>,
+    /// Those that name a key and no grain, by the kind they have without the key.
+    wide: BTreeMap<Vec<u8>, Written>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Written {
     since: EpochMs,
     actor: String,
@@ -76,7 +78,8 @@ impl std::fmt::Debug for Earlier {
 impl Earlier {
     /// The entry equal to a record that was written within the last minute.
     fn of(&self, record: &AuditRecord, now: EpochMs) -> Option<&Written> {
-        let written = self.kinds.get(&self.chain.kind_of(record))?;
+        let kind = self.chain.kind_of(record);
+        let written = self.kinds.get(&kind).or_else(|| self.wide.get(&kind))?;
         is_recent(written.since, now).then_some(written)
     }
 
@@ -103,19 +106,18 @@ impl RefusalLog {
         now: EpochMs,
     ) -> Self {
         let mut kinds: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
+        let mut wide: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
         let mut counted = BTreeSet::new();
         for bytes in entries.take(MAX_LOOKED_BACK) {
             let Ok(bytes) = bytes else { break };
-            let Ok(AuditEntry { time, actor, decision, count, .. }) = AuditEntry::decode(&bytes)
-            else {
-                break;
-            };
+            let Ok(entry) = AuditEntry::decode(&bytes) else { break };
+            let AuditEntry { time, actor, decision, count, kid, subjects, .. } = entry;
             if !is_recent(time, now) {
                 break;
             }
             let Ok(Value::Map(fields)) = decode_value(&bytes, Encoding::MessagePack) else { break };
             let bare = bare_kind_of(fields.clone());
-            let kind = kind_of(fields);
+            let kind = kind_of(fields.clone());
             // What lies before the first of a kind is of another minute.
             if decision != "refused" || kinds.contains_key(&kind) {
                 continue;
@@ -124,10 +126,16 @@ impl RefusalLog {
                 counted.insert(kind);
             } else {
                 let is_counted = counted.contains(&bare);
-                kinds.insert(kind, Written { since: time, actor, is_counted });
+                let written = Written { since: time, actor, is_counted };
+                if kid.is_some() && subjects.is_empty() {
+                    let kind = kind_without_key(fields);
+                    let is_counted = counted.contains(&kind);
+                    wide.entry(kind).or_insert(Written { is_counted, ..written.clone() });
+                }
+                kinds.insert(kind, written);
             }
         }
-        let earlier = (!kinds.is_empty()).then(|| Arc::new(Earlier { chain, kinds }));
+        let earlier = (!kinds.is_empty()).then(|| Arc::new(Earlier { chain, kinds, wide }));
         Self { kinds: BTreeMap::new(), earlier, carried: CarriedCounts::read(carried) }
     }
 
@@ -201,21 +209,25 @@ impl RefusalLog {
         let earlier = self.earlier.as_deref();
         let before = earlier.map_or(0, |it| it.count_of(record.actor.as_deref(), now));
         if own.max(before) < MAX_APART && self.kinds.len() < MAX_KINDS {
-            return self.begin(kind, record, now);
+            let kept = AuditRecord { reason: None, call: None, ..record.clone() };
+            self.begin(kind, kept, now);
+            return Some(record);
         }
         let wide = AuditRecord {
             subjects: Vec::new(),
             refused_by: None,
             reason: None,
             call: None,
-            claimed: None,
             ..record
         };
-        let kind = (wide.actor.clone(), format!("more of {}", self::kind(&wide).1));
-        if self.is_folded(&kind, &wide, now) {
+        // The refused caller chooses the key, so it makes no kind.
+        let kept = AuditRecord { claimed: None, ..wide.clone() };
+        let kind = (kept.actor.clone(), format!("more of {}", self::kind(&kept).1));
+        if self.is_folded(&kind, &kept, now) {
             return None;
         }
-        self.begin(kind, wide, now)
+        self.begin(kind, kept, now);
+        Some(wide)
     }
 
     /// Counts a record where one of its kind was written within the last minute.
@@ -231,17 +243,17 @@ impl RefusalLog {
         true
     }
 
-    fn begin(
-        &mut self,
-        kind: RefusalKey,
-        record: AuditRecord,
-        now: EpochMs,
-    ) -> Option<AuditRecord> {
-        let kept = AuditRecord { reason: None, call: None, ..record.clone() };
-        let folded = CountedRefusal { since: now, more: 0, record: kept, is_counted: false };
+    /// Begins the minute of a kind, whose count will be told by this record.
+    fn begin(&mut self, kind: RefusalKey, record: AuditRecord, now: EpochMs) {
+        let folded = CountedRefusal { since: now, more: 0, record, is_counted: false };
         self.kinds.insert(kind, folded);
-        Some(record)
     }
+}
+
+/// The kind that an entry would have if it named no key.
+fn kind_without_key(mut entry: Map) -> Vec<u8> {
+    entry.remove("kid");
+    kind_of(entry)
 }
 
 /// The kind that the entry of a count has, which tells of no call.
@@ -344,6 +356,30 @@ mod tests {
         assert_eq!(written, MAX_APART + 1);
         let more: u64 = refusals.take(&chain()).iter().filter_map(|record| record.count).sum();
         assert_eq!(more, 25_600 - 65);
+    }
+
+    #[test]
+    fn the_first_beyond_the_most_names_its_key_and_the_count_of_the_others_names_none() {
+        let claiming = |key: usize| {
+            let mut one = refusal("a", 1);
+            one.claimed = Some(format!("did:web:{key}"));
+            one
+        };
+        let (mut refusals, mut log, mut written) = (RefusalLog::default(), chain(), Vec::new());
+        for key in 0..MAX_APART + 10 {
+            for one in refusals.fold(vec![claiming(key)], EpochMs::new(1000)) {
+                written.push((one.claimed.clone(), log.link(&one, EpochMs::new(1000)).1));
+            }
+        }
+        let last = written.last().and_then(|(claimed, _)| claimed.clone());
+        assert_eq!((written.len(), last), (MAX_APART + 1, Some(format!("did:web:{MAX_APART}"))));
+        let counts = refusals.take(&chain());
+        let told: Vec<_> = counts.iter().map(|one| (one.count, one.claimed.clone())).collect();
+        assert_eq!(told, [(Some(9), None)]);
+        // A store that is opened again knows it, whatever key is claimed.
+        let entries = written.into_iter().rev().map(|(_, bytes)| Ok(bytes));
+        let mut again = RefusalLog::after(chain(), entries, None, EpochMs::new(2000));
+        assert!(again.fold(vec![claiming(1_000_000)], EpochMs::new(2000)).is_empty());
     }
 
     #[test]

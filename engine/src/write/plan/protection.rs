@@ -12,12 +12,13 @@ use grainstore_index::Sequence;
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{
-    GoalTerms, GoalTransition, PolicyDecision, PolicyFacts, ProtectionLink, Protector,
+    BindingFacts, GoalTerms, GoalTransition, PolicyDecision, PolicyExplanation, PolicyFacts,
+    ProtectionLink, Protector, explain_in,
 };
 use crate::state::view::GrainRow;
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
-use super::{WritePlan, disguise};
+use super::{Principal, WritePlan, disguise};
 
 /// Maximum number of derivation steps (OMS 23.6).
 const MAX_HOPS: usize = 16;
@@ -166,6 +167,28 @@ impl WritePlan<'_> {
             self.note_later(target, &mut inquiry)?;
         }
         Ok(inquiry.found)
+    }
+
+    /// Explains what binds a stored grain, by the facts that its replacement would be decided on.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`.
+    pub(crate) fn explain(
+        &self,
+        target: &ContentAddress,
+        author: &Principal,
+    ) -> Result<PolicyExplanation> {
+        let row = self.seen(target, author)?;
+        let gathered = self.protectors(target, None, None)?;
+        let names = gathered.addresses.iter();
+        let names = names.map(|one| Ok(self.visible(one, author)?.map(|_| *one)));
+        let binding = BindingFacts {
+            facts: &gathered.facts,
+            names: &names.collect::<Result<Vec<_>>>()?,
+            now: Some(self.now),
+            locked_accepts_signature: self.locked_accepts_signature,
+        };
+        with_fields(&row.blob, |grain| Ok(explain_in(grain, &row.state, &binding)))
     }
 
     /// Gathers the facts of an action that the target alone decides.

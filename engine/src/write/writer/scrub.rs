@@ -28,7 +28,7 @@ const AT_ONCE: usize = 4096;
 pub(super) const IDLE: Duration = Duration::from_millis(200);
 /// Maximum time that writing may delay a scrub.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum time that a caller who waits for a scrub waits for readers of the old files.
+/// Maximum time that a caller who waits for a scrub waits for readers of the old files, unless it is set.
 const READERS: Duration = Duration::from_secs(30);
 /// Maximum time that the closing of a store waits for readers of the old files.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -42,6 +42,10 @@ pub(crate) struct ScrubState {
     due: Option<Instant>,
     /// The old files that wait for their readers.
     exchanged: Option<ReplacedFiles>,
+    /// Time since which readers of files that were replaced before keep a due scrub from beginning.
+    held_up: Option<Instant>,
+    /// Maximum time that a caller who waits for a scrub waits for readers of the old files.
+    readers: Duration,
     /// Why a replaced file could not be overwritten when it was last tried.
     unshredded: Option<Error>,
     /// Callers waiting for the end of the scrub.
@@ -64,7 +68,14 @@ impl ScrubState {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn of(view: &View) -> Result<Self> {
-        Ok(Self { due: view.is_unscrubbed()?.then(Instant::now), ..Self::default() })
+        let due = view.is_unscrubbed()?.then(Instant::now);
+        Ok(Self { due, readers: READERS, ..Self::default() })
+    }
+
+    /// Sets the maximum time that a caller waits for readers of the old files.
+    #[cfg(test)]
+    pub(crate) fn wait_for_readers(&mut self, readers: Duration) {
+        self.readers = readers;
     }
 
     /// Schedules a scrub after an erasure of these sequences.
@@ -85,6 +96,21 @@ impl ScrubState {
     /// Returns `true` if the scrub must not wait for an idle writer.
     fn is_urgent(&self) -> bool {
         !self.waiting.is_empty() || self.due.is_some_and(|since| since.elapsed() >= PATIENCE)
+    }
+
+    /// Answers all waiting callers once the old files had readers for longer than `patience`, since this time,
+    /// or were tried in vain to be overwritten for as long as a closing store would.
+    fn tell_of_readers(&mut self, since: Instant, patience: Duration) {
+        let told = match &self.unshredded {
+            Some(failed) if since.elapsed() >= CLOSING => failed.clone(),
+            None if since.elapsed() >= patience => {
+                let message = "somebody still reads from the files as they were";
+                let hint = "scrubbing ends by itself once they are done; try again to wait for it";
+                Error::new(ErrorKind::Busy, message).with_hint(hint)
+            }
+            _ => return,
+        };
+        self.answer(&Err(told));
     }
 
     /// Answers all waiting callers.
@@ -118,9 +144,9 @@ impl Writer {
             && self.scrub.due.is_some()
             && (is_idle || self.scrub.is_urgent())
         {
-            self.begin_scrub();
+            self.begin_scrub(self.scrub.readers);
         }
-        self.end_scrub(READERS);
+        self.end_scrub(self.scrub.readers);
     }
 
     /// Scrubs before the store is closed, as far as readers allow.
@@ -128,7 +154,7 @@ impl Writer {
         let began = Instant::now();
         while self.ready().is_ok() && self.scrub.patience().is_some() && began.elapsed() < CLOSING {
             if self.scrub.exchanged.is_none() {
-                self.begin_scrub();
+                self.begin_scrub(CLOSING);
             }
             self.end_scrub(CLOSING);
             if self.scrub.patience().is_some() {
@@ -139,11 +165,14 @@ impl Writer {
         self.scrub.answer(&Err(closed.with_hint("it goes on when the store is next open")));
     }
 
-    fn begin_scrub(&mut self) {
-        // Files replaced earlier may have to be overwritten as well.
+    /// Begins a scrub unless files that were replaced earlier, which may have to be overwritten as well, have
+    /// readers. It stays due then.
+    fn begin_scrub(&mut self, patience: Duration) {
         if self.is_read_from() {
-            return;
+            let since = *self.scrub.held_up.get_or_insert_with(Instant::now);
+            return self.scrub.tell_of_readers(since, patience);
         }
+        self.scrub.held_up = None;
         self.scrub.due = None;
         match guarded(|| self.exchange_scrubbed()) {
             Ok(to) => self.scrub.exchanged = to.map(|to| ReplacedFiles { to, at: Instant::now() }),
@@ -162,19 +191,7 @@ impl Writer {
             Ok(true)
         });
         match ended {
-            // What cannot be overwritten is tried again, for as long as a closing store would.
-            Ok(false) if self.scrub.unshredded.is_none() && at.elapsed() < patience => {}
-            Ok(false) if self.scrub.unshredded.is_some() && at.elapsed() < CLOSING => {}
-            Ok(false) if self.scrub.unshredded.is_some() => {
-                let failed = self.scrub.unshredded.clone().map_or(Ok(()), Err);
-                self.scrub.answer(&failed);
-            }
-            Ok(false) => {
-                let message = "somebody still reads from the files as they were";
-                let busy = Error::new(ErrorKind::Busy, message);
-                let hint = "scrubbing ends by itself once they are done";
-                self.scrub.answer(&Err(busy.with_hint(hint)));
-            }
+            Ok(false) => self.scrub.tell_of_readers(at, patience),
             Ok(true) => {
                 self.scrub.exchanged = None;
                 match self.view.is_unscrubbed() {

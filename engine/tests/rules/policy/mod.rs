@@ -9,6 +9,7 @@
 mod case;
 mod consent;
 mod derivation;
+mod explained;
 mod goals;
 mod refusals;
 mod spec;

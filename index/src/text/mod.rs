@@ -44,6 +44,7 @@ mod syntax;
 mod slips;
 
 mod blind;
+mod clause;
 
 mod matched;
 
@@ -91,6 +92,7 @@ mod test_kit;
 
 pub use asked::PreparedSearch;
 pub use best::{Hit, HitFilter, SearchAfter};
+pub use clause::{Clause, Occur, TermMatch};
 pub use document::{Document, DocumentTerm};
 pub use expand::{MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
@@ -100,7 +102,7 @@ pub use joined::{IndexedDocument, MOST_WEIGHT};
 pub use language::Language;
 pub use manifest::{MOST_STAMP, Manifest};
 pub use matched::answers_in;
-pub use question::{Clause, FullTextQuery, Occur, TermMatch};
+pub use question::FullTextQuery;
 pub use reader::{DocumentReader, MAX_OCCURRENCES};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use slips::MOST_EDITS;

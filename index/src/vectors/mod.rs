@@ -28,6 +28,7 @@ mod approximate;
 
 mod build;
 mod graph;
+mod hnsw;
 mod layer;
 mod saved;
 
@@ -45,8 +46,8 @@ mod test_kit;
 pub use approximate::{BuildOptions, GraphAudit};
 pub use best::NeighbourFilter;
 pub use keeper::VectorIndex;
-pub use near::Neighbour;
+pub use near::{Neighbour, SearchMethod};
 pub use shelf::SpaceStats;
 pub use space::{MAX_DIMENSION, Metric, Space, Vector};
-pub use view::{NearestAnswer, NearestQuery, SearchEffort, SearchMethod, VectorView};
+pub use view::{NearestAnswer, NearestQuery, SearchEffort, VectorView};
 pub use work::{SavedGraph, SpaceWork, WorkOutcome, WorkResult};

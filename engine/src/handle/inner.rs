@@ -13,6 +13,7 @@ use crate::base::pending::stopped;
 use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
+use crate::disk::keyring::Secret;
 use crate::disk::keys::AccessCounts;
 use crate::disk::source::DatabaseOptions;
 use crate::handle::cal_switch::SharedCalSwitch;
@@ -40,7 +41,7 @@ pub(super) enum Running {
 /// An open store. Dropping it closes the store.
 pub(crate) struct StoreInner {
     pub(super) path: PathBuf,
-    pub(super) cursor_key: [u8; 32],
+    pub(super) cursor_key: Secret,
     pub(super) created: bool,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shared: SharedView,
@@ -86,7 +87,7 @@ pub(crate) struct StoreInner {
 impl StoreInner {
     /// The key that seals the cursors of this store.
     pub(crate) fn cursor_key(&self) -> &[u8; 32] {
-        &self.cursor_key
+        self.cursor_key.bytes()
     }
 
     pub(crate) fn writes(&self) -> &WriteQuotas {

@@ -22,6 +22,7 @@ use redb::WriteTransaction;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
+use crate::disk::keyring::Secret;
 use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
@@ -312,7 +313,7 @@ impl AuditEntry {
 #[derive(Debug, Clone)]
 pub(crate) struct AuditHashChain {
     head: AuditHead,
-    key: [u8; 32],
+    key: Secret,
     /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
     /// known grain.
     vault: Vault,
@@ -327,7 +328,7 @@ impl AuditHashChain {
 
     /// A chain that continues after `head`.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key, vault: Vault::default() }
+        Self { head, key: Secret::new(key), vault: Vault::default() }
     }
 
     /// Sets the vault that turns addresses into tokens.
@@ -464,7 +465,7 @@ impl AuditHashChain {
 
     fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
         // HMAC takes a key of any length, so this cannot fail.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.bytes()) else {
             return [0; 32];
         };
         mac.update(purpose);

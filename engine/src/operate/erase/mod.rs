@@ -67,7 +67,8 @@ impl EraseOptions {
         Self::default()
     }
 
-    /// Sets whether to return only what the erasure would do. Neither the store nor the audit log is written.
+    /// Sets whether to return only what the erasure would do. Nothing is written, except that the refusal of a
+    /// session that may not erase is in the audit log, as for an erasure.
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }

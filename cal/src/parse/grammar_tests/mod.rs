@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use super::parse;
 use super::tests::{PRINTED, piece};
 use crate::grammar::GRAMMAR;
+use crate::mend::parse;
 use derive::Derivation;
 use rules::{Expr, Rules, rules};
 use speak::Speaker;

@@ -67,8 +67,8 @@ impl EraseOptions {
         Self::default()
     }
 
-    /// Sets whether to return only what the erasure would do. Nothing is written, except that the refusal of a
-    /// session that may not erase is in the audit log, as for an erasure.
+    /// Sets whether to return only what the erasure would do. Nothing is written, except the audit entry of a
+    /// session that is refused because it may not erase.
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }

@@ -67,7 +67,8 @@ impl EraseOptions {
         Self::default()
     }
 
-    /// Sets whether to return only what the erasure would do. Neither the store nor the audit log is written.
+    /// Sets whether to return only what the erasure would do. Nothing is written, except the audit entry of a
+    /// session that is refused because it may not erase.
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
@@ -242,7 +243,7 @@ impl Store {
     /// the larger file; writes wait meanwhile.
     ///
     /// # Errors
-    /// `ERR_BUSY` while a reader still holds a view of the former files: repeat the call once it is done.
+    /// `ERR_BUSY` if readers hold views of former files for 30 seconds: repeat the call once they are done.
     /// `ERR_INTEGRITY` if the log is damaged, since the owner of a damaged grain is unknown; `ERR_IO`.
     pub fn scrub(&self) -> Result<()> {
         let (reply, pending) = Pending::new();

@@ -18,10 +18,11 @@ use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
 /// The files of the parser, whose comments quote the productions.
-const PARSER: [&str; 15] = [
+const PARSER: [&str; 16] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
     include_str!("../describe.rs"),
+    include_str!("../clause.rs"),
     include_str!("../evolve.rs"),
     include_str!("../history.rs"),
     include_str!("../option.rs"),

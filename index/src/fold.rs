@@ -5,7 +5,7 @@ use redb::WriteTransaction;
 use crate::error::{Error, Result};
 use crate::keys;
 use crate::lists::LISTS;
-use crate::meta::{self, META};
+use crate::meta::{self, HISTORY, META};
 use crate::part::TailPart;
 use crate::posting::Watermark;
 use crate::row_sum::{RowSeal, RowSum};
@@ -20,7 +20,8 @@ use crate::words;
 /// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::thaw); if it
 /// fails, they keep what they had.
 ///
-/// In an encrypted store `seal` keeps the sum of all rows.
+/// In an encrypted store `seal` keeps the sums of the rows. `history` is kept beside the watermark: it tells the
+/// engine which log the tables were folded from.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that does not
@@ -30,6 +31,7 @@ pub fn fold(
     txn: &WriteTransaction,
     frozen: &FrozenTail,
     seal: Option<&dyn RowSeal>,
+    history: &[u8],
 ) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
     let mut rows = txn.open_table(META)?;
@@ -50,6 +52,7 @@ pub fn fold(
     if let Some(mark) = &after {
         meta::set_watermark(&mut rows, mark)?;
     }
+    rows.insert(HISTORY, history)?;
     sum.store(&mut rows)?;
     Ok(after)
 }

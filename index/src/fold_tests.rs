@@ -20,7 +20,7 @@ fn rich_note() -> Note {
 /// Folds the frozen part of a tail into a store.
 fn fold_into(store: &Store, tail: &Tail) -> Result<Option<Watermark>> {
     let txn = store.db.begin_write().unwrap();
-    let mark = fold(&txn, &tail.frozen().unwrap(), None)?;
+    let mark = fold(&txn, &tail.frozen().unwrap(), None, &[])?;
     txn.commit().unwrap();
     Ok(mark)
 }
@@ -118,7 +118,7 @@ fn tables_that_were_never_set_up_are_refused() {
     store.freeze();
     let txn = store.db.begin_write().unwrap();
     crate::stamp::drop_all(&txn).unwrap();
-    assert_eq!(code(fold(&txn, &store.tail.frozen().unwrap(), None)), "ERR_INTEGRITY");
+    assert_eq!(code(fold(&txn, &store.tail.frozen().unwrap(), None, &[])), "ERR_INTEGRITY");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn an_aborted_fold_leaves_no_trace() {
     store.freeze();
     let before = store.dump();
     let txn = store.db.begin_write().unwrap();
-    fold(&txn, &store.tail.frozen().unwrap(), None).unwrap();
+    fold(&txn, &store.tail.frozen().unwrap(), None, &[]).unwrap();
     txn.abort().unwrap();
     assert_eq!(store.dump(), before);
     store.fold().unwrap();

@@ -75,6 +75,7 @@ pub use facts::{IndexedFields, object_hash};
 pub use field::{Digest, Field, number_word};
 pub use fold::fold;
 pub use intersect::{Intersection, IntersectionStep};
+pub use meta::HISTORY;
 pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange, Watermark};
 pub use reader::{IndexReader, RelationSummary};
 pub use row_sum::{ROW_SUM, RowSeal};

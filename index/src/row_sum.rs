@@ -6,10 +6,10 @@ use redb::ReadableTable;
 
 use crate::error::{Error, Result};
 use crate::lists::PostingList;
-use crate::meta::{NEXT_IDS, WATERMARK};
+use crate::meta::{HISTORY, NEXT_IDS, WATERMARK};
 
 /// Row of the table `index.meta` of an encrypted store with the sealed sums: 32 bytes for each table, then the
-/// rows of the watermark and of the counters.
+/// rows of the watermark, of the counters and of the history.
 pub const ROW_SUM: &str = "row_sum";
 
 /// Numbers of the tables that are no posting lists; a list has the number of its place.
@@ -73,7 +73,7 @@ impl<'s> RowSum<'s> {
         Ok(Self { seal, sums })
     }
 
-    /// Stores the sums, bound to the watermark and the counters, which must have been stored before.
+    /// Stores the sums, bound to the watermark, the counters and the history, which must have been stored before.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -89,7 +89,7 @@ impl<'s> RowSum<'s> {
 
     fn marks(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Vec<u8>> {
         let mut marks = Vec::new();
-        for name in [WATERMARK, NEXT_IDS] {
+        for name in [WATERMARK, NEXT_IDS, HISTORY] {
             marks.extend(meta.get(name)?.map(|row| row.value().to_vec()).unwrap_or_default());
         }
         Ok(marks)

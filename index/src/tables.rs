@@ -8,7 +8,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, Write
 
 use crate::error::{Error, Result};
 use crate::lists::{LISTS, PostingList};
-use crate::meta::{self, META};
+use crate::meta::{self, HISTORY, META};
 use crate::posting::{Sequence, Watermark};
 use crate::row_sum::{self, RowSeal, RowSum};
 use crate::rows::PostingTable;
@@ -135,6 +135,14 @@ impl Tables {
 
     fn check(&self, table: u8) -> Result<()> {
         check_sum(&self.txn, self.seal.as_deref(), table)
+    }
+
+    /// What the engine knew of the history of the log when the tables were last folded.
+    ///
+    /// # Errors
+    /// `ERR_IO`; `ERR_INTEGRITY` if there is no index.
+    pub fn history(&self) -> Result<Option<Vec<u8>>> {
+        Ok(self.meta()?.get(HISTORY)?.map(|row| row.value().to_vec()))
     }
 
     /// The next id of each kind.

@@ -131,7 +131,7 @@ impl Store {
     pub(crate) fn fold_frozen(&self) -> Result<()> {
         if let Some(frozen) = self.tail.frozen() {
             let txn = self.db.begin_write().unwrap();
-            fold(&txn, &frozen, None)?;
+            fold(&txn, &frozen, None, &[])?;
             txn.commit().unwrap();
         }
         Ok(())

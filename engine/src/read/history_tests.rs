@@ -32,7 +32,7 @@ fn all_alike(view: &View, as_this: &ContentAddress) -> View {
         };
         with_fields(&model, push).unwrap();
     }
-    view.with_index(IndexSnapshot { tables, tail })
+    view.with_index(IndexSnapshot { tables, tail, history: view.truth().audit_head().unwrap() })
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::base::pending::stopped;
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
+use crate::disk::keys::AuditHead;
 use crate::disk::source::{DatabaseHandle, LeasedReader, ReplacedDatabase};
 
 /// Interval at which an idle thread checks for remaining readers of replaced databases.
@@ -94,15 +95,16 @@ impl FoldWorker {
         self.busy
     }
 
-    /// Begins to write the frozen part of a tail into the tables.
+    /// Begins to write the frozen part of a tail into the tables, with the head of the audit log as it is now.
     ///
     /// # Errors
     /// `ERR_IO` if the thread is gone.
-    pub(crate) fn fold(&mut self, frozen: FrozenTail) -> Result<()> {
+    pub(crate) fn fold(&mut self, frozen: FrozenTail, history: AuditHead) -> Result<()> {
         self.begin(Box::new(move |db| {
             let vault = db.vault().clone();
             in_transaction(db, |txn| {
-                index::fold(txn, &frozen, vault.row_seal().as_deref()).map(drop)
+                let seal = vault.row_seal();
+                index::fold(txn, &frozen, seal.as_deref(), &history.encode()).map(drop)
             })
         }))
     }

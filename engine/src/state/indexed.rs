@@ -10,9 +10,11 @@ use std::sync::Arc;
 use grainstore_format::ContentAddress;
 use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
 use redb::ReadableDatabase;
+use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result, guarded};
 use crate::disk::blob::with_fields;
+use crate::disk::keys::AuditHead;
 use crate::disk::source::{DatabaseHandle, LeasedReader};
 use crate::disk::vault::Vault;
 use crate::state::folder::{FoldWorker, in_transaction};
@@ -23,13 +25,16 @@ use crate::state::truth::{LogRow, Truth};
 pub(crate) struct IndexSnapshot {
     pub(crate) tables: Arc<LeasedReader<Tables>>,
     pub(crate) tail: Tail,
+    /// The head of the audit log that the tail is of: tables folded from it are of this history.
+    pub(crate) history: AuditHead,
 }
 
 impl IndexSnapshot {
     /// The tables as they are, with an empty tail.
     pub(crate) fn of(tables: LeasedReader<Tables>) -> Result<Self> {
         let tail = Tail::after(&tables)?;
-        Ok(Self { tables: Arc::new(tables), tail })
+        let history = AuditHead { count: 0, hash: [0; 32] };
+        Ok(Self { tables: Arc::new(tables), tail, history })
     }
 
     /// Adds a grain of the log; a full tail is folded first.
@@ -53,7 +58,7 @@ impl IndexSnapshot {
     /// `ERR_IO` if the fold worker is gone; `ERR_INTEGRITY`.
     pub(crate) fn fold(&mut self, folder: &mut FoldWorker) -> Result<()> {
         self.tail.freeze()?;
-        self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen))
+        self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen, self.history))
     }
 
     /// Waits for the running fold, if there is one, and continues from its tables.
@@ -92,6 +97,7 @@ impl IndexSnapshot {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut FoldWorker) -> Result<()> {
+        self.history = truth.audit_head()?;
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, logged) = row?;
             self.push_logged(folder, sequence, &logged, truth.vault())?;
@@ -149,13 +155,29 @@ pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedR
     let fits = match index::state(&txn, address_at, seal.as_deref())? {
         IndexState::Stale(_) => false,
         IndexState::Ready(None) => true,
-        IndexState::Ready(Some(mark)) => guarded(|| fits(&tables, truth, mark.sequence))?,
+        IndexState::Ready(Some(mark)) => {
+            guarded(|| is_of_history(&tables, truth)).unwrap_or(false)
+                && guarded(|| fits(&tables, truth, mark.sequence))?
+        }
     };
     if !fits {
         drop((txn, tables));
         in_transaction(db, |txn| index::reset(txn, seal.as_deref()))?;
     }
     Ok(db.lease(Tables::open(db.begin_read()?, seal)))
+}
+
+/// Returns `true` if the audit log has the entry that was its last when the tables were folded: an index of
+/// another history of the store, or of a later state, was folded from other grains or lacks some.
+fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
+    let Some(row) = tables.history()? else { return Ok(false) };
+    let head = AuditHead::decode(&row)?;
+    let Some(last) = head.count.checked_sub(1) else { return Ok(false) };
+    if last >= truth.audit_len()? {
+        return Ok(false);
+    }
+    let entry = truth.audit()?.get(last)?;
+    Ok(entry.is_some_and(|entry| *Sha256::digest(entry.value()) == head.hash))
 }
 
 /// Number of sequences compared at the end of the index, and again spread over all of it.

@@ -416,6 +416,7 @@ impl Writer {
     }
 
     fn extend(&mut self, indexed: &mut IndexSnapshot, grains: &[StagedGrain]) -> Result<()> {
+        indexed.history = self.chain.head();
         for StagedGrain { sequence, prepared } in grains {
             let blob = &prepared.blob;
             let grain = (&blob.address(), blob.bytes());
@@ -467,6 +468,7 @@ impl Writer {
     pub(crate) fn fold_all(&mut self) -> Result<()> {
         self.ready()?;
         let mut indexed = self.view.indexed().clone();
+        indexed.history = self.chain.head();
         let folded = indexed.fold_through(&mut self.folder);
         if let Err(error) = &folded {
             self.failed = Some(error.clone());

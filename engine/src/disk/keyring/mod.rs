@@ -32,6 +32,8 @@ pub(crate) use holder::SlotKeys;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::{Secret, fill};
 
+/// The generation of the first key of a person; each later key of theirs has the next.
+const FIRST_GENERATION: u32 = 1;
 /// The slot of the store itself.
 pub(crate) const STORE: u32 = 0;
 
@@ -304,15 +306,24 @@ impl Keyring {
         slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
     }
 
-    /// Refuses a user without a slot while a damaged slot may be theirs: an answer would lack their grains,
-    /// and a second slot would split them between two keys.
+    /// Refuses a user while a damaged slot may be theirs: an answer would lack their grains, and a second slot
+    /// would split them between two keys. It may be theirs if they have no slot, or if their first one is a
+    /// later key of theirs or younger than the rows, and the damaged one lies before it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
     fn check_has_none(&self, person: &[u8; 32]) -> Result<()> {
         let people = self.people();
-        let unclaimed = people.unclaimed_to(self.noted.load(Ordering::Acquire));
-        match unclaimed.filter(|_| !people.has(person)) {
+        let noted = self.noted.load(Ordering::Acquire);
+        let first = people.slots_of(person).first().copied();
+        let may_lack = |damaged: &u32| {
+            first.is_none_or(|first| {
+                let is_later =
+                    people.person_at(first).is_some_and(|slot| slot.generation > FIRST_GENERATION);
+                *damaged < first && (is_later || first > noted)
+            })
+        };
+        match people.unclaimed_to(noted).filter(may_lack) {
             None => Ok(()),
             Some(slot) => {
                 let message = format!("slot {slot} of the keyring has changed, and may be theirs");
@@ -353,7 +364,7 @@ impl Keyring {
             for user_id in user_ids {
                 let token = self.person(user_id);
                 if !people.has(&token) && seen.insert(token) {
-                    new.push((token, 1));
+                    new.push((token, FIRST_GENERATION));
                 }
             }
         }

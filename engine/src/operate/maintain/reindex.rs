@@ -115,6 +115,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result
     folder.aside(DatabaseHandle::make_empty)?;
     folder.begin(Box::new(DatabaseHandle::take_empty))?;
     let mut indexed = IndexSnapshot::of(folder.wait()?)?;
+    indexed.history = guarded(|| truth.audit_head()).unwrap_or(indexed.history);
     let mut rows = truth.log_from(0)?;
     loop {
         let (sequence, logged) = match guarded(|| rows.next().transpose()) {

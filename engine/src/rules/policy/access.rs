@@ -11,8 +11,8 @@ use super::proofs::{MAX_COSIGNATURES, Proofs};
 use super::rules::PolicyRule;
 use super::{bare, same_did};
 
-/// The callers that may replace a grain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The callers that may replace a grain, the widest circle first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReplacementAccess {
     Anyone,
     Justified,

@@ -6,7 +6,7 @@
 use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, GrainState, Header};
 use serde::Serialize;
 
-use super::access::AccessInquiry;
+use super::access::{AccessInquiry, ReplacementAccess};
 use super::doubts::{self, EligibleSigners};
 use super::facts::{PolicyFacts, ProtectionLink, Protector};
 use super::rules::PolicyRule;
@@ -144,8 +144,6 @@ pub(crate) fn explain_in(
     let terms = PolicyTerms::of(grain);
     let held = state.held;
     let protected_by = binding.protectors();
-    let BindingFacts { facts, locked_accepts_signature, .. } = *binding;
-    let access = AccessInquiry { facts, locked_accepts_signature };
     let is_timed = terms.locked_until().is_some()
         || protected_by.iter().any(|other| other.locked_until.is_some());
     PolicyExplanation {
@@ -159,8 +157,8 @@ pub(crate) fn explain_in(
             _ => None,
         },
         fails_closed: fails_closed(terms.mode),
-        open_to: access.at(binding.now.unwrap_or(EpochMs::new(i64::MIN))).name(),
-        then_open_to: (is_timed && !held).then(|| access.at(EpochMs::new(i64::MAX)).name()),
+        open_to: binding.access_at(binding.now.unwrap_or(EpochMs::new(i64::MIN))).name(),
+        then_open_to: (is_timed && !held).then(|| binding.access_at(EpochMs::new(i64::MAX)).name()),
         demands: demands(grain, &terms, state, binding, &protected_by),
         protected_by,
         warnings: doubts::of(grain),
@@ -169,6 +167,23 @@ pub(crate) fn explain_in(
 }
 
 impl BindingFacts<'_> {
+    /// Returns the widest circle of callers that may replace the grain at this time. Each protector outside the
+    /// session is asked alone, so that no DID can be tested for being among its signers.
+    fn access_at(&self, now: EpochMs) -> ReplacementAccess {
+        let is_hidden = |at: usize| at > 0 && self.names.get(at).is_some_and(Option::is_none);
+        let (mut seen, mut hidden) = (Vec::new(), Vec::new());
+        for (at, protector) in self.facts.protectors.iter().enumerate() {
+            if is_hidden(at) { &mut hidden } else { &mut seen }.push(protector.clone());
+        }
+        let alone = hidden.into_iter().map(|protector| vec![protector]);
+        let circles = alone.chain([seen]).map(|protectors| {
+            let facts = PolicyFacts { protectors, too_many: self.facts.too_many };
+            let locked_accepts_signature = self.locked_accepts_signature;
+            AccessInquiry { facts: &facts, locked_accepts_signature }.at(now)
+        });
+        circles.max().unwrap_or(ReplacementAccess::Nobody)
+    }
+
     /// Describes the protectors beside the grain itself. A lifted hold restricts nothing.
     fn protectors(&self) -> Vec<PolicyProtector> {
         let others = self.facts.protectors.iter().zip(self.names).skip(1);
@@ -177,16 +192,18 @@ impl BindingFacts<'_> {
             let Protector { terms, tie, .. } = protector;
             let signers = EligibleSigners::of(terms, protector.author.as_deref());
             let demand = match protector.held && terms.holds {
+                _ if name.is_none() => OUTSIDE.to_owned(),
                 true => HELD.to_owned(),
                 false => self.demand(terms, &signers).join("; "),
             };
+            let shown = name.is_some();
             PolicyProtector {
                 address: *name,
                 link: tie.name(),
                 mode: terms.mode.name(),
                 scope: terms.scope.name(),
-                threshold: terms.threshold(),
-                locked_until: terms.locked_until(),
+                threshold: terms.threshold().filter(|_| shown),
+                locked_until: terms.locked_until().filter(|_| shown),
                 demand,
                 authorized: name.map(|_| terms.authorized.clone()).unwrap_or_default(),
             }
@@ -260,6 +277,8 @@ fn demands(
     demands
 }
 
+/// What is said of the policy of a grain outside the session.
+const OUTSIDE: &str = "its policy is not shown here";
 const HELD: &str = "it is neither invalidated nor erased until its litigation hold is lifted";
 
 /// Returns `true` if a mode locks because it is not understood.

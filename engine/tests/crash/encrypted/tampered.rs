@@ -520,9 +520,55 @@ fn an_index_of_before_another_key_of_a_person_is_not_used() {
     };
     let found = told(put_back.path());
     assert_eq!(found, told(expected.path()));
+    // With the keyring of after, the rows of before are without the former key: hers are not told as none.
+    let mut newer = before.clone();
+    newer.insert("keyring".to_owned(), after["keyring"].clone());
+    if let Ok(found) = answers(lay_out(&newer, true).path(), &original.addresses) {
+        let wrong =
+            |(one, right): &(&(String, Result<String, String>), _)| one.1.is_ok() && one != right;
+        let wrong: Vec<_> = found.iter().zip(&right).filter(wrong).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(found.iter().any(|(question, answer)| question.contains("ann") && answer.is_err()));
+    }
     // Only the audit log tells of the key.
     assert_eq!(found.len() + 1, right.len());
     assert!(found.iter().all(|answer| right.contains(answer)), "{found:#?}\n{right:#?}");
+}
+
+#[test]
+fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
+    for key in [Some(KEY), None] {
+        let options = || match key {
+            Some(key) => options(MasterKey::new(key)),
+            None => grainstore::OpenOptions::new().create(true),
+        };
+        let [one, other] = [(); 2].map(|()| TempDir::new().unwrap());
+        let begun = |path: &Path| Store::open(path, &options()).unwrap();
+        let store = begun(one.path());
+        store.session(SessionOptions::default()).put(belief(None, "a", "b", 1)).unwrap();
+        store.close().unwrap();
+        for (name, bytes) in files_of(one.path()).into_iter().filter(|(name, _)| name != "LOCK") {
+            std::fs::create_dir_all(other.path().join(&name).parent().unwrap()).unwrap();
+            std::fs::write(other.path().join(name), bytes).unwrap();
+        }
+        let grows = |path: &Path, own: &str| {
+            let store = begun(path);
+            let session = store.session(SessionOptions::default());
+            let mine = session.put(belief(None, own, "its own", 2)).unwrap().address();
+            session.put_batch((0..300).map(|n| belief(None, "both", &format!("{n}"), 3))).unwrap();
+            store.close().unwrap();
+            mine
+        };
+        grows(one.path(), "one");
+        let mine = grows(other.path(), "other");
+        std::fs::copy(one.path().join("index.redb"), other.path().join("index.redb")).unwrap();
+        let store = begun(other.path());
+        let session = store.session(SessionOptions::default());
+        assert!(session.exists(&mine).unwrap());
+        let found = session.ask(r#"RECALL beliefs WHERE subject = "other""#).unwrap();
+        assert!(format!("{:?}", found.answer).contains("its own"));
+        assert!(store.verify(true).unwrap().ok);
+    }
 }
 
 #[test]

@@ -155,7 +155,11 @@ fn a_change_of_a_persons_key_that_is_killed_loses_nothing_and_erases_whole() {
         }
     }
     let mut most = 0;
-    for life in LIVES_MS {
+    // On a busy machine a change takes longer than most lives.
+    for life in LIVES_MS.into_iter().chain([1000, 5000]) {
+        if life > 130 && most > 0 {
+            break;
+        }
         let (dir, kept) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let [ann, bob] = filled(dir.path());
         let last = kill_after(name, dir.path(), life).len();

@@ -92,9 +92,11 @@ fn empty(directory: Option<&Path>, vault: &Vault) -> Result<(FoldWorker, Scratch
     Ok((FoldWorker::start(db)?, scratch))
 }
 
-/// Returns `true` for the row with the keyed sum over the others.
+/// Returns `true` for the rows with the keyed sums over the others and with the history, which depend on when it
+/// was folded.
 fn is_sum(table: &str, key: &[u8]) -> bool {
-    (table, key) == ("index.meta", index::ROW_SUM.as_bytes())
+    table == "index.meta"
+        && [index::ROW_SUM, index::HISTORY].iter().any(|row| key == row.as_bytes())
 }
 
 fn compare_tables(

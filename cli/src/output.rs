@@ -1,12 +1,12 @@
 //! Output: data on stdout, notes on stderr, both either for people or as JSON.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::Write;
 
+use grainstore_rpc::Patience;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::patience::Patience;
 use crate::text::{harmless, printable, visible_json};
 
 /// The two output streams of a command.
@@ -103,37 +103,6 @@ pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
     match written {
         Err(Error::HungUp) => Ok(()),
         other => other,
-    }
-}
-
-/// A writer that fails beyond a limit.
-#[derive(Debug, Default)]
-pub(crate) struct Bounded {
-    bytes: Vec<u8>,
-    limit: usize,
-}
-
-impl Bounded {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit }
-    }
-
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use grainstore::Power;
+use grainstore::format::cose::Algorithm;
+use grainstore_rpc::AuditAnswer;
 
 use super::keys;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
-use crate::shape::{AlgorithmName, AuditAnswer};
+use crate::told::entry_line;
 
 /// Entries read at once.
 const PAGE: usize = 1000;
@@ -48,9 +50,7 @@ impl Audit {
         if self.checkpoint {
             session.check_power(Power::Checkpoint)?;
             let key = match &self.key_seed {
-                Some(source) => {
-                    Some(keys::read(source, AlgorithmName::Ed25519, &mut context.output)?)
-                }
+                Some(source) => Some(keys::read(source, Algorithm::EdDsa, &mut context.output)?),
                 None => None,
             };
             return context.output.json_line(&session.store().checkpoint(key.as_ref())?);
@@ -72,11 +72,11 @@ impl Audit {
                 break;
             };
             next = last.sequence.saturating_add(1);
-            for entry in page.into_iter().map(AuditAnswer::from) {
+            for entry in page {
                 if context.output.is_json() {
-                    context.output.json_line(&entry)?;
+                    context.output.json_line(&AuditAnswer::from(entry))?;
                 } else {
-                    context.output.line(&entry.line())?;
+                    context.output.line(&entry_line(&entry))?;
                 }
             }
         }

@@ -2,12 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use grainstore::format::{Header, disclose};
+use grainstore_rpc::not_hidden;
 use serde_json::json;
 
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source, blob};
-use crate::shape::not_hidden;
 
 /// Print a view of a grain that hides fields behind their hashes (OMS 10)
 ///

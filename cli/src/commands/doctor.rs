@@ -2,10 +2,10 @@
 
 use clap::Args;
 use grainstore::{Diagnosis, Health};
+use grainstore_rpc::withhold_findings;
 
 use crate::context::{Context, way_out};
 use crate::error::{Error, Result};
-use crate::withheld::withhold_findings;
 
 /// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
 #[derive(Debug, Args)]

@@ -2,11 +2,13 @@
 
 use clap::Args;
 use grainstore::Grain;
+use grainstore::format::Encoding;
+use grainstore_rpc::Encoded;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::{Encoded, EncodingName};
+use crate::names::{ENCODINGS, named};
 
 /// Turn JSON into a raw blob on stdout, its address on stderr; needs no store
 ///
@@ -17,14 +19,14 @@ pub(crate) struct Encode {
     #[arg(value_name = "FILE|-", default_value = "-")]
     source: Source,
     /// The encoding of the payload
-    #[arg(long, value_enum, default_value_t)]
-    encoding: EncodingName,
+    #[arg(long, value_parser = named::<Encoding>(ENCODINGS), default_value = "msgpack")]
+    encoding: Encoding,
 }
 
 impl Encode {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
-        let blob = Grain::from_json(&json)?.encode(self.encoding.into())?;
+        let blob = Grain::from_json(&json)?.encode(self.encoding)?;
         if context.output.is_json() {
             return context.output.json_line(&Encoded::from(&blob));
         }

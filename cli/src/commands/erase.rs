@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grainstore::{EraseOptions, EraseOutcome};
-use serde_json::{Value, json};
+use grainstore_rpc::erased;
 
 use crate::commands::verify::certificates;
 use crate::context::{Context, find};
@@ -100,27 +100,9 @@ impl Sweep {
     }
 }
 
-/// Returns the JSON answer of an erasure, for `grain` and `rpc`.
-pub(crate) fn told(erasure: &EraseOutcome) -> Value {
-    let mut told = json!({
-        "counts": { "erased": erasure.erased, "skipped": erasure.skipped },
-        "holds": erasure.holds,
-        "scrubbed": erasure.scrubbed,
-        "certificate": erasure.certificate,
-    });
-    for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
-    {
-        if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {
-            let error = json!({ "code": error.code(), "message": error.to_string() });
-            fields.insert(name.to_owned(), error);
-        }
-    }
-    told
-}
-
 fn tell(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
     if context.output.is_json() {
-        return context.output.json_line(&told(erasure));
+        return context.output.json_line(&erased(erasure));
     }
     if let Some(refusal) = &erasure.refusal {
         return context.output.line(&format!("would be refused ({}): {refusal}", refusal.code()));

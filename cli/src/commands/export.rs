@@ -19,8 +19,9 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::names::{COMPRESSIONS, named};
 use crate::repl::Interrupt;
-use crate::shape::CompressionName;
+use grainstore::format::container::Compression;
 
 /// Time between two looks at whether the process is to end.
 #[cfg(unix)]
@@ -40,8 +41,8 @@ pub(crate) struct Export {
     #[arg(long = "where", value_name = "CONDITIONS")]
     conditions: Option<String>,
     /// How the grains are packed; those of an unpacked file can be read one by one
-    #[arg(long, value_name = "HOW", default_value = "zstd")]
-    compress: CompressionName,
+    #[arg(long, value_name = "HOW", value_parser = named::<Compression>(COMPRESSIONS), default_value = "zstd")]
+    compress: Compression,
 }
 
 impl Export {
@@ -65,7 +66,7 @@ impl Export {
             bar.set_position(done);
         };
         let exported = stoppable(|cancel| -> grainstore::Result<_> {
-            let compression = self.compress.into();
+            let compression = self.compress;
             let progress = Some(&progress as &dyn Fn(u64, u64));
             let how = ExportOptions { compression, progress, cancel, ..ExportOptions::default() };
             match to_stdout {

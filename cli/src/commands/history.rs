@@ -2,11 +2,12 @@
 
 use clap::Args;
 use grainstore::EpochMs;
+use grainstore_rpc::Version;
 
 use crate::context::{Context, find};
 use crate::error::Result;
-use crate::shape::Version;
 use crate::text::parse_time;
+use crate::told::version_line;
 
 /// Print all versions, newest first: address, standing, when created, what it says
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ impl History {
             if context.output.is_json() {
                 context.output.json_line(&version)?;
             } else {
-                context.output.line(&version.line())?;
+                context.output.line(&version_line(version))?;
             }
         }
         Ok(())

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use grainstore::Power;
 use grainstore::format::SigningKey;
+use grainstore::format::cose::Algorithm;
+use grainstore_rpc::signing_key;
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::context::{Context, key_file, new_key_file};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
+use crate::names::{ALGORITHMS, named};
 use crate::output::Output;
-use crate::shape::AlgorithmName;
 
 /// Make keys to sign with; change the key of an encrypted store
 #[derive(Debug, Args)]
@@ -30,8 +32,8 @@ enum What {
         /// The file; one that is there already is never written over
         file: PathBuf,
         /// What the key is for
-        #[arg(long, value_enum, default_value_t)]
-        algorithm: AlgorithmName,
+        #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+        algorithm: Algorithm,
     },
     /// Change the key of an encrypted store (--key-file has the present one), or with --user the key of one
     /// person, whose grains are encrypted anew
@@ -45,8 +47,8 @@ enum What {
         /// The file
         file: Source,
         /// What the key is for: a file does not say
-        #[arg(long, value_enum, default_value_t)]
-        algorithm: AlgorithmName,
+        #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+        algorithm: Algorithm,
     },
 }
 
@@ -57,8 +59,8 @@ pub(super) struct KeyOptions {
     #[arg(long, value_name = "FILE")]
     key_seed: Source,
     /// What the key is for
-    #[arg(long, value_enum, default_value_t)]
-    algorithm: AlgorithmName,
+    #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+    algorithm: Algorithm,
 }
 
 impl KeyOptions {
@@ -73,13 +75,13 @@ const MAX_KEY: usize = 1024;
 /// Reads the key in a file; an error names the file.
 pub(super) fn read(
     source: &Source,
-    algorithm: AlgorithmName,
+    algorithm: Algorithm,
     output: &mut Output<'_>,
 ) -> Result<SigningKey> {
     let secret = source.read(MAX_KEY, output).map(Zeroizing::new).map_err(|error| {
         error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
     })?;
-    algorithm.key(&secret).map_err(|error| error.within(&source.to_string()))
+    signing_key(algorithm, &secret).map_err(|error| error.within(&source.to_string()))
 }
 
 impl Keys {
@@ -139,14 +141,14 @@ fn rotate_user(context: &mut Context<'_>) -> Result<()> {
 }
 
 /// Creates a new key and its secret.
-fn new_key(algorithm: AlgorithmName) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
+fn new_key(algorithm: Algorithm) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
     let mut secret = Zeroizing::new([0; 32]);
     loop {
         getrandom::fill(&mut *secret).map_err(|error| {
             Error::new(Code::Io, format!("no random bytes: {error}"), "check the system")
         })?;
         // For P-256, one secret in four thousand million is not below the group order.
-        if let Ok(key) = algorithm.key(&*secret) {
+        if let Ok(key) = signing_key(algorithm, &*secret) {
             return Ok((key, secret));
         }
     }

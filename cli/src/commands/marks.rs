@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use grainstore::ContentAddress;
+use grainstore_rpc::verification_status;
 use serde_json::json;
 
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_BLOB, Source};
-use crate::shape::verification_status;
 
 /// The recorded reason if none is given.
 const LIFTED: &str = "lifted on the command line, no reason given";

@@ -7,14 +7,14 @@ use std::fmt::Display;
 
 use clap::{Args, Subcommand};
 use grainstore::{AppliedRule, Grain, Offer, PolicyExplanation, Session, SupersedePreview};
+use grainstore_rpc::FORMAT_VERSION;
+use grainstore_rpc::{Asked, Attempt, Explained, Tried};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
 use crate::error::{Code, Result};
-use crate::explained::{Asked, Attempt, Explained, Tried};
 use crate::input::{MAX_TEXT, Source, text};
 use crate::output::Output;
-use crate::shape::FORMAT_VERSION;
 
 /// Show and change the rules of the store, and say what invalidation policies of grains demand
 #[derive(Debug, Args)]

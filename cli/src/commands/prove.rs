@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 use data_encoding::BASE64;
 use grainstore::format::cose::proof::cosign;
 use grainstore::{ContentAddress, Grain};
+use grainstore_rpc::ProofOf;
 use serde_json::json;
 
 use super::keys::KeyOptions;
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::ProofOf;
 
 /// Sign what an invalidation policy asks a signature for; needs no store for a whole address
 #[derive(Debug, Args)]

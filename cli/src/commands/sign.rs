@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Clock, SystemClock};
+use grainstore_rpc::{SignedAnswer, signed};
 
 use super::keys::KeyOptions;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source, blob};
-use crate::shape::{SignedAnswer, signed};
 
 /// Sign a grain: a COSE_Sign1 on stdout, its address and your DID on stderr; needs no store
 ///

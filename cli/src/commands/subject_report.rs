@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use grainstore::ExportOptions;
+use grainstore_rpc::Version;
 
 use super::erase::no_grain_of;
 use super::export::{left_out, stoppable};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::shape::Version;
 
 /// Write everything the store has of a person (--user): every grain, in every version and state
 ///

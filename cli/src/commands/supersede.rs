@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Grain, Offer};
+use grainstore_rpc::SupersedeAnswer;
 
 use super::put::{PutFormat, warn};
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::SupersedeAnswer;
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use grainstore::{Checkpoint, ErasureCertificate};
+use grainstore_rpc::{expect_signer, withhold_problems};
 
 use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
 use crate::text::iso;
-use crate::withheld::withhold_problems;
 
 /// Most bytes of a checkpoint's text.
 const MAX_CHECKPOINT: usize = 16 << 10;
@@ -94,18 +94,6 @@ impl Verify {
         let hint = "copy the directory first; where only the index is concerned `grain reindex` \
                     rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
-    }
-}
-
-/// Refuses a checkpoint of another signer.
-pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
-    match signer {
-        Some(signer) if signer != checkpoint.signer() => {
-            let message =
-                format!("the checkpoint is signed by {}, not by {signer}", checkpoint.signer());
-            Err(Error::new(Code::Signature, message, "give one that was signed with that key"))
-        }
-        _ => Ok(()),
     }
 }
 

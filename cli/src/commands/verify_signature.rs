@@ -2,11 +2,11 @@
 
 use clap::Args;
 use grainstore::format::SignatureVerdict;
+use grainstore_rpc::VerdictAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_COSE, Source};
-use crate::shape::VerdictAnswer;
 
 /// Verify a signed grain (COSE_Sign1): valid and by whom, invalid, or unverifiable; needs no store
 ///

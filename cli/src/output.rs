@@ -67,6 +67,14 @@ impl<'w> Output<'w> {
         self.bytes(shown.as_bytes())
     }
 
+    /// Writes bytes unchanged, and notes once they are out.
+    pub(crate) fn binary(&mut self, bytes: &[u8], notes: &[&str]) -> Result<()> {
+        self.bytes(bytes)?;
+        self.flush()?;
+        notes.iter().for_each(|note| self.note(note));
+        Ok(())
+    }
+
     /// Writes a line of data, with control characters made visible.
     pub(crate) fn line(&mut self, line: &str) -> Result<()> {
         Ok(writeln!(self.out, "{}", printable(line))?)
@@ -76,6 +84,15 @@ impl<'w> Output<'w> {
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         let json = serde_json::to_string(value)?;
         Ok(writeln!(self.out, "{}", visible_json(&json))?)
+    }
+
+    /// Writes an answer: as JSON with --json, else for people.
+    pub(crate) fn answer(
+        &mut self,
+        answer: &impl Serialize,
+        show: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        if self.json { self.json_line(answer) } else { show(self) }
     }
 
     /// Writes one JSON document: on one line with --json, else indented.

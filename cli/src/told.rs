@@ -9,10 +9,10 @@ use grainstore_sml::{Clock, Item, Level, project};
 use crate::text::{iso, printable};
 
 /// Formats a version on one line: address, status, creation time, content.
-pub(crate) fn version_line(version: Version) -> String {
+pub(crate) fn version_line(version: &Version) -> String {
     let Version { address, grain, state } = version;
     let (standing, created) = (standing(&state.state), iso(grain.created_at()));
-    let says = says(grain, state.state.verification_status);
+    let says = says(grain.clone(), state.state.verification_status);
     format!("{address}  {standing:<12}  {created}  {says}").trim_end().to_owned()
 }
 

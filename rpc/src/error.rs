@@ -41,8 +41,10 @@ pub struct Refusal {
     pub cal: Option<(cal::Error, String)>,
     /// True if the error is about the input, not about stored data.
     of_input: bool,
-    /// True if the command line itself was wrong.
-    of_usage: bool,
+    /// True if the operation was called wrongly.
+    pub(crate) of_usage: bool,
+    /// Where to continue after an answer that was too large.
+    cursor: Option<u64>,
 }
 
 /// The codes that this crate raises itself; all others come from the crates below.
@@ -106,7 +108,26 @@ impl Error {
         Self::refused(code.name(), message.into(), hint.into())
     }
 
-    /// An error in the use of the command line.
+    /// Arguments that do not go together.
+    pub(crate) fn arguments(message: impl Into<String>) -> Self {
+        Self::usage(Code::Schema, message, "")
+    }
+
+    /// An answer over the size limit.
+    pub(crate) fn answer_too_large() -> Self {
+        let hint = "ask for less at a time: a smaller limit, LIMIT and OFFSET, or the cursor";
+        Self::new(Code::Limit, "the answer is larger than 8 MiB", hint)
+    }
+
+    /// Adds where to continue: the `cursor` of `history`, the `after` of `audit`.
+    pub(crate) fn go_on_from(mut self, cursor: u64) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.cursor = Some(cursor);
+        }
+        self
+    }
+
+    /// An operation that was called wrongly, on the command line or by a host.
     pub fn usage(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let mut error = Self::new(code, message, hint);
         if let Self::Refused(refusal) = &mut error {
@@ -190,6 +211,7 @@ impl Error {
             cal: None,
             of_input: false,
             of_usage: false,
+            cursor: None,
         }))
     }
 
@@ -216,7 +238,10 @@ impl Refusal {
     pub(crate) fn data(&self) -> Value {
         match self.cal_object() {
             Some(object) => object,
-            None => json!({ "code": self.code, "hint": self.hint }),
+            None => match self.cursor {
+                Some(at) => json!({ "code": self.code, "hint": self.hint, "cursor": at }),
+                None => json!({ "code": self.code, "hint": self.hint }),
+            },
         }
     }
 

@@ -19,13 +19,13 @@ pub enum Asked {
 }
 
 /// The supersession to preview.
-pub struct Attempt<'a> {
+pub struct Attempt {
     /// The session that would replace.
-    pub session: &'a Session,
+    pub session: Session,
     /// The grain that would be replaced.
     pub old: ContentAddress,
     /// The justification that would be given.
-    pub justification: Option<&'a str>,
+    pub justification: Option<String>,
 }
 
 /// The answer.
@@ -49,7 +49,7 @@ pub struct Tried {
 impl Explained {
     /// Explains the policy of a grain and previews its supersession of another, if one is given. Writes
     /// nothing.
-    pub fn of(asked: Asked, attempt: Option<&Attempt<'_>>) -> Result<Self> {
+    pub fn of(asked: Asked, attempt: Option<Attempt>) -> Result<Self> {
         let policy = match &asked {
             Asked::Stored(stored, session) => session.policy(stored)?,
             Asked::Offered(Offer::Grain(grain)) => explain(grain)?,
@@ -75,12 +75,12 @@ impl Explained {
     }
 }
 
-impl Attempt<'_> {
-    fn make(&self, new: Offer) -> Result<Tried> {
+impl Attempt {
+    fn make(self, new: Offer) -> Result<Tried> {
         let Self { session, old, justification } = self;
-        let policy = session.policy(&session.inspect(old)?)?;
-        let trial = session.try_supersede(old, new, *justification)?;
-        Ok(Tried { old: *old, policy, trial })
+        let policy = session.policy(&session.inspect(&old)?)?;
+        let trial = session.try_supersede(&old, new, justification.as_deref())?;
+        Ok(Tried { old, policy, trial })
     }
 }
 

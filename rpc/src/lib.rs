@@ -2,7 +2,8 @@
 //! lines. The command `grain` uses the same operations.
 //!
 //! - `protocol`: requests, responses and the connection between them.
-//! - `operations`: what is done, by method.
+//! - `operations`: what is done: arguments, `run`, and an answer.
+//! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
 //! - `question`, `explained`, `withheld`: what operations share. `shape`: the JSON forms of answers.
 //! - `error`: the error type. `lines`, `patience`: reading lines, and writing to slow readers.
 //!
@@ -15,9 +16,12 @@
 //! # Ok::<(), grainstore_rpc::Error>(())
 //! ```
 
+mod arguments;
 mod error;
 mod explained;
+mod json;
 mod lines;
+mod misread;
 mod operations;
 mod patience;
 mod protocol;
@@ -25,15 +29,28 @@ mod question;
 mod shape;
 mod withheld;
 
+pub use arguments::Nothing;
 pub use error::{Code, Error, Refusal, Result};
 pub use explained::{Asked, Attempt, Explained, Tried};
+pub use json::{Address, Base64};
 pub use lines::{Line, read_line};
+pub use operations::calls::{Converted, Switch, Switched, cal_switch};
+pub use operations::codec::encoded;
+pub use operations::maintain::{
+    Backup, Reindexed, RemoveVectors, RemovedVectors, Stats, backup, compact, compared,
+    expect_signer, reindex, remove_vectors, stats,
+};
+pub use operations::marks::{Mark, SetVerification, contradict, hold, lift_hold, set_verification};
+pub use operations::policy::{SetRules, policy_set};
+pub use operations::portable::conditions_of;
+pub use operations::reads::{Audit, History};
+pub use operations::signed::{Proved, View};
+pub use operations::write::supersede_by;
 pub use patience::{Patience, PatientWriter};
 pub use protocol::serve;
 pub use question::Question;
 pub use shape::{
-    AuditAnswer, Decoded, Encoded, FORMAT_VERSION, ProofOf, PutAnswer, SignedAnswer, StateAnswer,
-    StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, not_hidden, signed, signing_key,
-    verification_status,
+    AuditAnswer, Decoded, Encoded, FORMAT_VERSION, PutAnswer, SignedAnswer, StateAnswer,
+    StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, signed, signing_key,
 };
-pub use withheld::{expect_signer, withhold_findings, withhold_problems};
+pub use withheld::{withhold_findings, withhold_problems};

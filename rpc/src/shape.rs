@@ -4,10 +4,9 @@ mod audit;
 
 use data_encoding::BASE64;
 use grainstore::embed::EmbeddingRef;
-use grainstore::format::cose::{Algorithm, proof};
+use grainstore::format::cose::Algorithm;
 use grainstore::format::{
-    Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, VerificationStatus,
-    sign, sign_detached,
+    Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
 };
 use grainstore::{
     AccessCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
@@ -50,22 +49,14 @@ impl PutAnswer {
 /// The answer of a supersession.
 #[derive(Debug, Serialize)]
 pub struct SupersedeAnswer {
-    address: ContentAddress,
+    /// The new grain.
+    pub address: ContentAddress,
+    /// The replaced grain, where it was not named whole.
     #[serde(skip_serializing_if = "Option::is_none")]
-    superseded: Option<ContentAddress>,
+    pub superseded: Option<ContentAddress>,
+    /// Warnings about probable mistakes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-}
-
-impl SupersedeAnswer {
-    /// The answer of a supersession by `address`.
-    pub fn new(
-        address: ContentAddress,
-        superseded: Option<ContentAddress>,
-        warnings: Vec<String>,
-    ) -> Self {
-        Self { address, superseded, warnings }
-    }
+    pub warnings: Vec<String>,
 }
 
 /// The answer of an encoding.
@@ -90,9 +81,6 @@ pub struct SignedAnswer {
 }
 
 /// Returns the key of a secret of 32 bytes.
-///
-/// # Errors
-/// `ERR_KEY` for another number of bytes, or bytes that are no key.
 pub fn signing_key(algorithm: Algorithm, secret: &[u8]) -> Result<SigningKey> {
     let no_key = |_| {
         let message = format!("a key has 32 bytes, and this has {}", secret.len());
@@ -118,32 +106,6 @@ impl SignedAnswer {
     }
 }
 
-/// Operations for which a proof without a successor can be signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProofOf {
-    /// A contradiction.
-    Contradict,
-    /// The status contested.
-    Contest,
-    /// The status retracted.
-    Retract,
-    /// The end of a hold.
-    LiftHold,
-}
-
-impl ProofOf {
-    /// Signs the proof for one grain.
-    pub fn prove(self, address: &ContentAddress, key: &SigningKey) -> Result<Vec<u8>> {
-        let message = match self {
-            Self::Contradict => proof::contradict_message(address),
-            Self::Contest => proof::contest_message(address),
-            Self::Retract => proof::retract_message(address),
-            Self::LiftHold => proof::lift_hold_message(address),
-        };
-        Ok(sign_detached(&message, key)?)
-    }
-}
-
 /// The answer of a verification.
 #[derive(Debug, Serialize)]
 pub struct VerdictAnswer {
@@ -162,13 +124,6 @@ impl VerdictAnswer {
         let verdict = envelope.verify(&OfflineResolver);
         Ok(Self { verdict, address: envelope.address() })
     }
-}
-
-/// Returns the names of fields that a view does not hide, because the original does not have them.
-pub fn not_hidden<'h>(view: &Grain, hide: &'h [String]) -> Vec<&'h str> {
-    let elided = view.map("_elided");
-    let is_hidden = |name: &str| elided.is_some_and(|elided| elided.contains_key(name));
-    hide.iter().map(String::as_str).filter(|name| !is_hidden(name)).collect()
 }
 
 /// The answer of a decoding: all parts of a blob.
@@ -288,15 +243,6 @@ impl From<grainstore::cal::Version> for Version {
         let state = StateAnswer { state: version.state, access: None, embedding_refs: Vec::new() };
         Self { address: version.address, grain: version.grain, state }
     }
-}
-
-/// Parses a verification status.
-pub fn verification_status(name: &str) -> Result<VerificationStatus> {
-    VerificationStatus::from_name(name).ok_or_else(|| {
-        let message = format!("{name:?} is no verification status");
-        let names = VerificationStatus::ALL.map(VerificationStatus::name).join(", ");
-        Error::new(Code::Schema, message, format!("use one of {names}"))
-    })
 }
 
 /// Returns the JSON answer of an erasure.

@@ -1,9 +1,7 @@
 //! What `verify` and `doctor` keep from whoever is not the operator of the whole store: details, which may
 //! have addresses, words and figures of others. Whether the store is sound anybody is told.
 
-use grainstore::{Checkpoint, Diagnosis, VerifyReport};
-
-use crate::error::{Code, Error, Result};
+use grainstore::{Diagnosis, VerifyReport};
 
 /// What is said in place of a detail.
 const WITHHELD: &str = "told to the operator, in a session without a namespace and a user";
@@ -21,17 +19,5 @@ pub fn withhold_problems(found: &mut VerifyReport) {
 pub fn withhold_findings(diagnosis: &mut Diagnosis) {
     for finding in &mut diagnosis.findings {
         WITHHELD.clone_into(&mut finding.detail);
-    }
-}
-
-/// Refuses a checkpoint of another signer.
-pub fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
-    match signer {
-        Some(signer) if signer != checkpoint.signer() => {
-            let message =
-                format!("the checkpoint is signed by {}, not by {signer}", checkpoint.signer());
-            Err(Error::new(Code::Signature, message, "give one that was signed with that key"))
-        }
-        _ => Ok(()),
     }
 }

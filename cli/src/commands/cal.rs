@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{self, Answer, Event, Format, REFERENCE, TemplateOwner, schema};
-use grainstore_rpc::Question;
+use grainstore::cal::{Answer, Event, Format, REFERENCE, TemplateOwner, schema};
+use grainstore_rpc::{Converted, Question};
 use serde_json::Value;
 
 use crate::ask::{ask_formatted, show};
 use crate::commands::export::stoppable;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::Source;
 use crate::names::{FORMATS, named};
 use crate::text::parse_time;
@@ -91,11 +91,9 @@ impl Cal {
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
         };
         if self.to_json || self.to_text {
-            let source = cal::QuerySource::read_bytes(&query);
-            let text = String::from_utf8_lossy(&query);
-            let source = source.map_err(|error| Error::cal(&error, &text))?;
-            let statement = source.statement().map_err(|error| Error::cal(&error, &text))?;
-            let form = if self.to_json { statement.to_json() } else { statement.to_string() };
+            let Converted { text, json, .. } = Converted::of(&query)?;
+            let json = json.as_ref().filter(|_| self.to_json);
+            let form = json.map_or(text.as_str(), |json| json.get());
             return context.output.bytes(format!("{form}\n").as_bytes());
         }
         let question = Question {

@@ -1,9 +1,8 @@
 //! `grain encode`: prints a grain's canonical bytes, without a store.
 
 use clap::Args;
-use grainstore::Grain;
 use grainstore::format::Encoding;
-use grainstore_rpc::Encoded;
+use grainstore_rpc::{Encoded, encoded};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -26,13 +25,9 @@ pub(crate) struct Encode {
 impl Encode {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
-        let blob = Grain::from_json(&json)?.encode(self.encoding)?;
-        if context.output.is_json() {
-            return context.output.json_line(&Encoded::from(&blob));
-        }
-        context.output.bytes(blob.bytes())?;
-        context.output.flush()?;
-        context.output.note(&blob.address().to_string());
-        Ok(())
+        let blob = encoded(&json, self.encoding)?;
+        context.output.answer(&Encoded::from(&blob), |output| {
+            output.binary(blob.bytes(), &[&blob.address().to_string()])
+        })
     }
 }

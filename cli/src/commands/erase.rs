@@ -93,10 +93,9 @@ pub(super) fn no_grain_of(user: &str) -> String {
 impl Sweep {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let swept = context.session()?.sweep()?;
-        if context.output.is_json() {
-            return context.output.json_line(&swept);
-        }
-        context.output.line(&format!("erased {}, skipped {}", swept.erased, swept.skipped))
+        context.output.answer(&swept, |output| {
+            output.line(&format!("erased {}, skipped {}", swept.erased, swept.skipped))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore_rpc::Version;
+use grainstore_rpc::{self as operations, Version};
 
 use crate::context::{Context, find};
 use crate::error::Result;
@@ -31,26 +31,18 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let versions = match (&self.address, &self.subject, &self.relation) {
-            (Some(address), ..) => session.history(&find(&session, address)?)?,
-            (None, subject, relation) => {
-                let (subject, relation) = (text(subject.as_ref()), text(relation.as_ref()));
-                session.history_of(subject, relation, None, self.as_of)?
-            }
+        let address = self.address.map(|digits| find(&session, &digits)).transpose()?;
+        let history = operations::History {
+            address: address.map(Into::into),
+            subject: self.subject,
+            relation: self.relation,
+            as_of: self.as_of.map(EpochMs::get),
+            ..operations::History::default()
         };
-        for stored in versions {
+        for stored in history.versions(&session)? {
             let version = Version::try_from(stored)?;
-            if context.output.is_json() {
-                context.output.json_line(&version)?;
-            } else {
-                context.output.line(&version_line(version))?;
-            }
+            context.output.answer(&version, |output| output.line(&version_line(&version)))?;
         }
         Ok(())
     }
-}
-
-/// Returns an option that the parser requires.
-fn text(option: Option<&String>) -> &str {
-    option.map_or("", String::as_str)
 }

@@ -99,10 +99,8 @@ impl Keys {
             }
         };
         let did = key.did();
-        if context.output.is_json() {
-            return context.output.json_line(&json!({ "did": did, "file": file }));
-        }
-        context.output.line(did.as_str())
+        let answer = json!({ "did": did, "file": file });
+        context.output.answer(&answer, |output| output.line(did.as_str()))
     }
 }
 
@@ -119,12 +117,10 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
         new_key_file(file)?;
     }
     store.rotate_key(key_file(file)?)?;
-    if context.output.is_json() {
-        return context
-            .output
-            .json_line(&json!({ "rotated": true, "key_file": file.display().to_string() }));
-    }
-    context.output.line(&format!("from now on the store opens with {}", file.display()))
+    let file = file.display().to_string();
+    let answer = json!({ "rotated": true, "key_file": file });
+    let line = format!("from now on the store opens with {file}");
+    context.output.answer(&answer, |output| output.line(&line))
 }
 
 /// Re-encrypts the rows of the user in --user.
@@ -132,12 +128,9 @@ fn rotate_user(context: &mut Context<'_>) -> Result<()> {
     // `--user` names the user whose key is changed, not the session's.
     let user = context.globals.user.take().unwrap_or_default();
     let rows = context.session_with(Power::RotateKeys)?.store().rotate_user_key(&user)?;
-    if context.output.is_json() {
-        return context
-            .output
-            .json_line(&json!({ "rotated": true, "user_id": user, "rows": rows }));
-    }
-    context.output.line(&format!("{rows} rows are encrypted anew, and the former key is destroyed"))
+    let answer = json!({ "rotated": true, "user_id": user, "rows": rows });
+    let line = format!("{rows} rows are encrypted anew, and the former key is destroyed");
+    context.output.answer(&answer, |output| output.line(&line))
 }
 
 /// Creates a new key and its secret.

@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::ContentAddress;
-use grainstore_rpc::verification_status;
+use grainstore::Session;
+use grainstore_rpc::{
+    self as operations, Address, Base64, Mark, Nothing, contradict, hold, lift_hold,
+    set_verification,
+};
 use serde_json::json;
 
 use crate::context::{Context, find};
@@ -88,41 +91,38 @@ struct Proof {
 
 impl Contradict {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, &self.address)?;
-        let proof = self.proof.read(context)?;
-        session.contradict(&address, &self.reason, proof.as_deref())?;
-        done(context, &address, "contradicted")
+        let cose = self.proof.read(context)?;
+        mark(context, &self.address, "contradicted", |address, session| {
+            contradict(Mark { address, reason: self.reason, cose }, session)
+        })
     }
 }
 
 impl SetVerification {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, &self.address)?;
-        let status = verification_status(&self.status)?;
-        let proof = self.proof.read(context)?;
-        session.set_verification(&address, status, &self.reason, proof.as_deref())?;
-        done(context, &address, status.name())
+        let Self { address, status, reason, proof } = self;
+        let cose = proof.read(context)?;
+        mark(context, &address, &status.clone(), |address, session| {
+            let set = operations::SetVerification { address, status, reason, cose };
+            set_verification(set, session)
+        })
     }
 }
 
 impl Hold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, self.target.digits())?;
-        session.hold(&address, &self.reason)?;
-        done(context, &address, "held")
+        mark(context, self.target.digits(), "held", |address, session| {
+            hold(Mark { address, reason: self.reason, cose: None }, session)
+        })
     }
 }
 
 impl LiftHold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, self.target.digits())?;
-        let proof = self.proof.read(context)?;
-        session.lift_hold(&address, &self.reason, proof.as_deref())?;
-        done(context, &address, "lifted")
+        let cose = self.proof.read(context)?;
+        mark(context, self.target.digits(), "lifted", |address, session| {
+            lift_hold(Mark { address, reason: self.reason, cose }, session)
+        })
     }
 }
 
@@ -134,16 +134,23 @@ impl Target {
 }
 
 impl Proof {
-    fn read(&self, context: &mut Context<'_>) -> Result<Option<Vec<u8>>> {
+    fn read(&self, context: &mut Context<'_>) -> Result<Option<Base64>> {
         let source = self.cose.clone().map(Source::File);
-        source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()
+        let bytes = source.map(|source| source.read(MAX_BLOB, &mut context.output));
+        Ok(bytes.transpose()?.map(Base64))
     }
 }
 
-/// Prints the new status of a grain.
-fn done(context: &mut Context<'_>, address: &ContentAddress, standing: &str) -> Result<()> {
-    if context.output.is_json() {
-        return context.output.json_line(&json!({ "address": address, "standing": standing }));
-    }
-    context.output.line(&format!("{standing} {address}"))
+/// Marks the grain that these digits name, and prints its new standing.
+fn mark(
+    context: &mut Context<'_>,
+    digits: &str,
+    standing: &str,
+    operation: impl FnOnce(Address, &Session) -> Result<Nothing>,
+) -> Result<()> {
+    let session = context.session()?;
+    let address = find(&session, digits)?;
+    operation(address.into(), &session)?;
+    let answer = json!({ "address": address, "standing": standing });
+    context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))
 }

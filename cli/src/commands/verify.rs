@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grainstore::{Checkpoint, ErasureCertificate};
-use grainstore_rpc::{expect_signer, withhold_problems};
+use grainstore_rpc::{compared, expect_signer, withhold_problems};
 
 use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
@@ -47,7 +47,7 @@ impl Verify {
         if let Some(source) = &self.checkpoint {
             let checkpoint = read(source, &mut context.output)?;
             expect_signer(&checkpoint, self.signer.as_deref())?;
-            found = found.with(context.open(false)?.passes(&checkpoint)?);
+            found = compared(found, &context.open(false)?, Some(&checkpoint), &[])?;
             let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
             let made = iso(checkpoint.time());
             context.output.note(&format!(
@@ -56,9 +56,7 @@ impl Verify {
         }
         if !self.certificates.is_empty() {
             let certificates = certificates(&self.certificates, &mut context.output)?;
-            for returned in context.open(false)?.returned(&certificates)? {
-                found = returned.problems().fold(found, |found, one| found.with(Some(one)));
-            }
+            found = compared(found, &context.open(false)?, None, &certificates)?;
             let count = certificates.len();
             context.output.note(&format!("looked for what {count} certificates say was erased"));
         }

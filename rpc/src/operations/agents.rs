@@ -1,89 +1,80 @@
-//! Methods about agents and conversations: `thread`, `owner`, `capabilities`, `handoffs`; and `latest`, the
+//! Operations about agents and conversations: `thread`, `owner`, `capabilities`, `handoffs`; and `latest`, the
 //! grain in force for a subject and relation now or at a time.
 
-use grainstore::AsOf;
+use grainstore::{AsOf, Session, graph};
 use serde::Deserialize;
-use serde_json::json;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::graph::{lens, listed};
-use super::params::{self, address, time};
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
+use crate::arguments::time;
+use crate::error::{Error, Result};
+use crate::json::Address;
 use crate::shape::Version;
 
-/// Parameters of `thread`: one of its messages, its session, or a state that remembers it.
+/// Reads a conversation by one of its messages, its session, or a state that remembers it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Thread {
-    message: Option<String>,
+pub(crate) struct Thread {
+    message: Option<Address>,
     session_id: Option<String>,
-    state: Option<String>,
+    state: Option<Address>,
     #[serde(default)]
     include_superseded: bool,
 }
 
-pub(crate) fn thread(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Thread = params::read(params)?;
-    let lens = lens(params.include_superseded);
-    let session = host.session()?;
-    let thread = match (params.message, params.session_id, params.state) {
-        (Some(message), None, None) => session.thread(&address(&message)?, &lens)?,
+pub(crate) fn thread(given: Thread, session: &Session) -> Result<graph::Thread> {
+    let lens = lens(given.include_superseded);
+    Ok(match (given.message, given.session_id, given.state) {
+        (Some(message), None, None) => session.thread(&message.get()?, &lens)?,
         (None, Some(id), None) => session.thread_of_session(&id, &lens)?,
-        (None, None, Some(state)) => session.thread_from_state(&address(&state)?, &lens)?,
-        _ => return Err(Fault::params("give exactly one of message, session_id and state")),
-    };
-    Answer::of(&thread)
+        (None, None, Some(state)) => session.thread_from_state(&state.get()?, &lens)?,
+        _ => return Err(Error::arguments("give exactly one of message, session_id and state")),
+    })
 }
 
-/// Parameters of `owner`.
+/// Names the owner of an agent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Owner {
+pub(crate) struct Owner {
     agent: String,
 }
 
-pub(crate) fn owner(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Owner = params::read(params)?;
-    Answer::of(&host.session()?.owner(&params.agent)?)
+pub(crate) fn owner(given: Owner, session: &Session) -> Result<graph::Ownership> {
+    Ok(session.owner(&given.agent)?)
 }
 
-/// Parameters of `capabilities`: an agent, or the name of a capability or tool.
+/// Lists the capabilities of an agent, or who has a capability or tool.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Capabilities {
+pub(crate) struct Capabilities {
     agent: Option<String>,
     name: Option<String>,
 }
 
-pub(crate) fn capabilities(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Capabilities = params::read(params)?;
-    let session = host.session()?;
-    let found = match (params.agent, params.name) {
+pub(crate) fn capabilities(given: Capabilities, session: &Session) -> Result<Value> {
+    let found = match (given.agent, given.name) {
         (Some(agent), None) => session.capabilities(&agent)?,
         (None, Some(name)) => session.agents_with(&name)?,
-        _ => return Err(Fault::params("give exactly one of agent and name")),
+        _ => return Err(Error::arguments("give exactly one of agent and name")),
     };
     listed("capabilities", &found)
 }
 
-/// Parameters of `handoffs`.
+/// Lists the handoffs of a conversation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Handoffs {
+pub(crate) struct Handoffs {
     session_id: String,
 }
 
-pub(crate) fn handoffs(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Handoffs = params::read(params)?;
-    listed("handoffs", &host.session()?.handoffs(&params.session_id)?)
+pub(crate) fn handoffs(given: Handoffs, session: &Session) -> Result<Value> {
+    listed("handoffs", &session.handoffs(&given.session_id)?)
 }
 
-/// Parameters of `latest`.
+/// Reads the grain in force for a subject and relation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Latest {
+pub(crate) struct Latest {
     subject: String,
     relation: String,
     namespace: Option<String>,
@@ -91,12 +82,9 @@ struct Latest {
     valid_at: Option<i64>,
 }
 
-pub(crate) fn latest(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Latest = params::read(params)?;
-    let as_of = AsOf { known_at: time(params.as_of), valid_at: time(params.valid_at) };
-    let session = host.session()?;
-    let namespace = params.namespace.as_deref();
-    let found = session.latest_as_of(&params.subject, &params.relation, namespace, &as_of)?;
-    let version = found.map(Version::try_from).transpose()?;
-    Answer::of(&json!({ "version": version }))
+pub(crate) fn latest(given: Latest, session: &Session) -> Result<Value> {
+    let as_of = AsOf { known_at: time(given.as_of), valid_at: time(given.valid_at) };
+    let namespace = given.namespace.as_deref();
+    let found = session.latest_as_of(&given.subject, &given.relation, namespace, &as_of)?;
+    Ok(json!({ "version": found.map(Version::try_from).transpose()? }))
 }

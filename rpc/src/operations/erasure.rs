@@ -1,24 +1,20 @@
-//! The methods `erase`, `erase_user`, `sweep` and `subject_report`.
+//! The operations `erase`, `erase_user`, `sweep` and `subject_report`.
 
 use grainstore::limits::MAX_BATCH;
-use grainstore::{EraseOptions, ErasureCertificate};
+use grainstore::{EraseOptions, ErasureCertificate, Session, SubjectReport as Report, SweepReport};
 use serde::Deserialize;
-use serde_json::json;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::params::{self, Nothing, address};
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
-use crate::protocol::json::Few;
+use crate::arguments::Nothing;
+use crate::error::{Error, Result};
+use crate::json::{Address, Few};
 use crate::shape::erased;
 
-/// Parameters of `erase`.
+/// Erases a grain, or once more what certificates name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Erase {
-    address: Option<String>,
-    /// What is erased once more.
+pub(crate) struct Erase {
+    address: Option<Address>,
     #[serde(default)]
     certificates: Few<ErasureCertificate, MAX_BATCH>,
     reason: String,
@@ -30,10 +26,23 @@ struct Erase {
     override_malformed_retention: bool,
 }
 
-/// Parameters of `erase_user`.
+pub(crate) fn erase(given: Erase, session: &Session) -> Result<Value> {
+    let how = options(given.dry_run, given.now, given.override_malformed_retention);
+    let certificates = given.certificates.all("certificates")?;
+    match (given.address, certificates.as_slice()) {
+        (Some(grain), []) => Ok(erased(&session.erase(&grain.get()?, &given.reason, &how)?)),
+        (None, certificates @ [_, ..]) => {
+            let erasures = session.erase_returned(certificates, &given.reason, &how)?;
+            Ok(json!({ "erasures": erasures.iter().map(erased).collect::<Vec<_>>() }))
+        }
+        _ => Err(Error::arguments("give either an address or certificates")),
+    }
+}
+
+/// Erases all grains of a user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EraseUser {
+pub(crate) struct EraseUser {
     user_id: String,
     reason: String,
     #[serde(default)]
@@ -44,48 +53,27 @@ struct EraseUser {
     override_malformed_retention: bool,
 }
 
-/// Parameters of `subject_report`.
+pub(crate) fn erase_user(given: EraseUser, session: &Session) -> Result<Value> {
+    let how = options(given.dry_run, given.now, given.override_malformed_retention);
+    Ok(erased(&session.erase_user(&given.user_id, &given.reason, &how)?))
+}
+
+fn options(dry_run: bool, now: bool, override_malformed: bool) -> EraseOptions {
+    EraseOptions::new().dry_run(dry_run).now(now).override_malformed_retention(override_malformed)
+}
+
+/// Erases what is due.
+pub(crate) fn sweep(_: Nothing, session: &Session) -> Result<SweepReport> {
+    Ok(session.sweep()?)
+}
+
+/// Reports all grains of a user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SubjectReport {
+pub(crate) struct SubjectReport {
     user_id: String,
 }
 
-pub(crate) fn erase(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Erase = params::read(params)?;
-    let how = EraseOptions::new()
-        .dry_run(params.dry_run)
-        .now(params.now)
-        .override_malformed_retention(params.override_malformed_retention);
-    let session = host.session()?;
-    let certificates = params.certificates.all("certificates")?;
-    match (&params.address, certificates.as_slice()) {
-        (Some(grain), []) => {
-            Answer::of(&erased(&session.erase(&address(grain)?, &params.reason, &how)?))
-        }
-        (None, certificates @ [_, ..]) => {
-            let erasures = session.erase_returned(certificates, &params.reason, &how)?;
-            Answer::of(&json!({ "erasures": erasures.iter().map(erased).collect::<Vec<_>>() }))
-        }
-        _ => Err(Fault::params("give either an address or certificates")),
-    }
-}
-
-pub(crate) fn erase_user(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: EraseUser = params::read(params)?;
-    let how = EraseOptions::new()
-        .dry_run(params.dry_run)
-        .now(params.now)
-        .override_malformed_retention(params.override_malformed_retention);
-    Answer::of(&erased(&host.session()?.erase_user(&params.user_id, &params.reason, &how)?))
-}
-
-pub(crate) fn sweep(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    Answer::of(&host.session()?.sweep()?)
-}
-
-pub(crate) fn subject_report(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: SubjectReport = params::read(params)?;
-    Answer::of(&host.session()?.subject_report(&params.user_id)?)
+pub(crate) fn subject_report(given: SubjectReport, session: &Session) -> Result<Report> {
+    Ok(session.subject_report(&given.user_id)?)
 }

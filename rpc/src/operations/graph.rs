@@ -1,14 +1,13 @@
-//! Methods that follow links between grains: edges, derivation, cross-links, versions.
+//! Operations that follow links between grains: edges, derivation, cross-links, versions.
 
+use grainstore::Session;
 use grainstore::graph::{BoundedList, Direction, EdgeQuery, GraphOptions};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::params::{self, address};
-use crate::protocol::answer::{Answer, List};
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
+use crate::error::{Error, Result};
+use crate::json::Address;
+use crate::protocol::List;
 use crate::shape::Version;
 
 /// Default number of items in an answer.
@@ -17,10 +16,10 @@ const DEFAULT_LIMIT: usize = 50;
 const DEFAULT_HOPS: usize = 4;
 const DEFAULT_ANCESTRY_HOPS: usize = 16;
 
-/// Parameters of `neighbours`.
+/// Lists the edges of a node.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Neighbours {
+pub(crate) struct Neighbours {
     node: String,
     #[serde(default)]
     direction: Direction,
@@ -30,21 +29,15 @@ struct Neighbours {
     include_superseded: bool,
 }
 
-pub(crate) fn neighbours(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Neighbours = params::read(params)?;
-    let walk = EdgeQuery {
-        direction: params.direction,
-        relation: params.relation,
-        limit: params.limit.unwrap_or(DEFAULT_LIMIT),
-        lens: lens(params.include_superseded),
-    };
-    listed("edges", &host.session()?.neighbours(&params.node, &walk)?)
+pub(crate) fn neighbours(given: Neighbours, session: &Session) -> Result<Value> {
+    let edges = edges(given.direction, given.relation, given.limit, given.include_superseded);
+    listed("edges", &session.neighbours(&given.node, &edges)?)
 }
 
-/// Parameters of `paths`.
+/// Lists the paths from a node to another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Paths {
+pub(crate) struct Paths {
     from: String,
     to: String,
     max_hops: Option<usize>,
@@ -56,74 +49,72 @@ struct Paths {
     include_superseded: bool,
 }
 
-pub(crate) fn paths(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Paths = params::read(params)?;
-    let walk = EdgeQuery {
-        direction: params.direction,
-        relation: params.relation,
-        limit: params.limit.unwrap_or(DEFAULT_LIMIT),
-        lens: lens(params.include_superseded),
-    };
-    let hops = params.max_hops.unwrap_or(DEFAULT_HOPS);
-    listed("paths", &host.session()?.paths(&params.from, &params.to, hops, &walk)?)
+pub(crate) fn paths(given: Paths, session: &Session) -> Result<Value> {
+    let edges = edges(given.direction, given.relation, given.limit, given.include_superseded);
+    let hops = given.max_hops.unwrap_or(DEFAULT_HOPS);
+    listed("paths", &session.paths(&given.from, &given.to, hops, &edges)?)
 }
 
-/// Parameters of `ancestry`.
+fn edges(
+    direction: Direction,
+    relation: Option<String>,
+    limit: Option<usize>,
+    include_superseded: bool,
+) -> EdgeQuery {
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    EdgeQuery { direction, relation, limit, lens: lens(include_superseded) }
+}
+
+/// Lists what a grain is derived from.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Ancestry {
-    address: String,
+pub(crate) struct Ancestry {
+    address: Address,
     max_hops: Option<usize>,
     limit: Option<usize>,
     #[serde(default)]
     include_superseded: bool,
 }
 
-pub(crate) fn ancestry(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Ancestry = params::read(params)?;
-    let lens = lens(params.include_superseded);
-    let hops = params.max_hops.unwrap_or(DEFAULT_ANCESTRY_HOPS);
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    let address = address(&params.address)?;
-    listed("grains", &host.session()?.ancestry(&address, hops, limit, &lens)?)
+pub(crate) fn ancestry(given: Ancestry, session: &Session) -> Result<Value> {
+    let lens = lens(given.include_superseded);
+    let hops = given.max_hops.unwrap_or(DEFAULT_ANCESTRY_HOPS);
+    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    listed("grains", &session.ancestry(&given.address.get()?, hops, limit, &lens)?)
 }
 
-/// Parameters of `children`.
+/// Lists what is derived from a grain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Children {
-    address: String,
+pub(crate) struct Children {
+    address: Address,
     limit: Option<usize>,
     #[serde(default)]
     include_superseded: bool,
 }
 
-pub(crate) fn children(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Children = params::read(params)?;
-    let lens = lens(params.include_superseded);
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    let address = address(&params.address)?;
-    listed("grains", &host.session()?.children(&address, limit, &lens)?)
+pub(crate) fn children(given: Children, session: &Session) -> Result<Value> {
+    let lens = lens(given.include_superseded);
+    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    listed("grains", &session.children(&given.address.get()?, limit, &lens)?)
 }
 
-/// Parameters of `related`.
+/// Lists the cross-links of a grain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Related {
-    address: String,
+pub(crate) struct Related {
+    address: Address,
     kind: Option<String>,
     limit: Option<usize>,
     #[serde(default)]
     include_superseded: bool,
 }
 
-pub(crate) fn related(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Related = params::read(params)?;
-    let lens = lens(params.include_superseded);
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    let address = address(&params.address)?;
-    let kind = params.kind.as_deref();
-    listed("links", &host.session()?.related(&address, kind, limit, &lens)?)
+pub(crate) fn related(given: Related, session: &Session) -> Result<Value> {
+    let lens = lens(given.include_superseded);
+    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    let kind = given.kind.as_deref();
+    listed("links", &session.related(&given.address.get()?, kind, limit, &lens)?)
 }
 
 /// The direction in which a version chain is read.
@@ -134,36 +125,23 @@ enum Towards {
     Newer,
 }
 
-/// Parameters of `versions`: a section of a version chain.
+/// Reads a section of a version chain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Versions {
-    address: String,
+pub(crate) struct Versions {
+    address: Address,
     towards: Towards,
     limit: Option<usize>,
 }
 
-pub(crate) fn versions(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Versions = params::read(params)?;
-    let address = address(&params.address)?;
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    let session = host.session()?;
-    let found = match params.towards {
-        Towards::Older => session.older_versions(&address, limit)?,
-        Towards::Newer => session.newer_versions(&address, limit)?,
+pub(crate) fn versions(given: Versions, session: &Session) -> Result<Value> {
+    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    let found = match given.towards {
+        Towards::Older => session.older_versions(&given.address.get()?, limit)?,
+        Towards::Newer => session.newer_versions(&given.address.get()?, limit)?,
     };
-    let (mut versions, mut more) = (List::default(), found.more);
-    for stored in found.items {
-        if !versions.offer(&Version::try_from(stored)?)? {
-            // The first version is the one asked from, so an answer with only one would not advance.
-            if versions.len() < 2 {
-                return Err(Fault::answer_too_large());
-            }
-            more = true;
-            break;
-        }
-    }
-    Answer::of(&json!({ "versions": versions, "more": more }))
+    // The first version is the one asked from, so an answer with only one would not advance.
+    bounded("versions", found.items.into_iter().map(Version::try_from), found.more, 2)
 }
 
 pub(crate) fn lens(include_superseded: bool) -> GraphOptions {
@@ -171,19 +149,26 @@ pub(crate) fn lens(include_superseded: bool) -> GraphOptions {
 }
 
 /// Serialises a list under its name, as far as it fits, and whether there is more.
-///
-/// # Errors
-/// `ERR_LIMIT` if not even one item fits.
-pub(crate) fn listed<T: Serialize>(name: &str, found: &BoundedList<T>) -> Result<Answer, Fault> {
-    let (mut items, mut more) = (List::default(), found.more);
-    for item in &found.items {
-        if !items.offer(item)? {
-            if items.len() == 0 {
-                return Err(Fault::answer_too_large());
+pub(crate) fn listed<T: Serialize>(name: &str, found: &BoundedList<T>) -> Result<Value> {
+    bounded(name, found.items.iter().map(Ok), found.more, 1)
+}
+
+/// Serialises items as far as they fit.
+fn bounded<T: Serialize>(
+    name: &str,
+    found: impl Iterator<Item = Result<T>>,
+    mut more: bool,
+    least: usize,
+) -> Result<Value> {
+    let mut items = List::default();
+    for item in found {
+        if !items.offer(&item?)? {
+            if items.len() < least {
+                return Err(Error::answer_too_large());
             }
             more = true;
             break;
         }
     }
-    Answer::of(&json!({ name: items, "more": more }))
+    Ok(json!({ name: items, "more": more }))
 }

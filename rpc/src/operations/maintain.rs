@@ -1,102 +1,183 @@
-//! Methods for maintenance: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`, `backup`;
+//! Operations for maintenance: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`, `backup`;
 //! and `checkpoint`.
 //!
 //! They concern the whole store, and need its operator in a session without a namespace and a user; `verify`
 //! and `doctor` tell other sessions only whether the store is sound.
 
-use grainstore::Power;
+use std::path::PathBuf;
+
 use grainstore::format::cose::Algorithm;
-use serde_json::json;
-use serde_json::value::RawValue;
+use grainstore::limits::MAX_BATCH;
+use grainstore::{
+    BackupReport, CompactionReport, Diagnosis, ErasureCertificate, Power, Session, Store,
+    VerifyReport,
+};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::params::{self, Nothing};
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
-use crate::protocol::json::Base64;
+use crate::arguments::Nothing;
+use crate::error::{Code, Error, Result};
+use crate::json::{Base64, Few};
 use crate::shape::signing_key;
-use crate::withheld::{expect_signer, withhold_findings, withhold_problems};
+use crate::withheld::{withhold_findings, withhold_problems};
 
-pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Verify = params::read(params)?;
-    let certificates = params.certificates.all("certificates")?;
-    let session = host.session()?;
+/// Verifies a store.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verify {
+    full: Option<bool>,
+    checkpoint: Option<grainstore::Checkpoint>,
+    signer: Option<String>,
+    #[serde(default)]
+    certificates: Few<ErasureCertificate, MAX_BATCH>,
+}
+
+pub(crate) fn verify(given: Verify, session: &Session) -> Result<VerifyReport> {
+    let certificates = given.certificates.all("certificates")?;
     let store = session.store();
-    let passed = match &params.checkpoint {
-        Some(checkpoint) => {
-            expect_signer(checkpoint, params.signer.as_deref())?;
-            store.passes(checkpoint)?
-        }
-        None => None,
-    };
-    let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
-    for returned in store.returned(&certificates)? {
-        found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+    if let Some(checkpoint) = &given.checkpoint {
+        expect_signer(checkpoint, given.signer.as_deref())?;
     }
+    let mut found = store.verify(given.full.unwrap_or_default())?;
+    found = compared(found, store, given.checkpoint.as_ref(), &certificates)?;
     if !session.has_powers() {
         withhold_problems(&mut found);
     }
-    Answer::of(&found)
+    Ok(found)
 }
 
-pub(crate) fn checkpoint(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Checkpoint = params::read(params)?;
-    host.session()?.check_power(Power::Checkpoint)?;
-    let key =
-        params.key.map(|Base64(secret)| signing_key(Algorithm::EdDsa, &Zeroizing::new(secret)));
-    Answer::of(&host.session()?.store().checkpoint(key.transpose()?.as_ref())?)
+/// Adds to a report what a checkpoint and certificates of erasures say otherwise than the store.
+pub fn compared(
+    found: VerifyReport,
+    store: &Store,
+    checkpoint: Option<&grainstore::Checkpoint>,
+    certificates: &[ErasureCertificate],
+) -> Result<VerifyReport> {
+    let mut found = match checkpoint {
+        Some(checkpoint) => found.with(store.passes(checkpoint)?),
+        None => found,
+    };
+    for returned in store.returned(certificates)? {
+        found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+    }
+    Ok(found)
 }
 
-pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    let session = host.session()?;
+/// Refuses a checkpoint of another signer.
+pub fn expect_signer(checkpoint: &grainstore::Checkpoint, signer: Option<&str>) -> Result<()> {
+    match signer {
+        Some(signer) if signer != checkpoint.signer() => {
+            let message =
+                format!("the checkpoint is signed by {}, not by {signer}", checkpoint.signer());
+            Err(Error::new(Code::Signature, message, "give one that was signed with that key"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Signs where the audit log ends.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Checkpoint {
+    /// The secret of an Ed25519 key; without it, the store's own signs.
+    key: Option<Base64>,
+}
+
+pub(crate) fn checkpoint(given: Checkpoint, session: &Session) -> Result<grainstore::Checkpoint> {
+    session.check_power(Power::Checkpoint)?;
+    let key = given.key.map(|Base64(secret)| {
+        let secret = Zeroizing::new(secret);
+        signing_key(Algorithm::EdDsa, &secret)
+    });
+    Ok(session.store().checkpoint(key.transpose()?.as_ref())?)
+}
+
+/// Examines what an open store needs around it.
+pub(crate) fn doctor(_: Nothing, session: &Session) -> Result<Diagnosis> {
     let mut diagnosis = session.store().doctor();
     if !session.has_powers() {
         withhold_findings(&mut diagnosis);
     }
-    Answer::of(&diagnosis)
+    Ok(diagnosis)
 }
 
-pub(crate) fn stats(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Stats = params::read(params)?;
-    let session = host.session()?;
+/// Arguments of [`stats`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stats {
+    /// Whether to read what the bytes of the files are used for, too.
+    pub pages: Option<bool>,
+}
+
+/// Reads the figures of a store.
+pub fn stats(given: Stats, session: &Session) -> Result<Value> {
     session.check_power(Power::Stats)?;
     let store = session.store();
     let mut figures = serde_json::to_value(store.stats()?)?;
-    if params.pages.unwrap_or_default()
+    if given.pages.unwrap_or_default()
         && let Some(figures) = figures.as_object_mut()
     {
         figures.insert("pages".to_owned(), serde_json::to_value(store.pages()?)?);
     }
-    Answer::of(&figures)
+    Ok(figures)
 }
 
-pub(crate) fn reindex(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    let session = host.session()?;
+/// The outcome of [`reindex`].
+#[derive(Debug, Serialize)]
+pub struct Reindexed {
+    /// Number of indexed grains.
+    pub grains: u64,
+}
+
+/// Builds the indexes again from the log.
+pub fn reindex(_: Nothing, session: &Session) -> Result<Reindexed> {
     session.check_power(Power::Reindex)?;
-    let grains = session.store().reindex()?;
-    Answer::of(&json!({ "grains": grains }))
+    Ok(Reindexed { grains: session.store().reindex()? })
 }
 
-pub(crate) fn compact(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    let session = host.session()?;
+/// Rewrites the files without free pages.
+pub fn compact(_: Nothing, session: &Session) -> Result<CompactionReport> {
     session.check_power(Power::Compact)?;
-    Answer::of(&session.store().compact()?)
+    Ok(session.store().compact()?)
 }
 
-pub(crate) fn remove_vectors(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::RemoveVectors = params::read(params)?;
-    let session = host.session()?;
+/// Arguments of [`remove_vectors`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveVectors {
+    /// The model.
+    pub model: String,
+}
+
+/// The outcome of [`remove_vectors`].
+#[derive(Debug, Serialize)]
+pub struct RemovedVectors {
+    /// Number of vectors that were removed.
+    pub removed: u64,
+}
+
+/// Removes the vectors of a model.
+pub fn remove_vectors(given: RemoveVectors, session: &Session) -> Result<RemovedVectors> {
     session.check_power(Power::RemoveVectors)?;
-    Answer::of(&json!({ "removed": session.store().remove_vectors(&params.model)? }))
+    Ok(RemovedVectors { removed: session.store().remove_vectors(&given.model)? })
 }
 
-pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Backup = params::read(params)?;
-    let session = host.session()?;
+/// Arguments of [`backup`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backup {
+    /// The directory.
+    #[serde(deserialize_with = "path")]
+    pub path: PathBuf,
+}
+
+fn path<'de, D: Deserializer<'de>>(source: D) -> Result<PathBuf, D::Error> {
+    String::deserialize(source).map(PathBuf::from)
+}
+
+/// Copies the store into a new directory.
+pub fn backup(given: Backup, session: &Session) -> Result<BackupReport> {
     session.check_power(Power::Backup)?;
-    Answer::of(&session.store().backup(&params.path)?)
+    Ok(session.store().backup(&given.path)?)
 }

@@ -1,73 +1,70 @@
-//! Methods that change the state of a grain without writing another: `contradict`, `set_verification`,
-//! `hold`, `lift_hold`; and `policy_explain`.
+//! Operations that change the state of a grain without writing another: `contradict`, `set_verification`,
+//! `hold`, `lift_hold`.
 
-use serde_json::value::RawValue;
+use grainstore::Session;
+use grainstore::format::VerificationStatus;
+use serde::Deserialize;
 
-use super::params::{self, address};
-use crate::explained::{Asked, Attempt, Explained};
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
-use crate::protocol::json::Base64;
-use crate::shape::verification_status;
+use crate::arguments::Nothing;
+use crate::error::{Code, Error, Result};
+use crate::json::{Address, Base64};
 
-pub(crate) fn policy_explain(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let mut params: params::PolicyExplain<'_> = params::read(params)?;
-    if params.address.is_some() == params.has_offer() {
-        return Err(Fault::params("give exactly one of address, grain, blob and cose"));
-    }
-    if params.supersede.is_none() && params.justification.is_some() {
-        return Err(Fault::params("justification goes with supersede"));
-    }
-    let asked = match params.address.take() {
-        Some(digits) => {
-            let session = host.session()?;
-            Asked::Stored(Box::new(session.inspect(&address(&digits)?)?), session.clone())
-        }
-        None => Asked::Offered(params.offer()?),
-    };
-    let attempt = match &params.supersede {
-        None => None,
-        Some(old) => Some(Attempt {
-            session: host.session()?,
-            old: address(old)?,
-            justification: params.justification.as_deref(),
-        }),
-    };
-    Answer::of(&Explained::of(asked, attempt.as_ref())?.json())
+/// Arguments of `contradict`, `hold` and `lift_hold`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// The grain.
+    pub address: Address,
+    /// The reason, for the audit log.
+    pub reason: String,
+    /// A COSE_Sign1 with a detached payload.
+    pub cose: Option<Base64>,
 }
 
-pub(crate) fn contradict(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Mark = params::read(params)?;
-    let session = host.session()?;
-    session.contradict(&address(&params.address)?, &params.reason, bytes(params.cose.as_ref()))?;
-    Ok(Answer::empty())
+/// Marks a grain as contradicted.
+pub fn contradict(mark: Mark, session: &Session) -> Result<Nothing> {
+    let Mark { address, reason, cose } = mark;
+    session.contradict(&address.get()?, &reason, bytes(cose.as_ref()))?;
+    Ok(Nothing {})
 }
 
-pub(crate) fn set_verification(
-    host: &mut Host,
-    params: Option<&RawValue>,
-) -> Result<Answer, Fault> {
-    let params: params::SetVerification = params::read(params)?;
-    let session = host.session()?;
-    let status = verification_status(&params.status)?;
-    let (of, proof) = (address(&params.address)?, bytes(params.cose.as_ref()));
-    session.set_verification(&of, status, &params.reason, proof)?;
-    Ok(Answer::empty())
+/// Holds a grain. Any session that sees it may, so `cose` is not read.
+pub fn hold(mark: Mark, session: &Session) -> Result<Nothing> {
+    session.hold(&mark.address.get()?, &mark.reason)?;
+    Ok(Nothing {})
 }
 
-/// Any session that sees a grain may hold it, so `cose` is not read.
-pub(crate) fn hold(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Mark = params::read(params)?;
-    host.session()?.hold(&address(&params.address)?, &params.reason)?;
-    Ok(Answer::empty())
+/// Lifts the hold on a grain.
+pub fn lift_hold(mark: Mark, session: &Session) -> Result<Nothing> {
+    let Mark { address, reason, cose } = mark;
+    session.lift_hold(&address.get()?, &reason, bytes(cose.as_ref()))?;
+    Ok(Nothing {})
 }
 
-pub(crate) fn lift_hold(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Mark = params::read(params)?;
-    let session = host.session()?;
-    session.lift_hold(&address(&params.address)?, &params.reason, bytes(params.cose.as_ref()))?;
-    Ok(Answer::empty())
+/// Arguments of [`set_verification`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetVerification {
+    /// The grain.
+    pub address: Address,
+    /// The name of the status.
+    pub status: String,
+    /// The reason, for the audit log.
+    pub reason: String,
+    /// A COSE_Sign1 with a detached payload.
+    pub cose: Option<Base64>,
+}
+
+/// Sets the verification status of a grain.
+pub fn set_verification(given: SetVerification, session: &Session) -> Result<Nothing> {
+    let SetVerification { address, status, reason, cose } = given;
+    let status = VerificationStatus::from_name(&status).ok_or_else(|| {
+        let message = format!("{status:?} is no verification status");
+        let names = VerificationStatus::ALL.map(VerificationStatus::name).join(", ");
+        Error::new(Code::Schema, message, format!("use one of {names}"))
+    })?;
+    session.set_verification(&address.get()?, status, &reason, bytes(cose.as_ref()))?;
+    Ok(Nothing {})
 }
 
 fn bytes(cose: Option<&Base64>) -> Option<&[u8]> {

@@ -1,21 +1,18 @@
-//! The methods `export` and `import`: grains in portable `.mg` files.
+//! The operations `export` and `import`: grains in portable `.mg` files.
 
 use grainstore::cal::{self, Query};
 use grainstore::format::container::Compression;
-use grainstore::{ExportOptions, ImportOptions, Session};
+use grainstore::{ExportOptions, ExportReport, ImportOptions, ImportReport, Session};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{params, query};
-use crate::error::Error;
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
+use super::query;
+use crate::error::{Error, Result};
 
-/// Parameters of `export`.
+/// Writes grains into a portable file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Export<'p> {
+pub(crate) struct Export<'p> {
     path: String,
     #[serde(rename = "where", borrow)]
     conditions: Option<&'p RawValue>,
@@ -23,25 +20,31 @@ struct Export<'p> {
     compress: Compression,
 }
 
-pub(crate) fn export(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Export<'_> = params::read(params)?;
-    let session = host.session()?;
-    let query = match params.conditions {
-        Some(conditions) => selected(session, conditions)?,
+pub(crate) fn export(given: Export<'_>, session: &Session) -> Result<ExportReport> {
+    let query = match given.conditions {
         None => Query::default(),
+        Some(conditions) => match serde_json::from_str::<String>(conditions.get()) {
+            Ok(text) => conditions_of(session, &text)?,
+            Err(_) => query::conditions(conditions)?,
+        },
     };
-    let how = ExportOptions { compression: params.compress, ..ExportOptions::default() };
-    Answer::of(&session.export(&params.path, &query, &how)?)
+    let how = ExportOptions { compression: given.compress, ..ExportOptions::default() };
+    Ok(session.export(&given.path, &query, &how)?)
 }
 
-/// Parameters of `import`.
+/// Returns the query of conditions, as CAL has them behind WHERE.
+pub fn conditions_of(session: &Session, text: &str) -> Result<Query> {
+    let found = cal::conditions(text, &session.reading()?, session.now());
+    found.map_err(|error| Error::cal(&error, text))
+}
+
+/// Takes the grains of one portable file, or of several of one export.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Import {
+pub(crate) struct Import {
     path: Paths,
 }
 
-/// One file, or several of one export.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Paths {
@@ -49,20 +52,10 @@ enum Paths {
     Several(Vec<String>),
 }
 
-pub(crate) fn import(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Import = params::read(params)?;
-    let files = match params.path {
+pub(crate) fn import(given: Import, session: &Session) -> Result<ImportReport> {
+    let files = match given.path {
         Paths::One(file) => vec![file],
         Paths::Several(files) => files,
     };
-    Answer::of(&host.session()?.import(files, &ImportOptions::default())?)
-}
-
-/// Returns the query of `where`: CAL conditions as text, or those of `query` as an object.
-fn selected(session: &Session, conditions: &RawValue) -> Result<Query, Fault> {
-    let Ok(text) = serde_json::from_str::<String>(conditions.get()) else {
-        return query::conditions(conditions);
-    };
-    let found = cal::conditions(&text, &session.reading()?, session.now());
-    Ok(found.map_err(|error| Error::cal(&error, &text))?)
+    Ok(session.import(files, &ImportOptions::default())?)
 }

@@ -6,17 +6,15 @@ use grainstore::cal::{
     Direction, Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
 };
 use grainstore::format::{DeviceProfile, GrainType, Map, Value, parse_json};
-use grainstore::{Cursor, EpochMs, Grain, PageOptions};
+use grainstore::{Cursor, EpochMs, Grain, PageOptions, Session};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::params::{self, MAX_NAMES, time};
 use super::vectors;
-use crate::error::{Code, Error};
-use crate::protocol::answer::{Answer, List};
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
-use crate::protocol::json::{Few, Form, Formed};
+use crate::arguments::{MAX_NAMES, read, time};
+use crate::error::{Code, Error, Result};
+use crate::json::{Few, Form, Formed};
+use crate::protocol::List;
 
 /// Most matches counted for `total`; beyond, it is null.
 const COUNT_TO: u64 = 1_000;
@@ -26,10 +24,10 @@ const PAGE_BYTES: usize = 2 << 20;
 /// Kinds of links that are named.
 const MAX_LINKS: usize = 100;
 
-/// Parameters of `query`.
+/// Queries grains by conditions, text or vector.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Params<'p> {
+pub(crate) struct QueryGrains<'p> {
     #[serde(rename = "where", borrow)]
     conditions: Option<&'p RawValue>,
     text: Option<String>,
@@ -98,7 +96,7 @@ impl Form for Expand {
 
 /// The envelope.
 #[derive(Debug, Serialize)]
-struct Envelope {
+pub(crate) struct Envelope {
     results: List,
     total: Option<u64>,
     next_cursor: Option<String>,
@@ -107,36 +105,34 @@ struct Envelope {
 }
 
 /// Returns the query of an object of conditions.
-pub(crate) fn conditions(given: &RawValue) -> Result<Query, Fault> {
-    let conditions: Conditions<'_> = params::read(Some(given))?;
+pub(crate) fn conditions(given: &RawValue) -> Result<Query> {
+    let conditions: Conditions<'_> = read(Some(given))?;
     conditions.query()
 }
 
-pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: Params<'_> = params::read(params)?;
-    let mut query = params.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
-    if params.include_superseded {
+pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelope> {
+    let mut query = given.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
+    if given.include_superseded {
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
     }
-    if let Some(text) = params.text {
+    if let Some(text) = given.text {
         query = query.searching(words(text)?);
     }
-    if let Some(Formed(Vector { model, values })) = params.vector {
+    if let Some(Formed(Vector { model, values })) = given.vector {
         query = query.nearing(Near { model, values: values.numbers().into() });
     }
-    if let Some(Formed(expand)) = params.expand {
+    if let Some(Formed(expand)) = given.expand {
         query = query.expanding(expand.expansion()?);
     }
-    let session = host.session()?;
     let defaults = PageOptions::default();
     let few = session.store().rules().settings.query_limit.value;
     let few = usize::try_from(few).unwrap_or(usize::MAX);
-    let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
+    let cursor = given.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
     let page = PageOptions {
-        limit: params.limit.unwrap_or_else(|| defaults.limit.min(few)),
+        limit: given.limit.unwrap_or_else(|| defaults.limit.min(few)),
         bytes: PAGE_BYTES,
         count_to: COUNT_TO,
-        explain: params.explain,
+        explain: given.explain,
         ..defaults
     };
     let answer = session.query(&query, &page.after(cursor))?;
@@ -144,7 +140,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     for row in &answer.results {
         results.push(row)?;
     }
-    Answer::of(&Envelope {
+    Ok(Envelope {
         results,
         total: answer.total,
         next_cursor: answer.next_cursor.map(|cursor| cursor.to_string()),
@@ -154,7 +150,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
 
 impl Expand {
     /// Returns the expansion, with defaults for missing members.
-    fn expansion(self) -> Result<Expansion, Fault> {
+    fn expansion(self) -> Result<Expansion> {
         let usual = Expansion::default();
         let links = self.links.map(|names| names.all("links")).transpose()?;
         let links = links.map(|names| names.iter().map(|name| link(name)).collect());
@@ -172,16 +168,16 @@ impl Expand {
 }
 
 /// Parses the kind of a link.
-fn link(name: &str) -> Result<Link, Fault> {
+fn link(name: &str) -> Result<Link> {
     let refused = || {
         let names = Link::ALL.map(Link::name).join(", ");
         Error::new(Code::Schema, format!("no links of the kind {name:?}"), format!("use {names}"))
     };
-    Link::named(name).ok_or_else(|| refused().into())
+    Link::named(name).ok_or_else(refused)
 }
 
 impl Conditions<'_> {
-    fn query(self) -> Result<Query, Fault> {
+    fn query(self) -> Result<Query> {
         let mut query = Query::default();
         if let Some(namespace) = self.namespace {
             query = query.within(Reach::Subtree(text(&namespace)?));
@@ -190,7 +186,7 @@ impl Conditions<'_> {
             let Some(grain_type) = GrainType::from_name(name) else {
                 let message = format!("no grain type {name:?}");
                 let hint = "use one of belief, event, state, workflow, action, observation, goal, reasoning, consensus, consent";
-                return Err(Error::new(Code::UnknownType, message, hint).into());
+                return Err(Error::new(Code::UnknownType, message, hint));
             };
             query = query.of_types(TypeSet::of(grain_type));
         }
@@ -229,28 +225,28 @@ impl Conditions<'_> {
 }
 
 /// Refuses an empty search text.
-fn words(text: String) -> Result<String, Fault> {
+fn words(text: String) -> Result<String> {
     if text.trim().is_empty() {
         let message = "there is nothing to search for";
-        return Err(Error::new(Code::Schema, message, "write some words, or leave text out").into());
+        return Err(Error::new(Code::Schema, message, "write some words, or leave text out"));
     }
     Ok(text)
 }
 
 /// Normalises text to NFC, as it is in grains.
-fn text(text: &str) -> Result<String, Fault> {
+fn text(text: &str) -> Result<String> {
     Ok(grainstore::format::normalise_text(text)?.into_owned())
 }
 
 /// The tags of a list, each once; nothing where there are none.
-fn tags(name: &str, given: Option<Few<String, MAX_NAMES>>) -> Result<Option<Vec<String>>, Fault> {
+fn tags(name: &str, given: Option<Few<String, MAX_NAMES>>) -> Result<Option<Vec<String>>> {
     let given = given.unwrap_or_default().all(name)?;
     let tags = given.iter().map(|tag| text(tag)).collect::<Result<BTreeSet<_>, _>>()?;
     Ok((!tags.is_empty()).then(|| tags.into_iter().collect()))
 }
 
 /// Returns the condition that a grain has this object, normalised as it is in grains.
-fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
+fn same_object(object: &RawValue) -> Result<Predicate> {
     let fields: [(&str, Value); 6] = [
         ("type", "belief".into()),
         ("subject", "s".into()),
@@ -264,5 +260,5 @@ fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
     let object = grain.get("object").cloned();
     object
         .and_then(Predicate::object_is)
-        .ok_or_else(|| Fault::params("object must be a string or an object"))
+        .ok_or_else(|| Error::arguments("object must be a string or an object"))
 }

@@ -1,21 +1,19 @@
-//! The method `cal_stream`, and the notifications it sends before it answers.
+//! The operation `cal_stream`, and the notifications it sends before it answers.
 
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use grainstore::cal::{Event, EventListener, StreamStart};
-use serde::Serialize;
-use serde_json::json;
+use grainstore::Session;
+use grainstore::cal::{Event, EventListener, Format, Response, StreamStart};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::calls::token;
-use super::params::{self, CalStream, time};
-use super::read::query_text;
+use super::calls::{query_text, token};
+use crate::arguments::time;
 use crate::error::{Error, Result};
+use crate::json::Pairs;
 use crate::patience::Patience;
-use crate::protocol::answer::Answer;
-use crate::protocol::fault::Fault;
-use crate::protocol::host::Host;
 use crate::question::Question;
 
 /// The output of a request's events.
@@ -55,9 +53,6 @@ impl<'e> Events<'e> {
     }
 
     /// Returns the error of the output, if there was one.
-    ///
-    /// # Errors
-    /// The error of writing an event.
     pub(crate) fn finish(self) -> Result<()> {
         self.patience.end();
         self.failed.map_or(Ok(()), Err)
@@ -95,58 +90,72 @@ impl EventListener for Events<'_> {
     }
 }
 
-/// Runs an ASSEMBLE and sends its events meanwhile. The answer has only what the events do not: the text is
-/// in the events alone.
+/// Runs an ASSEMBLE, of a query like that of `cal` or of the token of a prepared statement, and sends its
+/// events meanwhile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalStream {
+    query: Option<Box<RawValue>>,
+    token: Option<Value>,
+    params: Option<Pairs>,
+    now: Option<i64>,
+    #[serde(rename = "as")]
+    format: Option<Format>,
+    #[serde(default)]
+    auto_toon: bool,
+    namespace: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+}
+
+/// The answer has only what the events do not: the text is in the events alone.
 pub(crate) fn cal_stream(
-    host: &mut Host,
-    params: Option<&RawValue>,
+    mut given: CalStream,
+    session: &Session,
     events: &mut Events<'_>,
-) -> Result<Answer, Fault> {
-    let params: CalStream = params::read(params)?;
-    let session = host.session()?;
-    let response = match params {
-        CalStream {
-            query: Some(query),
-            token: None,
-            params,
-            now,
-            format,
-            auto_toon,
-            namespace,
-            user_id,
-            agent_id,
-        } => {
-            let query = query_text(&query)?;
-            let question = Question {
-                query: query.as_bytes(),
-                params: params.map(|pairs| pairs.0).unwrap_or_default(),
-                format,
-                auto_toon,
-                now: time(now),
-                ..Question::default()
-            };
-            let session = session.narrower_part(namespace, user_id, agent_id)?;
-            question.ask_streaming(&session, events)?
-        }
-        CalStream {
-            query: None,
-            token: Some(given),
-            params: None,
-            now: None,
-            format: None,
-            auto_toon: false,
-            namespace: None,
-            user_id: None,
-            agent_id: None,
-        } => {
-            let answer = session.execute_streaming(&token(given)?, events);
+) -> Result<Value> {
+    let response = match (given.query.take(), given.token.take()) {
+        (Some(query), None) => given.of_query(&query, session, events)?,
+        (None, Some(sent)) if given.is_empty() => {
+            let answer = session.execute_streaming(&token(sent)?, events);
             answer.map_err(|error| Error::cal(&error, ""))?
         }
-        _ => return Err(Fault::params("give query with what cal takes, or token alone")),
+        _ => return Err(Error::arguments("give query with what cal takes, or token alone")),
     };
-    Answer::of(&json!({
+    Ok(json!({
         "_cal": response.meta,
         "assembly_id": events.assembly_id,
         "events": events.sent,
     }))
+}
+
+impl CalStream {
+    fn of_query(
+        self,
+        query: &RawValue,
+        session: &Session,
+        events: &mut Events<'_>,
+    ) -> Result<Response> {
+        let query = query_text(query)?;
+        let question = Question {
+            query: query.as_bytes(),
+            params: self.params.unwrap_or_default().0,
+            format: self.format,
+            auto_toon: self.auto_toon,
+            now: time(self.now),
+            ..Question::default()
+        };
+        let session = session.narrower_part(self.namespace, self.user_id, self.agent_id)?;
+        question.ask_streaming(&session, events)
+    }
+
+    /// Returns `true` if nothing is given beside a query or token.
+    fn is_empty(&self) -> bool {
+        let texts = [&self.namespace, &self.user_id, &self.agent_id];
+        self.params.is_none()
+            && self.now.is_none()
+            && self.format.is_none()
+            && !self.auto_toon
+            && texts.iter().all(|text| text.is_none())
+    }
 }

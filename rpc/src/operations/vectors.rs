@@ -1,24 +1,23 @@
-//! Parameters about vectors: those of grains, and the time to wait for an embedder.
-
-use std::time::Duration;
+//! Vectors of grains, as arguments.
 
 use grainstore::embed::{Embedding, MAX_DIMENSION, Metric};
 use serde::Deserialize;
 
-use super::params::MAX_VECTORS;
-use crate::error::{Code, Error};
-use crate::protocol::fault::Fault;
-use crate::protocol::json::{Few, Form, Formed};
+use crate::error::{Code, Error, Result};
+use crate::json::{Few, Form, Formed};
 
-/// Longest wait of `wait_for_vectors`, in milliseconds.
-const MAX_WAIT_MS: u64 = 600_000;
+/// Vectors of one grain.
+const MAX_VECTORS: usize = 10_000;
+
+/// The vectors of a grain.
+pub(super) type Vectors = Few<Formed<Given>, MAX_VECTORS>;
 
 /// Parses a metric, cosine by default.
-pub(crate) fn metric(name: Option<&str>) -> Result<Metric, Fault> {
+pub(crate) fn metric(name: Option<&str>) -> Result<Metric> {
     let name = name.unwrap_or("cosine");
     let refused = || {
         let message = format!("no metric {name:?}");
-        Error::new(Code::Schema, message, "use cosine, dot or l2").into()
+        Error::new(Code::Schema, message, "use cosine, dot or l2")
     };
     Metric::named(name).ok_or_else(refused)
 }
@@ -39,7 +38,7 @@ impl Form for Given {
 }
 
 impl Given {
-    fn embedding(self) -> Result<Embedding, Fault> {
+    fn embedding(self) -> Result<Embedding> {
         let metric = metric(self.metric.as_deref())?;
         let embedding = Embedding::new(&self.model, metric, self.values.numbers())?;
         Ok(embedding.of_chunk(self.chunk))
@@ -47,7 +46,7 @@ impl Given {
 }
 
 /// Converts the vectors of one grain.
-pub(crate) fn embeddings(given: Few<Formed<Given>, MAX_VECTORS>) -> Result<Vec<Embedding>, Fault> {
+pub(crate) fn embeddings(given: Vectors) -> Result<Vec<Embedding>> {
     given.all("vectors")?.into_iter().map(|Formed(given)| given.embedding()).collect()
 }
 
@@ -61,36 +60,5 @@ impl Values {
     #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
     pub(crate) fn numbers(&self) -> Vec<f32> {
         self.0.first().iter().map(|value| *value as f32).collect()
-    }
-}
-
-/// Parameters of `embed`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Embed {
-    pub(crate) address: String,
-    vectors: Few<Formed<Given>, MAX_VECTORS>,
-}
-
-impl Embed {
-    pub(crate) fn vectors(self) -> Result<Vec<Embedding>, Fault> {
-        embeddings(self.vectors)
-    }
-}
-
-/// Parameters of `wait_for_vectors`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Wait {
-    timeout_ms: Option<u64>,
-}
-
-impl Wait {
-    /// Returns the longest time to wait, ten seconds by default.
-    pub(crate) fn patience(&self) -> Result<Duration, Fault> {
-        match self.timeout_ms.unwrap_or(10_000) {
-            ms if ms <= MAX_WAIT_MS => Ok(Duration::from_millis(ms)),
-            _ => Err(Fault::params(format!("timeout_ms: {MAX_WAIT_MS} at most"))),
-        }
     }
 }

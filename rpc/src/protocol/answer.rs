@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::fault::Fault;
+use crate::error::{Error, Result};
 
 /// Most bytes of a result: 8 MiB less space for the envelope and the longest id.
 const MAX_RESULT: usize = (8 << 20) - 2048;
@@ -22,16 +22,11 @@ impl Answer {
     ///
     /// # Errors
     /// `ERR_LIMIT` past 8 MiB.
-    pub(crate) fn of(value: &impl Serialize) -> Result<Self, Fault> {
+    pub(crate) fn of(value: &impl Serialize) -> Result<Self> {
         let mut bytes = Bounded::new(MAX_RESULT);
         // Serialising these types can only fail because of the limit.
-        serde_json::to_writer(&mut bytes, value).map_err(|_| Fault::answer_too_large())?;
+        serde_json::to_writer(&mut bytes, value).map_err(|_| Error::answer_too_large())?;
         Ok(Self(bytes.into_bytes()))
-    }
-
-    /// The empty result, `{}`.
-    pub(crate) fn empty() -> Self {
-        Self(b"{}".to_vec())
     }
 
     /// The JSON text.
@@ -52,16 +47,16 @@ impl List {
     ///
     /// # Errors
     /// `ERR_LIMIT` past 8 MiB in all.
-    pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<(), Fault> {
-        if self.offer(item)? { Ok(()) } else { Err(Fault::answer_too_large()) }
+    pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<()> {
+        if self.offer(item)? { Ok(()) } else { Err(Error::answer_too_large()) }
     }
 
     /// Adds an item if it fits. Returns `false` if it does not.
     ///
     /// # Errors
     /// `ERR_LIMIT` for an item that cannot be serialised.
-    pub(crate) fn offer(&mut self, item: &impl Serialize) -> Result<bool, Fault> {
-        let item = serde_json::value::to_raw_value(item).map_err(|_| Fault::answer_too_large())?;
+    pub(crate) fn offer(&mut self, item: &impl Serialize) -> Result<bool> {
+        let item = serde_json::value::to_raw_value(item).map_err(|_| Error::answer_too_large())?;
         // Including the comma.
         let bytes = self.bytes.saturating_add(item.get().len()).saturating_add(1);
         if bytes > MAX_RESULT - BESIDE {

@@ -45,42 +45,17 @@ impl Fault {
         Self::protocol(METHOD_NOT_FOUND, format!("no method {method:?}; hello lists them"))
     }
 
-    pub(crate) fn params(message: impl Into<String>) -> Self {
-        Self::protocol(INVALID_PARAMS, message.into())
-    }
-
-    /// An answer over the size limit.
-    pub(crate) fn answer_too_large() -> Self {
-        Error::new(
-            Code::Limit,
-            "the answer is larger than 8 MiB",
-            "ask for less at a time: a smaller limit, LIMIT and OFFSET, or the cursor",
-        )
-        .into()
-    }
-
-    /// Adds where to continue: the `cursor` of `history`, the `after` of `audit`.
-    pub(crate) fn go_on_from(mut self, cursor: u64) -> Self {
-        if let Some(Value::Object(data)) = &mut self.data {
-            data.insert("cursor".to_owned(), cursor.into());
-        }
-        self
-    }
-
-    /// Returns where to continue.
-    #[cfg(test)]
-    pub(crate) fn cursor(&self) -> Option<u64> {
-        self.data.as_ref()?.get("cursor").and_then(Value::as_u64)
-    }
-
     fn protocol(code: i32, message: String) -> Self {
         Self { code, message, data: None }
     }
 }
 
-impl<E: Into<Error>> From<E> for Fault {
-    fn from(error: E) -> Self {
-        match error.into() {
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(refusal) if refusal.of_usage => {
+                Self::protocol(INVALID_PARAMS, refusal.message)
+            }
             Error::Refused(refusal) => {
                 Self { code: DOMAIN, data: Some(refusal.data()), message: refusal.message }
             }

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::bytes::UnreadableQuery;
 use super::fault::Fault;
-use super::methods::{self, Run};
-use crate::error::{Code, Error};
+use super::methods;
+use crate::error::{Code, Error, Result};
 use crate::operations::stream::Events;
 
 /// The state of one connection.
@@ -33,9 +33,8 @@ impl Host {
         params: Option<&RawValue>,
         events: &mut Events<'_>,
     ) -> Result<Answer, Fault> {
-        match methods::find(method, self.clock.is_some()).map(|found| found.run) {
-            Some(Run::Answers(run)) => run(self, params),
-            Some(Run::Tells(run)) => run(self, params, events),
+        match methods::find(method, self.clock.is_some()) {
+            Some(found) => Ok((found.run)(self, params, events)?),
             None => Err(Fault::unknown_method(method)),
         }
     }
@@ -51,10 +50,10 @@ impl Host {
     }
 
     /// The session of the open store.
-    pub(crate) fn session(&self) -> Result<&Session, Fault> {
+    pub(crate) fn session(&self) -> Result<&Session> {
         self.session
             .as_ref()
-            .ok_or_else(|| Error::new(Code::NotFound, "no store is open", "call open first").into())
+            .ok_or_else(|| Error::new(Code::NotFound, "no store is open", "call open first"))
     }
 
     /// Opens a store in place of the open one. Returns `true` if it was created.
@@ -63,7 +62,7 @@ impl Host {
         path: &str,
         mut options: OpenOptions,
         session: SessionOptions,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool> {
         self.close()?;
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
@@ -75,7 +74,7 @@ impl Host {
     }
 
     /// Returns the refusal of a query that is not UTF-8, recorded if a store is open.
-    pub(crate) fn refuse_query(&self, unreadable: UnreadableQuery) -> Fault {
+    pub(crate) fn refuse_query(&self, unreadable: UnreadableQuery) -> Error {
         let UnreadableQuery { query, error, namespace, user_id, agent_id } = unreadable;
         let error = match &self.session {
             Some(own) => {
@@ -86,18 +85,18 @@ impl Host {
             }
             None => error,
         };
-        Error::cal(&error, &String::from_utf8_lossy(&query)).into()
+        Error::cal(&error, &String::from_utf8_lossy(&query))
     }
 
     /// Changes the identity of the session.
-    pub(crate) fn rescope(&mut self, options: SessionOptions) -> Result<(), Fault> {
+    pub(crate) fn rescope(&mut self, options: SessionOptions) -> Result<()> {
         let session = self.session()?.store().session(options);
         self.session = Some(session);
         Ok(())
     }
 
     /// Closes the store that is open, if any. It is closed also where that fails.
-    pub(crate) fn close(&mut self) -> Result<(), Error> {
+    pub(crate) fn close(&mut self) -> Result<()> {
         match self.session.take() {
             Some(session) => Ok(session.store().close()?),
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! Newline-delimited JSON-RPC 2.0 (docs/rpc.md).
 //!
 //! - `request`: parses a line into a request, or an error (`bytes`: for lines that are not UTF-8).
-//! - `methods`: the table of methods. `json`, `misread`: forms of parameters, and errors about them.
+//! - `methods`: the table of methods.
 //! - `host`: the state between requests. `stream`: events before an answer.
 //! - `answer`: results of bounded size. `fault`: errors in the form of the protocol.
 
@@ -9,9 +9,7 @@ pub(crate) mod answer;
 pub(crate) mod bytes;
 pub(crate) mod fault;
 pub(crate) mod host;
-pub(crate) mod json;
 pub(crate) mod methods;
-pub(crate) mod misread;
 pub(crate) mod request;
 
 use std::io::{BufRead, Write};
@@ -22,9 +20,11 @@ use crate::error::{Code, Error, Result};
 use crate::lines::{Line, read_line, skip_line};
 use crate::operations::stream::Events;
 use crate::patience::Patience;
+pub(crate) use answer::List;
+pub(crate) use host::Host;
+
 use answer::Answer;
 use fault::Fault;
-use host::Host;
 use request::{Rejected, Rejection, Request, parse};
 
 /// Most bytes of a request.
@@ -95,7 +95,7 @@ fn handle(
         Err(Rejected { id, why }) => {
             let fault = match why {
                 Rejection::Fault(fault) => fault,
-                Rejection::Query(query) => host.refuse_query(query),
+                Rejection::Query(query) => host.refuse_query(query).into(),
             };
             respond(responses, id, Err(fault))
         }

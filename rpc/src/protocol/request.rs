@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::bytes::{self, UnreadableQuery};
 use super::fault::Fault;
-use super::json::Object;
+use crate::json::Object;
 
 /// Most bytes of an id, which is echoed in the bounded response.
 const MAX_ID: usize = 1024;

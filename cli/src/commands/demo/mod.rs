@@ -150,7 +150,7 @@ fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result
     output.note("");
     output.note(&format!("What is known of the {subject}'s {relation}, newest first:"));
     for version in history {
-        output.note(&format!("  {}", version_line(version)));
+        output.note(&format!("  {}", version_line(&version)));
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use grainstore::ContentAddress;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::error::Code;
+use crate::error::{Code, Error, Result};
 
 /// A struct that is read from a JSON object, never from an array of its fields.
 #[derive(Debug)]
@@ -78,10 +79,10 @@ impl<T, const MOST: usize> Few<T, MOST> {
     ///
     /// # Errors
     /// `ERR_LIMIT` where there are more.
-    pub(crate) fn all(self, name: &str) -> crate::error::Result<Vec<T>> {
+    pub(crate) fn all(self, name: &str) -> Result<Vec<T>> {
         if self.more {
             let message = format!("{name} has more than {MOST} items");
-            return Err(crate::error::Error::new(Code::Limit, message, "give fewer, in parts"));
+            return Err(Error::new(Code::Limit, message, "give fewer, in parts"));
         }
         Ok(self.items)
     }
@@ -115,9 +116,31 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
     }
 }
 
+/// The address of a grain. One that is malformed is refused when the operation runs.
+#[derive(Debug)]
+pub struct Address(Result<ContentAddress, grainstore::format::Error>);
+
+impl Address {
+    pub(crate) fn get(self) -> Result<ContentAddress> {
+        Ok(self.0?)
+    }
+}
+
+impl From<ContentAddress> for Address {
+    fn from(address: ContentAddress) -> Self {
+        Self(Ok(address))
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        Ok(Self(String::deserialize(source)?.parse()))
+    }
+}
+
 /// Bytes, base64 in JSON.
 #[derive(Debug)]
-pub(crate) struct Base64(pub(crate) Vec<u8>);
+pub struct Base64(pub Vec<u8>);
 
 impl<'de> Deserialize<'de> for Base64 {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
@@ -128,7 +151,7 @@ impl<'de> Deserialize<'de> for Base64 {
 }
 
 /// The pairs of an object, in order, with duplicate names.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pairs(pub(crate) Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Pairs {

@@ -2,17 +2,17 @@
 
 use data_encoding::HEXLOWER;
 use grainstore::format::{REVIEW_FLAG, VerificationStatus};
-use grainstore::{AuditEntry, AuditedCall, Clock as _, Grain, GrainState, SystemClock};
-use grainstore_rpc::Version;
+use grainstore::{
+    AuditEntry, AuditedCall, Clock as _, ContentAddress, Grain, GrainState, SystemClock,
+};
 use grainstore_sml::{Clock, Item, Level, project};
 
 use crate::text::{iso, printable};
 
 /// Formats a version on one line: address, status, creation time, content.
-pub(crate) fn version_line(version: &Version) -> String {
-    let Version { address, grain, state } = version;
-    let (standing, created) = (standing(&state.state), iso(grain.created_at()));
-    let says = says(grain.clone(), state.state.verification_status);
+pub(crate) fn version_line(address: &ContentAddress, grain: &Grain, state: &GrainState) -> String {
+    let (standing, created) = (standing(state), iso(grain.created_at()));
+    let says = says(grain.clone(), state.verification_status);
     format!("{address}  {standing:<12}  {created}  {says}").trim_end().to_owned()
 }
 

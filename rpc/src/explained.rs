@@ -6,7 +6,8 @@ use grainstore::{
     ContentAddress, Grain, Offer, PolicyExplanation, Session, StoredGrain, SupersedePreview,
     explain,
 };
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::error::Result;
 
@@ -29,21 +30,15 @@ pub struct Attempt {
 }
 
 /// The answer.
+#[derive(Serialize)]
 pub struct Explained {
     /// The policy of the grain in question.
     pub policy: PolicyExplanation,
-    /// The preview of its supersession.
-    pub tried: Option<Tried>,
-}
-
-/// The grain that would be replaced, its policy, and the preview.
-pub struct Tried {
-    /// The grain that would be replaced.
-    pub old: ContentAddress,
-    /// Its policy.
-    pub policy: PolicyExplanation,
-    /// The preview.
-    pub trial: SupersedePreview,
+    /// The policy of the grain that would be replaced.
+    pub old_policy: Option<PolicyExplanation>,
+    /// The preview of the supersession.
+    #[serde(serialize_with = "decision")]
+    pub decision: Option<SupersedePreview>,
 }
 
 impl Explained {
@@ -61,26 +56,13 @@ impl Explained {
                 explain(&Envelope::parse(bytes.clone())?.grain()?)?
             }
         };
-        let tried = attempt.map(|attempt| attempt.make(asked.into()));
-        Ok(Self { policy, tried: tried.transpose()? })
-    }
-
-    /// Returns the answer in JSON.
-    pub fn json(&self) -> Value {
-        json!({
-            "policy": self.policy,
-            "old_policy": self.tried.as_ref().map(|tried| &tried.policy),
-            "decision": self.tried.as_ref().map(|tried| decision(&tried.trial)),
-        })
-    }
-}
-
-impl Attempt {
-    fn make(self, new: Offer) -> Result<Tried> {
-        let Self { session, old, justification } = self;
-        let policy = session.policy(&session.inspect(&old)?)?;
-        let trial = session.try_supersede(&old, new, justification.as_deref())?;
-        Ok(Tried { old, policy, trial })
+        let (mut old_policy, mut decision) = (None, None);
+        if let Some(Attempt { session, old, justification }) = attempt {
+            old_policy = Some(session.policy(&session.inspect(&old)?)?);
+            decision =
+                Some(session.try_supersede(&old, Offer::from(asked), justification.as_deref())?);
+        }
+        Ok(Self { policy, old_policy, decision })
     }
 }
 
@@ -96,14 +78,20 @@ impl From<Asked> for Offer {
     }
 }
 
-fn decision(trial: &SupersedePreview) -> Value {
-    let refusal = trial.refusal.as_ref();
-    json!({
-        "allowed": refusal.is_none(),
-        "needs_review": trial.needs_review,
-        "rules": trial.rules,
-        "code": refusal.map(grainstore::Error::code),
-        "message": refusal.map(ToString::to_string),
-        "hint": refusal.map(grainstore::Error::hint),
-    })
+fn decision<S: Serializer>(
+    trial: &Option<SupersedePreview>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let decided = trial.as_ref().map(|trial| {
+        let refusal = trial.refusal.as_ref();
+        json!({
+            "allowed": refusal.is_none(),
+            "needs_review": trial.needs_review,
+            "rules": trial.rules,
+            "code": refusal.map(grainstore::Error::code),
+            "message": refusal.map(ToString::to_string),
+            "hint": refusal.map(grainstore::Error::hint),
+        })
+    });
+    decided.serialize(serializer)
 }

@@ -1,8 +1,8 @@
 //! The operations of Grainstore for other hosts than Rust: arguments and answers in JSON, and JSON-RPC over
-//! lines. The command `grain` uses the same operations.
+//! lines. The command `grain` uses the same operations. Knows no flags and no terminal.
 //!
 //! - `protocol`: requests, responses and the connection between them.
-//! - `operations`: what is done: arguments, `run`, and an answer.
+//! - `operations`: functions from arguments to answers, which fail with the codes of the store.
 //! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
 //! - `question`, `explained`, `withheld`: what operations share. `shape`: the JSON forms of answers.
 //! - `error`: the error type. `lines`, `patience`: reading lines, and writing to slow readers.
@@ -31,7 +31,7 @@ mod withheld;
 
 pub use arguments::Nothing;
 pub use error::{Code, Error, Refusal, Result};
-pub use explained::{Asked, Attempt, Explained, Tried};
+pub use explained::{Asked, Attempt, Explained};
 pub use json::{Address, Base64};
 pub use lines::{Line, read_line};
 pub use operations::calls::{Converted, Switch, Switched, cal_switch};

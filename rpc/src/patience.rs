@@ -67,7 +67,7 @@ impl Stalled {
     }
 }
 
-/// A writer that ends with [`Stalled`] once patience is over, and writes nothing from then on.
+/// A writer that ends with a timeout once patience is over, and writes nothing from then on.
 ///
 /// Nothing portable interrupts a write, so a thread writes while patience is counted. A write that never ends
 /// keeps that thread until the process is over.

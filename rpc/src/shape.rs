@@ -166,14 +166,14 @@ impl Decoded {
     }
 }
 
-/// The index-layer state of a grain, with its access counts before this read; CAL answers have none.
+/// The index-layer state of a grain, with its access counts before this read.
 #[derive(Debug, Serialize)]
 pub struct StateAnswer {
     /// The state without the counts.
     #[serde(flatten)]
     pub state: GrainState,
     #[serde(flatten)]
-    access: Option<AccessCounts>,
+    access: AccessCounts,
     /// The vectors that the store has for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embedding_refs: Vec<EmbeddingRef>,
@@ -181,8 +181,7 @@ pub struct StateAnswer {
 
 impl StateAnswer {
     fn of(stored: &StoredGrain) -> Self {
-        let access = Some(stored.access);
-        Self { state: stored.state, access, embedding_refs: Vec::new() }
+        Self { state: stored.state, access: stored.access, embedding_refs: Vec::new() }
     }
 }
 
@@ -235,13 +234,6 @@ impl TryFrom<StoredGrain> for Version {
     fn try_from(stored: StoredGrain) -> Result<Self> {
         let state = StateAnswer::of(&stored);
         Ok(Self { address: stored.address, grain: stored.grain()?, state })
-    }
-}
-
-impl From<grainstore::cal::Version> for Version {
-    fn from(version: grainstore::cal::Version) -> Self {
-        let state = StateAnswer { state: version.state, access: None, embedding_refs: Vec::new() };
-        Self { address: version.address, grain: version.grain, state }
     }
 }
 

@@ -78,7 +78,7 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
         Answer::Groups { groups, .. } => counted(groups, output),
         Answer::Versions { versions, .. } => versions
             .iter()
-            .try_for_each(|version| output.line(&version_line(&version.clone().into()))),
+            .try_for_each(|one| output.line(&version_line(&one.address, &one.grain, &one.state))),
         Answer::Diff { diff, requires_human_review } => {
             differences(diff, output)?;
             if *requires_human_review {

@@ -100,22 +100,20 @@ impl Sweep {
 }
 
 fn tell(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
-    if context.output.is_json() {
-        return context.output.json_line(&erased(erasure));
-    }
-    if let Some(refusal) = &erasure.refusal {
-        return context.output.line(&format!("would be refused ({}): {refusal}", refusal.code()));
-    }
-    if dry_run {
-        return context.output.line(&format!("would erase {}", erasure.erased));
-    }
-    context.output.line(&format!("erased {}", erasure.erased))?;
-    if let Some(certificate) = &erasure.certificate {
-        let line = format!("audit entry {}, {}", certificate.sequence, certificate.hash);
-        context.output.line(&line)?;
-    }
-    if let Some(failure) = &erasure.scrub_failure {
-        context.output.note(&format!("not scrubbed yet ({}): {failure}", failure.code()));
-    }
-    Ok(())
+    context.output.answer(&erased(erasure), |output| {
+        if let Some(refusal) = &erasure.refusal {
+            return output.line(&format!("would be refused ({}): {refusal}", refusal.code()));
+        }
+        if dry_run {
+            return output.line(&format!("would erase {}", erasure.erased));
+        }
+        output.line(&format!("erased {}", erasure.erased))?;
+        if let Some(certificate) = &erasure.certificate {
+            output.line(&format!("audit entry {}, {}", certificate.sequence, certificate.hash))?;
+        }
+        if let Some(failure) = &erasure.scrub_failure {
+            output.note(&format!("not scrubbed yet ({}): {failure}", failure.code()));
+        }
+        Ok(())
+    })
 }

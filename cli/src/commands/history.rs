@@ -40,8 +40,9 @@ impl History {
             ..operations::History::default()
         };
         for stored in history.versions(&session)? {
-            let version = Version::try_from(stored)?;
-            context.output.answer(&version, |output| output.line(&version_line(&version)))?;
+            let one = Version::try_from(stored)?;
+            let line = version_line(&one.address, &one.grain, &one.state.state);
+            context.output.answer(&one, |output| output.line(&line))?;
         }
         Ok(())
     }

@@ -91,8 +91,7 @@ struct Proof {
 
 impl Contradict {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let cose = self.proof.read(context)?;
-        mark(context, &self.address, "contradicted", |address, session| {
+        mark(context, &self.address, "contradicted", Some(self.proof), |address, cose, session| {
             contradict(Mark { address, reason: self.reason, cose }, session)
         })
     }
@@ -101,8 +100,7 @@ impl Contradict {
 impl SetVerification {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let Self { address, status, reason, proof } = self;
-        let cose = proof.read(context)?;
-        mark(context, &address, &status.clone(), |address, session| {
+        mark(context, &address, &status.clone(), Some(proof), |address, cose, session| {
             let set = operations::SetVerification { address, status, reason, cose };
             set_verification(set, session)
         })
@@ -111,16 +109,16 @@ impl SetVerification {
 
 impl Hold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        mark(context, self.target.digits(), "held", |address, session| {
-            hold(Mark { address, reason: self.reason, cose: None }, session)
+        mark(context, self.target.digits(), "held", None, |address, cose, session| {
+            hold(Mark { address, reason: self.reason, cose }, session)
         })
     }
 }
 
 impl LiftHold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let cose = self.proof.read(context)?;
-        mark(context, self.target.digits(), "lifted", |address, session| {
+        let digits = self.target.digits();
+        mark(context, digits, "lifted", Some(self.proof), |address, cose, session| {
             lift_hold(Mark { address, reason: self.reason, cose }, session)
         })
     }
@@ -133,24 +131,19 @@ impl Target {
     }
 }
 
-impl Proof {
-    fn read(&self, context: &mut Context<'_>) -> Result<Option<Base64>> {
-        let source = self.cose.clone().map(Source::File);
-        let bytes = source.map(|source| source.read(MAX_BLOB, &mut context.output));
-        Ok(bytes.transpose()?.map(Base64))
-    }
-}
-
 /// Marks the grain that these digits name, and prints its new standing.
 fn mark(
     context: &mut Context<'_>,
     digits: &str,
     standing: &str,
-    operation: impl FnOnce(Address, &Session) -> Result<Nothing>,
+    proof: Option<Proof>,
+    operation: impl FnOnce(Address, Option<Base64>, &Session) -> Result<Nothing>,
 ) -> Result<()> {
     let session = context.session()?;
     let address = find(&session, digits)?;
-    operation(address.into(), &session)?;
+    let source = proof.and_then(|proof| proof.cose).map(Source::File);
+    let cose = source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()?;
+    operation(address.into(), cose.map(Base64), &session)?;
     let answer = json!({ "address": address, "standing": standing });
     context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))
 }

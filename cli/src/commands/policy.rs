@@ -6,9 +6,11 @@ mod rules;
 use std::fmt::Display;
 
 use clap::{Args, Subcommand};
-use grainstore::{AppliedRule, Grain, Offer, PolicyExplanation, Session, SupersedePreview};
+use grainstore::{
+    AppliedRule, ContentAddress, Grain, Offer, PolicyExplanation, Session, SupersedePreview,
+};
 use grainstore_rpc::FORMAT_VERSION;
-use grainstore_rpc::{Asked, Attempt, Explained, Tried};
+use grainstore_rpc::{Asked, Attempt, Explained};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
@@ -126,8 +128,9 @@ impl Explain {
             }
             _ => None,
         };
+        let old = attempt.as_ref().map(|attempt| attempt.old);
         let explained = Explained::of(asked, attempt)?;
-        context.output.answer(&explained.json(), |output| print(output, &explained))
+        context.output.answer(&explained, |output| print(output, &explained, old))
     }
 }
 
@@ -180,9 +183,13 @@ fn show(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
     lines(output, "warning     ", &policy.warnings)
 }
 
-fn print(output: &mut Output<'_>, explained: &Explained) -> Result<()> {
-    let Explained { policy, tried } = explained;
-    let Some(Tried { old, policy: of_old, trial }) = tried else {
+fn print(
+    output: &mut Output<'_>,
+    explained: &Explained,
+    old: Option<ContentAddress>,
+) -> Result<()> {
+    let Explained { policy, old_policy, decision } = explained;
+    let (Some(old), Some(of_old), Some(trial)) = (old, old_policy, decision) else {
         return print_policy(output, "", policy);
     };
     print_policy(output, "policy of the new grain: ", policy)?;

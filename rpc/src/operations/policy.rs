@@ -3,7 +3,6 @@
 
 use grainstore::{RuleChangeReport, RuleSet, Session};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::arguments::{PresetName, offer};
@@ -57,7 +56,7 @@ pub(crate) struct Explain<'p> {
     justification: Option<String>,
 }
 
-pub(crate) fn policy_explain(given: Explain<'_>, host: &mut Host) -> Result<Value> {
+pub(crate) fn policy_explain(given: Explain<'_>, host: &mut Host) -> Result<Explained> {
     let is_given = given.grain.is_some() || given.blob.is_some() || given.cose.is_some();
     if given.address.is_some() == is_given {
         return Err(Error::arguments("give exactly one of address, grain, blob and cose"));
@@ -80,5 +79,5 @@ pub(crate) fn policy_explain(given: Explain<'_>, host: &mut Host) -> Result<Valu
             justification: given.justification,
         }),
     };
-    Ok(Explained::of(asked, attempt)?.json())
+    Explained::of(asked, attempt)
 }

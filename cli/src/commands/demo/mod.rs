@@ -150,7 +150,10 @@ fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result
     output.note("");
     output.note(&format!("What is known of the {subject}'s {relation}, newest first:"));
     for version in history {
-        output.note(&format!("  {}", version_line(&version)));
+        output.note(&format!(
+            "  {}",
+            version_line(&version.address, &version.grain, &version.state.state)
+        ));
     }
     Ok(())
 }

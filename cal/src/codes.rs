@@ -115,6 +115,7 @@ registry! {
 
 /// A warning beside an answer (CAL 22).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// The stable code, such as `CAL-W001`.
     pub code: &'static str,
@@ -128,7 +129,7 @@ pub(crate) const UNKNOWN_RELATION: &str = "CAL-W001";
 pub(crate) const PROFILE_NOT_ASKED: &str = "CAL-W002";
 /// `CAL-W003`: a domain prefix that no profile registers.
 pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
-/// `CAL-W004`: an option that this version does not know or does not support, ignored.
+/// `CAL-W004`: an option that is unknown, not supported or without effect where it stands, ignored.
 pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
 /// `CAL-W005`: TOON chosen automatically because the budget is tight (CAL 10.9.5).
 pub(crate) const FORMAT_CHOSEN: &str = "CAL-W005";

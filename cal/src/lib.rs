@@ -52,6 +52,7 @@ mod print;
 mod scan;
 mod source;
 mod text;
+mod tier;
 pub mod vocabulary;
 
 // What a memory is asked for.
@@ -61,6 +62,7 @@ mod expansion;
 mod gate;
 mod memory;
 mod moment;
+mod operation;
 mod predicate;
 mod query;
 mod search;
@@ -91,9 +93,9 @@ pub use event::{
     AssemblySummary, BudgetAmount, BudgetShare, Event, EventKind, EventListener, LevelCounts,
     StreamStart,
 };
-pub use exec::{ExecuteOptions, Preparation, Tier, execute, execute_bytes, prepare, stream};
+pub use exec::{ExecuteOptions, Preparation, execute, execute_bytes, prepare, stream};
 pub use expansion::{Direction, Expansion, Link, Links};
-pub use gate::{AdmissionGate, AdmissionRequest, CalOperation};
+pub use gate::{AdmissionGate, AdmissionRequest};
 #[cfg(feature = "cl100k")]
 pub use grainstore_sml::Cl100k;
 pub use grainstore_sml::{Estimator, TokenCounter};
@@ -103,9 +105,10 @@ pub use memory::{
     NamedTemplate, PrefixMatch, RecallStats, RecallVisitor, SessionScope, TemplateOwner,
     TemplateSaveOutcome,
 };
+pub use mend::{parse, parse_bytes};
 pub use moment::{is_known_at, is_valid_at};
+pub use operation::CalOperation;
 pub use params::Params;
-pub use parse::{parse, parse_bytes};
 pub use predicate::{Comparator, Lookup, Predicate};
 pub use query::Query;
 pub use reference::REFERENCE;
@@ -117,4 +120,5 @@ pub use response::{
 pub use scan::{SyntaxKind, SyntaxSpan, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
 pub use source::{QueryIdentity, QuerySource};
+pub use tier::Tier;
 pub use writes::{WriteLimits, WriteQuotas};

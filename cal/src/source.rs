@@ -2,14 +2,13 @@
 
 use crate::ast::{Statement, StatementType};
 use crate::error::{Error, Result};
-use crate::exec::{Tier, tier_of};
 use crate::json::{self, TranslatedQuery};
 use crate::limits;
-use crate::mend;
 use crate::parse::{self, RefusedEntry};
 use crate::print;
 use crate::scan::{SyntaxKind, scan};
 use crate::span::Span;
+use crate::tier::{Tier, tier_of};
 
 /// One query: CAL in text, or in JSON if it starts with a brace.
 ///
@@ -25,7 +24,7 @@ use crate::span::Span;
 /// ```
 #[derive(Debug)]
 pub struct QuerySource<'a> {
-    given: &'a str,
+    pub(crate) given: &'a str,
     /// The text form of a query in JSON.
     spelled: Option<TranslatedQuery>,
 }
@@ -42,15 +41,6 @@ pub struct QueryIdentity {
 }
 
 impl<'a> QuerySource<'a> {
-    /// Reads a query.
-    ///
-    /// # Errors
-    /// For text, E001 over 8,192 bytes. For JSON, E002 for unknown, missing or duplicate keys, and the
-    /// codes of its values.
-    pub fn read(given: &'a str) -> Result<Self> {
-        Self::plain_read(given).map_err(|error| mend::mended(error, given))
-    }
-
     /// Reads a query without suggesting corrected statements in errors.
     pub(crate) fn plain_read(given: &'a str) -> Result<Self> {
         if json::is_json(given) {
@@ -74,23 +64,9 @@ impl<'a> QuerySource<'a> {
         self.spelled.as_ref().map_or(self.given, |spelled| &spelled.text)
     }
 
-    /// Parses the query.
-    ///
-    /// # Errors
-    /// Those of [`parse`](crate::parse()), positioned in the form that was given; the length limit of a
-    /// query in JSON applies to its text.
-    pub fn statement(&self) -> Result<Statement<'_>> {
-        self.plain_statement().map_err(|error| self.mended(error))
-    }
-
     /// Parses the query without suggesting corrected statements in errors.
     pub(crate) fn plain_statement(&self) -> Result<Statement<'_>> {
         parse::unplaced(self.text()).map_err(|error| self.locate(error))
-    }
-
-    /// Adds the statement that was probably meant to an error.
-    pub(crate) fn mended(&self, error: Error) -> Error {
-        mend::mended(error, self.given)
     }
 
     /// Positions an error about the value bound to the parameter `name` at the first use of that parameter

@@ -5,11 +5,12 @@ use redb::WriteTransaction;
 use crate::error::{Error, Result};
 use crate::keys;
 use crate::lists::LISTS;
+use crate::meta::{self, META};
 use crate::part::TailPart;
+use crate::posting::Watermark;
 use crate::row_sum::{RowSeal, RowSum};
 use crate::sample;
-use crate::stamp::{self, Watermark};
-use crate::tables::{ADDRESS, META, TERMS};
+use crate::tables::{ADDRESS, TERMS};
 use crate::tail::FrozenTail;
 use crate::words;
 
@@ -31,25 +32,25 @@ pub fn fold(
     seal: Option<&dyn RowSeal>,
 ) -> Result<Option<Watermark>> {
     let part = &*frozen.0;
-    let mut meta = txn.open_table(META)?;
-    if stamp::stamp(&meta)? != Some(keys::LAYOUT) {
+    let mut rows = txn.open_table(META)?;
+    if meta::stamp(&rows)? != Some(keys::LAYOUT) {
         return Err(Error::integrity("the index tables have no stamp of this layout"));
     }
-    let before = stamp::watermark(&meta)?;
+    let before = meta::watermark(&rows)?;
     if before < part.base {
         return Err(Error::integrity("the tail continues tables that were folded further"));
     }
-    let mut sum = RowSum::stored(seal, &meta)?;
+    let mut sum = RowSum::stored(seal, &rows)?;
     fold_terms(txn, part, &mut sum)?;
     fold_postings(txn, part, &mut sum)?;
     fold_addresses(txn, part, &mut sum)?;
-    let ids = stamp::next_ids(&meta)?.max(part.next_ids);
-    stamp::set_next_ids(&mut meta, &ids)?;
+    let ids = meta::next_ids(&rows)?.max(part.next_ids);
+    meta::set_next_ids(&mut rows, &ids)?;
     let after = before.max(part.watermark);
     if let Some(mark) = &after {
-        stamp::set_watermark(&mut meta, mark)?;
+        meta::set_watermark(&mut rows, mark)?;
     }
-    sum.store(&mut meta)?;
+    sum.store(&mut rows)?;
     Ok(after)
 }
 
@@ -86,7 +87,7 @@ fn fold_postings(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) 
         let Some(def) = LISTS.get(usize::from(*number)) else {
             return Err(Error::integrity("there is no such list"));
         };
-        (def.access.insert)(txn, def.list, stretch, sum)?;
+        (def.list.access().insert)(txn, def.list, stretch, sum)?;
     }
     sample::fold(txn, &keys, sum)
 }

@@ -117,7 +117,7 @@ fn tables_that_were_never_set_up_are_refused() {
     store.push(1, &rich_note().facts()).unwrap();
     store.freeze();
     let txn = store.db.begin_write().unwrap();
-    stamp::drop_all(&txn).unwrap();
+    crate::stamp::drop_all(&txn).unwrap();
     assert_eq!(code(fold(&txn, &store.tail.frozen().unwrap(), None)), "ERR_INTEGRITY");
 }
 

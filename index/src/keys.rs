@@ -245,7 +245,7 @@ pub(crate) fn key_of<const N: usize>(list: PostingList, row: &[u8; N]) -> Postin
 /// The order key in a key of any list; `None` for bytes that are not a key.
 pub(crate) fn rank_of(key: &PostingKey) -> Option<OrderKey> {
     let (list, row) = key.split_first()?;
-    OrderKey::of_row(row.get(..LISTS.get(usize::from(*list))?.access.width)?)
+    OrderKey::of_row(row.get(..LISTS.get(usize::from(*list))?.width)?)
 }
 
 /// The relation in a key of the list `sp`.

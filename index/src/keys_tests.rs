@@ -57,7 +57,7 @@ fn posting_keys_have_these_bytes() {
         (KeyPrefix::value(NAMESPACE, &tag), "09", format!("0000000101{}", hex(&tag.digest.0))),
     ] {
         let key = prefix.key(rank);
-        let width = prefix.list().def().access.width;
+        let width = prefix.list().def().width;
         assert_eq!(hex(&key[..=width]), format!("{list}{expected}{WHEN}"));
         assert!(key[width + 1..].iter().all(|byte| *byte == 0), "{key:?}");
         assert_eq!(prefix.rank(&key), Some(rank));

@@ -8,15 +8,15 @@
 //! Modules, in the order data flows:
 //! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
 //!   their digests
-//! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
+//! - `shape`: the condition of an index lookup; `blind`: the blind tokens it is translated to
 //! - `facts`: the fields of a grain that are indexed
-//! - `keys`, `layout`: every byte layout
-//! - `rows`, `lists`, `sample`, `tables`: the redb tables
+//! - `keys`, `words`: every byte layout
+//! - `lists`, `meta`, `row_sum`, `rows`, `sample`, `tables`: the redb tables, and the keyed sums over their rows
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
-//! - `fold`: writes the tail into the tables; `row_sum`: the keyed sum over their rows
+//! - `fold`: writes the tail into the tables
 //! - `stamp`: whether the tables fit this code and this log
-//! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
-//! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
+//! - `merge`, `names`, `spaces`, `scan`, `intersect`: tables and tail as one ordered sequence
+//! - `reader`, `addresses`, `size`, `stats`: lookups and figures of a view
 //! - [`text`]: the full text, kept beside the tables
 //! - [`vectors`]: nearest-neighbour search, kept beside the tables
 
@@ -34,6 +34,8 @@ mod keys;
 mod words;
 
 mod lists;
+mod meta;
+mod row_sum;
 mod rows;
 mod sample;
 mod tables;
@@ -43,7 +45,6 @@ mod runs;
 mod tail;
 
 mod fold;
-mod row_sum;
 
 mod stamp;
 
@@ -74,14 +75,14 @@ pub use facts::{IndexedFields, object_hash};
 pub use field::{Digest, Field, number_word};
 pub use fold::fold;
 pub use intersect::{Intersection, IntersectionStep};
-pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange};
+pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange, Watermark};
 pub use reader::{IndexReader, RelationSummary};
 pub use row_sum::{ROW_SUM, RowSeal};
 pub use scan::Scan;
 pub use shape::{IndexLookup, Object, Scope};
 pub use size::PostingEstimate;
 pub use spaces::ScopeNamespaces;
-pub use stamp::{IndexState, StaleReason, Watermark, drop_all, reset, state};
+pub use stamp::{IndexState, StaleReason, drop_all, reset, state};
 pub use stats::{IndexStats, TableStats};
 pub use tables::Tables;
 pub use tail::{FrozenTail, Tail};

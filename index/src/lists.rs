@@ -4,8 +4,6 @@
 //! the postings are one range of one list, newest first. Rows are ordered by time after the bound parts, so
 //! each combination needs a list of its own (ADR 0004).
 
-use crate::rows::TableOps;
-
 /// A posting list. The discriminant is its index in [`LISTS`] and the first byte of its keys in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PostingList {
@@ -32,8 +30,8 @@ pub(crate) struct PostingListDef {
     /// True if each row is stored a second time under the namespace 0, so that a reader of the whole store
     /// has one range instead of one for each namespace.
     pub(crate) everywhere: bool,
-    /// The table operations for its row width.
-    pub(crate) access: TableOps,
+    /// The bytes of a row.
+    pub(crate) width: usize,
 }
 
 /// Bytes of a namespace id, a term id and a order key in every row.
@@ -41,13 +39,14 @@ pub(crate) const NAMESPACE_BYTES: usize = 4;
 pub(crate) const TERM_BYTES: usize = 5;
 pub(crate) const RANK_BYTES: usize = 14;
 
-const fn list<const WIDTH: usize>(
+const fn list(
     list: PostingList,
+    width: usize,
     table: &'static str,
     name: &'static str,
     everywhere: bool,
 ) -> PostingListDef {
-    PostingListDef { list, table, name, everywhere, access: TableOps::of::<WIDTH>() }
+    PostingListDef { list, table, name, everywhere, width }
 }
 
 /// All lists, in the order of [`PostingList`]. Each list has a table of its own, so that all its rows have
@@ -55,16 +54,16 @@ const fn list<const WIDTH: usize>(
 /// batch of 1,000 grains takes 20 ms, against 23 ms for one table with a leading byte.
 #[rustfmt::skip]
 pub(crate) static LISTS: [PostingListDef; PostingList::COUNT] = [
-    list::<18>(PostingList::All, "index.all", "time", true),
-    list::<19>(PostingList::Type, "index.type", "type", false),
-    list::<23>(PostingList::Subject, "index.s", "SPO", true),
-    list::<23>(PostingList::Relation, "index.p", "PSO", false),
-    list::<26>(PostingList::Object, "index.o", "OPS", false),
-    list::<28>(PostingList::SubjectRelation, "index.sp", "SPO", true),
-    list::<27>(PostingList::SubjectObject, "index.so", "SOP", false),
-    list::<27>(PostingList::RelationObject, "index.po", "POS", false),
-    list::<32>(PostingList::Triple, "index.spo", "SPO", false),
-    list::<27>(PostingList::Value, "index.value", "value", false),
+    list(PostingList::All, 18, "index.all", "time", true),
+    list(PostingList::Type, 19, "index.type", "type", false),
+    list(PostingList::Subject, 23, "index.s", "SPO", true),
+    list(PostingList::Relation, 23, "index.p", "PSO", false),
+    list(PostingList::Object, 26, "index.o", "OPS", false),
+    list(PostingList::SubjectRelation, 28, "index.sp", "SPO", true),
+    list(PostingList::SubjectObject, 27, "index.so", "SOP", false),
+    list(PostingList::RelationObject, 27, "index.po", "POS", false),
+    list(PostingList::Triple, 32, "index.spo", "SPO", false),
+    list(PostingList::Value, 27, "index.value", "value", false),
 ];
 
 impl PostingList {

@@ -9,9 +9,9 @@ use imbl::OrdMap;
 use crate::error::{Error, Result};
 use crate::facts::IndexedFields;
 use crate::keys::{KeyPrefix, OrderKey, PostingKey};
+use crate::posting::Watermark;
 use crate::posting::{Posting, Sequence, TieBreaker};
 use crate::runs::Runs;
-use crate::stamp::Watermark;
 use crate::term::{NextIds, Term, TermId, TermKind};
 use crate::words;
 

@@ -45,6 +45,16 @@ impl TieBreaker {
     }
 }
 
+/// The last grain an index contains; the log continues after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watermark {
+    /// Its position in the log.
+    pub sequence: Sequence,
+    /// Its address as the log stores it (blinded in an encrypted store). It tells one log from another with
+    /// the same sequences.
+    pub address: [u8; 32],
+}
+
 /// One entry of a posting list: the time of a grain (`timestamp_ms`, else `created_at`), the first bytes of
 /// its address, and its sequence. Newest first means descending time, then ascending address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

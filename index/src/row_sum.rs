@@ -2,13 +2,11 @@
 //! the key edits, adds or removes no longer fits the sum of its table. A table is compared with its sum when it
 //! is first read. This module holds no keys; the engine does.
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::ReadableTable;
 
 use crate::error::{Error, Result};
-use crate::lists::{LISTS, PostingList};
-use crate::sample::SAMPLE;
-use crate::stamp::{NEXT_IDS, WATERMARK};
-use crate::tables::{ADDRESS, META, TERMS};
+use crate::lists::PostingList;
+use crate::meta::{NEXT_IDS, WATERMARK};
 
 /// Row of the table `index.meta` of an encrypted store with the sealed sums: 32 bytes for each table, then the
 /// rows of the watermark and of the counters.
@@ -114,6 +112,11 @@ impl<'s> RowSum<'s> {
         self.toggle(ADDRESS_TABLE, address, &sequence.to_be_bytes());
     }
 
+    /// Returns `true` if both have the same sum of a table.
+    pub(crate) fn agrees_on(&self, table: u8, other: &RowSum<'_>) -> bool {
+        self.sums.get(usize::from(table)) == other.sums.get(usize::from(table))
+    }
+
     /// Adds a row, or takes it out again: a sum is an exclusive or.
     fn toggle(&mut self, table: u8, key: &[u8], value: &[u8]) {
         if let Some(seal) = self.seal
@@ -125,54 +128,11 @@ impl<'s> RowSum<'s> {
     }
 }
 
-/// Compares the rows of a table with its stored sum, unless that was done since the store was opened. Reads
-/// every row of the table.
-///
-/// # Errors
-/// `ERR_INTEGRITY` if they differ; `ERR_IO`.
-pub(crate) fn check(txn: &ReadTransaction, seal: Option<&dyn RowSeal>, table: u8) -> Result<()> {
-    let Some(seal) = seal else { return Ok(()) };
-    if seal.is_checked(table) {
-        return Ok(());
-    }
-    let stored = RowSum::stored(Some(seal), &txn.open_table(META)?)?;
-    let mut found = RowSum::empty(Some(seal));
-    match table {
-        SAMPLE_TABLE => {
-            for row in txn.open_table(SAMPLE)?.iter()? {
-                found.add_sample(row?.0.value());
-            }
-        }
-        TERMS_TABLE => {
-            for row in txn.open_table(TERMS)?.iter()? {
-                let (key, value) = row?;
-                found.add_term(key.value(), value.value());
-            }
-        }
-        ADDRESS_TABLE => {
-            for row in txn.open_table(ADDRESS)?.iter()? {
-                let (address, sequence) = row?;
-                found.add_address(address.value(), sequence.value());
-            }
-        }
-        list => {
-            let def = LISTS.get(usize::from(list)).ok_or_else(damaged)?;
-            let rows = (def.access.open)(txn, def.list, def.table)?;
-            rows.for_each(&mut |row| found.add_posting(list, row))?;
-        }
-    }
-    if stored.sums.get(usize::from(table)) != found.sums.get(usize::from(table)) {
-        return Err(damaged());
-    }
-    seal.set_checked(table);
-    Ok(())
-}
-
 /// The numbers of all tables with a sum.
 pub(crate) fn tables() -> impl Iterator<Item = u8> {
     0..=ADDRESS_TABLE
 }
 
-fn damaged() -> Error {
+pub(crate) fn damaged() -> Error {
     Error::integrity("rows of the index were changed by somebody without the key")
 }

@@ -40,7 +40,6 @@ pub(crate) trait PostingTable: Debug + Send + Sync {
 /// The table operations for one row width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableOps {
-    pub(crate) width: usize,
     pub(crate) open:
         fn(&ReadTransaction, PostingList, &'static str) -> Result<Box<dyn PostingTable>>,
     pub(crate) create: fn(&WriteTransaction, &'static str) -> Result<()>,
@@ -51,7 +50,22 @@ pub(crate) struct TableOps {
 impl TableOps {
     /// The operations for rows of `N` bytes.
     pub(crate) const fn of<const N: usize>() -> Self {
-        Self { width: N, open: open::<N>, create: create::<N>, insert: insert::<N> }
+        Self { open: open::<N>, create: create::<N>, insert: insert::<N> }
+    }
+}
+
+impl PostingList {
+    /// The table operations for the width of the list's rows.
+    pub(crate) const fn access(self) -> TableOps {
+        match self {
+            Self::All => TableOps::of::<18>(),
+            Self::Type => TableOps::of::<19>(),
+            Self::Subject | Self::Relation => TableOps::of::<23>(),
+            Self::Object => TableOps::of::<26>(),
+            Self::SubjectRelation => TableOps::of::<28>(),
+            Self::SubjectObject | Self::RelationObject | Self::Value => TableOps::of::<27>(),
+            Self::Triple => TableOps::of::<32>(),
+        }
     }
 }
 

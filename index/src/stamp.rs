@@ -2,29 +2,15 @@
 //!
 //! Knows no postings. It only reports a stale index; the engine rebuilds it.
 
-use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
+use redb::{ReadTransaction, TableHandle, WriteTransaction};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
-use crate::posting::Sequence;
+use crate::meta::{META, STAMP, next_ids, set_next_ids, stamp, watermark};
+use crate::posting::{Sequence, Watermark};
 use crate::row_sum::{RowSeal, RowSum};
-use crate::tables::{self, META, NAME_PREFIX};
+use crate::tables::{self, NAME_PREFIX};
 use crate::term::NextIds;
-use crate::words;
-
-const STAMP: &str = "stamp";
-pub(crate) const WATERMARK: &str = "watermark";
-pub(crate) const NEXT_IDS: &str = "next_ids";
-
-/// The last grain an index contains; the log continues after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Watermark {
-    /// Its position in the log.
-    pub sequence: Sequence,
-    /// Its address as the log stores it (blinded in an encrypted store). It tells one log from another with
-    /// the same sequences.
-    pub address: [u8; 32],
-}
 
 /// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,55 +103,6 @@ pub fn reset(txn: &WriteTransaction, seal: Option<&dyn RowSeal>) -> Result<()> {
     meta.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
     set_next_ids(&mut meta, &NextIds::FIRST)?;
     RowSum::empty(seal).store(&mut meta)
-}
-
-/// The layout version of the tables.
-pub(crate) fn stamp(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Option<u32>> {
-    let Some(row) = meta.get(STAMP)? else {
-        return Ok(None);
-    };
-    match row.value().try_into() {
-        Ok(version) => Ok(Some(u32::from_be_bytes(version))),
-        Err(_) => Err(Error::integrity("the index stamp is not four bytes")),
-    }
-}
-
-/// The watermark of the tables.
-pub(crate) fn watermark(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-) -> Result<Option<Watermark>> {
-    let Some(row) = meta.get(WATERMARK)? else {
-        return Ok(None);
-    };
-    match words::watermark_of(row.value()) {
-        Some(mark) => Ok(Some(mark)),
-        None => Err(Error::integrity("the index watermark is not forty bytes")),
-    }
-}
-
-/// Stores the watermark of the tables.
-pub(crate) fn set_watermark(
-    meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
-    mark: &Watermark,
-) -> Result<()> {
-    meta.insert(WATERMARK, words::watermark_row(mark).as_slice())?;
-    Ok(())
-}
-
-/// The id counters of the dictionary.
-pub(crate) fn next_ids(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<NextIds> {
-    let row = meta.get(NEXT_IDS)?;
-    let ids = row.and_then(|row| words::next_ids_of(row.value()));
-    ids.ok_or_else(|| Error::integrity("the index has no readable counters"))
-}
-
-/// Stores the id counters of the dictionary.
-pub(crate) fn set_next_ids(
-    meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
-    ids: &NextIds,
-) -> Result<()> {
-    meta.insert(NEXT_IDS, words::next_ids_row(ids).as_slice())?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use redb::{ReadableDatabase, TableDefinition};
 
 use super::*;
 use crate::lists::PostingList;
+use crate::meta::{NEXT_IDS, WATERMARK};
 use crate::tables::{ADDRESS, TERMS};
 use crate::test_kit::{Note, Store, address, code};
 

@@ -42,7 +42,7 @@ impl IndexReader<'_> {
         let mut tables = Vec::with_capacity(LISTS.len().saturating_add(3));
         for def in &LISTS {
             let rows = view.list(def.list)?.count()?;
-            tables.push(of(def.table, rows, Some(def.access.width as u64)));
+            tables.push(of(def.table, rows, Some(def.width as u64)));
         }
         tables.push(of("index.sample", view.sample()?.len()?, Some(35)));
         tables.push(of("index.address", view.addresses()?.len()?, Some(40)));

@@ -4,15 +4,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, WriteTransaction};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, Result};
 use crate::lists::{LISTS, PostingList};
-use crate::posting::Sequence;
-use crate::row_sum::{self, RowSeal};
+use crate::meta::{self, META};
+use crate::posting::{Sequence, Watermark};
+use crate::row_sum::{self, RowSeal, RowSum};
 use crate::rows::PostingTable;
 use crate::sample::{SAMPLE, SampleRows};
-use crate::stamp::{self, Watermark};
 use crate::term::{NextIds, TermId};
 use crate::words;
 
@@ -22,9 +22,6 @@ pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8]> =
 /// Address -> sequence.
 pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
     TableDefinition::new("index.address");
-/// The layout stamp, the id counters and the watermark.
-pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
-    TableDefinition::new("index.meta");
 
 /// The prefix of all derived tables' names, in every layout version.
 pub(crate) const NAME_PREFIX: &str = "index.";
@@ -75,7 +72,7 @@ impl Tables {
     /// # Errors
     /// `ERR_IO`; `ERR_INTEGRITY` if there is no index.
     pub fn watermark(&self) -> Result<Option<Watermark>> {
-        stamp::watermark(self.meta()?)
+        meta::watermark(self.meta()?)
     }
 
     /// The rows of a posting list.
@@ -83,7 +80,7 @@ impl Tables {
         let def = list.def();
         let open = || {
             self.check(list as u8)?;
-            (def.access.open)(&self.txn, list, def.table)
+            (def.list.access().open)(&self.txn, list, def.table)
         };
         match self.lists.get(list as usize) {
             Some(cell) => Ok(&**once(cell, open)?),
@@ -137,12 +134,12 @@ impl Tables {
     }
 
     fn check(&self, table: u8) -> Result<()> {
-        row_sum::check(&self.txn, self.seal.as_deref(), table)
+        check_sum(&self.txn, self.seal.as_deref(), table)
     }
 
     /// The next id of each kind.
     pub(crate) fn next_ids(&self) -> Result<NextIds> {
-        stamp::next_ids(self.meta()?)
+        meta::next_ids(self.meta()?)
     }
 
     fn meta(&self) -> Result<&MetaRows> {
@@ -150,10 +147,53 @@ impl Tables {
     }
 }
 
+/// Compares the rows of a table with its stored sum, unless that was done since the store was opened. Reads
+/// every row of the table.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if they differ; `ERR_IO`.
+fn check_sum(txn: &ReadTransaction, seal: Option<&dyn RowSeal>, table: u8) -> Result<()> {
+    let Some(seal) = seal else { return Ok(()) };
+    if seal.is_checked(table) {
+        return Ok(());
+    }
+    let stored = RowSum::stored(Some(seal), &txn.open_table(META)?)?;
+    let mut found = RowSum::empty(Some(seal));
+    match table {
+        row_sum::SAMPLE_TABLE => {
+            for row in txn.open_table(SAMPLE)?.iter()? {
+                found.add_sample(row?.0.value());
+            }
+        }
+        row_sum::TERMS_TABLE => {
+            for row in txn.open_table(TERMS)?.iter()? {
+                let (key, value) = row?;
+                found.add_term(key.value(), value.value());
+            }
+        }
+        row_sum::ADDRESS_TABLE => {
+            for row in txn.open_table(ADDRESS)?.iter()? {
+                let (address, sequence) = row?;
+                found.add_address(address.value(), sequence.value());
+            }
+        }
+        list => {
+            let def = LISTS.get(usize::from(list)).ok_or_else(row_sum::damaged)?;
+            let rows = (def.list.access().open)(txn, def.list, def.table)?;
+            rows.for_each(&mut |row| found.add_posting(list, row))?;
+        }
+    }
+    if !stored.agrees_on(table, &found) {
+        return Err(row_sum::damaged());
+    }
+    seal.set_checked(table);
+    Ok(())
+}
+
 /// Checks that every table exists with the right type.
 pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
     for def in &LISTS {
-        (def.access.open)(txn, def.list, def.table)?;
+        (def.list.access().open)(txn, def.list, def.table)?;
     }
     txn.open_table(SAMPLE)?;
     txn.open_table(TERMS)?;
@@ -164,7 +204,7 @@ pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
 /// Creates every table, empty.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
     for def in &LISTS {
-        (def.access.create)(txn, def.table)?;
+        (def.list.access().create)(txn, def.table)?;
     }
     txn.open_table(SAMPLE)?;
     txn.open_table(TERMS)?;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::facts::IndexedFields;
 use crate::part::{GrainTermIds, TailPart};
 use crate::posting::Sequence;
-use crate::stamp::Watermark;
+use crate::posting::Watermark;
 use crate::tables::Tables;
 use crate::term::{Term, TermId, TermKind};
 use crate::words;

@@ -7,9 +7,10 @@ use redb::backends::InMemoryBackend;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
 use crate::lists::LISTS;
+use crate::meta::META;
 use crate::sample::SAMPLE;
 use crate::stamp;
-use crate::tables::{ADDRESS, META, TERMS};
+use crate::tables::{ADDRESS, TERMS};
 use crate::{
     Error, Field, IndexReader, IndexedFields, Object, Result, Sequence, Tables, Tail, TermValue,
     TieBreaker, fold,
@@ -163,7 +164,7 @@ impl Store {
         self.dump_table(&mut rows, TERMS);
         self.dump_table(&mut rows, ADDRESS);
         for def in &LISTS {
-            match def.access.width {
+            match def.width {
                 18 => self.dump_list::<18>(&mut rows, def.table),
                 19 => self.dump_list::<19>(&mut rows, def.table),
                 23 => self.dump_list::<23>(&mut rows, def.table),

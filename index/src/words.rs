@@ -6,7 +6,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::posting::Sequence;
-use crate::stamp::Watermark;
+use crate::posting::Watermark;
 use crate::term::{NextIds, Term, TermId, TermKind, TermValue};
 
 /// Longer plaintext is keyed by its digest, which keeps keys short.

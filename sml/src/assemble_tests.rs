@@ -3,6 +3,11 @@
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
+use crate::cancel::CancelCheck;
+use crate::format::Format;
+use crate::item::Item;
+use crate::options::Disclosure;
+use crate::time::Clock;
 use crate::tokens::Estimator;
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };

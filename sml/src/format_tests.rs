@@ -3,9 +3,10 @@
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, AssemblySource, Disclosure, assemble};
+use crate::assemble::{Assembly, assemble};
 use crate::display_value::DisplayValue;
 use crate::item::ChosenFields;
+use crate::options::{AssemblyOptions, AssemblySource, Disclosure};
 use crate::tokens::{Estimator, TokenCounter};
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };

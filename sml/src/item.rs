@@ -2,43 +2,9 @@
 //!
 //! It has the rules on which grains must not be shown, and knows no output format.
 
-use grainstore_format::{ContentAddress, Grain, GrainType, Value, VerificationStatus};
+use grainstore_format::{ContentAddress, Grain, GrainType, VerificationStatus};
 
 use crate::display_value::DisplayValue;
-use crate::project::projected_text;
-
-/// The level of detail of a grain (CAL 10.4.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// The text and the essential attributes.
-    Summary,
-    /// Every attribute of the type. The default, also called `headlines`.
-    Standard,
-    /// Also source, time, importance, tags and verification status.
-    Full,
-}
-
-impl Level {
-    /// Returns the name used in `progressive_disclosure`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Summary => "summary",
-            Self::Standard => "standard",
-            Self::Full => "full",
-        }
-    }
-
-    /// Returns the next level with less detail, or `None` for the lowest.
-    #[must_use]
-    pub fn lower(self) -> Option<Self> {
-        match self {
-            Self::Full => Some(Self::Standard),
-            Self::Standard => Some(Self::Summary),
-            Self::Summary => None,
-        }
-    }
-}
 
 /// A grain to show, with its state in the index layer.
 #[derive(Debug, Clone)]
@@ -91,24 +57,6 @@ impl Item {
         let names_no_claim = self.grain.get("object").is_none();
         let agreed = self.grain.text("agreed_content").filter(|_| names_no_claim)?;
         (self.grain.grain_type() == GrainType::Consensus).then(|| parse_address(agreed)).flatten()
-    }
-
-    /// Replaces the address by the text of the `agreed` grain, for display only: the grain held
-    /// afterwards is no longer the stored one.
-    ///
-    /// # Errors
-    /// The errors of [`Grain::from_fields`], if the grain is not valid with the text.
-    pub fn resolve_agreed(&mut self, agreed: &Self) -> grainstore_format::Result<()> {
-        let shown = self.agreed_address().is_some() && agreed.is_displayable();
-        let Some(text) = projected_text(&agreed.grain).filter(|_| shown) else {
-            return Ok(());
-        };
-        let mut fields = self.grain.fields().clone();
-        // A grain that is read may say so, to no effect, and none that is made may.
-        fields.remove("contradicted");
-        fields.insert("agreed_content".to_owned(), Value::from(text.into_owned()));
-        self.grain = Grain::from_fields(fields)?;
-        Ok(())
     }
 }
 

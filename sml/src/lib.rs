@@ -51,6 +51,8 @@ mod display_value;
 mod error;
 mod format;
 mod item;
+mod level;
+mod options;
 mod project;
 mod select;
 mod summarize;
@@ -62,8 +64,7 @@ mod tokens;
 mod words;
 
 pub use assemble::{
-    Assembly, AssemblyOptions, AssemblySource, BudgetShares, Disclosure, SourceReport, assemble,
-    assemble_with_progress, required_budget,
+    Assembly, BudgetShares, SourceReport, assemble, assemble_with_progress, required_budget,
 };
 pub use budget::Budget;
 pub use cancel::CancelCheck;
@@ -71,7 +72,9 @@ pub use chunks::Chunk;
 pub use display_value::DisplayValue;
 pub use error::{Error, ErrorKind, TemplateLocation};
 pub use format::{Format, RowFormat, Rows, Shape, render, render_cancellable};
-pub use item::{ChosenFields, Item, Level};
+pub use item::{ChosenFields, Item};
+pub use level::Level;
+pub use options::{AssemblyOptions, AssemblySource, Disclosure};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
 pub use template::{

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use grainstore_format::{EpochMs, Grain, GrainType, Value};
 
 use crate::display_value::DisplayValue;
-use crate::item::{ChosenFields, Item, Level, parse_address};
+use crate::item::{ChosenFields, Item, parse_address};
+use crate::level::Level;
 use crate::table::{self, Attribute, AttributeSource, TextRule};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
@@ -75,6 +76,26 @@ pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Displa
     let mut all = row.attributes.iter().chain(&table::FULL_LEVEL_ATTRIBUTES);
     let found = all.find(|attribute| attribute.name == name)?;
     attribute_value(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
+}
+
+impl Item {
+    /// Replaces the address by the text of the `agreed` grain, for display only: the grain held
+    /// afterwards is no longer the stored one.
+    ///
+    /// # Errors
+    /// The errors of [`Grain::from_fields`], if the grain is not valid with the text.
+    pub fn resolve_agreed(&mut self, agreed: &Self) -> grainstore_format::Result<()> {
+        let shown = self.agreed_address().is_some() && agreed.is_displayable();
+        let Some(text) = projected_text(&agreed.grain).filter(|_| shown) else {
+            return Ok(());
+        };
+        let mut fields = self.grain.fields().clone();
+        // A grain that is read may say so, to no effect, and none that is made may.
+        fields.remove("contradicted");
+        fields.insert("agreed_content".to_owned(), Value::from(text.into_owned()));
+        self.grain = Grain::from_fields(fields)?;
+        Ok(())
+    }
 }
 
 /// Returns the text of a grain, which is the same at every level.

@@ -7,12 +7,13 @@ use std::iter;
 
 use grainstore_format::GrainType;
 
-use crate::assemble::{AssemblyOptions, AssemblySource, Disclosure};
 use crate::budget::{Budget, allocate, weighted_shares};
 use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::format::{Element, Layout};
-use crate::item::{Item, Level};
+use crate::item::Item;
+use crate::level::Level;
+use crate::options::{AssemblyOptions, AssemblySource, Disclosure};
 use crate::template::MAX_CHARS_PER_TOKEN;
 use crate::time::Clock;
 use crate::tokens::TokenCounter;

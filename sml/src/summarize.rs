@@ -10,7 +10,8 @@ use grainstore_format::GrainType;
 use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::format::one_line;
-use crate::item::{Item, Level};
+use crate::item::Item;
+use crate::level::Level;
 use crate::project::project;
 use crate::time::Clock;
 

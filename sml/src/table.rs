@@ -4,7 +4,7 @@
 
 use grainstore_format::GrainType;
 
-use crate::item::Level;
+use crate::level::Level;
 
 /// The projection of one grain type.
 pub(crate) struct ProjectionRule {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{
-    Assembly, AssemblyOptions, AssemblySource, Disclosure, SourceReport, assemble,
-};
+use crate::assemble::{Assembly, SourceReport, assemble};
 use crate::budget::Budget;
 use crate::format::{Format, render_cancellable};
-use crate::item::{Item, Level};
+use crate::item::Item;
+use crate::level::Level;
+use crate::options::{AssemblyOptions, AssemblySource, Disclosure};
 use crate::template::{Preset, Section, Template};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;

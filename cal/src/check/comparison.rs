@@ -1,7 +1,7 @@
 //! Conditions on fields of the table, by the kind of the field (CAL 5.2, 6).
 
 use super::plan::{DeferredIn, DeferredValues};
-use super::resolve::{hash_of, mismatch, text_of};
+use super::resolve::{hash_of, hint_at_old_name, mismatch, own_or, text_of, too_many_values};
 use super::{CheckContext, bindings, recall};
 use crate::ast::{ConditionTest, InSet, Literal};
 use crate::bounds::{Reach, TimeRange, TypeSet, Visibility};
@@ -70,13 +70,6 @@ fn feed(
             Ok(found.map(DeferredValues::Let))
         }
     }
-}
-
-/// Returns E011: the set of an IN is too large.
-pub(crate) fn too_many_values(place: Span) -> Error {
-    let message = format!("IN has more than {} values", limits::IN_VALUES);
-    let error = Error::new(ErrorKind::SetTooLarge, message).at(place);
-    error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::IN_VALUES))
 }
 
 /// Returns the predicate of `field IN (...)` with listed values.
@@ -232,7 +225,7 @@ fn grain_type(
         let error = Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{text}\""));
         return Err(error.at(value.span).suggest(advice).valid(types::singulars()));
     };
-    recall::hint_at_old_name(name, context);
+    hint_at_old_name(name, context);
     query.types = query.types.and(TypeSet::of(name.grain_type));
     Ok(())
 }
@@ -260,7 +253,7 @@ fn namespace(
     query: &mut Query,
 ) -> Result<()> {
     let namespace = text_of(value.node, value.span)?.into_owned();
-    let namespace = recall::own_or(namespace, context);
+    let namespace = own_or(namespace, context);
     if query.reach == Reach::Session {
         query.reach = Reach::Exact(namespace);
     } else {

@@ -8,8 +8,8 @@ use super::plan::{
     DeferredValues, HistoryPlan, LetPlan, PipelineOutput, PlanWithLets, RecallPlan, SourceInput,
     StatementPlan,
 };
-use crate::gate::CalOperation;
 use crate::limits;
+use crate::operation::CalOperation;
 
 /// Points of a RECALL.
 const RECALL: u64 = 10;

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use grainstore_format::GrainType;
 
 use super::plan::DeferredIn;
+use super::resolve::belongs;
 use super::{CheckContext, comparison, domain};
 use crate::ast::{Condition, ConditionField, ConditionTest, Literal};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::fields::{self, FieldRef, ValueKind, ops};
+use crate::fields::{FieldRef, ValueKind, ops};
 use crate::predicate::Comparator;
 use crate::query::Query;
 use crate::span::Spanned;
@@ -69,29 +70,6 @@ pub(super) fn type_named(
         }
     }
     Ok(None)
-}
-
-/// Checks that the field is common or of the named type: E060 or E061.
-pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<()> {
-    let Some(owner) = field.node.owner.filter(|owner| Some(*owner) != grain_type) else {
-        return Ok(());
-    };
-    let (name, plural) = (field.node.name, types::plural_of(owner));
-    let error = match grain_type {
-        Some(other) => {
-            let message =
-                format!("{name} is a field of {plural}, not of {}", types::plural_of(other));
-            Error::new(ErrorKind::WrongField, message)
-                .suggest("use one of the listed fields")
-                .valid(fields::names_for(Some(other)))
-        }
-        None => {
-            let message = format!("{name} is a field of {plural} only");
-            let error = Error::new(ErrorKind::TypeNotNamed, message);
-            error.suggest(format!("name the type: RECALL {plural} WHERE {name} ..."))
-        }
-    };
-    Err(error.at(field.span))
 }
 
 /// Checks that the field takes the operator: E020.

@@ -3,7 +3,7 @@
 use grainstore_format::Value;
 
 use super::CheckContext;
-use super::resolve::mismatch;
+use super::resolve::{mismatch, too_many_values};
 use crate::ast::{Condition, ConditionField, ConditionTest, InSet, Literal};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ pub(super) fn predicate(
         ConditionTest::In(InSet::Values(literals)) => {
             let values = context.spread(literals)?;
             if let Some(extra) = values.get(limits::IN_VALUES) {
-                return Err(super::comparison::too_many_values(extra.span));
+                return Err(too_many_values(extra.span));
             }
             let values: Result<Vec<Value>> =
                 values.iter().map(|literal| value(literal.node, literal.span)).collect();

@@ -2,10 +2,10 @@
 
 use grainstore_format::{ContentAddress, GrainType, Map, Value};
 
+use super::CheckContext;
 use super::comparison::{closed, note_unknown_relation, number, texts};
 use super::plan::{AddPlan, RevertPlan, SupersedePlan};
-use super::resolve::{hash_of, text_of};
-use super::{CheckContext, recall};
+use super::resolve::{hash_of, hint_at_old_name, text_of};
 use crate::ast::{Add, Literal, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ pub(super) fn add(add: &Add<'_>, context: &mut CheckContext<'_>) -> Result<AddPl
         let error = Error::new(ErrorKind::NotAddable, message).at(add.grain_type.span);
         return Err(error.valid(["belief", "observation", "goal"]));
     }
-    recall::hint_at_old_name(add.grain_type.node, context);
+    hint_at_old_name(add.grain_type.node, context);
     let usable = |row: &SettableField| row.owner.is_none_or(|owner| owner == grain_type);
     let mut depends_on = Vec::new();
     let mut fields = Map::new();

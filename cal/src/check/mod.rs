@@ -37,8 +37,8 @@ use crate::span::{Span, Spanned};
 use bindings::Bindings;
 use plan::{ExplainPlan, PlanWithLets, RecallPlan, SetPlan, StatementPlan};
 
-pub(crate) use comparison::too_many_values;
 pub(crate) use resolve::ambiguous;
+pub(crate) use resolve::too_many_values;
 
 /// The context of a request, and the warnings collected while checking it.
 pub(crate) struct CheckContext<'c> {
@@ -126,7 +126,7 @@ fn statement(
         StatementBody::Explain(inner) => explain(&inner.node, place, context),
         StatementBody::Describe(describe) => {
             if let Describe::Fields(Some(name)) = describe {
-                recall::hint_at_old_name(name.node, context);
+                resolve::hint_at_old_name(name.node, context);
             }
             Ok(StatementPlan::Describe(describe.clone()))
         }

@@ -3,8 +3,9 @@
 use grainstore_format::GrainType;
 use grainstore_sml::{Disclosure, Level};
 
+use super::CheckContext;
 use super::plan::{DisplayOptions, RecallPlan, SourceGrainType};
-use super::{CheckContext, condition};
+use super::resolve::belongs;
 use crate::ast::{ConsistencyLevel, DiversityOption, LevelName, NumberArg, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ pub(super) fn of_recall(
     context: &mut CheckContext<'_>,
 ) -> Result<DisplayOptions> {
     for field in deduplicated(options) {
-        condition::belongs(field, grain_type)?;
+        belongs(field, grain_type)?;
     }
     read(options, context)
 }
@@ -88,7 +89,7 @@ fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceGrainType]) -
         SourceGrainType::Named(named) => Some(*named),
         SourceGrainType::Any | SourceGrainType::OfLet => None,
     });
-    condition::belongs(field, named)
+    belongs(field, named)
 }
 
 fn read(options: Option<&Options<'_>>, context: &mut CheckContext<'_>) -> Result<DisplayOptions> {

@@ -3,7 +3,8 @@
 use grainstore_format::GrainType;
 
 use super::plan::{ProjectPlan, ProjectedField};
-use super::{CheckContext, condition, domain};
+use super::resolve::belongs;
+use super::{CheckContext, domain};
 use crate::ast::{ConditionField, ProjectClause, ProjectField, Recall};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ fn checked(
 ) -> Result<ProjectedField> {
     match field.node {
         ProjectField::Of(ConditionField::Table(row)) => {
-            condition::belongs(&Spanned::new(row, field.span), grain_type)?;
+            belongs(&Spanned::new(row, field.span), grain_type)?;
             if !fields::is_projectable(row) {
                 let message = format!("PROJECT does not take {}", row.name);
                 let error = Error::new(ErrorKind::WrongStage, message).at(field.span);

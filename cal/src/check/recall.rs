@@ -2,24 +2,24 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{GrainType, SHARED_PARTITION};
+use grainstore_format::GrainType;
 use grainstore_sml::{Format, RowFormat};
 
 use super::desugar::desugar;
 use super::plan::{PipelineOutput, RecallPlan, ThreadTarget};
+use super::resolve::{hint_at_old_name, own_or};
 use super::{CheckContext, comparison, condition, effects, options, stages};
 use crate::ast::{
     Arg, AsFormat, ConditionField, Extractor, NamespaceClause, PipelineStage, Recall, ThreadClause,
 };
-use crate::bounds::{Reach, TimeRange, TypeSet, is_within};
-use crate::codes::{self, ErrorKind};
+use crate::bounds::{Reach, TimeRange, TypeSet};
+use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::SessionScope;
 use crate::predicate::Predicate;
 use crate::query::Query;
 use crate::search::Rerank;
 use crate::span::{Span, Spanned};
-use crate::types::{self, TypeName};
+use crate::types;
 
 /// Checks a RECALL and desugars it.
 pub(super) fn recall(recall: &Recall<'_>, context: &mut CheckContext<'_>) -> Result<RecallPlan> {
@@ -148,15 +148,6 @@ fn named_type(recall: &Recall<'_>, context: &mut CheckContext<'_>) -> Result<Opt
     }
 }
 
-/// Warns with W102 of an old name of a type.
-pub(super) fn hint_at_old_name(name: &TypeName, context: &mut CheckContext<'_>) {
-    if name.old {
-        let plural = types::plural_of(name.grain_type);
-        let message = format!("{} are called {plural} since OMS 1.2", name.plural);
-        context.warn(codes::OLD_TYPE_NAME, message);
-    }
-}
-
 /// Adds MY and ABOUT; returns the text of ABOUT.
 fn people(
     recall: &Recall<'_>,
@@ -245,21 +236,6 @@ pub(super) fn reach(
     let namespace = context.text(&within.namespace, span)?.to_owned();
     let namespace = own_or(namespace, context);
     Ok(if within.scope { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
-}
-
-/// Returns the namespace; the session's own, with W101, for one outside it.
-pub(super) fn own_or(namespace: String, context: &mut CheckContext<'_>) -> String {
-    let own = own(context.memory.scope()).filter(|own| !is_within(&namespace, own));
-    let Some(own) = own.map(str::to_owned) else { return namespace };
-    let message = format!("namespace \"{namespace}\" is outside the session, whose own was used");
-    context.warn(codes::NAMESPACE_REPLACED, message);
-    own
-}
-
-/// Returns the namespace of the session, if it has one. Grains without a namespace are in the shared
-/// partition, and so is a session with an empty namespace.
-fn own(scope: &SessionScope) -> Option<&str> {
-    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED_PARTITION } else { own })
 }
 
 /// Refuses clauses that contradict the end of the pipeline (E021) and extractors of a type without the

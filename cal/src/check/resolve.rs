@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::ContentAddress;
+use grainstore_format::{ContentAddress, GrainType, SHARED_PARTITION};
 
 use super::CheckContext;
 use crate::ast::{Arg, BetweenClause, CountArg, HashArg, Literal, NumberArg, TextArg};
-use crate::bounds::TimeRange;
-use crate::codes::ErrorKind;
+use crate::bounds::{TimeRange, is_within};
+use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
-use crate::memory::{HashPrefix, PrefixMatch};
+use crate::fields::{self, FieldRef};
+use crate::limits;
+use crate::memory::{HashPrefix, PrefixMatch, SessionScope};
 use crate::span::{Span, Spanned};
+use crate::types::{self, TypeName};
 use crate::when;
 
 impl<'c> CheckContext<'c> {
@@ -218,4 +221,58 @@ pub(super) fn mismatch(wanted: &str, found: &Literal<'_>, span: Span) -> Error {
         Literal::Array(_) => "an array",
     };
     Error::new(ErrorKind::WrongType, format!("{wanted} is needed here, not {found}")).at(span)
+}
+
+/// Checks that the field is common or of the named type: E060 or E061.
+pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<()> {
+    let Some(owner) = field.node.owner.filter(|owner| Some(*owner) != grain_type) else {
+        return Ok(());
+    };
+    let (name, plural) = (field.node.name, types::plural_of(owner));
+    let error = match grain_type {
+        Some(other) => {
+            let message =
+                format!("{name} is a field of {plural}, not of {}", types::plural_of(other));
+            Error::new(ErrorKind::WrongField, message)
+                .suggest("use one of the listed fields")
+                .valid(fields::names_for(Some(other)))
+        }
+        None => {
+            let message = format!("{name} is a field of {plural} only");
+            let error = Error::new(ErrorKind::TypeNotNamed, message);
+            error.suggest(format!("name the type: RECALL {plural} WHERE {name} ..."))
+        }
+    };
+    Err(error.at(field.span))
+}
+
+/// Returns E011: the set of an IN is too large.
+pub(crate) fn too_many_values(place: Span) -> Error {
+    let message = format!("IN has more than {} values", limits::IN_VALUES);
+    let error = Error::new(ErrorKind::SetTooLarge, message).at(place);
+    error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::IN_VALUES))
+}
+
+/// Returns the namespace; the session's own, with W101, for one outside it.
+pub(super) fn own_or(namespace: String, context: &mut CheckContext<'_>) -> String {
+    let own = own(context.memory.scope()).filter(|own| !is_within(&namespace, own));
+    let Some(own) = own.map(str::to_owned) else { return namespace };
+    let message = format!("namespace \"{namespace}\" is outside the session, whose own was used");
+    context.warn(codes::NAMESPACE_REPLACED, message);
+    own
+}
+
+/// Warns with W102 of an old name of a type.
+pub(super) fn hint_at_old_name(name: &TypeName, context: &mut CheckContext<'_>) {
+    if name.old {
+        let plural = types::plural_of(name.grain_type);
+        let message = format!("{} are called {plural} since OMS 1.2", name.plural);
+        context.warn(codes::OLD_TYPE_NAME, message);
+    }
+}
+
+/// Returns the namespace of the session, if it has one. Grains without a namespace are in the shared
+/// partition, and so is a session with an empty namespace.
+pub(super) fn own(scope: &SessionScope) -> Option<&str> {
+    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED_PARTITION } else { own })
 }

@@ -3,7 +3,8 @@
 use grainstore_format::GrainType;
 
 use super::plan::{PipelineOutput, PipelineStep, ProjectPlan, SortKey};
-use super::{CheckContext, condition, project};
+use super::resolve::belongs;
+use super::{CheckContext, project};
 use crate::ast::{CountArg, PipelineStage, Recall, SortDirection};
 use crate::bounds::Order;
 use crate::codes::ErrorKind;
@@ -149,7 +150,7 @@ impl Pipeline {
         }
         let mut selected: Vec<FieldRef> = Vec::with_capacity(fields.len());
         for field in fields {
-            condition::belongs(field, grain_type)?;
+            belongs(field, grain_type)?;
             if !fields::is_projectable(field.node) {
                 let message = format!("SELECT does not take {}", field.node.name);
                 let error = Error::new(ErrorKind::WrongStage, message).at(field.span);

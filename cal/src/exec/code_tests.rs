@@ -7,11 +7,12 @@ use std::time::Duration;
 use grainstore_format::ContentAddress;
 
 use super::tests::{belief, options};
-use super::{Tier, execute_bytes, stream};
+use super::{execute_bytes, stream};
 use crate::codes::ErrorKind;
 use crate::event::Event;
 use crate::memory::{NamedTemplate, TemplateOwner};
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::{WriteLimits, WriteQuotas};
 
 /// The mode a query runs in.

@@ -7,7 +7,7 @@ use grainstore_sml::{
 };
 use serde_json::{Value, json};
 
-use super::{Executor, Tier};
+use super::Executor;
 use crate::ast::{Describe, Format, FormatName};
 use crate::check::domain::DOMAINS;
 use crate::error::Result;
@@ -16,6 +16,7 @@ use crate::grammar::GRAMMAR;
 use crate::limits;
 use crate::memory::NamedTemplate;
 use crate::response::Answer;
+use crate::tier::Tier;
 use crate::types::TYPE_NAMES;
 
 impl Executor<'_> {

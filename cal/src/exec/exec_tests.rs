@@ -6,10 +6,11 @@ use grainstore_format::{EpochMs, VerificationStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ExecuteOptions, Tier, execute, execute_bytes};
+use super::{ExecuteOptions, execute, execute_bytes};
 use crate::memory::MemoryError;
 use crate::params::Params;
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::{WriteLimits, WriteQuotas};
 
 /// Wednesday, 2026-03-18 15:30:00 UTC.

@@ -2,7 +2,7 @@
 
 use grainstore_sml::Budget;
 
-use super::{Executor, Tier, count, evolve};
+use super::{Executor, count, evolve};
 use crate::ast::{Literal, StatementType};
 use crate::check::plan::{
     DeferredValues, ExplainPlan, HistoryPlan, LetPlan, PipelineOutput, PlanWithLets, RecallPlan,
@@ -14,6 +14,7 @@ use crate::limits;
 use crate::memory::AccessPlan;
 use crate::query::Query;
 use crate::response::{Answer, PlanReport, RecallReport};
+use crate::tier::Tier;
 
 impl Executor<'_> {
     /// Runs an EXPLAIN statement. Nothing of the statement it explains is run.

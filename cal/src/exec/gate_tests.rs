@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 
 use grainstore_format::{EpochMs, Grain, GrainType};
 
-use super::{ExecuteOptions, Tier, execute, prepare};
-use crate::gate::{AdmissionGate, AdmissionRequest, CalOperation};
+use super::{ExecuteOptions, execute, prepare};
+use crate::gate::{AdmissionGate, AdmissionRequest};
 use crate::memory::MemoryError;
+use crate::operation::CalOperation;
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::WriteQuotas;
 
 /// A gate that records its calls and refuses on request.

@@ -50,21 +50,12 @@ use crate::print;
 use crate::response::{Answer, Response, ResponseMeta, Usage};
 use crate::source::QuerySource;
 use crate::span::Spanned;
+use crate::tier::{Tier, tier_of};
 use crate::writes::WriteQuotas;
 use ready::LetResult;
 use stream::EventStream;
 
 pub use prepare::{Preparation, prepare};
-
-/// The tier that a session may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tier {
-    /// Tier 0: read.
-    #[default]
-    Read,
-    /// Tier 1: read, add, supersede and revert.
-    Evolve,
-}
 
 /// Options of one request, set by the host.
 #[derive(Clone)]
@@ -305,14 +296,6 @@ fn admitted(
     }
     let CheckContext { warnings, consistency, cache, .. } = context;
     Ok(AdmittedStatement { plan, warnings, consistency, cache })
-}
-
-/// Returns the tier a statement runs in: the requested one for DEFINE TEMPLATE, else the one it needs.
-pub(crate) fn tier_of(statement: &Statement<'_>, asked: Tier) -> u8 {
-    match (statement.statement_type(), asked) {
-        (StatementType::DefineTemplate, Tier::Evolve) => 1,
-        _ => statement.tier(),
-    }
 }
 
 /// The state of one running statement.

@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use super::ready::LetResult;
-use super::sources::ResolvedSource;
 use super::{ExecuteOptions, Executor};
 use crate::cancel::{CancelHandle, StopReason};
 use crate::check::plan::SourcePlan;
 use crate::codes::Warning;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::response::Usage;
+use crate::memory::{Hit, Memory};
+use crate::response::{SourceAnswer, Usage};
 use crate::source::QuerySource;
 use crate::writes::WriteQuotas;
+
+/// The grains and the report of a source that ran.
+pub(super) struct ResolvedSource {
+    pub(super) hits: Vec<Hit>,
+    pub(super) answer: Box<SourceAnswer>,
+}
 
 /// The read-only state of a statement that a source runs with. It has no event stream.
 pub(super) struct SourceRunner<'p> {

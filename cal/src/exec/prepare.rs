@@ -7,7 +7,7 @@ use grainstore_format::{ContentAddress, Grain, Map};
 
 use super::evolve::set;
 use super::revert::stays_protected;
-use super::{AdmittedStatement, ExecuteOptions, Executor, admitted, tier_of};
+use super::{AdmittedStatement, ExecuteOptions, Executor, admitted};
 use crate::ast::{ParsedQuery, Statement, StatementType};
 use crate::check::plan::{ExplainPlan, PlanWithLets, StatementPlan};
 use crate::codes::Warning;
@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::print;
 use crate::response::{FieldChange, PlanReport};
 use crate::source::QuerySource;
+use crate::tier::tier_of;
 use crate::writes::WriteQuotas;
 
 /// A statement that is ready to run.

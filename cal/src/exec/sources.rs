@@ -18,7 +18,7 @@ use std::panic::resume_unwind;
 
 use super::Executor;
 use super::ahead::{SourceScheduler, Turn};
-use super::part::SourceOutcome;
+use super::part::{ResolvedSource, SourceOutcome};
 use super::recall::RecallOutcome;
 use super::rows::RowContext;
 use super::walk::Window;
@@ -26,14 +26,7 @@ use crate::cancel::StopReason;
 use crate::check::plan::{AssemblePlan, DeferredValues, RecallPlan, SourceInput, SourcePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::Hit;
 use crate::response::{ResultRow, SourceAnswer};
-
-/// The grains and the report of a source that ran.
-pub(super) struct ResolvedSource {
-    pub(super) hits: Vec<Hit>,
-    pub(super) answer: Box<SourceAnswer>,
-}
 
 impl Executor<'_> {
     /// Runs the sources. A failed source is reported, and its share of the budget goes to the others.

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
-use super::{ExecuteOptions, Tier, execute};
+use super::{ExecuteOptions, execute};
 use crate::params::Params;
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::WriteQuotas;
 
 /// The value of an answer under a key.

@@ -1,11 +1,12 @@
 //! DEFINE TEMPLATE (CAL 10.6): saves a template for the session, or in Tier 1 for its namespace.
 
-use super::{Executor, Tier};
+use super::Executor;
 use crate::check::plan::DefinePlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::{NamedTemplate, TemplateOwner, TemplateSaveOutcome};
 use crate::response::Answer;
+use crate::tier::Tier;
 
 impl Executor<'_> {
     /// Runs a DEFINE TEMPLATE.

@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use super::tests::{belief, options, run, run_with};
-use super::{ExecuteOptions, Tier, execute, prepare};
+use super::{ExecuteOptions, execute, prepare};
 use crate::ast::{Format, StatementType};
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::WriteQuotas;
 
 const BRIEF: &str = "DEFINE TEMPLATE brief EXTENDS compact ELEMENT { - {{grain.content}} }";

@@ -7,9 +7,10 @@ use grainstore_format::{ContentAddress, VerificationStatus};
 use serde_json::{Value, json};
 
 use super::tests::{belief, options, run, run_with};
-use super::{ExecuteOptions, Tier, execute};
+use super::{ExecuteOptions, execute};
 use crate::memory::MemoryError;
 use crate::testutil::Fake;
+use crate::tier::Tier;
 use crate::writes::{WriteLimits, WriteQuotas};
 
 fn write(memory: &Fake, source: &str) -> Result<Value, String> {

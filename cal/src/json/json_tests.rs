@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{locate, spell};
 use crate::exec::{ExecuteOptions, execute};
 use crate::limits;
-use crate::parse::parse;
+use crate::mend::parse;
 use crate::parse::tests::{PRINTED, piece};
 use crate::source::QuerySource;
 use crate::testutil::Fake;

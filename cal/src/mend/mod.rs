@@ -1,16 +1,17 @@
 //! Corrections of refused queries: a search for a whole valid statement close to the one that was written.
 //!
-//! Rewrites are pattern rules at the position of an error (`rules`), replacements of characters outside the
-//! language (`characters`), and the word that the error's own hint suggests. Each rewrite is parsed and
-//! checked again and, if it still fails, rewritten in turn; so only a statement that parses and checks is
-//! ever suggested. The search reads no memory, and leaves a query alone that contains a word for what CAL
-//! never does (DELETE).
+//! Rewrites are pattern rules at the position of an error (`rules`, `whole`, `either`, `document`),
+//! replacements of characters outside the language (`plain`), and the word that the error's own hint
+//! suggests. Each rewrite is parsed and checked again and, if it still fails, rewritten in turn; so only a
+//! statement that parses and checks is ever suggested. The search reads no memory, and leaves a query alone
+//! that contains a word for what CAL never does (DELETE). `read` has the readers of queries that suggest.
 
 mod document;
 mod either;
 mod nobody;
 mod pattern;
 mod plain;
+mod read;
 mod rules;
 mod whole;
 
@@ -27,6 +28,8 @@ use crate::params::Params;
 use crate::parse::ELSEWHERE;
 use crate::scan::{SyntaxKind, SyntaxSpan, scan};
 use crate::source::QuerySource;
+pub use read::{parse, parse_bytes};
+
 use nobody::EmptyMemory;
 use pattern::QueryPieces;
 

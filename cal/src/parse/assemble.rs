@@ -1,9 +1,8 @@
 //! `assemble` and `source`: the sources of a context, its budget and its form.
 
-use super::cursor::TokenCursor;
-use super::recall::{self, once};
-use super::statement::is_name_then_colon;
-use super::{option, stream, template, value};
+use super::clause::once;
+use super::cursor::{TokenCursor, is_name_then_colon, is_no_name};
+use super::{option, recall, stream, template, value};
 use crate::ast::{
     Assemble, AssembleSource, BudgetClause, BudgetUnit, FormatClause, FormatName, SourceOrigin,
 };
@@ -60,11 +59,6 @@ fn name<'a>(c: &mut TokenCursor<'a>) -> Result<Option<Spanned<&'a str>>> {
         return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
     }
     Ok(Some(name))
-}
-
-/// Returns `true` for a keyword that follows a name and therefore cannot be one.
-pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
-    matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
 }
 
 fn sources<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<AssembleSource<'a>>>> {

@@ -1,7 +1,6 @@
 //! `where` and `cond`: fields, operators and values.
 
-use super::cursor::TokenCursor;
-use super::statement::is_name_then_colon;
+use super::cursor::{TokenCursor, is_name_then_colon};
 use super::{recall, value};
 use crate::ast::{Condition, ConditionField, ConditionTest, InSet};
 use crate::codes::ErrorKind;

@@ -314,6 +314,17 @@ impl<'a> TokenCursor<'a> {
     }
 }
 
+/// Returns `true` for a keyword that follows a name and therefore cannot be one.
+pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
+    matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
+}
+
+/// Returns `true` if `word :` is next, which starts the next part of an enclosing list.
+pub(super) fn is_name_then_colon(c: &TokenCursor<'_>) -> Result<bool> {
+    Ok(matches!(c.peek().kind, TokenKind::Word(_))
+        && c.second()?.kind == TokenKind::Mark(Punctuation::Colon))
+}
+
 /// Returns `true` for a description, which cannot be typed as it is.
 fn is_prose(expected: &str) -> bool {
     ["a ", "an ", "the "].iter().any(|article| expected.starts_with(article))

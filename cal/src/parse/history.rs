@@ -1,7 +1,7 @@
 //! `exists` and `history`.
 
+use super::clause::{once, within};
 use super::cursor::TokenCursor;
-use super::recall::{once, within};
 use super::{condition, value};
 use crate::ast::{HashArg, History, Literal};
 use crate::codes::ErrorKind;

@@ -4,6 +4,7 @@
 //! syntax only; the checker decides meaning and permission.
 
 mod assemble;
+mod clause;
 mod condition;
 mod cursor;
 mod describe;
@@ -30,17 +31,7 @@ use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::mend;
 use crate::span::Span;
-
-/// Parses one query in text; [`QuerySource`](crate::QuerySource) takes JSON too.
-///
-/// # Errors
-/// The first syntax error, with its position: E001 over 8,192 bytes, E014 if there is no statement, E002
-/// and the other parse codes of CAL appendix C.
-pub fn parse(source: &str) -> Result<Statement<'_>> {
-    unplaced(source).map_err(|error| mend::mended(error.locate(source), source))
-}
 
 /// Parses one query; errors have no line and column yet.
 pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
@@ -59,18 +50,10 @@ pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry
 /// Parses the conditions of a WHERE without the keyword.
 ///
 /// # Errors
-/// Those of [`parse`].
+/// Those of [`unplaced`].
 pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
     check_length(source)?;
     condition::alone(source)
-}
-
-/// Parses one query given as bytes.
-///
-/// # Errors
-/// E070 if they are not UTF-8, else those of [`parse`].
-pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
-    parse(utf8(source, limits::QUERY_BYTES)?)
 }
 
 /// Returns bytes as text.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{parse, parse_bytes};
+use crate::mend::{parse, parse_bytes};
 
 /// A query and its normal form.
 #[rustfmt::skip]

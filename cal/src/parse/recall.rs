@@ -2,14 +2,13 @@
 
 use grainstore_format::GrainType;
 
+use super::clause::{once, within};
 use super::cursor::TokenCursor;
 use super::{condition, option, stage, value};
 use crate::ast::{
-    AsFormat, BetweenClause, CountArg, Extractor, NamespaceClause, PipelineStage, Recall, TextArg,
-    ThreadClause,
+    AsFormat, BetweenClause, CountArg, Extractor, PipelineStage, Recall, TextArg, ThreadClause,
 };
-use crate::codes::ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lex::{Punctuation, TokenKind};
 use crate::span::Spanned;
 use crate::suggest;
@@ -102,31 +101,6 @@ fn clause<'a>(c: &mut TokenCursor<'a>, recall: &mut Recall<'a>) -> Result<bool> 
         _ => return Ok(false),
     }
     Ok(true)
-}
-
-/// Parses a clause into its slot, which must be empty; the span is the whole clause.
-pub(super) fn once<'a, T>(
-    c: &mut TokenCursor<'a>,
-    keyword: Keyword,
-    place: &mut Option<Spanned<T>>,
-    read: impl FnOnce(&mut TokenCursor<'a>) -> Result<T>,
-) -> Result<()> {
-    let start = c.peek().span;
-    if place.is_some() {
-        let message = format!("{} stands twice", keyword.text());
-        let error = Error::new(ErrorKind::UnexpectedToken, message).at(start);
-        return Err(error.suggest("each clause may stand once"));
-    }
-    let node = read(c)?;
-    *place = Some(Spanned::new(node, c.since(start)));
-    Ok(())
-}
-
-/// `in := IN (STR | SCOPE STR)`.
-pub(super) fn within<'a>(c: &mut TokenCursor<'a>) -> Result<NamespaceClause<'a>> {
-    c.expect(Keyword::In)?;
-    let scope = c.eat(Keyword::Scope)?;
-    Ok(NamespaceClause { scope, namespace: value::text_arg(c)?.node })
 }
 
 /// `about := ABOUT STR`, `like := LIKE STR` and `since := SINCE STR`.

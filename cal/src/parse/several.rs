@@ -1,7 +1,6 @@
 //! `batch` and `coalesce`: compound statements.
 
-use super::cursor::TokenCursor;
-use super::statement::is_name_then_colon;
+use super::cursor::{TokenCursor, is_name_then_colon};
 use super::{history, recall};
 use crate::ast::{BatchEntry, Recall, StatementBody};
 use crate::codes::ErrorKind;

@@ -188,12 +188,6 @@ fn plain_statement<'a>(
     }
 }
 
-/// Returns `true` if `word :` is next, which starts the next part of an enclosing list.
-pub(super) fn is_name_then_colon(c: &TokenCursor<'_>) -> Result<bool> {
-    Ok(matches!(c.peek().kind, TokenKind::Word(_))
-        && c.second()?.kind == TokenKind::Mark(Punctuation::Colon))
-}
-
 /// Returns the clauses that could follow a complete statement.
 fn clauses_after(body: &StatementBody<'_>) -> &'static [&'static str] {
     match body {

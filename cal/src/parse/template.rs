@@ -2,8 +2,7 @@
 
 use grainstore_sml::{Section, body_text};
 
-use super::assemble::is_no_name;
-use super::cursor::TokenCursor;
+use super::cursor::{TokenCursor, is_no_name};
 use crate::ast::{FormatClause, LetBinding, SectionText, TemplateDefinition};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};

@@ -17,6 +17,7 @@ pub use row::ResultRow;
 
 /// The machine envelope (CAL 14.1): `_cal`, and the answer of the statement beside it.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Response {
     /// Metadata of the execution.
     #[serde(rename = "_cal")]
@@ -28,6 +29,7 @@ pub struct Response {
 
 /// The `_cal` block.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct ResponseMeta {
     /// Version of the envelope.
     pub version: &'static str,
@@ -54,6 +56,7 @@ pub struct ResponseMeta {
 
 /// Resources that a statement used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the formatted text, by the counter in use; 0 without one.
     pub tokens_used: u64,
@@ -232,6 +235,7 @@ pub enum Answer {
 
 /// The answer of a RECALL.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct RecallAnswer {
     /// The grains, in order.
     pub results: Vec<ResultRow>,
@@ -252,6 +256,7 @@ pub struct RecallAnswer {
 
 /// A group of GROUP BY.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct GroupCount {
     /// The common value.
     pub key: Value,
@@ -265,6 +270,7 @@ pub struct GroupCount {
 
 /// A field in which two versions differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FieldChange {
     /// The full field name.
     pub field: String,
@@ -293,6 +299,7 @@ pub enum BatchSlot {
 
 /// The text of an assembly.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct FormattedContext {
     /// The format of the text.
     pub format: &'static str,
@@ -308,6 +315,7 @@ pub struct SourceAnswers(pub Vec<(String, SourceAnswer)>);
 
 /// The outcome of one source of an assembly.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct SourceAnswer {
     /// Grains shown in full.
     pub full: u64,
@@ -338,6 +346,7 @@ pub struct SourceAnswer {
 
 /// One version of a HISTORY.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Version {
     /// The address.
     pub address: ContentAddress,

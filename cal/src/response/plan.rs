@@ -8,6 +8,7 @@ use crate::memory::AccessPlan;
 
 /// The plan of a statement.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct PlanReport {
     /// The statement in normal form.
     pub statement: String,
@@ -33,6 +34,7 @@ pub struct PlanReport {
 
 /// The plan of one recall.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct RecallReport {
     /// The part of the statement it is, such as `source facts`.
     pub part: String,
@@ -56,6 +58,7 @@ pub struct RecallReport {
 
 /// The plan of EXPLAIN with the measured cost of a RECALL.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct RecallExplanation {
     /// The statement without shortcuts.
     pub desugared: String,

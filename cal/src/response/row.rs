@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 /// One grain of a RECALL.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ResultRow {
     /// The grain. In JSON it has full field names, and is replaced by `selected` where that is set.
     pub grain: Grain,

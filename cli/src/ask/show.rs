@@ -120,7 +120,7 @@ fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
 fn counted(groups: &[GroupCount], output: &mut Output<'_>) -> Result<()> {
     let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
     let width = most.to_string().len();
-    for GroupCount { key, count, requires_human_review } in groups {
+    for GroupCount { key, count, requires_human_review, .. } in groups {
         let flag = if *requires_human_review { UNREVIEWED } else { "" };
         output.line(&format!("{count:>width$}  {}{flag}", value(key)))?;
     }
@@ -147,7 +147,7 @@ pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
 fn differences(diff: &[FieldChange], output: &mut Output<'_>) -> Result<()> {
     let side =
         |side: &Option<Value>| side.as_ref().map_or("(none)".into(), |one| value(one).into_owned());
-    for FieldChange { field, from, to } in diff {
+    for FieldChange { field, from, to, .. } in diff {
         output.line(&format!("{field}: {} -> {}", side(from), side(to)))?;
     }
     Ok(())

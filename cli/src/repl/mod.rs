@@ -3,7 +3,7 @@
 //! Modules in the order an entry goes through them:
 //!
 //! - `welcome`: opens the store and prints the greeting. `history`: the history file.
-//! - `editor`: the line editor, with `cursor` and `complete` (completion), `held` (values of the
+//! - `edit`: the line editor, with `place` and `complete` (completion), `held` (values of the
 //!   store), `highlight`.
 //! - `split`: text to entries; `dot`: the table of dot commands.
 //! - `prompt`: runs an entry; `interrupt`: Ctrl-C.

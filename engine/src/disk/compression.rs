@@ -47,7 +47,7 @@ pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the blob in a frame. `None` for bytes that are not exactly one frame with a content size, and for
-/// a blob over the size limit ([`Profile::EXTENDED`]); for those no memory is allocated.
+/// a blob over the size limit ([`DeviceProfile::EXTENDED`]); for those no memory is allocated.
 ///
 /// # Errors
 /// `ERR_IO` if no decompressor can be made.

@@ -16,6 +16,8 @@ const GRAINS: &str = "grains.redb";
 const KEYRING: &str = "keyring";
 /// The keyring while it is replaced.
 const NEW_KEYRING: &str = "keyring.new";
+/// Directory of the read log.
+const READS: &str = "reads";
 /// File of the derived index.
 const INDEX: &str = "index.redb";
 /// The truth while it is created: it is renamed once it is complete.
@@ -176,28 +178,33 @@ pub(crate) fn make(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Path of the directory of the read log.
+pub(crate) fn reads(path: &Path) -> PathBuf {
+    path.join(READS)
+}
+
 /// Path of the lock file.
 pub(crate) fn lock_file(path: &Path) -> PathBuf {
     path.join(LOCK)
 }
 
 /// Returns `true` if a directory is empty, or holds at most a store's lock and, beside an unfinished truth, a
-/// keyring: the remains of an interrupted backup. A keyring alone may be all that is left of a store, so such
-/// a directory is not free.
+/// keyring and a read log: the remains of an interrupted backup. Without it they may be all that is left of a
+/// store, so such a directory is not free.
 ///
 /// # Errors
 /// `ERR_IO`, also for a path that is no directory.
 pub(crate) fn is_free(path: &Path) -> Result<bool> {
-    let (mut keyring, mut unfinished) = (false, false);
+    let (mut kept, mut unfinished) = (false, false);
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        keyring |= name == KEYRING || name == NEW_KEYRING;
+        kept |= [KEYRING, NEW_KEYRING, READS].iter().any(|known| name == *known);
         unfinished |= name == NEW_GRAINS;
-        if ![LOCK, NEW_GRAINS, KEYRING, NEW_KEYRING].iter().any(|known| name == *known) {
+        if ![LOCK, NEW_GRAINS, KEYRING, NEW_KEYRING, READS].iter().any(|known| name == *known) {
             return Ok(false);
         }
     }
-    Ok(unfinished || !keyring)
+    Ok(unfinished || !kept)
 }
 
 /// The lock of a store: on a file, and on the directory itself, since the file can be removed while the store

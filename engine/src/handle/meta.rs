@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::keyring::{Keyring, fill};
+use crate::disk::keyring::{Keyring, Secret, fill};
 use crate::disk::keys::{self, AuditHead, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
 use crate::disk::vault::Vault;
@@ -128,9 +128,9 @@ pub(crate) fn kept_rules(
 /// The metadata that an open store needs.
 pub(crate) struct StoreMeta {
     /// Key that seals cursors.
-    pub(crate) cursor_key: [u8; 32],
+    pub(crate) cursor_key: Secret,
     /// Key that signs capability tokens.
-    pub(crate) token_key: [u8; 32],
+    pub(crate) token_key: Secret,
     /// The enabled level of CAL.
     pub(crate) switch: CalSwitch,
     /// The end of the audit log.
@@ -163,8 +163,8 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let epoch = epoch.transpose().map_err(|_| Error::integrity("the index epoch is malformed"))?;
     vault.set_index_epoch(epoch.map_or(0, u64::from_be_bytes));
     let derived = |purpose: &str| Sha256::new().chain_update(purpose).chain_update(key).finalize();
-    let cursor_key = derived("grainstore-cursor-v1").into();
-    let token_key = derived("grainstore-cal-token-v1").into();
+    let cursor_key = Secret::new(derived("grainstore-cursor-v1").into());
+    let token_key = Secret::new(derived("grainstore-cal-token-v1").into());
     let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
     let chain = AuditHashChain::at(head, key).with_vault(vault.clone());
     Ok(StoreMeta { cursor_key, token_key, switch, chain })

@@ -9,6 +9,7 @@ use grainstore_cal::{Format, Params};
 use grainstore_format::{ContentAddress, EpochMs};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keyring::Secret;
 use crate::handle::capability_token::CapabilityToken;
 use crate::state::reach::in_scope;
 use crate::state::session_options::SessionOptions;
@@ -53,13 +54,13 @@ struct TokenEntry {
 /// The prepared statements of a store.
 #[derive(Debug)]
 pub(crate) struct PreparedStatements {
-    key: [u8; 32],
+    key: Secret,
     entries: Mutex<HashMap<String, TokenEntry>>,
 }
 
 impl PreparedStatements {
     /// An empty set; tokens are signed with this key.
-    pub(crate) fn new(key: [u8; 32]) -> Self {
+    pub(crate) fn new(key: Secret) -> Self {
         Self { key, entries: Mutex::default() }
     }
 
@@ -74,7 +75,7 @@ impl PreparedStatements {
         hash: [u8; 32],
         now: EpochMs,
     ) -> Result<CapabilityToken> {
-        let token = token.sealed(&self.key, &hash)?;
+        let token = token.sealed(self.key.bytes(), &hash)?;
         let mut entries = self.lock();
         entries.retain(|_, entry| !entry.is_over(now));
         if entries.len() >= MOST {
@@ -122,10 +123,10 @@ impl PreparedStatements {
         let Some(entry) = entries.get_mut(&token.token_id) else {
             // Verify a signature although the token is unknown, so that a response takes the same time for an
             // unknown id as for a known one with a bad signature, and timing does not reveal which ids exist.
-            token.is_sealed(&self.key, &[0; 32]);
+            token.is_sealed(self.key.bytes(), &[0; 32]);
             return Err(unknown());
         };
-        if !token.is_sealed(&self.key, &entry.hash) {
+        if !token.is_sealed(self.key.bytes(), &entry.hash) {
             return Err(unknown());
         }
         if entry.is_over(now) {

@@ -65,6 +65,7 @@ impl fmt::Debug for Session {
 
 /// A grain as it is stored.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct StoredGrain {
     /// The content address.
     pub address: ContentAddress,

@@ -23,6 +23,7 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
+use crate::disk::keyring::Secret;
 use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
@@ -330,7 +331,7 @@ impl AuditEntry {
 #[derive(Debug, Clone)]
 pub(crate) struct AuditHashChain {
     head: AuditHead,
-    key: [u8; 32],
+    key: Secret,
     /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
     /// known grain.
     vault: Vault,
@@ -345,7 +346,7 @@ impl AuditHashChain {
 
     /// A chain that continues after `head`.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key, vault: Vault::default() }
+        Self { head, key: Secret::new(key), vault: Vault::default() }
     }
 
     /// Sets the vault that turns addresses into tokens.
@@ -482,7 +483,7 @@ impl AuditHashChain {
 
     fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
         // HMAC takes a key of any length, so this cannot fail.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.bytes()) else {
             return [0; 32];
         };
         mac.update(purpose);

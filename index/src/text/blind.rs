@@ -4,8 +4,9 @@
 
 use data_encoding::BASE64URL_NOPAD;
 
+use super::clause::{Clause, TermMatch};
 use super::document::{Document, DocumentTerm};
-use super::question::{Clause, FullTextQuery, TermMatch};
+use super::question::FullTextQuery;
 use crate::blind::Blinder;
 use crate::error::{Error, Result};
 

@@ -1,10 +1,5 @@
 //! The terms of one grain alone, without those of its neighbours. Knows nothing of how they are stored.
 
-use grainstore_format::GrainRef;
-
-use super::reader::DocumentReader;
-use super::settings::Settings;
-
 /// The terms of one grain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
@@ -44,15 +39,6 @@ impl Document {
     #[must_use]
     pub fn words(&self) -> &[DocumentTerm] {
         &self.words
-    }
-
-    /// The terms of a grain. The utterance of an event is marked as shared with its neighbours.
-    ///
-    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many grains, use a
-    /// [`DocumentReader`], which reuses its buffers.
-    #[must_use]
-    pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {
-        DocumentReader::new(*settings).document(grain)
     }
 
     /// Builds a document from ascending terms without duplicates.

@@ -11,9 +11,9 @@ use tantivy::Term;
 use tantivy::postings::TermInfo;
 use tantivy::query::FuzzyTermQuery;
 
+use super::clause::{Clause, Occur, TermMatch};
 use super::gone::DeletedDocs;
 use super::part::TextPart;
-use super::question::{Clause, Occur, TermMatch};
 use super::segment::field;
 use super::slips::{EditMatcher, IndexedForm, MOST_EDITS};
 use super::watch::CancelCheck;

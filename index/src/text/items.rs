@@ -1,6 +1,6 @@
 //! The lexer of query texts: words with their operators, and quoted phrases. Knows nothing of terms.
 
-use super::question::Occur;
+use super::clause::Occur;
 
 /// An item of a query text, between spaces.
 pub(super) struct QueryItem<'t> {

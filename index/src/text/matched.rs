@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 
 use grainstore_format::GrainRef;
 
+use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::fields::texts;
-use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::question::FullTextQuery;
 use super::reader::{DocumentReader, MAX_OCCURRENCES};
 use super::settings::Settings;
 use super::slips::{EditMatcher, IndexedForm};

@@ -2,10 +2,10 @@
 //!
 //! Modules, in the order data flows:
 //! - `language`, `settings`: how the text of a namespace is analysed
-//! - `chars`, `segments`, `normalise`, `analysis`: text into terms
+//! - `chars`, `segments`, `folding`, `analysis`: text into terms
 //! - `fields`, `reader`, `document`, `joined`: the terms of one grain, alone and with those of its
 //!   neighbours in a conversation
-//! - `lexer`, `stop_words`, `endings`, `syntax`, `query`: the text of a query into clauses
+//! - `items`, `stop_words`, `endings`, `syntax`, `question`: the text of a query into clauses
 //! - `slips`: fuzzy matching of a term
 //! - `blind`: terms as blind tokens
 //! - `matched`: whether one grain matches a query, and in which fields
@@ -15,10 +15,10 @@
 //! - `tail`: documents that are in no segment yet
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: the list of segments, as bytes
-//! - `inverted_index`: segments and tail as one index
-//! - `cancel`: cancellation of searches
+//! - `texts`: segments and tail as one index
+//! - `watch`: cancellation of searches
 //! - `part`, `expand`, `plan`: a query in terms of segments and tail
-//! - `exact`, `scan`, `few`, `prune`, `best`, `prepared`: the search itself
+//! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: the search itself
 
 mod language;
 mod settings;
@@ -44,6 +44,7 @@ mod syntax;
 mod slips;
 
 mod blind;
+mod clause;
 
 mod matched;
 
@@ -91,6 +92,7 @@ mod test_kit;
 
 pub use asked::PreparedSearch;
 pub use best::{Hit, HitFilter, SearchAfter};
+pub use clause::{Clause, Occur, TermMatch};
 pub use document::{Document, DocumentTerm};
 pub use expand::{MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
@@ -100,7 +102,7 @@ pub use joined::{IndexedDocument, MOST_WEIGHT};
 pub use language::Language;
 pub use manifest::{MOST_STAMP, Manifest};
 pub use matched::answers_in;
-pub use question::{Clause, FullTextQuery, Occur, TermMatch};
+pub use question::FullTextQuery;
 pub use reader::{DocumentReader, MAX_OCCURRENCES};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use slips::MOST_EDITS;

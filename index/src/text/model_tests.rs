@@ -4,9 +4,10 @@
 use proptest::prelude::*;
 
 use super::MOST_STRICT_TERMS;
+use super::clause::{Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::joined::IndexedDocument;
-use super::question::{FullTextQuery, Occur, TermMatch};
+use super::question::FullTextQuery;
 use super::test_kit::{Change, Store, address, bits, clause, word, words};
 
 const TERMS: [&str; 12] =

@@ -3,13 +3,16 @@
 
 use std::borrow::Cow;
 
+use super::clause::{Clause, Occur, TermMatch};
 use super::expand::expand;
 use super::part::{DocumentTerms, TermRef, TextPart};
-use super::prune::MOST_UNITS;
-use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::question::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, rarity};
 use super::watch::CancelCheck;
 use crate::error::Result;
+
+/// The most clauses for which the margin holds.
+pub(super) const MOST_UNITS: usize = 64;
 
 /// The clauses of a query with their weights.
 #[derive(Debug)]

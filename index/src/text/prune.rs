@@ -5,7 +5,7 @@
 //! only proposes candidates: each is scored again from its terms, and the threshold passed to the library is
 //! lowered to allow for these three errors.
 //!
-//! *Rounding.* A sum of at most [`MOST_UNITS`] positive terms in `f32`, each of a few operations, is
+//! *Rounding.* A sum of at most [`MOST_UNITS`](super::plan::MOST_UNITS) positive terms in `f32`, each of a few operations, is
 //! off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
 //!
 //! *Bounds of blocks.* For each block the library keeps the weight w and length of the document m with the
@@ -38,8 +38,6 @@ use super::segment::{Segment, field};
 use super::watch::CancelCheck;
 use crate::error::Result;
 
-/// The most clauses for which the margin holds.
-pub(super) const MOST_UNITS: usize = 64;
 /// The relative error allowed for the scores of the library.
 const MARGIN: f64 = 1e-4;
 

@@ -1,9 +1,8 @@
 //! Queries to the full text. Knows nothing of how they are executed.
 
-use std::fmt;
-
 use crate::error::Result;
 
+use super::clause::{Clause, Occur};
 use super::language::Language;
 use super::syntax;
 
@@ -12,64 +11,6 @@ use super::syntax;
 pub struct FullTextQuery {
     /// In the order of the query.
     clauses: Vec<Clause>,
-}
-
-/// A clause of a query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clause {
-    /// The effect of the clause on a hit.
-    pub occur: Occur,
-    /// The terms the clause matches.
-    pub ask: TermMatch,
-}
-
-/// The effect of a clause on a hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occur {
-    /// It adds to the score.
-    Should,
-    /// It adds to the score, and a grain without it does not match.
-    Must,
-    /// A grain with it does not match.
-    MustNot,
-}
-
-/// The terms a clause matches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TermMatch {
-    /// A word, as its terms: one; or the whole and the parts of an identifier; or the pairs of an unspaced
-    /// script.
-    Word(Vec<Box<str>>),
-    /// Terms at these positions relative to the first.
-    Phrase(Vec<(Box<str>, u32)>),
-    /// Every term with this prefix.
-    Prefix(Box<str>),
-    /// Every term with this prefix, and these terms: the stems of words that begin so, but whose stems do
-    /// not.
-    Begin(Box<str>, Vec<Box<str>>),
-    /// Every term within this number of edits.
-    Fuzzy(Box<str>, u8),
-}
-
-/// Writes the clause in query syntax, with its analysed terms.
-impl fmt::Display for Clause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.occur {
-            Occur::Should => "",
-            Occur::Must => "+",
-            Occur::MustNot => "-",
-        })?;
-        match &self.ask {
-            TermMatch::Word(terms) => f.write_str(&terms.join(" ")),
-            TermMatch::Phrase(terms) => {
-                let terms: Vec<&str> = terms.iter().map(|(term, _)| &**term).collect();
-                write!(f, "\"{}\"", terms.join(" "))
-            }
-            TermMatch::Prefix(term) | TermMatch::Begin(term, _) => write!(f, "{term}*"),
-            TermMatch::Fuzzy(term, 1) => write!(f, "{term}~"),
-            TermMatch::Fuzzy(term, edits) => write!(f, "{term}~{edits}"),
-        }
-    }
 }
 
 impl FullTextQuery {

@@ -1,6 +1,6 @@
 //! Tests of states: erased terms leave the bytes, damage is detected, folds of another state are refused.
 
-use super::question::Occur;
+use super::clause::Occur;
 use super::segment::Segment;
 use super::test_kit::*;
 use super::{InvertedIndex, MAX_TAIL, MAX_TAIL_SIZE, Manifest};

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Token, TokenKind};
+use super::clause::{Clause, Occur, TermMatch};
 use super::endings::kept_under;
 use super::items::{ItemForm, SuffixOperator, next_item, suffix};
 use super::language::Language;
-use super::question::{Clause, Occur, TermMatch};
 use super::stop_words::is_stop_word;
 
 /// The most words of a query.

@@ -4,9 +4,10 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::joined::IndexedDocument;
-use super::question::{Clause, FullTextQuery, Occur, TermMatch};
+use super::question::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, length_code, rarity};
 use super::texts::InvertedIndex;
 use super::{Hit, MOST_TERMS, Manifest, SearchAfter};

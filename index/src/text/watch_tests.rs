@@ -1,7 +1,8 @@
 //! Tests of cancellation: work ends at the first poll that says so, and little work polls rarely.
 
 use super::super::Hit;
-use super::super::question::{FullTextQuery, Occur, TermMatch};
+use super::super::clause::{Occur, TermMatch};
+use super::super::question::FullTextQuery;
 use super::super::test_kit::*;
 use crate::error::Error;
 use crate::posting::Sequence;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::approximate::BuildOptions;
+use super::approximate::{ApproximateIndex, BuildOptions};
 use super::code::{self, Probe};
 use super::graph::{self, HnswGraph, LINKS, ROOM, UPPER_LINKS, UPPER_ROOM};
 use super::layer::{Layer, ScoredNode};
@@ -33,6 +33,31 @@ struct BackLink {
     level: usize,
     to: u32,
     row: u32,
+}
+
+impl HnswGraph {
+    /// Builds a graph of these rows; `None` if it was stopped.
+    pub(crate) fn build(rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
+        let squares = rows.ids().map(|row| rows.codes(row).1.square);
+        let reach = squares.fold(0.0_f32, f32::max);
+        let empty = Self { layers: vec![Layer::bottom(ROOM)], reach, holes: Vec::new() };
+        empty.with(rows, effort)
+    }
+
+    /// Extends the graph by all rows it does not have; `None` if it was stopped.
+    pub(crate) fn with(&self, rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
+        let mut graph = self.clone();
+        let fresh = rows.ids().skip(usize::try_from(self.covers()).unwrap_or(usize::MAX));
+        let new: Vec<u32> =
+            self.holes.iter().copied().chain(fresh).filter(|row| !rows.is_dead(*row)).collect();
+        extend(&mut graph, rows, &new, effort)?;
+        if let (Some(last), Some(bottom)) = (rows.ids().last(), graph.layers.first_mut()) {
+            bottom.add(last);
+        }
+        graph.holes = Vec::new();
+        mend(&mut graph, rows);
+        Some(graph)
+    }
 }
 
 /// Adds rows. `None` if it was stopped; the graph is then unusable.

@@ -3,13 +3,9 @@
 //!
 //! The graph is a function of the rows and their order; the number of threads does not change it.
 
-use std::sync::Arc;
-
-use super::approximate::{ApproximateIndex, BuildOptions, GraphAudit, RowFilter};
 use super::code::Probe;
 use super::layer::{Layer, ScoredNode};
 use super::rows::{VectorRows, place_of};
-use super::{build, saved};
 
 /// The links kept when a node's list is pruned.
 pub(crate) const LINKS: usize = 32;
@@ -35,29 +31,6 @@ pub(crate) struct HnswGraph {
 }
 
 impl HnswGraph {
-    /// Builds a graph of these rows; `None` if it was stopped.
-    pub(crate) fn build(rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
-        let squares = rows.ids().map(|row| rows.codes(row).1.square);
-        let reach = squares.fold(0.0_f32, f32::max);
-        let empty = Self { layers: vec![Layer::bottom(ROOM)], reach, holes: Vec::new() };
-        empty.with(rows, effort)
-    }
-
-    /// Extends the graph by all rows it does not have; `None` if it was stopped.
-    pub(crate) fn with(&self, rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
-        let mut graph = self.clone();
-        let fresh = rows.ids().skip(usize::try_from(self.covers()).unwrap_or(usize::MAX));
-        let new: Vec<u32> =
-            self.holes.iter().copied().chain(fresh).filter(|row| !rows.is_dead(*row)).collect();
-        build::extend(&mut graph, rows, &new, effort)?;
-        if let (Some(last), Some(bottom)) = (rows.ids().last(), graph.layers.first_mut()) {
-            bottom.add(last);
-        }
-        graph.holes = Vec::new();
-        build::mend(&mut graph, rows);
-        Some(graph)
-    }
-
     /// The bottom layer, which has all rows.
     pub(crate) fn bottom(&self) -> Option<&Layer> {
         self.layers.first()
@@ -114,64 +87,6 @@ impl HnswGraph {
     fn entry(&self) -> Option<u32> {
         let top = self.layers.last()?;
         Some(top.row(top.nodes().next()?))
-    }
-}
-
-impl ApproximateIndex for HnswGraph {
-    fn covers(&self) -> u32 {
-        self.bottom().map_or(0, |bottom| bottom.nodes().end)
-    }
-
-    fn holes(&self) -> &[u32] {
-        &self.holes
-    }
-
-    fn search(
-        &self,
-        rows: &VectorRows,
-        probe: &Probe,
-        width: usize,
-        allow: Option<RowFilter<'_>>,
-    ) -> Vec<u32> {
-        let Some(bottom) = self.bottom() else { return Vec::new() };
-        let width = width.clamp(1, bottom.len().max(1));
-        let starts = self.descend(rows, probe, 0);
-        let about = (rows, probe, self.reach);
-        let Some(allow) = allow else {
-            let met = bottom.walk(about, starts, width, |_, _| ());
-            return met.into_iter().map(|met| met.node).collect();
-        };
-        let mut allowed = Vec::new();
-        bottom.walk(about, starts, width, |row, near| {
-            if allow(row) {
-                allowed.push(ScoredNode { near, node: row });
-            }
-        });
-        allowed.sort_unstable_by(nearest);
-        allowed.truncate(width);
-        allowed.into_iter().map(|met| met.node).collect()
-    }
-
-    fn extended(
-        &self,
-        rows: &VectorRows,
-        effort: &BuildOptions<'_>,
-    ) -> Option<Arc<dyn ApproximateIndex>> {
-        Some(Arc::new(self.with(rows, effort)?))
-    }
-
-    fn to_bytes(&self, rows: &VectorRows) -> Vec<u8> {
-        saved::to_bytes(self, rows)
-    }
-
-    fn audit(&self, rows: &VectorRows) -> GraphAudit {
-        let known = self.bottom().map_or(0..0, Layer::nodes);
-        let is_known = |row: &u32| !rows.is_dead(*row) && self.holes.binary_search(row).is_err();
-        GraphAudit { rows: known.filter(is_known).count(), orphans: self.orphans(rows).len() }
-    }
-
-    fn bytes(&self) -> usize {
-        self.layers.iter().map(Layer::bytes).sum()
     }
 }
 

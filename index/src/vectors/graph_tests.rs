@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::posting::Sequence;
+use crate::vectors::approximate::{ApproximateIndex, BuildOptions, GraphAudit};
 use crate::vectors::query::QueryVector;
 use crate::vectors::rows::VectorKey;
 use crate::vectors::space::Metric;

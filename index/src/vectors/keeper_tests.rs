@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::error::Result;
 use crate::vectors::approximate::BuildOptions;
+use crate::vectors::near::SearchMethod;
 use crate::vectors::space::Metric;
 use crate::vectors::test_kit::{Random, address, anyone, clustered, naive, settle, space, vector};
-use crate::vectors::view::{NearestAnswer, NearestQuery, SearchEffort, SearchMethod};
+use crate::vectors::view::{NearestAnswer, NearestQuery, SearchEffort};
 
 const DIMENSION: usize = 8;
 

@@ -4,8 +4,8 @@
 //! The graph only proposes: every result was compared by its full numbers and passed the caller's filter.
 //!
 //! Modules, in the order data flows:
-//! - `space`, `neighbour`: spaces, vectors, scores
-//! - `quantise`: codes of eight bits a number, with proven error bounds
+//! - `space`, `near`: spaces, vectors, scores
+//! - `code`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
 //! - `query`, `best`, `exact`: exact search
 //! - `approximate`: the interface of an approximate index
@@ -28,6 +28,7 @@ mod approximate;
 
 mod build;
 mod graph;
+mod hnsw;
 mod layer;
 mod saved;
 
@@ -45,8 +46,8 @@ mod test_kit;
 pub use approximate::{BuildOptions, GraphAudit};
 pub use best::NeighbourFilter;
 pub use keeper::VectorIndex;
-pub use near::Neighbour;
+pub use near::{Neighbour, SearchMethod};
 pub use shelf::SpaceStats;
 pub use space::{MAX_DIMENSION, Metric, Space, Vector};
-pub use view::{NearestAnswer, NearestQuery, SearchEffort, SearchMethod, VectorView};
+pub use view::{NearestAnswer, NearestQuery, SearchEffort, VectorView};
 pub use work::{SavedGraph, SpaceWork, WorkOutcome, WorkResult};

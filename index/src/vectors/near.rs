@@ -16,6 +16,23 @@ pub struct Neighbour {
     pub score: f32,
 }
 
+/// The method of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchMethod {
+    /// A scan of this many rows, none skipped.
+    Exact {
+        /// The number of rows.
+        rows: usize,
+    },
+    /// A search by the graph.
+    Graph {
+        /// The ef of the search: rows kept in mind.
+        width: usize,
+        /// The number of rows compared one by one, because the graph does not have them yet.
+        beside: usize,
+    },
+}
+
 impl Neighbour {
     /// The score mapped to \[0, 1\], preserving the order: `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`;
     /// `1 / (1 + distance)`.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use super::approximate::{ApproximateIndex, GraphAudit};
 use super::best::TopNeighbours;
 use super::exact;
-use super::near;
+use super::near::{self, SearchMethod};
 use super::query::{QueryVector, rank};
 use super::rows::VectorRows;
-use super::view::SearchMethod;
 use crate::posting::Sequence;
 
 /// The default ef of a search, and the least for each result requested.

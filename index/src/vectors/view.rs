@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::posting::Sequence;
 
 use super::best::{NeighbourFilter, TopNeighbours};
-use super::near::Neighbour;
+use super::near::{Neighbour, SearchMethod};
 use super::query::QueryVector;
 use super::shelf::{SpaceIndex, SpaceStats};
 use super::space::{Space, Vector};
@@ -50,23 +50,6 @@ pub struct NearestAnswer {
     pub near: Vec<Neighbour>,
     /// The method used.
     pub way: SearchMethod,
-}
-
-/// The method of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SearchMethod {
-    /// A scan of this many rows, none skipped.
-    Exact {
-        /// The number of rows.
-        rows: usize,
-    },
-    /// A search by the graph.
-    Graph {
-        /// The ef of the search: rows kept in mind.
-        width: usize,
-        /// The number of rows compared one by one, because the graph does not have them yet.
-        beside: usize,
-    },
 }
 
 impl VectorView {

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::cancel::CancelCheck;
 use crate::display_value::DisplayValue;
 use crate::error::Error;
-use crate::item::Level;
+use crate::level::Level;
 use crate::table::{self, CONTENT};
 use crate::text_builder::TextBuilder;
 

@@ -5,12 +5,12 @@ use super::value::{DocumentContext, Scope, SourceStats};
 use super::variable::Variable;
 use super::write::TemplateWriter;
 use super::{Preset, Section, Template};
-use crate::assemble::{AssemblyOptions, AssemblySource};
 use crate::budget::Budget;
 use crate::cancel::CancelCheck;
 use crate::error::Error;
 use crate::format::{ContextInfo, Element, Layout};
-use crate::item::Level;
+use crate::level::Level;
+use crate::options::{AssemblyOptions, AssemblySource};
 use crate::text_builder::TextBuilder;
 use crate::tokens::TokenCounter;
 

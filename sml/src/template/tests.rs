@@ -3,12 +3,14 @@
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, AssemblySource, Disclosure, assemble};
+use crate::assemble::{Assembly, assemble};
 use crate::budget::Budget;
 use crate::cancel::CancelCheck;
 use crate::display_value::DisplayValue;
 use crate::format::Format;
-use crate::item::{ChosenFields, Item, Level};
+use crate::item::{ChosenFields, Item};
+use crate::level::Level;
+use crate::options::{AssemblyOptions, AssemblySource, Disclosure};
 use crate::time::Clock;
 use crate::tokens::{Estimator, TokenCounter};
 

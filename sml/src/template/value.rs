@@ -6,11 +6,11 @@
 use grainstore_format::EpochMs;
 
 use super::variable::Variable;
-use crate::assemble::Disclosure;
 use crate::budget::Budget;
 use crate::display_value::DisplayValue;
 use crate::format::{ContextInfo, Element};
-use crate::item::Level;
+use crate::level::Level;
+use crate::options::Disclosure;
 use crate::time::{Clock, iso, relative_time};
 use crate::words;
 

@@ -10,18 +10,19 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use super::parse;
 use super::tests::{PRINTED, piece};
 use crate::grammar::GRAMMAR;
+use crate::mend::parse;
 use derive::Derivation;
 use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
 /// The files of the parser, whose comments quote the productions.
-const PARSER: [&str; 15] = [
+const PARSER: [&str; 16] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
     include_str!("../describe.rs"),
+    include_str!("../clause.rs"),
     include_str!("../evolve.rs"),
     include_str!("../history.rs"),
     include_str!("../option.rs"),

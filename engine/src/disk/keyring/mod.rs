@@ -22,7 +22,7 @@ use grainstore_format::ContentAddress;
 use self::medium::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
 use self::people::UserSlots;
 use self::provider::bad_key;
-use self::secret::{Cipher, Secret, TokenKey};
+use self::secret::{Cipher, TokenKey};
 use self::slot::{SLOT, Slot, StoreSlot, UserSlot, WRAPPED};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
@@ -30,7 +30,7 @@ use crate::disk::directory;
 
 pub(crate) use holder::SlotKeys;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub(crate) use secret::fill;
+pub(crate) use secret::{Secret, fill};
 
 /// The slot of the store itself.
 pub(crate) const STORE: u32 = 0;

@@ -12,6 +12,7 @@ use crate::state::audit::{AuditEntry, Checkpoint};
 /// Proof that an erasure is in the audit chain of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ErasureCertificate {
     /// Sequence of its audit entry.
     pub sequence: u64,

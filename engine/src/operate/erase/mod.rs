@@ -1,9 +1,9 @@
 //! Erasure: of one grain, of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2; rulings 25, 26,
 //! 40 to 42 and 51).
 //!
-//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
-//! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
-//! with its consent, `report` what there is of a user, `returned` what a backup from before has brought back.
+//! `write::erasure` decides whether it may be done, the writer commits it. `certificate`: its proof. `sweep`:
+//! grains that end with their consent. `report`: the grains of a user. `returned`: erased grains that a backup
+//! from before has brought back.
 
 mod certificate;
 mod report;
@@ -67,7 +67,8 @@ impl EraseOptions {
         Self::default()
     }
 
-    /// Sets whether to return only what the erasure would do. Neither the store nor the audit log is written.
+    /// Sets whether to return only what the erasure would do. Nothing is written, except the audit entry of a
+    /// session that is refused because it may not erase.
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
@@ -236,7 +237,7 @@ impl Store {
     /// the larger file; writes wait meanwhile.
     ///
     /// # Errors
-    /// `ERR_BUSY` while a reader still holds a view of the former files: repeat the call once it is done.
+    /// `ERR_BUSY` if readers hold views of former files for 30 seconds: repeat the call once they are done.
     /// `ERR_INTEGRITY` if the log is damaged, since the owner of a damaged grain is unknown; `ERR_IO`.
     pub fn scrub(&self) -> Result<()> {
         let (reply, pending) = Pending::new();

@@ -1,6 +1,7 @@
 //! Backup: copies the truth of one view into a new store, without blocking writers.
 
 use std::fs;
+use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use crate::disk::keyring;
 use crate::disk::source::DatabaseOptions;
 use crate::handle::store::Store;
 use crate::state::view::View;
-use crate::write::reads::directory_of;
 
 /// The contents of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,12 +54,15 @@ impl Store {
             directory::create(to, |file| {
                 let opening = DatabaseOptions::new(CACHE_BYTES);
                 copy_to(file, view.transaction(), &opening)?;
-                // Written before the truth is renamed: without its keys it could never be read.
-                keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
+                // Written before the truth is renamed: without its keys it could never be read, and without
+                // its read log it is no whole backup.
+                keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))?;
+                match fs::remove_dir_all(directory::reads(to)) {
+                    Err(error) if error.kind() != Io::NotFound => return Err(error.into()),
+                    _ => {}
+                }
+                self.inner().reads().map_or(Ok(()), |reads| reads.copy(to))
             })?;
-            if let Some(reads) = self.inner().reads() {
-                reads.copy(to)?;
-            }
             directory::sync(to)?;
             Ok(BackupReport {
                 grains: view.log_len()?,
@@ -72,7 +75,7 @@ impl Store {
             let _ = directory::remove(&directory::grains(to));
             let _ = directory::remove(&directory::keyring(to));
             let _ = directory::remove(&directory::lock_file(to));
-            let _ = fs::remove_dir_all(directory_of(to));
+            let _ = fs::remove_dir_all(directory::reads(to));
             unmake(&made);
         });
         written.map_err(|error| error.within(to))

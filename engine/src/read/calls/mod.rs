@@ -2,12 +2,12 @@
 //!
 //! In the order a call goes through them:
 //! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may run.
-//! - `token`, `prepared_statements`: capability tokens, and the statements prepared for them. `prepare`: the
-//!   two phases.
+//! - `prepare`: the two phases, prepare and execute.
 //! - `bounded`: the memory a token limited to grain types can read. `run`: one call.
-//! - `stream`: a call whose events are delivered while it runs.
-//! - `errand`, `noted`: its record in the audit log. `checks`: whether all of that holds in
-//!   this store.
+//! - `stream`: a call whose events are delivered while it runs. `noted`: their count, for its audit record.
+//!
+//! Tokens and prepared statements are in `handle`, the audit record of a call in `state::audit`, the checks of
+//! all of it in `operate::maintain`.
 
 mod bounded;
 mod firewall;

@@ -41,6 +41,7 @@ impl Default for EdgeQuery {
 
 /// A grain as an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Edge {
     /// The node it starts from.
     pub subject: String,

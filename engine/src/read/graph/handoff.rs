@@ -16,6 +16,7 @@ const DELEGATES_TO: &str = "mg:delegates_to";
 
 /// A conversation passed from one agent to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Handoff {
     /// The goal that records it.
     pub address: ContentAddress,

@@ -36,6 +36,7 @@ pub struct Ownership {
 
 /// A record of ownership.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Owner {
     /// The belief.
     pub address: ContentAddress,
@@ -49,6 +50,7 @@ pub struct Owner {
 
 /// A declared capability of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Capability {
     /// The belief.
     pub address: ContentAddress,

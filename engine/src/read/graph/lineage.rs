@@ -18,6 +18,7 @@ const RELATIVE_BYTES: usize = size_of::<Relative>();
 
 /// A grain in the derivation of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Relative {
     /// The grain.
     pub address: ContentAddress,

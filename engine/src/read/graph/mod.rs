@@ -1,7 +1,7 @@
 //! Graph reads: statements of grains about each other, followed step by step, each read bounded and on one
 //! view.
 //!
-//! - `reader`: the grains one read may see, and how many.
+//! - `sight`: the grains one read may see, and how many.
 //! - `edges`: triples as edges. `paths`: the shortest paths between two nodes.
 //! - `lineage`: derivation in both directions. `related`: cross-links.
 //! - `thread`: messages and their replies as a tree. `replies`: lookup of replies.
@@ -58,6 +58,7 @@ impl Default for GraphOptions {
 
 /// A list that may have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BoundedList<T> {
     /// The first items, up to the limit.
     pub items: Vec<T>,

@@ -16,6 +16,7 @@ use crate::state::consent::address_of;
 
 /// A cross-link between two grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CrossLink {
     /// The grain at the other end.
     pub address: ContentAddress,

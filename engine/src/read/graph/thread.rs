@@ -23,6 +23,7 @@ pub const MAX_MESSAGES: usize = 10_000;
 
 /// A conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Thread {
     /// Its messages, oldest first, ties by ascending address.
     pub messages: Vec<Message>,
@@ -36,6 +37,7 @@ pub struct Thread {
 
 /// A message in a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Message {
     /// The event.
     pub address: ContentAddress,

@@ -22,6 +22,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 
 /// Statistics of an expansion.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[non_exhaustive]
 pub struct ExpansionStats {
     /// Answers whose links were followed.
     pub seeds: usize,

@@ -18,6 +18,7 @@ const LOOKED_AT: u64 = 8 * FEW;
 
 /// The plan of a query.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct QueryPlan {
     /// The driving index: `SPO`, `PSO`, `structural_tags`, `time`, `address`, `text` ...
     pub index: String,
@@ -44,6 +45,7 @@ pub struct QueryPlan {
 
 /// The expansion of a plan.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct QueryExpansion {
     /// Most links from an answer to a grain.
     pub hops: usize,
@@ -58,6 +60,7 @@ pub struct QueryExpansion {
 
 /// One posting list of a plan.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct QueryList {
     /// Its index.
     pub index: String,

@@ -1,13 +1,13 @@
 //! Structured queries of a session, without a language (OMS 28.1, 28.4).
 //!
 //! - `access`, `postings`: the access path of a query, and its postings in order.
-//! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
 //! - `rerank`: the best of them in another order. `likeness`: the similarity of grains.
-//! - `text`: answers to a text search. `vector`: to a vector, and to both.
+//! - `search`: answers to a text search. `near`: to a vector, and to both.
 //! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
-//! - `cursor`: the position after a page.
+//! - `cursor`: the position after a page. `explain`: the plan of a query.
 //!
-//! CAL runs on the same scan. All pages of an answer show one state of the log, that of the first page:
+//! CAL runs on the same walk. All pages of an answer show one state of the log, that of the first page:
 //! grains written since are on none of them, and grains ended since are still there and shown as current.
 
 mod access;
@@ -105,6 +105,7 @@ impl PageOptions {
 
 /// A page of an answer: the envelope of OMS 28.1.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct QueryPage {
     /// The rows, in the order of the query.
     pub results: Vec<QueryMatch>,
@@ -118,6 +119,7 @@ pub struct QueryPage {
 
 /// A grain that matches.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct QueryMatch {
     /// The grain.
     pub grain: Grain,

@@ -7,7 +7,7 @@
 //! - `decide`: one pure function, facts in, decision out.
 //! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
 //! - `access`: who may replace a grain, by asking `decide`.
-//! - `explain`: descriptions for users. `warnings`: probable mistakes in a policy.
+//! - `explain`: descriptions for users. `doubts`: probable mistakes in a policy.
 //!
 //! No code here reads the store: the write plan gathers the facts and carries out the decision.
 

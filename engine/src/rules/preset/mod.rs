@@ -2,8 +2,8 @@
 //! (OMS 13, 17.3, 20.6, Appendix A and D).
 //!
 //! - `rules/*.toml`: the presets. `builtin`: the table of them, the only code that has their names.
-//! - `file`: the format of a rule file. `condition`, `names`, `facts`, `purposes`, `jq`: what a rule can
-//!   test.
+//! - `file`: the format of a rule file. `condition`, `names`, `facts`, `folded` (purposes), `jq`: what a
+//!   rule can test.
 //! - `settings`: settings of the whole store, and which of two values is stricter.
 //! - `rule`: rules in force, and one pure function: facts in, decision out.
 //! - `build`: a preset combined with the files that changed it; what a change loosens.

@@ -14,6 +14,7 @@ use crate::base::error::{Error, ErrorKind};
 
 /// A rule in force.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PresetRule {
     /// Name in refusals and in the audit log.
     pub id: &'static str,

@@ -22,6 +22,7 @@ pub enum EncryptionScope {
 /// A value, and the article it is based on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Setting<T> {
     /// The value.
     pub value: T,

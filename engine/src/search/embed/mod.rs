@@ -4,8 +4,9 @@
 //! - [`Embedder`]: makes vectors of texts
 //! - [`CommandEmbedder`]: one that runs another program
 //! - `LocalEmbedder`: a model in the process (feature `local-embedder`)
-//! - `process`: lines to a program and back
-//! - `worker`: the store's own embedder at work in the background
+//! - `conversation`: lines to a program and back
+//! - `keeping`: the store's own embedder at work in the background
+//! - `embedding`: a vector given with a grain. `refs`: the vectors a store has of a grain
 
 mod command;
 mod conversation;

@@ -5,9 +5,9 @@
 //! waits for text analysis, and a full text that is missing, damaged, stale or of another store is merely far
 //! behind.
 //!
-//! - `languages`, `settings`: the language of a namespace, and which grains are indexed as text
+//! - `languages`, `wording`: the language of a namespace, and which grains are indexed as text
 //! - `turns`: which turns of a conversation contribute terms to which
-//! - `indexing`: what has changed between the full text and a view
+//! - `catching`: what has changed between the full text and a view
 //! - `stamp`: the state of the store a saved full text belongs to
 
 mod catching;

@@ -6,7 +6,7 @@
 //! is closed, so that a later truncation is detected. The read log is not part of the truth.
 //!
 //! - `group`: encoding of entries. `segment`: files of groups. `head`: the signed end. `files`: writing and
-//!   deleting of files. `verify`: checks of its integrity.
+//!   deleting of files. `examine`: checks of its integrity.
 
 mod examine;
 mod files;
@@ -25,6 +25,7 @@ use crate::base::pending::stopped;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::anchor::PinnedDirectory;
+use crate::disk::directory;
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::BufferAction;
 use crate::state::audit::ReadNotes;
@@ -39,13 +40,6 @@ pub(crate) use group::ReadRecord;
 const AGE: Duration = Duration::from_secs(1);
 /// Maximum number of waiting reads: a reader beyond it first writes them.
 const MOST_WAITING: usize = 16 * group::MOST;
-/// Name of the log's directory in that of its store.
-const DIRECTORY: &str = "reads";
-
-/// The directory of the read log of a store.
-pub(crate) fn directory_of(store: &Path) -> PathBuf {
-    store.join(DIRECTORY)
-}
 
 /// The read log of an open store.
 pub(crate) struct ReadLog {
@@ -114,7 +108,7 @@ impl ReadLog {
     pub(crate) fn of(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
         let ReadLogContext { store, store_id, chain, regime, notes, requests, clock } = place;
         let anchor = PinnedDirectory::at(store)?;
-        let dir = directory_of(anchor.path());
+        let dir = directory::reads(anchor.path());
         let files = ReadLogFiles::new(dir, store_id, chain, SizeLimits::default()).anchored(anchor);
         Ok(Arc::new(Self {
             records,
@@ -335,7 +329,7 @@ impl ReadLog {
     pub(crate) fn copy(&self, to: &Path) -> Result<()> {
         self.settle()?;
         let files = self.files();
-        files::copy(files.place()?, &directory_of(to))
+        files::copy(files.place()?, &directory::reads(to))
     }
 
     /// The directory of the log, verified to be this store's and not that of another one moved there.

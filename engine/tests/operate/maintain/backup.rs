@@ -105,9 +105,17 @@ fn what_a_backup_that_was_cut_short_left_does_not_keep_the_next_one_from_its_dir
     let to = TempDir::new().unwrap();
     fs::write(to.path().join("LOCK"), "").unwrap();
     fs::write(to.path().join("grains.redb.new"), "half a database").unwrap();
+    fs::create_dir(to.path().join("reads")).unwrap();
+    fs::write(to.path().join("reads").join("half"), "a read log").unwrap();
     store.backup(to.path()).unwrap();
-    assert_eq!(names(to.path()), ["LOCK", "grains.redb"].map(String::from).into());
+    let names_of = names(to.path());
+    assert!(names_of.contains("grains.redb") && !names_of.contains("grains.redb.new"));
+    assert!(!to.path().join("reads").join("half").exists());
     assert_eq!(answers(&open(to.path())), answers(&store));
+    // A read log without an unfinished truth may be all that is left of a store.
+    let kept = TempDir::new().unwrap();
+    fs::create_dir(kept.path().join("reads")).unwrap();
+    assert_eq!(code(store.backup(kept.path())), "ERR_CONFLICT");
     // Somebody is at work there.
     let busy = TempDir::new().unwrap();
     fs::write(busy.path().join("grains.redb.new"), "theirs").unwrap();

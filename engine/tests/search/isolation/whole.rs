@@ -41,7 +41,7 @@ const OTHERS: [&str; 35] = [
     "now",
     "audit_head",
     "record_failed_call",
-    // Calls, and no grains: whose are shown is asked in tests/calls/reads.rs.
+    // Calls, and no grains: whose are shown is asked in tests/cal/calls/reads.rs.
     "reads",
     "reads_by",
     "reads_head",

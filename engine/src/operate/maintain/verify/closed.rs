@@ -9,8 +9,9 @@ use super::index::RebuiltIndex;
 use super::{VerifyContext, check_beside, log, pages};
 use crate::base::error::{Error, Result, guarded};
 use crate::disk::directory;
+use crate::handle::opening::open_truth;
 use crate::handle::options::OpenOptions;
-use crate::handle::store::{Store, open_truth};
+use crate::handle::store::Store;
 use crate::operate::maintain::scratch::ScratchFile;
 use crate::state::truth::Truth;
 

@@ -1,8 +1,8 @@
 //! Verification: that the store holds what it acknowledged, and that its parts agree.
 //!
-//! In the order of the checks: `log` checks the blobs and the tables beside them, `audit` the chain and what
-//! it states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
-//! `pages` the file underneath. `problems` collects, `places` is a set of sequences; `closed` verifies
+//! `log` checks the blobs and the tables beside them (`templates`, `vectors`), `audit` the chain and what it
+//! states about the log, `reads` the read log, `standing` the marks of each grain, `index` what is derived,
+//! `pages` the file underneath. `findings` collects, `places` is a set of sequences; `closed` verifies
 //! a store that cannot be opened. Repairs nothing.
 //!
 //! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.

@@ -1,9 +1,9 @@
 //! An embedder in the process: a BERT model as saved by sentence-transformers, in a directory of the host.
 //! Must read that directory and no other; see docs/embedding.md.
 //!
-//! - `directory`: its files
-//! - `pipeline`: the processing of a text they describe
-//! - `tokenizer`: texts to tokens
+//! - `folder`: its files
+//! - `recipe`: the processing of a text they describe
+//! - `words`: texts to tokens
 //! - `model`: tokens to vectors
 
 mod folder;

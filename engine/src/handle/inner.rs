@@ -1,0 +1,312 @@
+//! What an open store keeps, shared by the handles on it: the view, the way to the writer, and what the host set.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use grainstore_cal::WriteQuotas;
+use grainstore_format::DidResolver;
+use grainstore_index::Sequence;
+
+use crate::base::clock::Clock;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::pending::stopped;
+use crate::base::sync::mpsc::SyncSender;
+use crate::base::sync::thread::{self, JoinHandle, ThreadId};
+use crate::base::sync::{Mutex, MutexGuard};
+use crate::disk::keyring::Secret;
+use crate::disk::keys::AccessCounts;
+use crate::disk::source::DatabaseOptions;
+use crate::handle::cal_switch::SharedCalSwitch;
+use crate::handle::firewall::Firewall;
+use crate::handle::options::SharedResolver;
+use crate::handle::prepared_statements::PreparedStatements;
+use crate::rules::policy::same_did;
+use crate::rules::preset::ActiveRules;
+use crate::search::embed::EmbeddingWorker;
+use crate::search::retrieval::Retrieval;
+use crate::search::texts::TextIndex;
+use crate::search::vectors::StoreVectors;
+use crate::state::audit::ReadNotes;
+use crate::state::view::{SharedView, View};
+use crate::write::access::AccessCounters;
+use crate::write::reads::ReadLog;
+use crate::write::writer::{Backlog, Request, WriterRequests};
+
+/// The writer's thread, or how it ended.
+pub(super) enum Running {
+    Still(JoinHandle<Result<()>>),
+    Ended(Result<()>),
+}
+
+/// An open store. Dropping it closes the store.
+pub(crate) struct StoreInner {
+    pub(super) path: PathBuf,
+    pub(super) cursor_key: Secret,
+    pub(super) created: bool,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) shared: SharedView,
+    pub(super) backlog: Arc<Backlog>,
+    /// Sender to the writer thread; `None` once the store is closed.
+    pub(super) requests: WriterRequests,
+    /// The writer thread, until it was joined. A concurrent close waits for the join too.
+    pub(super) writer: Mutex<Running>,
+    pub(super) writer_id: ThreadId,
+    /// Quotas of CAL writes.
+    pub(super) writes: WriteQuotas,
+    /// Prepared CAL statements, by token.
+    pub(super) kept: PreparedStatements,
+    /// Switch for CAL: on, read-only or off.
+    pub(super) switch: SharedCalSwitch,
+    /// The host's refusals of CAL statements.
+    pub(super) firewall: Firewall,
+    /// Access counts not yet in the truth; `None` if access is not counted.
+    pub(super) counters: Option<Arc<AccessCounters>>,
+    pub(super) resolver: SharedResolver,
+    /// True if an authorized signature may invalidate a locked grain.
+    pub(super) locked_accepts_signature: bool,
+    /// DID of the operator, if the host named one.
+    pub(super) operator: Option<String>,
+    /// DIDs of the reviewers.
+    pub(super) reviewers: Vec<String>,
+    /// True if the host lets a user's session erase that user.
+    pub(super) users_erase_themselves: bool,
+    /// The rules of the store.
+    pub(super) regime: Arc<ActiveRules>,
+    /// Records queued for the audit log.
+    pub(super) notes: Arc<ReadNotes>,
+    /// The read log; `None` for a store in memory.
+    pub(super) reads: Option<Arc<ReadLog>>,
+    /// Days after which what ends with a withdrawn consent is erased.
+    pub(super) cascade_after_days: u8,
+    /// True if the store was opened read-only.
+    pub(super) read_only: bool,
+    pub(super) opening: DatabaseOptions,
+    pub(super) retrieval: Retrieval,
+}
+
+impl StoreInner {
+    /// The key that seals the cursors of this store.
+    pub(crate) fn cursor_key(&self) -> &[u8; 32] {
+        self.cursor_key.bytes()
+    }
+
+    pub(crate) fn writes(&self) -> &WriteQuotas {
+        &self.writes
+    }
+
+    /// Prepared CAL statements, by token.
+    pub(crate) fn kept(&self) -> &PreparedStatements {
+        &self.kept
+    }
+
+    /// Switch for CAL: on, read-only or off.
+    pub(crate) fn switch(&self) -> &SharedCalSwitch {
+        &self.switch
+    }
+
+    /// The host's refusals of CAL statements.
+    pub(crate) fn firewall(&self) -> &Firewall {
+        &self.firewall
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// The resolver of signers' keys.
+    pub(crate) fn resolver(&self) -> &dyn DidResolver {
+        self.resolver.0.as_ref()
+    }
+
+    /// Returns `true` if the host named this actor as a reviewer.
+    pub(crate) fn is_reviewer(&self, actor: Option<&str>) -> bool {
+        actor.is_some_and(|actor| self.reviewers.iter().any(|named| same_did(named, actor)))
+    }
+
+    /// DID of the operator, if the host named one.
+    pub(crate) fn operator(&self) -> Option<&str> {
+        self.operator.as_deref()
+    }
+
+    /// Returns `true` if a user's session may erase that user: allowed by the host or by the rules.
+    pub(crate) fn users_erase_themselves(&self) -> bool {
+        self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
+    }
+
+    /// Records queued for the audit log.
+    pub(crate) fn notes(&self) -> &ReadNotes {
+        &self.notes
+    }
+
+    /// The rules of the store.
+    pub(crate) fn regime(&self) -> &Arc<ActiveRules> {
+        &self.regime
+    }
+
+    /// The read log.
+    pub(crate) fn reads(&self) -> Option<&Arc<ReadLog>> {
+        self.reads.as_ref()
+    }
+
+    /// Days after which what ends with a withdrawn consent is erased: the lower of the option and the rules.
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
+    }
+
+    /// Returns `true` if an authorized signature may invalidate a locked grain.
+    pub(crate) fn accepts_signatures(&self) -> bool {
+        self.locked_accepts_signature
+    }
+
+    /// The full text, vectors and embedders.
+    pub(crate) fn retrieval(&self) -> &Retrieval {
+        &self.retrieval
+    }
+
+    /// The full text.
+    pub(crate) fn library(&self) -> &TextIndex {
+        &self.retrieval.library
+    }
+
+    /// The store's embedder.
+    pub(crate) fn keeping(&self) -> Option<&EmbeddingWorker> {
+        self.retrieval.keeping.as_deref()
+    }
+
+    /// The embedder of the model that the store is moved away from.
+    pub(crate) fn former(&self) -> Option<&EmbeddingWorker> {
+        self.retrieval.former.as_deref()
+    }
+
+    /// Returns the embedder for queries on a view: that of the serving space.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn meaning(&self, view: &View) -> Result<Option<&EmbeddingWorker>> {
+        if self.retrieval.keeping.is_none() {
+            return Ok(None);
+        }
+        let serving = view.serving()?;
+        let mut all = self.retrieval.keepings();
+        Ok(all.find(|keeping| serving == Some(keeping.space())).map(|keeping| &**keeping))
+    }
+
+    /// The vector index.
+    pub(crate) fn vectors(&self) -> &StoreVectors {
+        &self.retrieval.vectors
+    }
+
+    /// The newest view.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed.
+    pub(crate) fn view(&self) -> Result<Arc<View>> {
+        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        shared.clone().ok_or_else(stopped)
+    }
+
+    /// Counts that a grain was given to a user (OMS 22.10).
+    pub(crate) fn touch(&self, sequence: Sequence) {
+        let Some(counters) = &self.counters else { return };
+        if counters.touch(sequence, self.clock.now())
+            && let Some(requests) = &*self.requests()
+        {
+            // A full queue wakes the writer as well.
+            let _ = requests.try_send(Request::Count);
+        }
+    }
+
+    /// Sends a request if the queue has room, to wake the writer thread.
+    pub(crate) fn wake(&self, request: Request) {
+        if let Some(requests) = &*self.requests() {
+            let _ = requests.try_send(request);
+        }
+    }
+
+    /// Returns how often a grain was given to users: the stored count and the increments since. It is not
+    /// part of a view: while the store is open, the newest counts are given.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<AccessCounts> {
+        let Some(counters) = &self.counters else { return view.access_at(sequence) };
+        loop {
+            let arrivals = counters.arrivals();
+            let newest = self.view();
+            let stored = newest.as_deref().unwrap_or(view).access_at(sequence)?;
+            let access = counters.of(sequence, stored);
+            // Increments that were flushed to the truth meanwhile would be in neither of the two reads.
+            if counters.arrivals() == arrivals {
+                return Ok(access);
+            }
+        }
+    }
+
+    /// Number of grains whose access counts are not yet stored.
+    pub(crate) fn waiting_counts(&self) -> usize {
+        self.counters.as_ref().map_or(0, |counters| counters.waiting())
+    }
+
+    /// Refuses in a read-only store.
+    ///
+    /// # Errors
+    /// `ERR_READ_ONLY`.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.read_only {
+            false => Ok(()),
+            true => {
+                let message = "this store was opened to be read, and this writes";
+                Err(Error::new(ErrorKind::ReadOnly, message))
+            }
+        }
+    }
+
+    /// Sends a write request to the writer thread; blocks only while [`QUEUE`] requests, or too many
+    /// bytes, are waiting.
+    ///
+    /// # Errors
+    /// `ERR_READ_ONLY`; `ERR_IO` once the store is closed.
+    pub(crate) fn send(&self, request: Request) -> Result<()> {
+        self.check_writable()?;
+        self.hand_over(request)
+    }
+
+    /// Sends like [`StoreInner::send`] a request that writes at most the index, which is in memory in a
+    /// read-only store.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed.
+    pub(crate) fn hand_over(&self, request: Request) -> Result<()> {
+        let requests = self.requests().clone().ok_or_else(stopped)?;
+        self.backlog.enter(request.bytes())?;
+        requests.send(request).map_err(|_| stopped())
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Option<SyncSender<Request>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn close(&self) -> Result<()> {
+        drop(self.requests().take());
+        // The last handle may be dropped on the writer thread itself, when answering a write drops a task.
+        // Joining would deadlock; the writer ends by itself once its last sender is gone.
+        if self.writer_id == thread::current().id() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = match std::mem::replace(&mut *writer, Running::Ended(Ok(()))) {
+            // A writer that panicked has released its database all the same.
+            Running::Still(thread) => thread.join().unwrap_or_else(|_| Err(stopped())),
+            Running::Ended(ended) => ended,
+        };
+        *writer = Running::Ended(ended.clone());
+        ended
+    }
+}
+
+impl Drop for StoreInner {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.close();
+    }
+}

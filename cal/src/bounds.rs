@@ -63,7 +63,8 @@ impl Reach {
 }
 
 /// Returns `true` if `namespace` is `root` or lies below it.
-pub(crate) fn is_within(namespace: &str, root: &str) -> bool {
+#[must_use]
+pub fn is_within(namespace: &str, root: &str) -> bool {
     namespace.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 

@@ -2,10 +2,10 @@
 //!
 //! The memory resolves links to grains.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The direction in which links are followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Outgoing: from subject to object; from a grain to those it names.

@@ -84,7 +84,7 @@ mod writes;
 mod testutil;
 
 pub use ast::{Format, Statement, StatementType};
-pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
+pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility, is_within};
 pub use cancel::{CancelHandle, StopReason};
 pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;

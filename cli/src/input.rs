@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 use grainstore::format::{DeviceProfile, Encoding, Envelope};
 use grainstore::{ContentAddress, Grain};
+use grainstore_rpc::FORMAT_VERSION;
 
 use crate::error::{Code, Error, Result};
 use crate::output::Output;
-use crate::shape::FORMAT_VERSION;
 
 /// Most bytes of a blob (OMS 18.1).
 pub(crate) const MAX_BLOB: usize = DeviceProfile::EXTENDED.max_blob_bytes;

@@ -1,57 +1,8 @@
-//! Bounded reading of lines, and of JSON documents that span one or several of them.
+//! Bounded reading of JSON documents that span one or several lines.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
-/// The outcome of reading a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// A line is in the buffer, without its newline.
-    Read,
-    /// The line is longer than the limit; its rest is unread.
-    TooLong,
-    /// End of input.
-    End,
-}
-
-/// Clears `buffer` and reads the next line into it, unless that exceeds `limit` bytes.
-pub(crate) fn read_line(
-    reader: &mut (impl BufRead + ?Sized),
-    buffer: &mut Vec<u8>,
-    limit: usize,
-) -> io::Result<Line> {
-    buffer.clear();
-    let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    let read = (&mut *reader).take(room).read_until(b'\n', buffer)?;
-    if read == 0 {
-        return Ok(Line::End);
-    }
-    if buffer.last() == Some(&b'\n') {
-        buffer.pop();
-    } else if buffer.len() > limit {
-        return Ok(Line::TooLong);
-    }
-    Ok(Line::Read)
-}
-
-/// Discards the rest of a line.
-pub(crate) fn skip_line(reader: &mut (impl BufRead + ?Sized)) -> io::Result<()> {
-    loop {
-        let available = reader.fill_buf()?;
-        if available.is_empty() {
-            return Ok(());
-        }
-        match available.iter().position(|byte| *byte == b'\n') {
-            Some(at) => {
-                reader.consume(at.saturating_add(1));
-                return Ok(());
-            }
-            None => {
-                let all = available.len();
-                reader.consume(all);
-            }
-        }
-    }
-}
+use grainstore_rpc::{Line, read_line};
 
 /// A sequence of JSON documents: each begins on a line of its own and may span several.
 #[derive(Debug)]
@@ -186,19 +137,5 @@ mod tests {
         let mut buffer = Vec::new();
         assert_eq!(read_line(&mut endless, &mut buffer, 1000).unwrap(), Line::TooLong);
         assert!(buffer.len() <= 1001);
-    }
-
-    #[test]
-    fn after_a_line_too_long_reading_goes_on_at_the_next() {
-        let mut reader = "0123456789\nnext\nlast".as_bytes();
-        let mut buffer = Vec::new();
-        assert_eq!(read_line(&mut reader, &mut buffer, 4).unwrap(), Line::TooLong);
-        skip_line(&mut reader).unwrap();
-        for expected in ["next", "last"] {
-            assert_eq!(read_line(&mut reader, &mut buffer, 4).unwrap(), Line::Read);
-            assert_eq!(buffer, expected.as_bytes());
-        }
-        assert_eq!(read_line(&mut reader, &mut buffer, 4).unwrap(), Line::End);
-        skip_line(&mut reader).unwrap();
     }
 }

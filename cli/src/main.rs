@@ -3,27 +3,23 @@
 //! Modules in the order a call goes through them:
 //!
 //! - `args`, `context`: the command and its options, and the store and session it works on.
-//! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
+//! - `commands`: one command a file; what it does is an operation of `grainstore-rpc`.
 //! - `repl`: the prompt.
-//! - `ask`: CAL. `input`, `lines`: bounded input. `output`, `patience`: what is written, in the forms of
-//!   `shape`, `text` and `explained`, without the details that `withheld` keeps back.
-//! - `error`: the one error type, its exit code and its text.
+//! - `input`, `lines`, `names`: what is read. `ask`, `told`, `output`: what is written.
+//! - `error`: how errors are reported.
 
 mod args;
 mod ask;
 mod commands;
 mod context;
 mod error;
-mod explained;
 mod input;
 mod lines;
+mod names;
 mod output;
-mod patience;
 mod repl;
-mod rpc;
-mod shape;
 mod text;
-mod withheld;
+mod told;
 
 use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
@@ -33,8 +29,8 @@ use std::sync::Arc;
 use args::Arguments;
 use context::Context;
 use error::Error;
+use grainstore_rpc::{Patience, PatientWriter};
 use output::Output;
-use patience::{Patience, PatientWriter};
 
 /// Makes a write beyond the file size limit fail with an error instead of ending the process.
 #[cfg(unix)]
@@ -64,7 +60,7 @@ fn main() -> ExitCode {
     let (globals, command) = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(usage) if usage.use_stderr() && asks_for_json() => {
-            let error = Error::of_arguments(&usage);
+            let error = error::of_arguments(&usage);
             report(&error, true);
             return ExitCode::from(error.exit_code());
         }
@@ -103,5 +99,5 @@ fn asks_for_json() -> bool {
 
 /// Reports an error on stderr; if that is closed, only the exit code tells.
 fn report(error: &Error, json: bool) {
-    let _ = error.write(&mut io::stderr().lock(), json);
+    let _ = error::write(error, &mut io::stderr().lock(), json);
 }

@@ -1,12 +1,12 @@
 //! Output: data on stdout, notes on stderr, both either for people or as JSON.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::Write;
 
+use grainstore_rpc::Patience;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::patience::Patience;
 use crate::text::{harmless, printable, visible_json};
 
 /// The two output streams of a command.
@@ -67,6 +67,14 @@ impl<'w> Output<'w> {
         self.bytes(shown.as_bytes())
     }
 
+    /// Writes bytes unchanged, and notes once they are out.
+    pub(crate) fn binary(&mut self, bytes: &[u8], notes: &[&str]) -> Result<()> {
+        self.bytes(bytes)?;
+        self.flush()?;
+        notes.iter().for_each(|note| self.note(note));
+        Ok(())
+    }
+
     /// Writes a line of data, with control characters made visible.
     pub(crate) fn line(&mut self, line: &str) -> Result<()> {
         Ok(writeln!(self.out, "{}", printable(line))?)
@@ -76,6 +84,15 @@ impl<'w> Output<'w> {
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         let json = serde_json::to_string(value)?;
         Ok(writeln!(self.out, "{}", visible_json(&json))?)
+    }
+
+    /// Writes an answer: as JSON with --json, else for people.
+    pub(crate) fn answer(
+        &mut self,
+        answer: &impl Serialize,
+        show: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        if self.json { self.json_line(answer) } else { show(self) }
     }
 
     /// Writes one JSON document: on one line with --json, else indented.
@@ -103,37 +120,6 @@ pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
     match written {
         Err(Error::HungUp) => Ok(()),
         other => other,
-    }
-}
-
-/// A writer that fails beyond a limit.
-#[derive(Debug, Default)]
-pub(crate) struct Bounded {
-    bytes: Vec<u8>,
-    limit: usize,
-}
-
-impl Bounded {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit }
-    }
-
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

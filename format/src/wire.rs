@@ -13,10 +13,12 @@ use crate::error::{Result, corrupt};
 use crate::value::{Int, Value};
 
 /// The encoding of a payload (header flag bit 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Encoding {
     /// Canonical MessagePack, the default (OMS 16.1).
     #[default]
+    #[serde(rename = "msgpack")]
     MessagePack,
     /// Deterministic CBOR (OMS 16.2, RFC 8949 4.2.1).
     Cbor,

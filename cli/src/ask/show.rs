@@ -13,7 +13,7 @@ use super::beside::{beside, unshown};
 use super::describe;
 use crate::error::Result;
 use crate::output::Output;
-use crate::shape::{Version, says};
+use crate::told::{says, version_line};
 
 /// Suffix of a value that only grains awaiting their review have.
 pub(crate) const UNREVIEWED: &str = "  (requires_human_review)";
@@ -78,7 +78,7 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
         Answer::Groups { groups, .. } => counted(groups, output),
         Answer::Versions { versions, .. } => versions
             .iter()
-            .try_for_each(|version| output.line(&Version::from(version.clone()).line())),
+            .try_for_each(|one| output.line(&version_line(&one.address, &one.grain, &one.state))),
         Answer::Diff { diff, requires_human_review } => {
             differences(diff, output)?;
             if *requires_human_review {

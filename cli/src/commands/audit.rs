@@ -2,12 +2,14 @@
 
 use clap::Args;
 use grainstore::Power;
+use grainstore::format::cose::Algorithm;
+use grainstore_rpc::{self as operations, AuditAnswer};
 
 use super::keys;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
-use crate::shape::{AlgorithmName, AuditAnswer};
+use crate::told::entry_line;
 
 /// Entries read at once.
 const PAGE: usize = 1000;
@@ -47,37 +49,28 @@ impl Audit {
         let session = context.session()?;
         if self.checkpoint {
             session.check_power(Power::Checkpoint)?;
-            let key = match &self.key_seed {
-                Some(source) => {
-                    Some(keys::read(source, AlgorithmName::Ed25519, &mut context.output)?)
-                }
-                None => None,
-            };
-            return context.output.json_line(&session.store().checkpoint(key.as_ref())?);
+            let output = &mut context.output;
+            let key = self.key_seed.map(|source| keys::read(&source, Algorithm::EdDsa, output));
+            let checkpoint = session.store().checkpoint(key.transpose()?.as_ref())?;
+            return context.output.json_line(&checkpoint);
         }
         let count = match self.reads {
             true => session.reads_head()?.map_or(0, |(count, _)| count),
             false => session.store().stats()?.audit_entries,
         };
+        let (reads, limit) = (Some(self.reads), Some(PAGE));
+        let mut log = operations::Audit { reads, by: self.by, after: None, limit };
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
         while next < count {
-            let after = next.checked_sub(1);
-            let page = match (&self.by, self.reads) {
-                (Some(actor), false) => session.audit_by(actor, after, PAGE)?,
-                (None, false) => session.audit(after, PAGE)?,
-                (Some(actor), true) => session.reads_by(actor, after, PAGE)?,
-                (None, true) => session.reads(after, PAGE)?,
-            };
+            log.after = next.checked_sub(1);
+            let page = log.page(&session)?;
             let Some(last) = page.last() else {
                 break;
             };
             next = last.sequence.saturating_add(1);
-            for entry in page.into_iter().map(AuditAnswer::from) {
-                if context.output.is_json() {
-                    context.output.json_line(&entry)?;
-                } else {
-                    context.output.line(&entry.line())?;
-                }
+            for entry in page {
+                let line = entry_line(&entry);
+                context.output.answer(&AuditAnswer::from(entry), |output| output.line(&line))?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::Power;
+use grainstore_rpc::{self as operations, backup};
 use serde_json::json;
 
 use crate::context::Context;
@@ -19,17 +19,15 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session_with(Power::Backup)?;
-        let store = session.store();
+        let session = context.session()?;
         context.working("copying");
-        let backup = store.backup(&self.to)?;
         let path = self.to.display().to_string();
-        if context.output.is_json() {
-            let (grains, entries, bytes) = (backup.grains, backup.audit_entries, backup.bytes);
-            let answer =
-                json!({ "path": path, "grains": grains, "audit_entries": entries, "bytes": bytes });
-            return context.output.json_line(&answer);
-        }
-        context.output.line(&format!("{} grains in {path}, {} bytes", backup.grains, backup.bytes))
+        let done = backup(operations::Backup { path: self.to }, &session)?;
+        let (grains, entries, bytes) = (done.grains, done.audit_entries, done.bytes);
+        let answer =
+            json!({ "path": path, "grains": grains, "audit_entries": entries, "bytes": bytes });
+        context.output.answer(&answer, |output| {
+            output.line(&format!("{grains} grains in {path}, {bytes} bytes"))
+        })
     }
 }

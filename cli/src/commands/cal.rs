@@ -5,14 +5,16 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{self, Answer, Event, REFERENCE, TemplateOwner, schema};
+use grainstore::cal::{Answer, Event, Format, REFERENCE, TemplateOwner, schema};
+use grainstore_rpc::{Converted, Question};
 use serde_json::Value;
 
-use crate::ask::{FormatName, Question, show};
+use crate::ask::{ask_formatted, show};
 use crate::commands::export::stoppable;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::Source;
+use crate::names::{FORMATS, named};
 use crate::text::parse_time;
 
 /// Most bytes read of a statement: CAL allows 8 KiB, or 64 in JSON, and refuses more itself.
@@ -57,8 +59,8 @@ pub(crate) struct Cal {
     ///
     /// It acts on an ASSEMBLE and on answers that are whole grains: RECALL, set operations, COALESCE,
     /// and those slots of a BATCH. It is refused where it cannot act.
-    #[arg(long = "as", value_enum, value_name = "FORMAT")]
-    format: Option<FormatName>,
+    #[arg(long = "as", value_parser = named::<Format>(FORMATS), value_name = "FORMAT")]
+    format: Option<Format>,
     /// Write an ASSEMBLE with a tight BUDGET and no FORMAT as toon, with a warning
     #[arg(long)]
     auto_toon: bool,
@@ -89,11 +91,9 @@ impl Cal {
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
         };
         if self.to_json || self.to_text {
-            let source = cal::QuerySource::read_bytes(&query);
-            let text = String::from_utf8_lossy(&query);
-            let source = source.map_err(|error| Error::cal(&error, &text))?;
-            let statement = source.statement().map_err(|error| Error::cal(&error, &text))?;
-            let form = if self.to_json { statement.to_json() } else { statement.to_string() };
+            let Converted { text, json, .. } = Converted::of(&query)?;
+            let json = json.as_ref().filter(|_| self.to_json);
+            let form = json.map_or(text.as_str(), |json| json.get());
             return context.output.bytes(format!("{form}\n").as_bytes());
         }
         let question = Question {
@@ -108,7 +108,7 @@ impl Cal {
         if self.stream {
             return stream(question, context);
         }
-        let answer = question.ask_formatted(&context.session()?);
+        let answer = ask_formatted(&question, &context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
         show(&answer, &mut context.output)?;
         if let Answer::Defined { kept: TemplateOwner::Session, .. } = &answer.answer {

@@ -1,7 +1,7 @@
 //! `grain compact`: rewrites the files without free pages.
 
 use clap::Args;
-use grainstore::Power;
+use grainstore_rpc::{Nothing, compact};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -12,19 +12,17 @@ pub(crate) struct Compact {}
 
 impl Compact {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session_with(Power::Compact)?;
-        let store = session.store();
+        let session = context.session()?;
         context.working("compacting");
-        let done = store.compact()?;
-        if context.output.is_json() {
-            return context.output.json_line(&done);
-        }
-        for (name, before, after) in [
+        let done = compact(Nothing {}, &session)?;
+        let files = [
             ("truth", done.truth_bytes_before, done.truth_bytes_after),
             ("index", done.index_bytes_before, done.index_bytes_after),
-        ] {
-            context.output.line(&format!("{name}: {before} bytes, now {after}"))?;
-        }
-        Ok(())
+        ];
+        context.output.answer(&done, |output| {
+            files.iter().try_for_each(|(name, before, after)| {
+                output.line(&format!("{name}: {before} bytes, now {after}"))
+            })
+        })
     }
 }

@@ -1,11 +1,11 @@
 //! `grain decode`: prints all parts of a blob, without a store.
 
 use clap::Args;
+use grainstore_rpc::Decoded;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_BLOB, Source};
-use crate::shape::Decoded;
 
 /// Turn a raw blob into JSON: address, header, encoding and grain; needs no store
 #[derive(Debug, Args)]

@@ -1,13 +1,12 @@
 //! `grain disclose`: prints a view of a grain with hashes in place of some fields.
 
 use clap::{Args, ValueEnum};
-use grainstore::format::{Header, disclose};
+use grainstore_rpc::View;
 use serde_json::json;
 
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source, blob};
-use crate::shape::not_hidden;
 
 /// Print a view of a grain that hides fields behind their hashes (OMS 10)
 ///
@@ -46,16 +45,12 @@ impl Disclose {
             }
             None => blob(self.source.read(MAX_TEXT, &mut context.output)?)?,
         };
-        let view = disclose(&original, &self.hide)?;
+        let View { grain, blob, absent } = View::of(&original, self.hide)?;
         match self.format {
-            ViewFormat::Json => context.output.document(&view)?,
-            ViewFormat::Mg => {
-                let encoding = view.decoded_header().map(Header::encoding).unwrap_or_default();
-                context.output.bytes(view.encode(encoding)?.bytes())?;
-            }
+            ViewFormat::Json => context.output.document(&grain)?,
+            ViewFormat::Mg => context.output.bytes(&blob)?,
         }
         context.output.flush()?;
-        let absent = not_hidden(&view, &self.hide);
         if !absent.is_empty() {
             // Stdout has only the view, which is a grain.
             context.output.note(&match context.output.is_json() {

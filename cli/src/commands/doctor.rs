@@ -2,10 +2,11 @@
 
 use clap::Args;
 use grainstore::{Diagnosis, Health};
+use grainstore_rpc::withhold_findings;
 
 use crate::context::{Context, way_out};
 use crate::error::{Error, Result};
-use crate::withheld::withhold_findings;
+use crate::output::Output;
 
 /// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
 #[derive(Debug, Args)]
@@ -22,11 +23,7 @@ impl Doctor {
         if !context.has_powers() {
             withhold_findings(&mut diagnosis);
         }
-        if context.output.is_json() {
-            context.output.json_line(&diagnosis)?;
-        } else {
-            show(&diagnosis, context)?;
-        }
+        context.output.answer(&diagnosis, |output| show(&diagnosis, output))?;
         match diagnosis.findings.into_iter().find(|finding| finding.health == Health::Bad) {
             Some(bad) => Err(Error::doctor(bad)),
             None => Ok(()),
@@ -34,16 +31,16 @@ impl Doctor {
     }
 }
 
-fn show(diagnosis: &Diagnosis, context: &mut Context<'_>) -> Result<()> {
+fn show(diagnosis: &Diagnosis, output: &mut Output<'_>) -> Result<()> {
     for finding in &diagnosis.findings {
         let sign = match finding.health {
             Health::Good => "ok",
             Health::Notice => "note",
             Health::Bad => "BAD",
         };
-        context.output.line(&format!("{sign:<5}{:<10} {}", finding.name, finding.detail))?;
+        output.line(&format!("{sign:<5}{:<10} {}", finding.name, finding.detail))?;
         if let Some(advice) = &finding.advice {
-            context.output.line(&format!("{:16}{advice}", ""))?;
+            output.line(&format!("{:16}{advice}", ""))?;
         }
     }
     Ok(())

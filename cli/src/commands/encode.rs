@@ -1,12 +1,13 @@
 //! `grain encode`: prints a grain's canonical bytes, without a store.
 
 use clap::Args;
-use grainstore::Grain;
+use grainstore::format::Encoding;
+use grainstore_rpc::{Encoded, encoded};
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::{Encoded, EncodingName};
+use crate::names::{ENCODINGS, named};
 
 /// Turn JSON into a raw blob on stdout, its address on stderr; needs no store
 ///
@@ -17,20 +18,16 @@ pub(crate) struct Encode {
     #[arg(value_name = "FILE|-", default_value = "-")]
     source: Source,
     /// The encoding of the payload
-    #[arg(long, value_enum, default_value_t)]
-    encoding: EncodingName,
+    #[arg(long, value_parser = named::<Encoding>(ENCODINGS), default_value = "msgpack")]
+    encoding: Encoding,
 }
 
 impl Encode {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
-        let blob = Grain::from_json(&json)?.encode(self.encoding.into())?;
-        if context.output.is_json() {
-            return context.output.json_line(&Encoded::from(&blob));
-        }
-        context.output.bytes(blob.bytes())?;
-        context.output.flush()?;
-        context.output.note(&blob.address().to_string());
-        Ok(())
+        let blob = encoded(&json, self.encoding)?;
+        context.output.answer(&Encoded::from(&blob), |output| {
+            output.binary(blob.bytes(), &[&blob.address().to_string()])
+        })
     }
 }

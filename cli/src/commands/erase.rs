@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grainstore::{EraseOptions, EraseOutcome};
-use serde_json::{Value, json};
+use grainstore_rpc::erased;
 
 use crate::commands::verify::certificates;
 use crate::context::{Context, find};
@@ -93,48 +93,27 @@ pub(super) fn no_grain_of(user: &str) -> String {
 impl Sweep {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let swept = context.session()?.sweep()?;
-        if context.output.is_json() {
-            return context.output.json_line(&swept);
-        }
-        context.output.line(&format!("erased {}, skipped {}", swept.erased, swept.skipped))
+        context.output.answer(&swept, |output| {
+            output.line(&format!("erased {}, skipped {}", swept.erased, swept.skipped))
+        })
     }
-}
-
-/// Returns the JSON answer of an erasure, for `grain` and `rpc`.
-pub(crate) fn told(erasure: &EraseOutcome) -> Value {
-    let mut told = json!({
-        "counts": { "erased": erasure.erased, "skipped": erasure.skipped },
-        "holds": erasure.holds,
-        "scrubbed": erasure.scrubbed,
-        "certificate": erasure.certificate,
-    });
-    for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
-    {
-        if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {
-            let error = json!({ "code": error.code(), "message": error.to_string() });
-            fields.insert(name.to_owned(), error);
-        }
-    }
-    told
 }
 
 fn tell(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
-    if context.output.is_json() {
-        return context.output.json_line(&told(erasure));
-    }
-    if let Some(refusal) = &erasure.refusal {
-        return context.output.line(&format!("would be refused ({}): {refusal}", refusal.code()));
-    }
-    if dry_run {
-        return context.output.line(&format!("would erase {}", erasure.erased));
-    }
-    context.output.line(&format!("erased {}", erasure.erased))?;
-    if let Some(certificate) = &erasure.certificate {
-        let line = format!("audit entry {}, {}", certificate.sequence, certificate.hash);
-        context.output.line(&line)?;
-    }
-    if let Some(failure) = &erasure.scrub_failure {
-        context.output.note(&format!("not scrubbed yet ({}): {failure}", failure.code()));
-    }
-    Ok(())
+    context.output.answer(&erased(erasure), |output| {
+        if let Some(refusal) = &erasure.refusal {
+            return output.line(&format!("would be refused ({}): {refusal}", refusal.code()));
+        }
+        if dry_run {
+            return output.line(&format!("would erase {}", erasure.erased));
+        }
+        output.line(&format!("erased {}", erasure.erased))?;
+        if let Some(certificate) = &erasure.certificate {
+            output.line(&format!("audit entry {}, {}", certificate.sequence, certificate.hash))?;
+        }
+        if let Some(failure) = &erasure.scrub_failure {
+            output.note(&format!("not scrubbed yet ({}): {failure}", failure.code()));
+        }
+        Ok(())
+    })
 }

@@ -19,8 +19,10 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::names::{COMPRESSIONS, named};
 use crate::repl::Interrupt;
-use crate::shape::CompressionName;
+use grainstore::format::container::Compression;
+use grainstore_rpc::conditions_of;
 
 /// Time between two looks at whether the process is to end.
 #[cfg(unix)]
@@ -40,8 +42,8 @@ pub(crate) struct Export {
     #[arg(long = "where", value_name = "CONDITIONS")]
     conditions: Option<String>,
     /// How the grains are packed; those of an unpacked file can be read one by one
-    #[arg(long, value_name = "HOW", default_value = "zstd")]
-    compress: CompressionName,
+    #[arg(long, value_name = "HOW", value_parser = named::<Compression>(COMPRESSIONS), default_value = "zstd")]
+    compress: Compression,
 }
 
 impl Export {
@@ -49,11 +51,7 @@ impl Export {
         let session = context.session()?;
         let query = match &self.conditions {
             None => Query::default(),
-            Some(conditions) => {
-                let found =
-                    grainstore::cal::conditions(conditions, &session.reading()?, session.now());
-                found.map_err(|error| Error::cal(&error, conditions))?
-            }
+            Some(conditions) => conditions_of(&session, conditions)?,
         };
         let to_stdout = self.to.as_os_str() == "-";
         if to_stdout {
@@ -65,7 +63,7 @@ impl Export {
             bar.set_position(done);
         };
         let exported = stoppable(|cancel| -> grainstore::Result<_> {
-            let compression = self.compress.into();
+            let compression = self.compress;
             let progress = Some(&progress as &dyn Fn(u64, u64));
             let how = ExportOptions { compression, progress, cancel, ..ExportOptions::default() };
             match to_stdout {
@@ -81,16 +79,10 @@ impl Export {
         if let Some(file) = file {
             return stream(file, &exported, context);
         }
-        if context.output.is_json() {
-            return context.output.json_line(&exported);
-        }
-        let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
-        let (grains, bytes) = (exported.exported, exported.bytes);
-        context.output.line(&format!("{grains} grains in {}, {bytes} bytes", files.join(", ")))?;
-        match left_out(&exported) {
-            Some(told) => context.output.line(&told),
-            None => Ok(()),
-        }
+        context.output.answer(&exported, |output| {
+            output.line(&format!("{}, {} bytes", written(&exported), exported.bytes))?;
+            left_out(&exported).map_or(Ok(()), |told| output.line(&told))
+        })
     }
 }
 
@@ -123,6 +115,12 @@ fn stop_at_end(cancel: &CancelHandle) {
 /// Elsewhere there is no such signal.
 #[cfg(not(unix))]
 fn stop_at_end(_: &CancelHandle) {}
+
+/// Returns how many grains were written into which files.
+pub(super) fn written(exported: &ExportReport) -> String {
+    let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
+    format!("{} grains in {}", exported.exported, files.join(", "))
+}
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
 pub(super) fn left_out(exported: &ExportReport) -> Option<String> {

@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
 use grainstore::StoredGrain;
 use grainstore::format::Envelope;
+use grainstore_rpc::StoredAnswer;
 use grainstore_sml::{Clock, Format, Item, Level, render};
 
 use crate::context::{Context, find};
 use crate::error::Result;
-use crate::shape::StoredAnswer;
 
 /// Print a grain, superseded ones included
 ///

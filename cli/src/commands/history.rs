@@ -2,11 +2,12 @@
 
 use clap::Args;
 use grainstore::EpochMs;
+use grainstore_rpc::{self as operations, Version};
 
 use crate::context::{Context, find};
 use crate::error::Result;
-use crate::shape::Version;
 use crate::text::parse_time;
+use crate::told::version_line;
 
 /// Print all versions, newest first: address, standing, when created, what it says
 #[derive(Debug, Args)]
@@ -30,26 +31,19 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let versions = match (&self.address, &self.subject, &self.relation) {
-            (Some(address), ..) => session.history(&find(&session, address)?)?,
-            (None, subject, relation) => {
-                let (subject, relation) = (text(subject.as_ref()), text(relation.as_ref()));
-                session.history_of(subject, relation, None, self.as_of)?
-            }
+        let address = self.address.map(|digits| find(&session, &digits)).transpose()?;
+        let history = operations::History {
+            address: address.map(Into::into),
+            subject: self.subject,
+            relation: self.relation,
+            as_of: self.as_of.map(EpochMs::get),
+            ..operations::History::default()
         };
-        for stored in versions {
-            let version = Version::try_from(stored)?;
-            if context.output.is_json() {
-                context.output.json_line(&version)?;
-            } else {
-                context.output.line(&version.line())?;
-            }
+        for stored in history.versions(&session)? {
+            let one = Version::try_from(stored)?;
+            let line = version_line(&one.address, &one.grain, &one.state.state);
+            context.output.answer(&one, |output| output.line(&line))?;
         }
         Ok(())
     }
-}
-
-/// Returns an option that the parser requires.
-fn text(option: Option<&String>) -> &str {
-    option.map_or("", String::as_str)
 }

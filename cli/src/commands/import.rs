@@ -32,18 +32,16 @@ impl Import {
         let imported = session.import(&self.files, &how);
         bar.finish_and_clear();
         let imported = imported?;
-        if context.output.is_json() {
-            return context.output.json_line(&imported);
-        }
         let (added, duplicate, refused) = (imported.added, imported.duplicate, imported.refused);
-        let counts = format!("{added} added, {duplicate} duplicate, {refused} refused");
-        context.output.line(&counts)?;
-        for conflict in &imported.conflicts {
-            context.output.line(&format!("{}  {}", conflict.address, conflict.detail))?;
-        }
-        match imported.conflict_count.saturating_sub(imported.conflicts.len() as u64) {
-            0 => Ok(()),
-            more => context.output.line(&format!("and {more} more conflicts")),
-        }
+        context.output.answer(&imported, |output| {
+            output.line(&format!("{added} added, {duplicate} duplicate, {refused} refused"))?;
+            for conflict in &imported.conflicts {
+                output.line(&format!("{}  {}", conflict.address, conflict.detail))?;
+            }
+            match imported.conflict_count.saturating_sub(imported.conflicts.len() as u64) {
+                0 => Ok(()),
+                more => output.line(&format!("and {more} more conflicts")),
+            }
+        })
     }
 }

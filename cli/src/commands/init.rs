@@ -51,20 +51,19 @@ impl Init {
         if !store.was_created() {
             return Err(there_already(context));
         }
-        if context.output.is_json() {
-            let (encrypted, key) = (self.encrypt, made.map(|file| file.display().to_string()));
-            return context.output.json_line(
-                &json!({ "created": true, "store": path, "encrypted": encrypted, "new_key": key }),
-            );
-        }
-        context.output.line(&format!("created {path}"))?;
-        if let Some(file) = made {
-            context.output.note(&format!(
-                "wrote its key to {}: keep a copy elsewhere, without it nothing can be read",
-                file.display()
-            ));
-        }
-        Ok(())
+        let key = made.map(|file| file.display().to_string());
+        let (created, encrypted) = (format!("created {path}"), self.encrypt);
+        let answer =
+            json!({ "created": true, "store": path, "encrypted": encrypted, "new_key": key });
+        context.output.answer(&answer, |output| {
+            output.line(&created)?;
+            if let Some(file) = key {
+                output.note(&format!(
+                    "wrote its key to {file}: keep a copy elsewhere, without it nothing can be read"
+                ));
+            }
+            Ok(())
+        })
     }
 
     /// Removes the new key of a store that could not be created, unless data may be encrypted under it

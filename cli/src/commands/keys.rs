@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use grainstore::Power;
 use grainstore::format::SigningKey;
+use grainstore::format::cose::Algorithm;
+use grainstore_rpc::signing_key;
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::context::{Context, key_file, new_key_file};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
+use crate::names::{ALGORITHMS, named};
 use crate::output::Output;
-use crate::shape::AlgorithmName;
 
 /// Make keys to sign with; change the key of an encrypted store
 #[derive(Debug, Args)]
@@ -30,8 +32,8 @@ enum What {
         /// The file; one that is there already is never written over
         file: PathBuf,
         /// What the key is for
-        #[arg(long, value_enum, default_value_t)]
-        algorithm: AlgorithmName,
+        #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+        algorithm: Algorithm,
     },
     /// Change the key of an encrypted store (--key-file has the present one), or with --user the key of one
     /// person, whose grains are encrypted anew
@@ -45,8 +47,8 @@ enum What {
         /// The file
         file: Source,
         /// What the key is for: a file does not say
-        #[arg(long, value_enum, default_value_t)]
-        algorithm: AlgorithmName,
+        #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+        algorithm: Algorithm,
     },
 }
 
@@ -57,8 +59,8 @@ pub(super) struct KeyOptions {
     #[arg(long, value_name = "FILE")]
     key_seed: Source,
     /// What the key is for
-    #[arg(long, value_enum, default_value_t)]
-    algorithm: AlgorithmName,
+    #[arg(long, value_parser = named::<Algorithm>(ALGORITHMS), default_value = "ed25519")]
+    algorithm: Algorithm,
 }
 
 impl KeyOptions {
@@ -73,13 +75,13 @@ const MAX_KEY: usize = 1024;
 /// Reads the key in a file; an error names the file.
 pub(super) fn read(
     source: &Source,
-    algorithm: AlgorithmName,
+    algorithm: Algorithm,
     output: &mut Output<'_>,
 ) -> Result<SigningKey> {
     let secret = source.read(MAX_KEY, output).map(Zeroizing::new).map_err(|error| {
         error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
     })?;
-    algorithm.key(&secret).map_err(|error| error.within(&source.to_string()))
+    signing_key(algorithm, &secret).map_err(|error| error.within(&source.to_string()))
 }
 
 impl Keys {
@@ -97,10 +99,8 @@ impl Keys {
             }
         };
         let did = key.did();
-        if context.output.is_json() {
-            return context.output.json_line(&json!({ "did": did, "file": file }));
-        }
-        context.output.line(did.as_str())
+        let answer = json!({ "did": did, "file": file });
+        context.output.answer(&answer, |output| output.line(did.as_str()))
     }
 }
 
@@ -117,12 +117,10 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
         new_key_file(file)?;
     }
     store.rotate_key(key_file(file)?)?;
-    if context.output.is_json() {
-        return context
-            .output
-            .json_line(&json!({ "rotated": true, "key_file": file.display().to_string() }));
-    }
-    context.output.line(&format!("from now on the store opens with {}", file.display()))
+    let file = file.display().to_string();
+    let answer = json!({ "rotated": true, "key_file": file });
+    let line = format!("from now on the store opens with {file}");
+    context.output.answer(&answer, |output| output.line(&line))
 }
 
 /// Re-encrypts the rows of the user in --user.
@@ -130,23 +128,20 @@ fn rotate_user(context: &mut Context<'_>) -> Result<()> {
     // `--user` names the user whose key is changed, not the session's.
     let user = context.globals.user.take().unwrap_or_default();
     let rows = context.session_with(Power::RotateKeys)?.store().rotate_user_key(&user)?;
-    if context.output.is_json() {
-        return context
-            .output
-            .json_line(&json!({ "rotated": true, "user_id": user, "rows": rows }));
-    }
-    context.output.line(&format!("{rows} rows are encrypted anew, and the former key is destroyed"))
+    let answer = json!({ "rotated": true, "user_id": user, "rows": rows });
+    let line = format!("{rows} rows are encrypted anew, and the former key is destroyed");
+    context.output.answer(&answer, |output| output.line(&line))
 }
 
 /// Creates a new key and its secret.
-fn new_key(algorithm: AlgorithmName) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
+fn new_key(algorithm: Algorithm) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
     let mut secret = Zeroizing::new([0; 32]);
     loop {
         getrandom::fill(&mut *secret).map_err(|error| {
             Error::new(Code::Io, format!("no random bytes: {error}"), "check the system")
         })?;
         // For P-256, one secret in four thousand million is not below the group order.
-        if let Ok(key) = algorithm.key(&*secret) {
+        if let Ok(key) = signing_key(algorithm, &*secret) {
             return Ok((key, secret));
         }
     }

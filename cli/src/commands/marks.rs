@@ -4,13 +4,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::ContentAddress;
+use grainstore::Session;
+use grainstore_rpc::{
+    self as operations, Address, Base64, Mark, Nothing, contradict, hold, lift_hold,
+    set_verification,
+};
 use serde_json::json;
 
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_BLOB, Source};
-use crate::shape::verification_status;
 
 /// The recorded reason if none is given.
 const LIFTED: &str = "lifted on the command line, no reason given";
@@ -88,41 +91,36 @@ struct Proof {
 
 impl Contradict {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, &self.address)?;
-        let proof = self.proof.read(context)?;
-        session.contradict(&address, &self.reason, proof.as_deref())?;
-        done(context, &address, "contradicted")
+        mark(context, &self.address, "contradicted", Some(self.proof), |address, cose, session| {
+            contradict(Mark { address, reason: self.reason, cose }, session)
+        })
     }
 }
 
 impl SetVerification {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, &self.address)?;
-        let status = verification_status(&self.status)?;
-        let proof = self.proof.read(context)?;
-        session.set_verification(&address, status, &self.reason, proof.as_deref())?;
-        done(context, &address, status.name())
+        let Self { address, status, reason, proof } = self;
+        mark(context, &address, &status.clone(), Some(proof), |address, cose, session| {
+            let set = operations::SetVerification { address, status, reason, cose };
+            set_verification(set, session)
+        })
     }
 }
 
 impl Hold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, self.target.digits())?;
-        session.hold(&address, &self.reason)?;
-        done(context, &address, "held")
+        mark(context, self.target.digits(), "held", None, |address, cose, session| {
+            hold(Mark { address, reason: self.reason, cose }, session)
+        })
     }
 }
 
 impl LiftHold {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let address = find(&session, self.target.digits())?;
-        let proof = self.proof.read(context)?;
-        session.lift_hold(&address, &self.reason, proof.as_deref())?;
-        done(context, &address, "lifted")
+        let digits = self.target.digits();
+        mark(context, digits, "lifted", Some(self.proof), |address, cose, session| {
+            lift_hold(Mark { address, reason: self.reason, cose }, session)
+        })
     }
 }
 
@@ -133,17 +131,19 @@ impl Target {
     }
 }
 
-impl Proof {
-    fn read(&self, context: &mut Context<'_>) -> Result<Option<Vec<u8>>> {
-        let source = self.cose.clone().map(Source::File);
-        source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()
-    }
-}
-
-/// Prints the new status of a grain.
-fn done(context: &mut Context<'_>, address: &ContentAddress, standing: &str) -> Result<()> {
-    if context.output.is_json() {
-        return context.output.json_line(&json!({ "address": address, "standing": standing }));
-    }
-    context.output.line(&format!("{standing} {address}"))
+/// Marks the grain that these digits name, and prints its new standing.
+fn mark(
+    context: &mut Context<'_>,
+    digits: &str,
+    standing: &str,
+    proof: Option<Proof>,
+    operation: impl FnOnce(Address, Option<Base64>, &Session) -> Result<Nothing>,
+) -> Result<()> {
+    let session = context.session()?;
+    let address = find(&session, digits)?;
+    let source = proof.and_then(|proof| proof.cose).map(Source::File);
+    let cose = source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()?;
+    operation(address.into(), cose.map(Base64), &session)?;
+    let answer = json!({ "address": address, "standing": standing });
+    context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))
 }

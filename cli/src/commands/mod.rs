@@ -24,6 +24,7 @@ mod put;
 mod recall;
 mod reindex;
 mod remove_vectors;
+mod rpc;
 mod sign;
 pub(crate) mod stats;
 mod subject_report;
@@ -35,7 +36,7 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::{repl, rpc};
+use crate::repl;
 
 pub(crate) use cal::{READS_ONLY, parse_param};
 

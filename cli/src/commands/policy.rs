@@ -6,15 +6,17 @@ mod rules;
 use std::fmt::Display;
 
 use clap::{Args, Subcommand};
-use grainstore::{AppliedRule, Grain, Offer, PolicyExplanation, Session, SupersedePreview};
+use grainstore::{
+    AppliedRule, ContentAddress, Grain, Offer, PolicyExplanation, Session, SupersedePreview,
+};
+use grainstore_rpc::FORMAT_VERSION;
+use grainstore_rpc::{Asked, Attempt, Explained};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
 use crate::error::{Code, Result};
-use crate::explained::{Asked, Attempt, Explained, Tried};
 use crate::input::{MAX_TEXT, Source, text};
 use crate::output::Output;
-use crate::shape::FORMAT_VERSION;
 
 /// Show and change the rules of the store, and say what invalidation policies of grains demand
 #[derive(Debug, Args)]
@@ -107,10 +109,7 @@ impl Show {
             false => error.with_hint_for(Code::Io.name(), &rules::presets()),
         })?;
         let shown = Explained::of(asked, None)?;
-        if context.output.is_json() {
-            return context.output.json_line(&shown.policy);
-        }
-        show(context, &shown.policy)
+        context.output.answer(&shown.policy, |output| show(output, &shown.policy))
     }
 }
 
@@ -124,16 +123,14 @@ impl Explain {
         let asked = self.subject.asked(session.as_ref(), context)?;
         let attempt = match (&self.supersede, &session) {
             (Some(old), Some(session)) => {
-                let justification = self.justification.as_deref();
-                Some(Attempt { session, old: find(session, old)?, justification })
+                let (session, old) = (session.clone(), find(session, old)?);
+                Some(Attempt { session, old, justification: self.justification })
             }
             _ => None,
         };
-        let explained = Explained::of(asked, attempt.as_ref())?;
-        if context.output.is_json() {
-            return context.output.json_line(&explained.json());
-        }
-        print(context, &explained)
+        let old = attempt.as_ref().map(|attempt| attempt.old);
+        let explained = Explained::of(asked, attempt)?;
+        context.output.answer(&explained, |output| print(output, &explained, old))
     }
 }
 
@@ -164,8 +161,7 @@ impl Subject {
 }
 
 /// Prints the policy in lines of a name and a value.
-fn show(context: &mut Context<'_>, policy: &PolicyExplanation) -> Result<()> {
-    let output = &mut context.output;
+fn show(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
     let closed =
         if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
     output.line(&format!("mode        {}{closed}", policy.mode))?;
@@ -187,18 +183,21 @@ fn show(context: &mut Context<'_>, policy: &PolicyExplanation) -> Result<()> {
     lines(output, "warning     ", &policy.warnings)
 }
 
-fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {
-    let Explained { policy, tried } = explained;
-    let Some(Tried { old, policy: of_old, trial }) = tried else {
-        return print_policy(context, "", policy);
+fn print(
+    output: &mut Output<'_>,
+    explained: &Explained,
+    old: Option<ContentAddress>,
+) -> Result<()> {
+    let Explained { policy, old_policy, decision } = explained;
+    let (Some(old), Some(of_old), Some(trial)) = (old, old_policy, decision) else {
+        return print_policy(output, "", policy);
     };
-    print_policy(context, "policy of the new grain: ", policy)?;
-    print_policy(context, &format!("policy of {old}: "), of_old)?;
-    print_trial(context, trial)
+    print_policy(output, "policy of the new grain: ", policy)?;
+    print_policy(output, &format!("policy of {old}: "), of_old)?;
+    print_trial(output, trial)
 }
 
-fn print_policy(context: &mut Context<'_>, label: &str, policy: &PolicyExplanation) -> Result<()> {
-    let output = &mut context.output;
+fn print_policy(output: &mut Output<'_>, label: &str, policy: &PolicyExplanation) -> Result<()> {
     output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
     lines(output, "  ", &policy.demands)?;
     lines(output, "  authorized: ", &policy.authorized)?;
@@ -210,9 +209,8 @@ fn lines(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
     of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }
 
-fn print_trial(context: &mut Context<'_>, trial: &SupersedePreview) -> Result<()> {
+fn print_trial(output: &mut Output<'_>, trial: &SupersedePreview) -> Result<()> {
     let SupersedePreview { rules, refusal, needs_review, .. } = trial;
-    let output = &mut context.output;
     output.line(match (refusal, needs_review) {
         (Some(_), _) => "the supersession would be refused",
         (None, true) => "the supersession would be done, and the new grain marked for review",

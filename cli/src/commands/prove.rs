@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 use data_encoding::BASE64;
 use grainstore::format::cose::proof::cosign;
 use grainstore::{ContentAddress, Grain};
+use grainstore_rpc::Proved;
 use serde_json::json;
 
 use super::keys::KeyOptions;
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::ProofOf;
 
 /// Sign what an invalidation policy asks a signature for; needs no store for a whole address
 #[derive(Debug, Args)]
@@ -66,10 +66,10 @@ impl Prove {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         match self.what {
             What::Supersede(supersede) => supersede.run(context),
-            What::Contradict(about) => about.run(ProofOf::Contradict, context),
-            What::Contest(about) => about.run(ProofOf::Contest, context),
-            What::Retract(about) => about.run(ProofOf::Retract, context),
-            What::LiftHold(about) => about.run(ProofOf::LiftHold, context),
+            What::Contradict(about) => about.run(Proved::Contradict, context),
+            What::Contest(about) => about.run(Proved::Contest, context),
+            What::Retract(about) => about.run(Proved::Retract, context),
+            What::LiftHold(about) => about.run(Proved::LiftHold, context),
         }
     }
 }
@@ -88,20 +88,12 @@ impl Supersede {
 }
 
 impl About {
-    fn run(self, what: ProofOf, context: &mut Context<'_>) -> Result<()> {
+    fn run(self, what: Proved, context: &mut Context<'_>) -> Result<()> {
         let key = self.key.read(&mut context.output)?;
         let address = whole(&self.address, context)?;
         let (cose, did) = (what.prove(&address, &key)?, key.did());
-        if context.output.is_json() {
-            let cose = BASE64.encode(&cose);
-            return context.output.json_line(&json!({
-                "cose": cose, "did": did, "address": address,
-            }));
-        }
-        context.output.bytes(&cose)?;
-        context.output.flush()?;
-        context.output.note(did.as_str());
-        Ok(())
+        let answer = json!({ "cose": BASE64.encode(&cose), "did": did, "address": address });
+        context.output.answer(&answer, |output| output.binary(&cose, &[did.as_str()]))
     }
 }
 

@@ -5,14 +5,15 @@
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, Session};
+use grainstore::{EpochMs, Grain, Offer, PutOutcome as Stored, SameFact, Session};
+use grainstore_rpc::PutAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_BLOB, MAX_COSE, MAX_TEXT, Source, text};
 use crate::lines::{Document, Documents};
+use crate::names::{SAME_FACT, named};
 use crate::output::{Output, or_hung_up};
-use crate::shape::{PutAnswer, SameFact};
 
 /// Hint for a JSON grain without `created_at`.
 const UNDATED: &str = "say when it was made: created_at as RFC 3339 or in epoch milliseconds; --created-now takes the present";
@@ -38,7 +39,12 @@ pub(crate) struct Put {
     #[arg(long, value_enum, default_value_t)]
     format: PutFormat,
     /// What to do where a current grain says the same: type, namespace, subject, relation, object
-    #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
+    #[arg(
+        long,
+        value_parser = named::<SameFact>(SAME_FACT),
+        default_value = "add",
+        value_name = "CHOICE"
+    )]
     same_fact: SameFact,
     /// Give JSON grains without a created_at the present; without this they are refused
     #[arg(long, conflicts_with = "format")]
@@ -162,7 +168,7 @@ impl Writer {
         }
         let mut lines = lines.iter();
         for offer in offers {
-            let put = self.session.put_fact(offer, self.same_fact.into());
+            let put = self.session.put_fact(offer, self.same_fact);
             let line = lines.next();
             let put = put.map_err(|error| self.after(located(error, line)))?;
             self.print(put, told.next().unwrap_or_default(), output)?;

@@ -1,12 +1,14 @@
 //! `grain recall`: current knowledge about a subject or a search text, without writing CAL.
 
 use clap::{ArgGroup, Args};
-use grainstore::cal::Expansion;
+use grainstore::cal::{Expansion, Format};
+use grainstore_rpc::Question;
 use serde_json::Value;
 
-use crate::ask::{FormatName, Question, scores, show};
+use crate::ask::{scores, show};
 use crate::context::Context;
 use crate::error::Result;
+use crate::names::{FORMATS, named};
 
 /// Print what is current about a subject, or what answers some words
 ///
@@ -44,8 +46,8 @@ pub(crate) struct Recall {
     #[arg(long, conflicts_with = "format")]
     scores: bool,
     /// The format of the answer; sml if not given
-    #[arg(long = "as", value_enum, value_name = "FORMAT")]
-    format: Option<FormatName>,
+    #[arg(long = "as", value_parser = named::<Format>(FORMATS), value_name = "FORMAT")]
+    format: Option<Format>,
 }
 
 impl Recall {
@@ -80,7 +82,7 @@ impl Recall {
         }
         // The JSON answer needs no text unless a format is asked for.
         let needs_text = !context.output.is_json() && !self.scores;
-        let format = self.format.or(needs_text.then_some(FormatName::Sml));
+        let format = self.format.or(needs_text.then_some(Format::Sml));
         let expansion = self.expand.map(|hops| Expansion {
             hops: hops.into(),
             freely: true,

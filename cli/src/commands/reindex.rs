@@ -1,8 +1,7 @@
 //! `grain reindex`: rebuilds everything derived.
 
 use clap::Args;
-use grainstore::Power;
-use serde_json::json;
+use grainstore_rpc::{Nothing, reindex};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -13,13 +12,11 @@ pub(crate) struct Reindex {}
 
 impl Reindex {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session_with(Power::Reindex)?;
-        let store = session.store();
+        let session = context.session()?;
         context.working("indexing");
-        let grains = store.reindex()?;
-        if context.output.is_json() {
-            return context.output.json_line(&json!({ "grains": grains }));
-        }
-        context.output.line(&format!("indexed {grains} grains"))
+        let done = reindex(Nothing {}, &session)?;
+        context
+            .output
+            .answer(&done, |output| output.line(&format!("indexed {} grains", done.grains)))
     }
 }

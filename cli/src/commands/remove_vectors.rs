@@ -1,8 +1,7 @@
 //! `grain remove-vectors`: removes the vectors of a model that no longer serves.
 
 use clap::Args;
-use grainstore::Power;
-use serde_json::json;
+use grainstore_rpc::{self as operations, remove_vectors};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -16,13 +15,12 @@ pub(crate) struct RemoveVectors {
 
 impl RemoveVectors {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session_with(Power::RemoveVectors)?;
-        let store = session.store();
+        let session = context.session()?;
         context.working("removing");
-        let removed = store.remove_vectors(&self.model)?;
-        if context.output.is_json() {
-            return context.output.json_line(&json!({ "removed": removed }));
-        }
-        context.output.line(&format!("removed {removed} vectors of {}", self.model))
+        let done =
+            remove_vectors(operations::RemoveVectors { model: self.model.clone() }, &session)?;
+        context.output.answer(&done, |output| {
+            output.line(&format!("removed {} vectors of {}", done.removed, self.model))
+        })
     }
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Clock, SystemClock};
+use grainstore_rpc::{SignedAnswer, signed};
 
 use super::keys::KeyOptions;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source, blob};
-use crate::shape::{SignedAnswer, signed};
 
 /// Sign a grain: a COSE_Sign1 on stdout, its address and your DID on stderr; needs no store
 ///
@@ -30,13 +30,10 @@ impl Sign {
         let key = self.key.read(&mut context.output)?;
         let blob = blob(self.source.read(MAX_TEXT, &mut context.output)?)?;
         let envelope = signed(&blob, &key, self.iat, SystemClock.now())?;
-        if context.output.is_json() {
-            return context.output.json_line(&SignedAnswer::new(&envelope, key.did()));
-        }
-        context.output.bytes(envelope.bytes())?;
-        context.output.flush()?;
-        context.output.note(&envelope.address().to_string());
-        context.output.note(key.did().as_str());
-        Ok(())
+        let did = key.did();
+        let notes = [&*envelope.address().to_string(), did.as_str()];
+        context.output.answer(&SignedAnswer::new(&envelope, did.clone()), |output| {
+            output.binary(envelope.bytes(), &notes)
+        })
     }
 }

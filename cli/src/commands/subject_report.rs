@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use grainstore::ExportOptions;
+use grainstore_rpc::Version;
 
 use super::erase::no_grain_of;
-use super::export::{left_out, stoppable};
+use super::export::{left_out, stoppable, written};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::shape::Version;
 
 /// Write everything the store has of a person (--user): every grain, in every version and state
 ///
@@ -57,15 +57,13 @@ impl SubjectReport {
         if exported.exported == 0 {
             context.output.note(&no_grain_of(&user));
         }
-        if context.output.is_json() {
-            return context.output.json_line(&exported);
-        }
-        let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
-        context.output.line(&format!("{} grains in {}", exported.exported, files.join(", ")))?;
-        let Some(told) = left_out(&exported) else { return Ok(()) };
-        context.output.line(&told)?;
-        context
-            .output
-            .line("where the person asked for it themself, all of it is theirs: --access-request")
+        context.output.answer(&exported, |output| {
+            output.line(&written(&exported))?;
+            let Some(told) = left_out(&exported) else { return Ok(()) };
+            output.line(&told)?;
+            output.line(
+                "where the person asked for it themself, all of it is theirs: --access-request",
+            )
+        })
     }
 }

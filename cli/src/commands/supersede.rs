@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Grain, Offer};
+use grainstore_rpc::supersede_by;
 
 use super::put::{PutFormat, warn};
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
-use crate::shape::SupersedeAnswer;
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]
@@ -36,13 +36,11 @@ impl Supersede {
                 Offer::Grain(Grain::from_json(&json)?)
             }
         };
-        let warnings = session.warnings_of_successor(&old, &new);
-        let address = session.supersede(&old, new, self.justification.as_deref())?;
-        if context.output.is_json() {
-            return context.output.json_line(&SupersedeAnswer::new(address, Some(old), warnings));
-        }
-        context.output.line(&address.to_string())?;
-        warn("", &warnings, &mut context.output);
-        Ok(())
+        let done = supersede_by(&session, &old, new, self.justification.as_deref())?;
+        context.output.answer(&done, |output| {
+            output.line(&done.address.to_string())?;
+            warn("", &done.warnings, output);
+            Ok(())
+        })
     }
 }

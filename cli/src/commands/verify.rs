@@ -2,13 +2,13 @@
 
 use clap::Args;
 use grainstore::{Checkpoint, ErasureCertificate};
+use grainstore_rpc::{compared, expect_signer, withhold_problems};
 
 use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
 use crate::text::iso;
-use crate::withheld::withhold_problems;
 
 /// Most bytes of a checkpoint's text.
 const MAX_CHECKPOINT: usize = 16 << 10;
@@ -47,7 +47,7 @@ impl Verify {
         if let Some(source) = &self.checkpoint {
             let checkpoint = read(source, &mut context.output)?;
             expect_signer(&checkpoint, self.signer.as_deref())?;
-            found = found.with(context.open(false)?.passes(&checkpoint)?);
+            found = compared(found, &context.open(false)?, Some(&checkpoint), &[])?;
             let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
             let made = iso(checkpoint.time());
             context.output.note(&format!(
@@ -56,9 +56,7 @@ impl Verify {
         }
         if !self.certificates.is_empty() {
             let certificates = certificates(&self.certificates, &mut context.output)?;
-            for returned in context.open(false)?.returned(&certificates)? {
-                found = returned.problems().fold(found, |found, one| found.with(Some(one)));
-            }
+            found = compared(found, &context.open(false)?, None, &certificates)?;
             let count = certificates.len();
             context.output.note(&format!("looked for what {count} certificates say was erased"));
         }
@@ -94,18 +92,6 @@ impl Verify {
         let hint = "copy the directory first; where only the index is concerned `grain reindex` \
                     rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
-    }
-}
-
-/// Refuses a checkpoint of another signer.
-pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
-    match signer {
-        Some(signer) if signer != checkpoint.signer() => {
-            let message =
-                format!("the checkpoint is signed by {}, not by {signer}", checkpoint.signer());
-            Err(Error::new(Code::Signature, message, "give one that was signed with that key"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use grainstore::format::SignatureVerdict;
+use grainstore_rpc::VerdictAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::input::{MAX_COSE, Source};
-use crate::shape::VerdictAnswer;
 
 /// Verify a signed grain (COSE_Sign1): valid and by whom, invalid, or unverifiable; needs no store
 ///
@@ -22,12 +22,8 @@ impl VerifySignature {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let answer = VerdictAnswer::of(self.source.read(MAX_COSE, &mut context.output)?)?;
         let name = answer.verdict.name();
-        if context.output.is_json() {
-            context.output.json_line(&answer)?;
-        } else {
-            let did = answer.verdict.did().map(|did| format!(" {did}")).unwrap_or_default();
-            context.output.line(&format!("{name}{did}"))?;
-        }
+        let did = answer.verdict.did().map(|did| format!(" {did}")).unwrap_or_default();
+        context.output.answer(&answer, |output| output.line(&format!("{name}{did}")))?;
         context.output.flush()?;
         match answer.verdict {
             SignatureVerdict::Valid(_) => Ok(()),

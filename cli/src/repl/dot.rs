@@ -1,10 +1,8 @@
 //! The table of dot commands, which the parser, the help and the completion share.
 
-use clap::ValueEnum;
-use grainstore::cal::vocabulary;
+use grainstore::cal::{Format, vocabulary};
 use serde_json::Value;
 
-use crate::ask::FormatName;
 use crate::error::{Code, Error, Result};
 
 /// A row of the table.
@@ -60,7 +58,7 @@ pub(crate) enum Mode {
     /// Rows that fit the terminal; text if a statement asks for a format.
     Table,
     /// The text of a format, if an answer has one.
-    As(FormatName),
+    As(Format),
 }
 
 /// The entries `.audit` shows without an argument.
@@ -103,17 +101,14 @@ impl Mode {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Table => "table".to_owned(),
-            Self::As(format) => format
-                .to_possible_value()
-                .map(|value| value.get_name().to_owned())
-                .unwrap_or_default(),
+            Self::As(format) => format.name().to_owned(),
         }
     }
 }
 
 /// Returns the values of `.mode`.
 pub(crate) fn mode_names() -> impl Iterator<Item = String> {
-    let formats = FormatName::value_variants().iter().map(|format| Mode::As(*format).name());
+    let formats = Format::ALL.iter().map(|format| format.name().to_owned());
     std::iter::once(Mode::Table.name()).chain(formats)
 }
 
@@ -162,9 +157,9 @@ fn mode(rest: &str) -> Result<Command> {
     if rest.eq_ignore_ascii_case("table") {
         return Ok(Command::Mode(Some(Mode::Table)));
     }
-    match FormatName::from_str(rest, true) {
-        Ok(format) => Ok(Command::Mode(Some(Mode::As(format)))),
-        Err(_) => {
+    match Format::from_name(rest) {
+        Some(format) => Ok(Command::Mode(Some(Mode::As(format)))),
+        None => {
             let hint = format!("one of: {}", mode_names().collect::<Vec<_>>().join(", "));
             Err(Error::usage(Code::Schema, format!("{rest} is no mode"), hint))
         }
@@ -218,7 +213,7 @@ mod tests {
 
     fn told(line: &str) -> String {
         let mut text = Vec::new();
-        Command::read(line).unwrap_err().write(&mut text, false).unwrap();
+        crate::error::write(&Command::read(line).unwrap_err(), &mut text, false).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -237,7 +232,7 @@ mod tests {
     #[test]
     fn what_stands_behind_a_command_is_read() {
         for (line, command) in [
-            (".mode JSON", Command::Mode(Some(Mode::As(FormatName::Json)))),
+            (".mode JSON", Command::Mode(Some(Mode::As(Format::Json)))),
             (".mode table", Command::Mode(Some(Mode::Table))),
             (".timer off", Command::Timer(Some(false))),
             (".explain on", Command::Explain(Explain::From(Some(true)))),

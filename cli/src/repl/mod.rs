@@ -29,15 +29,16 @@ use std::io;
 use clap::Args;
 use grainstore::EpochMs;
 use grainstore::Session;
+use grainstore::cal::Format;
+use grainstore_rpc::{Line, read_line};
 use rustyline::error::ReadlineError;
 use rustyline::history::History;
 use serde_json::Value;
 
-use crate::ask::FormatName;
 use crate::commands::parse_param;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::lines::{Line, read_line};
+use crate::names::{FORMATS, named};
 use crate::text::parse_time;
 use dot::Mode;
 use edit::{Help, editor};
@@ -65,8 +66,8 @@ pub(crate) struct Repl {
     #[arg(long)]
     evolve: bool,
     /// Format of the grains; a table on a terminal and sml elsewhere if not given
-    #[arg(long = "as", value_enum, value_name = "FORMAT")]
-    format: Option<FormatName>,
+    #[arg(long = "as", value_parser = named::<Format>(FORMATS), value_name = "FORMAT")]
+    format: Option<Format>,
     /// Bind $NAME: JSON where VALUE is JSON, else text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Value)>,
@@ -89,7 +90,7 @@ impl Repl {
         let mode = match self.format {
             Some(format) => Mode::As(format),
             None if interactive => Mode::Table,
-            None => Mode::As(FormatName::Sml),
+            None => Mode::As(Format::Sml),
         };
         let prompt = Prompt {
             globals: context.globals.clone(),

@@ -5,9 +5,10 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use grainstore::cal::Format;
 use grainstore::cal::{Answer, BatchSlot, Response, SyntaxKind, scan};
 use grainstore::{EpochMs, Session};
+use grainstore_rpc::Question;
 use serde_json::Value;
 
 use super::dot::{Command, DOTS, Explain, Mode, Param};
@@ -16,7 +17,7 @@ use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
 use crate::args::Globals;
-use crate::ask::{FormatName, Question, beside, cut, failed, show, show_answer, unshown};
+use crate::ask::{beside, cut, failed, show, show_answer, unshown};
 use crate::commands::READS_ONLY;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
@@ -350,9 +351,8 @@ fn help(output: &mut Output<'_>) -> Result<()> {
         let form = format!("{} {}", dot.name, dot.takes);
         output.line(&format!("{form:<30} {}", dot.does))?;
     }
-    let formats = FormatName::value_variants().iter().map(|format| Mode::As(*format).name());
     output.line("")?;
-    output.line(&format!("FORMAT: {}", formats.collect::<Vec<_>>().join(", ")))
+    output.line(&format!("FORMAT: {}", Format::ALL.map(Format::name).join(", ")))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::highlight::{BOLD, painted};
 use super::history::{make_private, private_file};
 use super::interrupt::Interrupt;
 use super::pager;
-use crate::error::{Code, Error, Result};
+use crate::error::{self, Code, Error, Result};
 use crate::text::harmless;
 
 /// Default columns and rows.
@@ -89,7 +89,7 @@ impl Screen {
     /// Writes an error to stderr.
     pub(crate) fn tell_error(&self, error: &Error, json: bool) {
         let mut told = Vec::new();
-        let _ = error.write(&mut told, json);
+        let _ = error::write(error, &mut told, json);
         let told = String::from_utf8_lossy(&told);
         match told.split_once(": ") {
             Some((head, rest)) if self.colours && !json => {
@@ -205,7 +205,7 @@ mod tests {
         for name in ["link", "socket", ".", "many"] {
             let refused = screen.divert(Some(&at(name)));
             let mut told = Vec::new();
-            refused.unwrap_err().write(&mut told, false).unwrap();
+            error::write(&refused.unwrap_err(), &mut told, false).unwrap();
             assert!(told.starts_with(b"error: ERR_IO: cannot write "), "{name}");
         }
         assert!(screen.divert(Some(&at("dangling"))).is_err());

@@ -9,8 +9,8 @@ use grainstore::cal::{Answer, FieldChange, GroupCount, RecallAnswer, ResultRow, 
 use grainstore::format::Value;
 
 use crate::ask::UNREVIEWED;
-use crate::shape::{says, standing};
 use crate::text::{iso, printable};
+use crate::told::{says, standing};
 
 /// The most lines of a row; longer text is cut with dots.
 const ROW_LINES: usize = 4;

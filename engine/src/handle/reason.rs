@@ -27,6 +27,19 @@ impl Session {
         }
     }
 
+    /// The caller, with a reason that must be given.
+    ///
+    /// # Errors
+    /// `ERR_EMPTY` without one, and those of [`Session::author_because`].
+    pub(crate) fn author_with(&self, reason: &str) -> Result<Principal> {
+        if reason.trim().is_empty() {
+            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+            return Err(Error::new(empty, "the reason is empty")
+                .with_hint("say why: the reason goes into the audit log"));
+        }
+        self.author_because(Some(reason))
+    }
+
     /// The caller, with a reason.
     ///
     /// # Errors

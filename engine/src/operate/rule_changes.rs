@@ -54,12 +54,7 @@ impl Session {
         allow_weaker: bool,
         reason: &str,
     ) -> Result<RuleChangeReport> {
-        if reason.trim().is_empty() {
-            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
-            return Err(Error::new(empty, "the reason is empty")
-                .with_hint("say why: the reason goes into the audit log"));
-        }
-        let author = self.author_because(Some(reason))?;
+        let author = self.author_with(reason)?;
         self.check_power(Power::ChangeRules)?;
         let file = file.to_owned();
         self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, &author))

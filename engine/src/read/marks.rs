@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, VerificationStatus};
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, Result, guarded};
 use crate::base::pending::Pending;
 use crate::handle::session::{Session, StoredGrain};
 use crate::rules::policy::{AppliedRule, PolicyAction, PolicyExplanation, Proofs, of_call};
@@ -163,12 +163,7 @@ impl Session {
         reason: &str,
         proofs: Proofs,
     ) -> Result<()> {
-        if reason.trim().is_empty() {
-            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
-            let error = Error::new(empty, "the reason is empty");
-            return Err(error.with_hint("say why: the reason goes into the audit log"));
-        }
-        let (author, address) = (self.author_because(Some(reason))?, *address);
+        let (author, address) = (self.author_with(reason)?, *address);
         let write = |(), reply| WriteRequest::Mark { address, mark, proofs, author, reply };
         let pending: Pending<()> = self.send(Ok(()), write);
         pending.wait()

@@ -19,6 +19,7 @@ use grainstore_format::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use redb::WriteTransaction;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
@@ -138,7 +139,7 @@ pub(crate) enum AuditOperation {
 
 /// State of the read log, recorded in the audit log when one of its files is full and when the store is
 /// closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReadLogSummary {
     /// Number of entries since the read log began, including those of files that were deleted since.
@@ -146,11 +147,12 @@ pub struct ReadLogSummary {
     /// Number of the first entry that is kept.
     pub first: u64,
     /// Hash at the end of the last group.
+    #[serde(serialize_with = "hex")]
     pub head: [u8; 32],
 }
 
 /// Summary of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportSummary {
     /// Sequence of the first new grain; the others follow without a gap.
@@ -158,6 +160,7 @@ pub struct ImportSummary {
     /// Number of new grains.
     pub added: u64,
     /// SHA-256 of the addresses of the new grains, 32 bytes each, in log order.
+    #[serde(serialize_with = "hex")]
     pub digest: [u8; 32],
     /// Number of grains that were stored already.
     pub duplicate: u64,
@@ -204,12 +207,18 @@ impl AuditOperation {
     }
 }
 
+/// Serializes a hash as hex digits.
+fn hex<S: Serializer>(hash: &[u8; 32], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(&HEXLOWER.encode(hash))
+}
+
 /// A decoded audit entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
     /// Position in the chain, from 0 (genesis).
     pub sequence: u64,
     /// Time of writing.
+    #[serde(rename = "time_ms")]
     pub time: EpochMs,
     /// Name of the operation: `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain),
     /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
@@ -231,24 +240,33 @@ pub struct AuditEntry {
     /// loosened; in `cal_switch` the enabled level of CAL.
     pub rules: Vec<String>,
     /// Verification status that was set or refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<VerificationStatus>,
     /// The grain whose policy refused, if it is not the grain concerned but an ancestor or another version.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_by: Option<ContentAddress>,
     /// Summary of an import.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportSummary>,
     /// Reason given by the caller. `None` if there was none, or it was erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The CAL call that caused the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AuditedCall>,
     /// State of the read log.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<ReadLogSummary>,
     /// Key id claimed by a signature that did not verify; not evidence of the signer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
     /// Number of refusals this entry stands for, each equal to a refusal of the minute before that has an
     /// entry of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// In `erase_consent`: metadata of a consent whose contents are removed by the erasure in the following
     /// entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<ErasedConsent>,
 }
 

@@ -4,6 +4,7 @@
 //! grains by their address, candidates of queries, links, versions, neighbours, subjects of audit entries,
 //! claims of an imported file. Knows nothing of queries, or of what is done with a visible grain.
 
+use grainstore_cal::is_within;
 use grainstore_format::{
     ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED_PARTITION, VerificationStatus,
 };
@@ -281,10 +282,7 @@ impl VisibilityOutcome {
 /// Returns `true` if a partition is a namespace or lies below it. This is about location, not visibility.
 pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
     let Some(namespace) = namespace else { return true };
-    match named(partition).strip_prefix(named(namespace)) {
-        Some(rest) => rest.is_empty() || rest.starts_with(':'),
-        None => false,
-    }
+    is_within(named(partition), named(namespace))
 }
 
 /// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).

@@ -130,7 +130,8 @@ impl Principal {
 }
 
 /// Handling of a grain with the same type, namespace, subject, relation and object as a current grain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SameFact {
     /// Store it beside the other.
     #[default]

@@ -204,8 +204,14 @@ fn the_example_of_a_file_of_rules_is_taken() {
 }
 
 /// The crates whose items others may use.
-const LIBRARIES: [&str; 5] =
-    ["grainstore", "grainstore_cal", "grainstore_format", "grainstore_index", "grainstore_sml"];
+const LIBRARIES: [&str; 6] = [
+    "grainstore",
+    "grainstore_cal",
+    "grainstore_format",
+    "grainstore_index",
+    "grainstore_rpc",
+    "grainstore_sml",
+];
 
 /// The directory that `cargo doc` writes to, beside the program of this test.
 fn rustdoc() -> Option<PathBuf> {

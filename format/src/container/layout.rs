@@ -18,7 +18,8 @@ const VERSION: u8 = 1;
 const FIELD_MAP_VERSION: u8 = 1;
 
 /// The compression of the region of grains (OMS 11.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// Uncompressed: each grain can be read alone.
     None,

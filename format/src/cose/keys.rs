@@ -14,11 +14,14 @@ use super::did::Did;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A signature algorithm of OMS 9.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
 pub enum Algorithm {
     /// Ed25519: -8 or -19 in COSE.
+    #[default]
+    #[serde(rename = "ed25519")]
     EdDsa,
     /// ECDSA on P-256 with SHA-256: -7 in COSE.
+    #[serde(rename = "p256")]
     Es256,
 }
 

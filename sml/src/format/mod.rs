@@ -36,7 +36,8 @@ pub(crate) use sml::tag;
 pub(crate) use sml::{escape_attribute, escape_text};
 
 /// An output format (CAL 10.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Semantic markup: one flat element per grain.
     Sml,

@@ -12,13 +12,14 @@ use std::time::Instant;
 use clap::Args;
 use grainstore::cal::Response;
 use grainstore::{EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store};
+use grainstore_rpc::{Question, Version};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::ask::{Question, show};
+use crate::ask::show;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::shape::Version;
+use crate::told::version_line;
 use week::{Played, play};
 
 /// Name of the store in its directory.
@@ -149,7 +150,10 @@ fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result
     output.note("");
     output.note(&format!("What is known of the {subject}'s {relation}, newest first:"));
     for version in history {
-        output.note(&format!("  {}", version.line()));
+        output.note(&format!(
+            "  {}",
+            version_line(&version.address, &version.grain, &version.state.state)
+        ));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grainstore::CalSwitch;
-use serde_json::json;
+use grainstore_rpc::{Switch, cal_switch};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -23,21 +23,15 @@ pub(super) struct Cal {
 
 impl Cal {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = context.session()?;
-        let changed = match (self.to, &self.reason) {
-            (Some(to), Some(reason)) => session.switch_cal(to, reason)?,
-            _ => false,
-        };
-        let at = session.store().cal_switch();
-        if context.output.is_json() {
-            return context.output.json_line(&json!({ "cal": at, "changed": changed }));
-        }
+        let switch = Switch { to: self.to, reason: self.reason };
+        let switched = cal_switch(switch, &context.session()?)?;
+        let at = switched.cal;
         let means = match at {
             CalSwitch::On => "it runs",
             CalSwitch::Reads => "it reads; what would write is refused (CAL-E044)",
             CalSwitch::Off => "it does not run (ERR_DISABLED)",
         };
-        context.output.line(&format!("CAL is {at}: {means}"))
+        context.output.answer(&switched, |output| output.line(&format!("CAL is {at}: {means}")))
     }
 }
 

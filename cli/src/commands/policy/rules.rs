@@ -2,6 +2,7 @@
 
 use clap::Args;
 use grainstore::{Preset, RuleSet};
+use grainstore_rpc::{SetRules, policy_set};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -26,21 +27,21 @@ pub(super) struct Set {
 
 impl Set {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let file = self.file.read_text(MAX_TEXT, &mut context.output)?;
-        let changed = context.session()?.change_rules(&file, self.allow_weaker, &self.reason)?;
-        if context.output.is_json() {
-            return context.output.json_line(&changed);
-        }
-        if !changed.changed {
-            return context.output.line("nothing changed: these rules hold already");
-        }
-        for rule in &changed.added {
-            context.output.line(&format!("added     {rule}"))?;
-        }
-        for what in &changed.loosened {
-            context.output.line(&format!("loosened  {what}"))?;
-        }
-        context.output.line("the rules of the store are changed; grain policy show shows them")
+        let rules = self.file.read_text(MAX_TEXT, &mut context.output)?;
+        let set = SetRules { rules, allow_weaker: self.allow_weaker, reason: self.reason };
+        let changed = policy_set(set, &context.session()?)?;
+        context.output.answer(&changed, |output| {
+            if !changed.changed {
+                return output.line("nothing changed: these rules hold already");
+            }
+            for rule in &changed.added {
+                output.line(&format!("added     {rule}"))?;
+            }
+            for what in &changed.loosened {
+                output.line(&format!("loosened  {what}"))?;
+            }
+            output.line("the rules of the store are changed; grain policy show shows them")
+        })
     }
 }
 

@@ -163,14 +163,8 @@ impl Session {
     /// Returns the author of an erasure if the session may erase: the operator of the whole store, or the
     /// user themselves if the store allows it.
     fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Principal> {
-        if reason.trim().is_empty() {
-            return Err(empty(
-                "the reason is empty",
-                "say why: the reason goes into the audit log",
-            ));
-        }
+        let author = self.author_with(reason)?;
         self.check_place()?;
-        let author = self.author_because(Some(reason))?;
         let own = self.options().user_id.as_deref();
         let is_own = own.is_some() && own == user;
         match self.has_powers() || (is_own && self.store().inner().users_erase_themselves()) {

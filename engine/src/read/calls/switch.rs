@@ -1,7 +1,7 @@
 //! The operator's switch that stops CAL, or its writes, while the store is open (CAL 20.3). It is stored in
 //! the store and every change is audited.
 
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::Result;
 use crate::disk::keys;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
@@ -26,12 +26,7 @@ impl Session {
     /// `ERR_ACCESS` unless this is an operator session over the whole store; `ERR_EMPTY`, `ERR_TOO_LARGE` for
     /// the reason; `ERR_IO`.
     pub fn switch_cal(&self, to: CalSwitch, reason: &str) -> Result<bool> {
-        if reason.trim().is_empty() {
-            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
-            return Err(Error::new(empty, "the reason is empty")
-                .with_hint("say why: the reason goes into the audit log"));
-        }
-        let author = self.author_because(Some(reason))?;
+        let author = self.author_with(reason)?;
         self.check_power(Power::SwitchCal)?;
         let switch = self.store().inner().switch().clone();
         self.store().alone(move |writer| {

@@ -35,7 +35,7 @@ pub use lineage::{MAX_RELATIVES, Relative};
 pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 pub use related::CrossLink;
 pub(crate) use related::links;
-pub(crate) use sight::{GraphReader, VisibleGrain, address_in, addresses_in, spelled};
+pub(crate) use sight::{GraphReader, VisibleGrain, addresses_in, spelled};
 pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 

@@ -8,10 +8,11 @@ use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::lineage::MAX_RELATIVES;
-use super::sight::{GraphReader, address_in};
+use super::sight::GraphReader;
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
+use crate::state::consent::address_of;
 
 /// A cross-link between two grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -98,7 +99,7 @@ pub(crate) fn links<'g>(
     let list = grain.get("related_to").and_then(|list| list.as_array());
     list.into_iter().flat_map(|list| list.iter()).filter_map(|link| {
         let link = link.as_map()?;
-        let address = address_in(link.get("hash")?.as_str()?)?;
+        let address = address_of(link.get("hash")?.as_str()?)?;
         Some((address, link.get("relation_type")?.as_str()?.to_owned()))
     })
 }

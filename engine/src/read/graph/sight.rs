@@ -15,6 +15,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::read::query::ScanError;
+use crate::state::consent::address_of;
 use crate::state::reach::Visibility;
 use crate::state::view::View;
 
@@ -242,12 +243,7 @@ pub(crate) fn addresses_in<'g>(
 ) -> impl Iterator<Item = ContentAddress> + use<'g> {
     let list = grain.get(field).and_then(|list| list.as_array());
     let items = list.into_iter().flat_map(|list| list.iter());
-    items.filter_map(|item| address_in(item.as_str()?))
-}
-
-/// Parses an address, with or without `sha256:`.
-pub(crate) fn address_in(text: &str) -> Option<ContentAddress> {
-    text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
+    items.filter_map(|item| address_of(item.as_str()?))
 }
 
 /// Normalises a text to NFC, the form in grains (OMS 4.4).

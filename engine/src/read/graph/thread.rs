@@ -12,9 +12,10 @@ use serde::Serialize;
 
 use super::GraphOptions;
 use super::replies::ReplyFinder;
-use super::sight::{GraphReader, VisibleGrain, address_in, spelled};
+use super::sight::{GraphReader, VisibleGrain, spelled};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
+use crate::state::consent::address_of;
 use crate::state::view::View;
 
 /// Most messages of one thread.
@@ -83,7 +84,7 @@ impl Session {
                 let context = seen.grain.get("context").and_then(|context| context.as_map());
                 let tail = context.and_then(|context| context.get("messages_tail")?.as_str());
                 let is_state = seen.grain.grain_type() == GrainType::State;
-                Ok(Some(tail.filter(|_| is_state).and_then(address_in)))
+                Ok(Some(tail.filter(|_| is_state).and_then(address_of)))
             })?;
             let Some(tail) = tail else {
                 let message = format!("{state} is no state that names its messages_tail");
@@ -145,7 +146,7 @@ impl ThreadMember {
     pub(super) fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
         (seen.grain.grain_type() == GrainType::Event).then(|| Self {
             address: seen.address(),
-            parent: seen.grain.text("parent_message_id").and_then(address_in),
+            parent: seen.grain.text("parent_message_id").and_then(address_of),
             time: seen.grain.time(),
             state: seen.state,
         })

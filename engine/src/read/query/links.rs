@@ -15,7 +15,8 @@ use super::access::{AccessPath, PostingUnion, scope};
 use super::postings::PostingsSource;
 use super::walk::{CandidateScan, ScanError};
 use crate::disk::blob::with_fields;
-use crate::read::graph::{address_in, addresses_in, links};
+use crate::read::graph::{addresses_in, links};
+use crate::state::consent::address_of;
 
 /// Most grains one expansion reads: some tenths of a second.
 const MOST_LOOKED: u64 = 65_536;
@@ -293,5 +294,5 @@ impl<'w> CandidateScan<'w> {
 
 /// The message a grain replies to.
 fn answered(grain: &GrainRef<'_>) -> Option<ContentAddress> {
-    grain.text("parent_message_id").and_then(address_in)
+    grain.text("parent_message_id").and_then(address_of)
 }

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use grainstore_cal::is_within;
 use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
@@ -291,12 +292,6 @@ fn has_such_word(patterns: &[String], value: &Value) -> bool {
     words.any(|word| {
         !word.is_empty() && patterns.iter().any(|p| fits(&p.to_ascii_lowercase(), word))
     })
-}
-
-/// Returns `true` if a namespace is `outer` or lies below it.
-fn is_within(namespace: &str, outer: &str) -> bool {
-    let rest = namespace.strip_prefix(outer);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 impl PlaceholderCondition {

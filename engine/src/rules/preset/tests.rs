@@ -32,7 +32,8 @@ fn no_code_names_a_preset_but_the_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let names: Vec<_> = Preset::all().map(Preset::name).filter(|name| *name != "open").collect();
     let mut looked = 0;
-    let mut folders = vec![root.join("engine/src"), root.join("cli/src"), root.join("cal/src")];
+    let mut folders =
+        ["engine/src", "rpc/src", "cli/src", "cal/src"].map(|folder| root.join(folder)).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use data_encoding::HEXLOWER;
 use grainstore_cal::{Answer, BatchSlot, QuerySource, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::AuditHashChain;
@@ -41,30 +43,43 @@ pub(crate) struct CallRecord {
 }
 
 /// The part of an audit entry that describes the CAL call it comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AuditedCall {
     /// SHA-256 of the normalised statement with parameters unbound; of the raw text if it is not a statement.
     /// In an encrypted store the blinded form, as for an address.
+    #[serde(serialize_with = "prefixed")]
     pub query_hash: [u8; 32],
     /// The statement type, such as `recall`; `None` if the text is not a statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
     /// The tier it needed.
     pub tier: u64,
     /// Duration in milliseconds; for a write, until it was decided.
     pub duration_ms: u64,
     /// The capability token it was executed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
     /// The namespace of the session; in an encrypted store a pseudonym.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The pseudonym of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Grains that were returned; for a stream that ended early, those of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_count: Option<u64>,
     /// The code it was refused with, or that its stream ended early with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Outcome of its event stream, if it was streamed.
+    #[serde(flatten)]
     pub stream: Option<AuditedStream>,
+}
+
+/// Serializes a hash as `sha256:` and hex digits.
+fn prefixed<S: Serializer>(hash: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("sha256:{}", HEXLOWER.encode(hash)))
 }
 
 impl CallContext {

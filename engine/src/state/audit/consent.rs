@@ -2,6 +2,7 @@
 //! was given or withdrawn, for which scopes and when, but not by whom or why.
 
 use grainstore_format::{ArrayRef, GrainRef, Map, Value};
+use serde::{Serialize, Serializer};
 
 use crate::disk::blob::is_withdrawal;
 
@@ -10,19 +11,27 @@ const MAX_SCOPES: usize = 64;
 const MAX_SCOPE: usize = 64;
 
 /// A consent without its contents; the subject of its entry is its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErasedConsent {
     /// True for a withdrawal of another consent.
+    #[serde(rename = "kind", serialize_with = "kind")]
     pub is_withdrawal: bool,
     /// The scopes of the consent.
     pub scope: Vec<String>,
     /// Creation time, in epoch milliseconds.
     pub created_at: i64,
     /// Start of validity in epoch milliseconds, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<i64>,
     /// End of validity in epoch milliseconds, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<i64>,
+}
+
+/// Serializes the kind of a consent in place of whether it is a withdrawal.
+fn kind<S: Serializer>(is_withdrawal: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *is_withdrawal { WITHDRAWAL } else { GRANT })
 }
 
 impl ErasedConsent {

@@ -1,6 +1,8 @@
 //! The record of a streamed call in the audit log (CAL 21): events, how it ended, never contents.
 
 use grainstore_format::{Map, Value};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// Outcome of a call's event stream.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,22 @@ pub struct AuditedStream {
     pub cancel_reason: Option<String>,
     /// Number of sources that failed.
     pub sources_failed: u64,
+}
+
+impl Serialize for AuditedStream {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let options = self.options.split(", ").filter(|option| !option.is_empty());
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("stream_enabled", &true)?;
+        map.serialize_entry("stream_options", &options.collect::<Vec<_>>())?;
+        map.serialize_entry("events_emitted", &self.events_emitted)?;
+        map.serialize_entry("cancelled", &self.is_cancelled())?;
+        if let Some(reason) = &self.cancel_reason {
+            map.serialize_entry("cancel_reason", reason)?;
+        }
+        map.serialize_entry("sources_failed", &self.sources_failed)?;
+        map.end()
+    }
 }
 
 impl StreamRecord {

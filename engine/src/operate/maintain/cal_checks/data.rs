@@ -5,7 +5,7 @@ use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, Grain};
 
 use super::{SelfCheckContext, SelfCheckOutcome, params, unasked};
 use crate::read::calls::CallGate;
-use crate::state::consent::ConsentLookup;
+use crate::state::consent::{ConsentLookup, address_of};
 
 /// Reads the newest grains, a sample of which is checked.
 const NEWEST: &str = "RECALL LIMIT 100";
@@ -115,9 +115,7 @@ pub(super) fn consent_on_read(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
     for (address, grain) in &newest {
         let basis = grain.text("processing_basis").unwrap_or_default();
-        let Ok(basis) = basis.trim_start_matches("sha256:").parse::<ContentAddress>() else {
-            continue;
-        };
+        let Some(basis) = address_of(basis) else { continue };
         let Some(consent) = subject.view.consent_of(&basis)? else { continue };
         looked += 1;
         if consent.withdrawn || consent.is_lapsed(subject.session.now()) {

@@ -1,0 +1,56 @@
+//! Arguments that operations share. Unknown, missing and wrongly typed ones are refused before an operation
+//! runs.
+
+use grainstore::{EpochMs, Grain, Offer, Preset};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::json::{Base64, Object};
+use crate::misread::misread;
+
+/// Names in one list: purposes, reviewers, tags.
+pub(crate) const MAX_NAMES: usize = 1_000;
+
+/// Parses the arguments of an operation; missing ones are an empty object.
+pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T> {
+    let text = params.map_or("{}", RawValue::get);
+    let Object(params) =
+        serde_json::from_str(text).map_err(|error| Error::arguments(misread(&error, text)))?;
+    Ok(params)
+}
+
+/// No arguments, or no answer but that it is done.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// The name of a compliance preset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PresetName(pub(crate) Preset);
+
+impl<'de> Deserialize<'de> for PresetName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        Preset::named(&name).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Converts epoch milliseconds.
+pub(crate) fn time(ms: Option<i64>) -> Option<EpochMs> {
+    ms.map(EpochMs::new)
+}
+
+/// Returns the grain in exactly one of its three forms.
+pub(crate) fn offer(
+    grain: Option<&RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+) -> Result<Offer> {
+    match (grain, blob, cose) {
+        (Some(grain), None, None) => Ok(Offer::Grain(Grain::from_json(grain.get())?)),
+        (None, Some(Base64(blob)), None) => Ok(Offer::Blob(blob)),
+        (None, None, Some(Base64(cose))) => Ok(Offer::Signed(cose)),
+        _ => Err(Error::arguments("give exactly one of grain, blob and cose")),
+    }
+}

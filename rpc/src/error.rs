@@ -1,0 +1,334 @@
+//! The error type of operations: a stable code, a message, a hint, and the exit code of a command.
+//!
+//! Converts errors of the store, the format and CAL without changing their codes.
+
+use std::borrow::Cow;
+use std::io;
+
+use grainstore::{Finding, cal, format};
+use serde_json::{Value, json};
+
+use crate::patience::Stalled;
+
+/// Hint for damage to a store, if there is no better one.
+const DAMAGED: &str =
+    "copy the directory first; `grain verify` tells what is damaged; restore a backup";
+
+/// Results of operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The reason an operation ended early.
+#[derive(Debug)]
+pub enum Error {
+    /// The reader of stdout has closed it: no error, and there is nowhere to report one.
+    HungUp,
+    /// The error was reported already; only the exit code remains.
+    Told(u8),
+    /// The operation was refused or failed.
+    Refused(Box<Refusal>),
+}
+
+/// A refusal or failure, as it is reported.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The stable code, such as `ERR_ACCESS`.
+    pub code: Cow<'static, str>,
+    /// The message, for people.
+    pub message: String,
+    /// The way out.
+    pub hint: String,
+    /// The CAL error and its query.
+    pub cal: Option<(cal::Error, String)>,
+    /// True if the error is about the input, not about stored data.
+    of_input: bool,
+    /// True if the operation was called wrongly.
+    pub(crate) of_usage: bool,
+    /// Where to continue after an answer that was too large.
+    cursor: Option<u64>,
+}
+
+/// The codes that this crate raises itself; all others come from the crates below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Malformed input.
+    Corrupt,
+    /// Input over a size limit.
+    TooLarge,
+    /// An invalid option or value.
+    Schema,
+    /// A missing, wrong or unexpected key.
+    Key,
+    /// The target exists already.
+    Conflict,
+    /// No such store or grain.
+    NotFound,
+    /// An address prefix that is ambiguous.
+    HashLength,
+    /// A name that is no grain type.
+    UnknownType,
+    /// More than one answer may hold.
+    Limit,
+    /// A file that cannot be read or written.
+    Io,
+    /// A signature that is not valid.
+    Signature,
+    /// A store that was found damaged.
+    Integrity,
+    /// Cancelled work, by its CAL code.
+    Cancelled,
+    /// An invalid capability token.
+    Token,
+}
+
+impl Code {
+    /// The stable code.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Corrupt => "ERR_CORRUPT",
+            Self::Signature => "ERR_SIGNATURE",
+            Self::Integrity => "ERR_INTEGRITY",
+            Self::Token => "ERR_TOKEN",
+            Self::TooLarge => "ERR_TOO_LARGE",
+            Self::Schema => "ERR_SCHEMA",
+            Self::Key => "ERR_KEY",
+            Self::Conflict => "ERR_CONFLICT",
+            Self::NotFound => "ERR_NOT_FOUND",
+            Self::HashLength => "ERR_HASH_LENGTH",
+            Self::UnknownType => "ERR_UNKNOWN_TYPE",
+            Self::Limit => "ERR_LIMIT",
+            Self::Io => "ERR_IO",
+            Self::Cancelled => "CAL-E082",
+        }
+    }
+}
+
+impl Error {
+    /// An error of this crate.
+    pub fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::refused(code.name(), message.into(), hint.into())
+    }
+
+    /// Arguments that do not go together.
+    pub(crate) fn arguments(message: impl Into<String>) -> Self {
+        Self::usage(Code::Schema, message, "")
+    }
+
+    /// An answer over the size limit.
+    pub(crate) fn answer_too_large() -> Self {
+        let hint = "ask for less at a time: a smaller limit, LIMIT and OFFSET, or the cursor";
+        Self::new(Code::Limit, "the answer is larger than 8 MiB", hint)
+    }
+
+    /// Adds where to continue: the `cursor` of `history`, the `after` of `audit`.
+    pub(crate) fn go_on_from(mut self, cursor: u64) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.cursor = Some(cursor);
+        }
+        self
+    }
+
+    /// An operation that was called wrongly, on the command line or by a host.
+    pub fn usage(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let mut error = Self::new(code, message, hint);
+        if let Self::Refused(refusal) = &mut error {
+            refusal.of_usage = true;
+        }
+        error
+    }
+
+    /// Converts the CAL error of a query.
+    #[must_use]
+    pub fn cal(error: &cal::Error, query: &str) -> Self {
+        let mut refused =
+            Self::refused(error.code().to_owned(), error.message().to_owned(), cal_hint(error));
+        if let Self::Refused(refusal) = &mut refused {
+            refusal.cal = Some((error.clone(), query.to_owned()));
+        }
+        refused
+    }
+
+    /// Adds where in the input it happened.
+    pub fn within(mut self, place: &str) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.message = format!("{place}: {}", refusal.message);
+        }
+        self
+    }
+
+    /// Replaces the hint if the error has this code.
+    pub fn with_hint_for(mut self, code: &str, hint: &str) -> Self {
+        if let Self::Refused(refusal) = &mut self
+            && refusal.code == code
+        {
+            hint.clone_into(&mut refusal.hint);
+        }
+        self
+    }
+
+    /// Converts a bad finding of `grain doctor`.
+    pub fn doctor(bad: Finding) -> Self {
+        let code = bad.code.unwrap_or(Code::Io.name());
+        Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
+    }
+
+    /// Returns the refusal, if the error is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            Self::HungUp | Self::Told(_) => None,
+        }
+    }
+
+    /// Returns `true` if the error has this code.
+    pub fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == code.name())
+    }
+
+    /// Returns the exit code: 1 refused or failed, 2 wrong usage, 3 store open elsewhere, 4 stored data
+    /// damaged.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::HungUp => 0,
+            Self::Told(code) => *code,
+            Self::Refused(refusal) if refusal.of_usage => 2,
+            Self::Refused(refusal) => match refusal.code.as_ref() {
+                "ERR_BUSY" => 3,
+                "ERR_INTEGRITY" if !refusal.of_input => 4,
+                _ => 1,
+            },
+        }
+    }
+
+    fn refused(
+        code: impl Into<Cow<'static, str>>,
+        message: String,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Refused(Box::new(Refusal {
+            code: code.into(),
+            message,
+            hint: hint.into(),
+            cal: None,
+            of_input: false,
+            of_usage: false,
+            cursor: None,
+        }))
+    }
+
+    /// Marks the error as one about the input.
+    fn of_input(mut self) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.of_input = true;
+        }
+        self
+    }
+}
+
+impl Refusal {
+    /// Returns code, message and hint, or the CAL error object (CAL 22) with a hint.
+    #[must_use]
+    pub fn object(&self) -> Value {
+        match self.cal_object() {
+            Some(object) => object,
+            None => json!({ "code": self.code, "message": self.message, "hint": self.hint }),
+        }
+    }
+
+    /// Returns the error object without the message, for responses that have it elsewhere.
+    pub(crate) fn data(&self) -> Value {
+        match self.cal_object() {
+            Some(object) => object,
+            None => match self.cursor {
+                Some(at) => json!({ "code": self.code, "hint": self.hint, "cursor": at }),
+                None => json!({ "code": self.code, "hint": self.hint }),
+            },
+        }
+    }
+
+    fn cal_object(&self) -> Option<Value> {
+        let (error, _) = self.cal.as_ref()?;
+        let mut object = serde_json::to_value(error).unwrap_or_default();
+        if let Value::Object(fields) = &mut object {
+            fields.insert("hint".to_owned(), Value::from(self.hint.as_str()));
+        }
+        Some(object)
+    }
+}
+
+impl From<grainstore::Error> for Error {
+    fn from(error: grainstore::Error) -> Self {
+        if error.is_of_input() {
+            return Self::refused(error.code(), error.to_string(), error.hint()).of_input();
+        }
+        let hint = store_hint(error.code(), error.hint());
+        Self::refused(error.code(), error.to_string(), hint)
+    }
+}
+
+/// Errors of the format concern input bytes, before the store is involved.
+impl From<format::Error> for Error {
+    fn from(error: format::Error) -> Self {
+        Self::refused(error.code(), error.to_string(), error.hint()).of_input()
+    }
+}
+
+/// For output errors; errors of reading name the file.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::HungUp;
+        }
+        if Stalled::is(&error) {
+            let message = "nobody read the events of the stream any longer, so it was cancelled";
+            let hint = "read them while it runs: a stream waits 60 seconds for its reader";
+            return Self::new(Code::Cancelled, message, hint);
+        }
+        Self::new(Code::Io, format!("cannot write the output: {error}"), "check the disk")
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::from(io::Error::from(error))
+    }
+}
+
+/// Returns the hint for an error of the store. The format's hint for damaged bytes assumes that they can be
+/// fetched again from elsewhere, which those of a store cannot.
+fn store_hint<'h>(code: &str, hint: &'h str) -> &'h str {
+    let of_format = format::ErrorKind::Integrity.hint();
+    if code == Code::Integrity.name() && hint == of_format { DAMAGED } else { hint }
+}
+
+/// Returns the hint for a CAL error, that of the store if the error is the store's.
+fn cal_hint(error: &cal::Error) -> &str {
+    match error.kind() {
+        cal::ErrorKind::Memory => store_hint(error.code(), error.suggestion()),
+        _ => error.suggestion(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_follow_the_code() {
+        for (code, exit) in [("ERR_BUSY", 3), ("ERR_INTEGRITY", 4), ("ERR_SCHEMA", 1)] {
+            let error = Error::refused(code, String::new(), "");
+            assert_eq!(error.exit_code(), exit, "{code}");
+        }
+        let given = Error::from(format::Error::new(format::ErrorKind::Integrity, "no"));
+        assert_eq!(given.exit_code(), 1);
+        assert!(!given.refusal().unwrap().hint.contains("restore a backup"));
+        assert_eq!(Error::HungUp.exit_code(), 0);
+    }
+
+    #[test]
+    fn damage_in_a_store_is_not_fetched_again_and_better_hints_stay() {
+        let of_format = format::ErrorKind::Integrity.hint();
+        assert_eq!(store_hint("ERR_INTEGRITY", of_format), DAMAGED);
+        assert_eq!(store_hint("ERR_INTEGRITY", "grain reindex"), "grain reindex");
+        assert_eq!(store_hint("ERR_BUSY", "wait"), "wait");
+    }
+}

@@ -1,0 +1,41 @@
+//! Operations on bytes, without a store: `encode`, `decode`.
+
+use grainstore::Grain;
+use grainstore::format::{Blob, Encoding};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::Result;
+use crate::json::Base64;
+use crate::protocol::Host;
+use crate::shape::{Decoded, Encoded};
+
+/// Encodes a grain in JSON.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Encode<'p> {
+    #[serde(borrow)]
+    grain: &'p RawValue,
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+pub(crate) fn encode(given: Encode<'_>, _: &mut Host) -> Result<Encoded> {
+    Ok(Encoded::from(&encoded(given.grain.get(), given.encoding)?))
+}
+
+/// Encodes a grain that is JSON text.
+pub fn encoded(json: &str, encoding: Encoding) -> Result<Blob> {
+    Ok(Grain::from_json(json)?.encode(encoding)?)
+}
+
+/// Decodes a bare blob.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Decode {
+    blob: Base64,
+}
+
+pub(crate) fn decode(given: Decode, _: &mut Host) -> Result<Decoded> {
+    Decoded::new(&given.blob.0)
+}

@@ -1,0 +1,210 @@
+//! Operations that read: `get`, `get_batch`, `exists`, `history`, `audit`.
+
+use grainstore::limits::{MAX_BATCH, MAX_ENTRIES};
+use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::arguments::time;
+use crate::error::{Code, Error, Result};
+use crate::json::{Address, Few};
+use crate::protocol::List;
+use crate::shape::{AuditAnswer, StoredAnswer, Version};
+
+/// Default number of entries of `audit`.
+const DEFAULT_LIMIT: usize = 50;
+
+/// Reads a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Get {
+    address: Address,
+}
+
+pub(crate) fn get(given: Get, session: &Session) -> Result<StoredAnswer> {
+    StoredAnswer::new(session, &session.get(&given.address.get()?)?)
+}
+
+/// Reads the contents of several grains.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GetBatch {
+    addresses: Few<Address, MAX_BATCH>,
+}
+
+pub(crate) fn get_batch(given: GetBatch, session: &Session) -> Result<Value> {
+    let addresses = given.addresses.all("addresses")?;
+    let addresses: Vec<ContentAddress> =
+        addresses.into_iter().map(Address::get).collect::<Result<_>>()?;
+    let mut grains = List::default();
+    // In small batches, so that too large an answer is refused before all of it is read.
+    for some in addresses.chunks(16) {
+        for stored in session.get_batch(some)? {
+            grains.push(&stored.map(|stored| stored.grain()).transpose()?)?;
+        }
+    }
+    Ok(json!({ "grains": grains }))
+}
+
+/// Tells whether the session sees a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exists {
+    address: Address,
+}
+
+pub(crate) fn exists(given: Exists, session: &Session) -> Result<Value> {
+    Ok(json!({ "exists": session.exists(&given.address.get()?)? }))
+}
+
+/// Reads the versions of a grain, or of what is said of a subject under a relation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// A version, without what follows.
+    pub address: Option<Address>,
+    /// The subject.
+    pub subject: Option<String>,
+    /// The relation.
+    pub relation: Option<String>,
+    /// The namespace of the subject.
+    pub namespace: Option<String>,
+    /// The time at which they were current, in epoch milliseconds.
+    pub as_of: Option<i64>,
+    /// Versions to skip, the newest first; and the most to answer.
+    pub cursor: Option<usize>,
+    /// The most to answer.
+    pub limit: Option<usize>,
+}
+
+impl History {
+    /// Returns the versions, newest first.
+    pub fn versions(self, session: &Session) -> Result<Vec<StoredGrain>> {
+        let Self { address, subject, relation, namespace, as_of, .. } = self;
+        match (address, subject, relation) {
+            (Some(address), None, None) if namespace.is_none() && as_of.is_none() => {
+                Ok(session.history(&address.get()?)?)
+            }
+            (None, Some(subject), Some(relation)) => {
+                let namespace = namespace.as_deref();
+                Ok(session.history_of(&subject, &relation, namespace, time(as_of))?)
+            }
+            _ => Err(Error::arguments(
+                "give address alone, or subject and relation (with namespace, as_of)",
+            )),
+        }
+    }
+}
+
+pub(crate) fn history(given: History, session: &Session) -> Result<Value> {
+    let mut cursor = given.cursor.unwrap_or_default();
+    let limit = given.limit.unwrap_or(usize::MAX);
+    let mut versions = List::default();
+    for stored in given.versions(session)?.into_iter().skip(cursor).take(limit) {
+        let version = Version::try_from(stored)?;
+        versions.push(&version).map_err(|error| error.go_on_from(cursor as u64))?;
+        cursor = cursor.saturating_add(1);
+    }
+    Ok(json!({ "versions": versions }))
+}
+
+/// Reads a page of the audit log, or of the read log.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    /// True for the read log.
+    pub reads: Option<bool>,
+    /// The actor whose entries are read.
+    pub by: Option<String>,
+    /// The sequence of the entry before the page.
+    pub after: Option<u64>,
+    /// The most entries of the page.
+    pub limit: Option<usize>,
+}
+
+/// The end of the log that a page is from.
+#[derive(Debug, Serialize)]
+struct Head {
+    /// Sequence of the newest entry.
+    sequence: u64,
+    /// SHA-256 of the newest entry, in hex.
+    hash: String,
+}
+
+impl Audit {
+    /// Returns the entries of the page.
+    pub fn page(&self, session: &Session) -> Result<Vec<AuditEntry>> {
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        Ok(match (&self.by, self.reads.unwrap_or_default()) {
+            (Some(actor), false) => session.audit_by(actor, self.after, limit)?,
+            (None, false) => session.audit(self.after, limit)?,
+            (Some(actor), true) => session.reads_by(actor, self.after, limit)?,
+            (None, true) => session.reads(self.after, limit)?,
+        })
+    }
+}
+
+pub(crate) fn audit(given: Audit, session: &Session) -> Result<Value> {
+    if given.limit.is_some_and(|limit| limit > MAX_ENTRIES) {
+        let message = format!("at most {MAX_ENTRIES} entries at a time");
+        return Err(Error::new(Code::Limit, message, "go on with after"));
+    }
+    let entries = listed(given.page(session)?)?;
+    let head = match given.reads {
+        Some(true) => session.reads_head()?,
+        _ => Some(session.audit_head()?),
+    };
+    // An empty read log has no entry to name.
+    let head = head.filter(|(count, _)| *count > 0);
+    let head = head.map(|(count, hash)| Head { sequence: count.saturating_sub(1), hash });
+    Ok(json!({ "entries": entries, "head": head }))
+}
+
+/// Serialises entries. If they do not fit, the error says to continue after the last that did, or after the
+/// first if not even that one fits, since asking for it again would never end.
+fn listed(page: Vec<AuditEntry>) -> Result<List> {
+    let mut entries = List::default();
+    let mut cursor = page.first().map_or(0, |first| first.sequence);
+    for entry in page {
+        let sequence = entry.sequence;
+        entries.push(&AuditAnswer::from(entry)).map_err(|error| error.go_on_from(cursor))?;
+        cursor = sequence;
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore::EpochMs;
+
+    use super::*;
+
+    #[test]
+    fn a_page_that_does_not_fit_says_where_to_go_on_and_never_where_it_began() {
+        let entry = |sequence, bytes| AuditEntry {
+            sequence,
+            time: EpochMs::new(0),
+            operation: "hold".to_owned(),
+            actor: "operator".to_owned(),
+            subjects: Vec::new(),
+            decision: "done".to_owned(),
+            rules: Vec::new(),
+            status: None,
+            refused_by: None,
+            import: None,
+            reason: Some("x".repeat(bytes)),
+            call: None,
+            reads: None,
+            kid: None,
+            count: None,
+            consent: None,
+        };
+        let cursor = |page| {
+            let error = listed(page).err()?;
+            error.refusal()?.data().get("cursor")?.as_u64()
+        };
+        assert_eq!(cursor(vec![entry(7, 10), entry(8, 4 << 20)]), None, "it fits");
+        assert_eq!(cursor(vec![entry(7, 4 << 20), entry(8, 10), entry(9, 4 << 20)]), Some(8));
+        assert_eq!(cursor(vec![entry(7, 9 << 20), entry(8, 10)]), Some(7));
+    }
+}

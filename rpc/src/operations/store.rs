@@ -1,0 +1,204 @@
+//! Operations on the connection and its store: `hello`, `clock`, `open`, `session`, `close`.
+
+use std::time::Duration;
+
+use grainstore::{
+    CAL_CONFORMANCE, CAL_EXCEPTIONS, EpochMs, MasterKey, OpenOptions, Passphrase, Session,
+    SessionOptions, Store,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::embedder::Maker;
+use crate::arguments::{MAX_NAMES, Nothing, PresetName};
+use crate::error::{Code, Error, Result};
+use crate::json::{Base64, Few, Form, Formed};
+use crate::protocol::{Host, methods};
+
+/// OMS conformance level (section 17): a production store, with envelopes encrypted under users' keys, blind
+/// tokens, the hexastore, full text, an audit chain, recovery and presets.
+const OMS_LEVEL: u8 = 3;
+
+/// Names the program, its conformance and its methods.
+pub(crate) fn hello(_: Nothing, host: &mut Host) -> Result<Value> {
+    let store = host.session().ok().map(Session::store);
+    let every = || CAL_EXCEPTIONS.map(str::to_owned).to_vec();
+    let methods = methods::all(host.clock().is_some()).map(|method| method.name);
+    Ok(json!({
+        "name": "grainstore",
+        "version": env!("CARGO_PKG_VERSION"),
+        "oms_level": OMS_LEVEL,
+        "cal_conformance": store.map_or(CAL_CONFORMANCE, |store| store.cal_conformance()),
+        "cal_exceptions": store.map_or_else(every, Store::cal_exceptions),
+        // `cal` with tier 1 is the host's own choice to write in one call.
+        "cal_one_step_writes": true,
+        "methods": methods.collect::<Vec<_>>(),
+    }))
+}
+
+/// Sets the test clock.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetClock {
+    now_ms: i64,
+}
+
+pub(crate) fn clock(given: SetClock, host: &mut Host) -> Result<Nothing> {
+    if let Some(clock) = host.clock() {
+        clock.set(EpochMs::new(given.now_ms));
+    }
+    Ok(Nothing {})
+}
+
+/// Opens a store in place of the open one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Open {
+    path: String,
+    create: Option<bool>,
+    read_only: Option<bool>,
+    preset: Option<PresetName>,
+    compress: Option<bool>,
+    key: Option<Base64>,
+    passphrase: Option<String>,
+    wait_ms: Option<u64>,
+    operator: Option<String>,
+    #[serde(default)]
+    reviewers: Few<String, MAX_NAMES>,
+    audit_reads: Option<bool>,
+    #[serde(default)]
+    languages: Few<Formed<Spoken>, MAX_NAMES>,
+    embedder: Option<Formed<Maker>>,
+    former_embedder: Option<Formed<Maker>>,
+    session: Option<Formed<Scope>>,
+}
+
+/// The language of a namespace, or of all without one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spoken {
+    namespace: Option<String>,
+    language: String,
+}
+
+impl Form for Spoken {
+    const FORM: &'static str = "an object {namespace?, language}";
+}
+
+pub(crate) fn open(mut given: Open, host: &mut Host) -> Result<Value> {
+    if given.path.is_empty() {
+        return Err(Error::arguments("path must not be empty"));
+    }
+    let session = given.session.take().map(|Formed(scope)| scope.options()).transpose()?;
+    let path = std::mem::take(&mut given.path);
+    let created = host.open(&path, given.options()?, session.unwrap_or_default())?;
+    Ok(json!({ "created": created }))
+}
+
+impl Open {
+    fn options(self) -> Result<OpenOptions> {
+        let mut options = OpenOptions::new()
+            .create(self.create.unwrap_or_default())
+            .read_only(self.read_only.unwrap_or_default());
+        options = match (self.key, self.passphrase) {
+            (None, None) => options,
+            (Some(key), None) => options.key(master_key(&Zeroizing::new(key.0))?),
+            (None, Some(passphrase)) => options.key(Passphrase::new(passphrase)),
+            (Some(_), Some(_)) => {
+                return Err(Error::arguments("give a key or a passphrase, not both"));
+            }
+        };
+        if let Some(wait) = self.wait_ms {
+            options = options.wait(Duration::from_millis(wait));
+        }
+        if let Some(PresetName(preset)) = self.preset {
+            options = options.preset(preset);
+        }
+        if let Some(compress) = self.compress {
+            options = options.compress(compress);
+        }
+        for Formed(spoken) in self.languages.all("languages")? {
+            options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
+        }
+        if let Some(Formed(maker)) = self.embedder {
+            let (embedder, metric) = maker.embedder()?;
+            options = options.embedder(embedder, metric);
+        }
+        if let Some(Formed(maker)) = self.former_embedder {
+            let (embedder, metric) = maker.embedder()?;
+            options = options.former_embedder(embedder, metric);
+        }
+        if let Some(audit) = self.audit_reads {
+            options = options.audit_reads(audit);
+        }
+        if let Some(operator) = self.operator {
+            options = options.operator(operator);
+        }
+        for reviewer in self.reviewers.all("reviewers")? {
+            options = options.reviewer(reviewer);
+        }
+        Ok(options)
+    }
+}
+
+fn master_key(bytes: &[u8]) -> Result<MasterKey> {
+    let key = bytes.try_into().map_err(|_| {
+        let message = format!("a key has 32 bytes, not {}", bytes.len());
+        Error::new(Code::Key, message, "give the base64 of 32 bytes")
+    })?;
+    Ok(MasterKey::new(key))
+}
+
+/// The member `session` of `open`: the identity of the session.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scope {
+    namespace: Option<String>,
+    user_id: Option<String>,
+    actor: Option<String>,
+    purposes: Option<Few<String, MAX_NAMES>>,
+}
+
+impl Form for Scope {
+    const FORM: &'static str = "an object {namespace?, user_id?, actor?, purposes?}";
+}
+
+impl Scope {
+    fn options(self) -> Result<SessionOptions> {
+        Ok(SessionOptions {
+            namespace: self.namespace,
+            user_id: self.user_id,
+            actor: self.actor,
+            purposes: self.purposes.unwrap_or_default().all("purposes")?,
+            ..SessionOptions::default()
+        })
+    }
+}
+
+/// Changes the identity of the session. The namespace is required, if only as null for all.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rescope {
+    #[serde(deserialize_with = "named")]
+    namespace: Option<String>,
+    user_id: Option<String>,
+    actor: Option<String>,
+    purposes: Option<Few<String, MAX_NAMES>>,
+}
+
+pub(crate) fn session(given: Rescope, host: &mut Host) -> Result<Nothing> {
+    let Rescope { namespace, user_id, actor, purposes } = given;
+    host.rescope(Scope { namespace, user_id, actor, purposes }.options()?)?;
+    Ok(Nothing {})
+}
+
+fn named<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(source)
+}
+
+/// Closes the store.
+pub(crate) fn close(_: Nothing, host: &mut Host) -> Result<Nothing> {
+    host.close()?;
+    Ok(Nothing {})
+}

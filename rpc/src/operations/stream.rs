@@ -1,0 +1,161 @@
+//! The operation `cal_stream`, and the notifications it sends before it answers.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use grainstore::Session;
+use grainstore::cal::{Event, EventListener, Format, Response, StreamStart};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::calls::{query_text, token};
+use crate::arguments::time;
+use crate::error::{Error, Result};
+use crate::json::Pairs;
+use crate::patience::Patience;
+use crate::question::Question;
+
+/// The output of a request's events.
+pub(crate) struct Events<'e> {
+    to: &'e mut dyn Write,
+    /// Id of the request, `None` for a notification, which gets no events.
+    request: Option<&'e RawValue>,
+    assembly_id: String,
+    sent: u64,
+    /// The error that ended the output.
+    failed: Option<Error>,
+    /// The patience with who reads the events.
+    patience: &'e Patience,
+}
+
+/// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
+#[derive(Serialize)]
+struct Notification<'n> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: Told<'n>,
+}
+
+#[derive(Serialize)]
+struct Told<'n> {
+    request: &'n RawValue,
+    event: &'n Event,
+}
+
+impl<'e> Events<'e> {
+    pub(crate) fn of(
+        to: &'e mut dyn Write,
+        request: Option<&'e RawValue>,
+        patience: &'e Patience,
+    ) -> Self {
+        Self { to, request, assembly_id: String::new(), sent: 0, failed: None, patience }
+    }
+
+    /// Returns the error of the output, if there was one.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.patience.end();
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn send(&mut self, event: &Event) -> Result<()> {
+        let Some(request) = self.request else { return Ok(()) };
+        let params = Told { request, event };
+        let line = Notification { jsonrpc: "2.0", method: "event", params };
+        serde_json::to_writer(&mut *self.to, &line)?;
+        self.to.write_all(b"\n")?;
+        Ok(self.to.flush()?)
+    }
+}
+
+impl EventListener for Events<'_> {
+    fn begins(&mut self, began: &StreamStart<'_>) {
+        self.assembly_id = began.assembly_id.to_owned();
+        if self.request.is_some() {
+            self.patience.begin();
+        }
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        match self.send(&event) {
+            Ok(()) => {
+                self.sent += 1;
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Runs an ASSEMBLE, of a query like that of `cal` or of the token of a prepared statement, and sends its
+/// events meanwhile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalStream {
+    query: Option<Box<RawValue>>,
+    token: Option<Value>,
+    params: Option<Pairs>,
+    now: Option<i64>,
+    #[serde(rename = "as")]
+    format: Option<Format>,
+    #[serde(default)]
+    auto_toon: bool,
+    namespace: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+}
+
+/// The answer has only what the events do not: the text is in the events alone.
+pub(crate) fn cal_stream(
+    mut given: CalStream,
+    session: &Session,
+    events: &mut Events<'_>,
+) -> Result<Value> {
+    let response = match (given.query.take(), given.token.take()) {
+        (Some(query), None) => given.of_query(&query, session, events)?,
+        (None, Some(sent)) if given.is_empty() => {
+            let answer = session.execute_streaming(&token(sent)?, events);
+            answer.map_err(|error| Error::cal(&error, ""))?
+        }
+        _ => return Err(Error::arguments("give query with what cal takes, or token alone")),
+    };
+    Ok(json!({
+        "_cal": response.meta,
+        "assembly_id": events.assembly_id,
+        "events": events.sent,
+    }))
+}
+
+impl CalStream {
+    fn of_query(
+        self,
+        query: &RawValue,
+        session: &Session,
+        events: &mut Events<'_>,
+    ) -> Result<Response> {
+        let query = query_text(query)?;
+        let question = Question {
+            query: query.as_bytes(),
+            params: self.params.unwrap_or_default().0,
+            format: self.format,
+            auto_toon: self.auto_toon,
+            now: time(self.now),
+            ..Question::default()
+        };
+        let session = session.narrower_part(self.namespace, self.user_id, self.agent_id)?;
+        question.ask_streaming(&session, events)
+    }
+
+    /// Returns `true` if nothing is given beside a query or token.
+    fn is_empty(&self) -> bool {
+        let texts = [&self.namespace, &self.user_id, &self.agent_id];
+        self.params.is_none()
+            && self.now.is_none()
+            && self.format.is_none()
+            && !self.auto_toon
+            && texts.iter().all(|text| text.is_none())
+    }
+}

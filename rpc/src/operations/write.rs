@@ -1,0 +1,179 @@
+//! Operations that write grains: `put`, `put_batch`, `supersede`; also `embed` and `wait_for_vectors`.
+
+use std::time::Duration;
+
+use grainstore::embed::Embedding;
+use grainstore::limits::MAX_BATCH as MAX_ITEMS;
+use grainstore::{ContentAddress, Grain, Offer, SameFact, Session};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::vectors::{Vectors, embeddings};
+use crate::arguments::{Nothing, offer};
+use crate::error::{Code, Error, Result};
+use crate::json::{Address, Base64, Few};
+use crate::protocol::List;
+use crate::shape::{PutAnswer, SupersedeAnswer};
+
+/// Most grains of one batch: the answer to more would exceed its limit after they are stored.
+const MAX_BATCH: usize = 75_000;
+/// Most grains of one batch with warnings, for the same reason.
+const MAX_DOUBTFUL: usize = 256;
+/// Longest wait of `wait_for_vectors`, in milliseconds.
+const MAX_WAIT_MS: u64 = 600_000;
+
+/// Stores a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Put<'p> {
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+    #[serde(default)]
+    vectors: Vectors,
+    #[serde(default)]
+    same_fact: SameFact,
+}
+
+pub(crate) fn put(given: Put<'_>, session: &Session) -> Result<PutAnswer> {
+    let offer = offer(given.grain, given.blob, given.cose)?;
+    let offer = offer.with_vectors(embeddings(given.vectors)?);
+    let warnings = offer.warnings();
+    Ok(PutAnswer::new(session.put_fact(offer, given.same_fact)?, warnings))
+}
+
+/// Stores a batch of grains, all of them or none.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutBatch<'p> {
+    #[serde(borrow)]
+    grains: Option<Few<&'p RawValue, MAX_ITEMS>>,
+    blobs: Option<Few<Base64, MAX_ITEMS>>,
+    cose: Option<Few<Base64, MAX_ITEMS>>,
+    #[serde(default)]
+    vectors: Few<Vectors, MAX_ITEMS>,
+}
+
+pub(crate) fn put_batch(given: PutBatch<'_>, session: &Session) -> Result<Value> {
+    let vectors = given.vectors.all("vectors")?.into_iter().map(embeddings);
+    let vectors = vectors.collect::<Result<_>>()?;
+    let offers = match (given.grains, given.blobs, given.cose) {
+        (Some(grains), None, None) => {
+            each(grains.all("grains")?, |grain| Ok(Grain::from_json(grain.get())?.into()))?
+        }
+        (None, Some(blobs), None) => {
+            each(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
+        }
+        (None, None, Some(cose)) => {
+            each(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
+        }
+        _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
+    };
+    let offers = with_vectors(offers, vectors)?;
+    let mut doubtful = 0;
+    let warnings: Vec<_> = offers
+        .iter()
+        .map(|offer| {
+            let warnings = if doubtful < MAX_DOUBTFUL { offer.warnings() } else { Vec::new() };
+            doubtful += usize::from(!warnings.is_empty());
+            warnings
+        })
+        .collect();
+    let mut results = List::default();
+    for (put, warnings) in session.put_batch(offers)?.into_iter().zip(warnings) {
+        results.push(&PutAnswer::new(put, warnings))?;
+    }
+    Ok(json!({ "results": results }))
+}
+
+/// Adds vectors to a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Embed {
+    address: Address,
+    vectors: Vectors,
+}
+
+pub(crate) fn embed(given: Embed, session: &Session) -> Result<Nothing> {
+    session.embed(&given.address.get()?, embeddings(given.vectors)?)?;
+    Ok(Nothing {})
+}
+
+/// Waits until the embedder has made all vectors.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WaitForVectors {
+    /// The longest time to wait, ten seconds by default.
+    timeout_ms: Option<u64>,
+}
+
+pub(crate) fn wait_for_vectors(given: WaitForVectors, session: &Session) -> Result<Value> {
+    let wait = given.timeout_ms.unwrap_or(10_000);
+    if wait > MAX_WAIT_MS {
+        return Err(Error::arguments(format!("timeout_ms: {MAX_WAIT_MS} at most")));
+    }
+    let done = session.store().wait_for_vectors(Duration::from_millis(wait))?;
+    Ok(json!({ "done": done }))
+}
+
+/// Supersedes a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Supersede<'p> {
+    old: Address,
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+    #[serde(default)]
+    vectors: Vectors,
+    justification: Option<String>,
+}
+
+pub(crate) fn supersede(given: Supersede<'_>, session: &Session) -> Result<SupersedeAnswer> {
+    let old = given.old.get()?;
+    let offer = offer(given.grain, given.blob, given.cose)?;
+    let offer = offer.with_vectors(embeddings(given.vectors)?);
+    let new = supersede_by(session, &old, offer, given.justification.as_deref())?;
+    Ok(SupersedeAnswer { superseded: None, ..new })
+}
+
+/// Supersedes a grain by another.
+pub fn supersede_by(
+    session: &Session,
+    old: &ContentAddress,
+    new: Offer,
+    justification: Option<&str>,
+) -> Result<SupersedeAnswer> {
+    let warnings = session.warnings_of_successor(old, &new);
+    let address = session.supersede(old, new, justification)?;
+    Ok(SupersedeAnswer { address, superseded: Some(*old), warnings })
+}
+
+/// Adds the vectors to the offers, if there are any.
+fn with_vectors(offers: Vec<Offer>, vectors: Vec<Vec<Embedding>>) -> Result<Vec<Offer>> {
+    if vectors.is_empty() {
+        return Ok(offers);
+    }
+    if vectors.len() != offers.len() {
+        let message = "vectors: as many lists as there are grains, [] for a grain without any";
+        return Err(Error::arguments(message));
+    }
+    let pairs = offers.into_iter().zip(vectors);
+    Ok(pairs.map(|(offer, vectors)| offer.with_vectors(vectors)).collect())
+}
+
+/// Converts the grains of a batch; an error names the position, from 0.
+fn each<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer>) -> Result<Vec<Offer>> {
+    if items.len() > MAX_BATCH {
+        let message = format!("a batch holds {MAX_BATCH} grains at most");
+        return Err(Error::new(Code::Limit, message, "send several batches"));
+    }
+    let offers = items
+        .into_iter()
+        .enumerate()
+        .map(|(at, item)| offer(item).map_err(|error| error.within(&format!("grain {at}"))));
+    offers.collect()
+}

@@ -1,0 +1,278 @@
+//! Stdout with a reader that may be slow: writes wait for it, and no longer than they may.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time that the reader of a stream is waited for, as long as a listener of the library is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The time that writes may wait for their reader, all of them together, while it is counted.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    time: Duration,
+    left: Rc<Cell<Option<Duration>>>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::of(PATIENCE)
+    }
+}
+
+impl Patience {
+    /// A patience of this much time, which is not counted yet.
+    pub fn of(time: Duration) -> Self {
+        Self { time, left: Rc::default() }
+    }
+
+    /// Starts to count, from the whole of it.
+    pub fn begin(&self) {
+        self.left.set(Some(self.time));
+    }
+
+    /// Stops to count: writes wait as long as it takes.
+    pub fn end(&self) {
+        self.left.set(None);
+    }
+
+    fn spend(&self, time: Duration) {
+        self.left.set(self.left.get().map(|left| left.saturating_sub(time)));
+    }
+}
+
+/// The error of a write whose reader took nothing for too long.
+#[derive(Debug)]
+pub(crate) struct Stalled;
+
+impl std::fmt::Display for Stalled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody reads it")
+    }
+}
+
+impl std::error::Error for Stalled {}
+
+impl Stalled {
+    /// Returns `true` for the error of such a write.
+    pub(crate) fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Self>)
+    }
+
+    fn error() -> io::Error {
+        io::Error::new(io::ErrorKind::TimedOut, Self)
+    }
+}
+
+/// A writer that ends with a timeout once patience is over, and writes nothing from then on.
+///
+/// Nothing portable interrupts a write, so a thread writes while patience is counted. A write that never ends
+/// keeps that thread until the process is over.
+#[derive(Debug)]
+pub struct PatientWriter<W> {
+    patience: Patience,
+    state: State<W>,
+}
+
+#[derive(Debug)]
+enum State<W> {
+    /// Patience was never counted: no thread is needed.
+    Direct(W),
+    Threaded(Thread),
+    Stalled,
+}
+
+#[derive(Debug)]
+struct Thread {
+    pieces: SyncSender<Vec<u8>>,
+    written: Receiver<io::Result<()>>,
+}
+
+impl<W: Write + Send + 'static> PatientWriter<W> {
+    /// A writer to `to`.
+    pub fn new(to: W, patience: &Patience) -> Self {
+        Self { patience: patience.clone(), state: State::Direct(to) }
+    }
+
+    /// Hands the writer to a thread, unless it has one.
+    fn start_thread(&mut self) -> io::Result<()> {
+        if matches!(self.state, State::Direct(_))
+            && let State::Direct(to) = std::mem::replace(&mut self.state, State::Stalled)
+        {
+            self.state = State::Threaded(Thread::start(to)?);
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Send + 'static> Write for PatientWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.patience.left.get();
+        if left.is_some() {
+            self.start_thread()?;
+        }
+        let began = Instant::now();
+        let written = match &mut self.state {
+            State::Direct(to) => return to.write(bytes),
+            State::Threaded(thread) => thread.write(bytes, left),
+            State::Stalled => None,
+        };
+        self.patience.spend(began.elapsed());
+        match written {
+            Some(written) => written.map(|()| bytes.len()),
+            None => {
+                self.state = State::Stalled;
+                Err(Stalled::error())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.state {
+            State::Direct(to) => to.flush(),
+            // The thread flushes what it writes.
+            State::Threaded(_) => Ok(()),
+            State::Stalled => Err(Stalled::error()),
+        }
+    }
+}
+
+impl Thread {
+    fn start(mut to: impl Write + Send + 'static) -> io::Result<Self> {
+        let (pieces, given) = sync_channel::<Vec<u8>>(1);
+        let (done, written) = sync_channel(1);
+        let run = move || {
+            for piece in given {
+                let outcome = to.write_all(&piece).and_then(|()| to.flush());
+                if done.send(outcome).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().name("stdout".to_owned()).spawn(run)?;
+        Ok(Self { pieces, written })
+    }
+
+    /// Writes and flushes; `None` if that takes longer than `left`.
+    fn write(&self, bytes: &[u8], left: Option<Duration>) -> Option<io::Result<()>> {
+        // Only one piece is on its way, so there is room.
+        self.pieces.send(bytes.to_vec()).ok()?;
+        match left {
+            None => self.written.recv().ok(),
+            Some(left) => self.written.recv_timeout(left).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// A pipe that takes everything up to the first write with these bytes in it, and then nothing until the
+    /// sender is dropped.
+    pub(crate) struct Stuck {
+        pub(crate) from: &'static str,
+        pub(crate) taken: Arc<Mutex<Vec<u8>>>,
+        pub(crate) until: Receiver<()>,
+    }
+
+    impl Stuck {
+        pub(crate) fn from(from: &'static str) -> (Self, Arc<Mutex<Vec<u8>>>, Sender<()>) {
+            let (sender, until) = channel();
+            let taken = Arc::<Mutex<Vec<u8>>>::default();
+            (Self { from, taken: Arc::clone(&taken), until }, taken, sender)
+        }
+    }
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if String::from_utf8_lossy(bytes).contains(self.from) {
+                let _ = self.until.recv();
+            }
+            self.taken.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_write_nobody_reads_ends_and_so_does_each_behind_it() {
+        let patience = Patience::of(Duration::from_millis(20));
+        let (stuck, taken, open) = Stuck::from("stuck");
+        let mut out = PatientWriter::new(stuck, &patience);
+        out.write_all(b"one ").unwrap();
+        out.flush().unwrap();
+        assert_eq!(*taken.lock().unwrap(), b"one ");
+        patience.begin();
+        let ended = out.write_all(b"stuck").unwrap_err();
+        assert!(Stalled::is(&ended), "{ended}");
+        patience.end();
+        assert!(Stalled::is(&out.write_all(b"three").unwrap_err()));
+        assert!(Stalled::is(&out.flush().unwrap_err()));
+        drop(open);
+    }
+
+    #[test]
+    fn what_is_read_in_time_is_written_in_order() {
+        let patience = Patience::of(Duration::MAX);
+        let (stuck, taken, _open) = Stuck::from("stuck");
+        let mut out = PatientWriter::new(stuck, &patience);
+        for (piece, is_counted) in [("one ", false), ("two ", true), ("three", false)] {
+            match is_counted {
+                true => patience.begin(),
+                false => patience.end(),
+            }
+            out.write_all(piece.as_bytes()).unwrap();
+            out.flush().unwrap();
+        }
+        assert_eq!(*taken.lock().unwrap(), b"one two three");
+    }
+
+    #[test]
+    fn a_pipe_that_is_full_is_waited_for_as_long_as_it_may() {
+        let patience = Patience::of(Duration::from_millis(20));
+        let (reader, writer) = io::pipe().unwrap();
+        let mut out = PatientWriter::new(writer, &patience);
+        patience.begin();
+        // More than any pipe holds.
+        let ended = out.write_all(&vec![b'x'; 8 << 20]).unwrap_err();
+        assert!(Stalled::is(&ended), "{ended}");
+        drop(reader);
+    }
+
+    #[test]
+    fn who_is_only_slow_gets_everything_once_it_is_not_counted() {
+        let patience = Patience::of(Duration::ZERO);
+        let (stuck, taken, open) = Stuck::from("stuck");
+        let mut out = PatientWriter::new(stuck, &patience);
+        patience.begin();
+        out.start_thread().unwrap();
+        patience.end();
+        let late = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            drop(open);
+        });
+        out.write_all(b"stuck").unwrap();
+        late.join().unwrap();
+        assert_eq!(*taken.lock().unwrap(), b"stuck");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_as_such() {
+        let patience = Patience::of(Duration::MAX);
+        let (reader, writer) = io::pipe().unwrap();
+        let mut out = PatientWriter::new(writer, &patience);
+        patience.begin();
+        drop(reader);
+        assert_eq!(out.write_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

@@ -1,0 +1,115 @@
+//! Requests that are not UTF-8. If the invalid bytes are in a CAL query, the query is refused with the CAL
+//! code (CAL-E070), and the response has the id of the request.
+
+use std::fmt;
+use std::ops::Range;
+
+use grainstore::cal;
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The methods that take a query.
+const CAL: [&str; 3] = ["cal", "prepare", "cal_stream"];
+
+/// A query that is not UTF-8.
+#[derive(Debug)]
+pub(crate) struct UnreadableQuery {
+    /// Its bytes, without JSON quoting.
+    pub(crate) query: Vec<u8>,
+    pub(crate) error: cal::Error,
+    pub(crate) namespace: Option<String>,
+    pub(crate) user_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
+}
+
+/// The members of a request that are read before it is refused.
+#[derive(serde::Deserialize)]
+struct Members<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+    method: String,
+    #[serde(borrow)]
+    params: Asked<'l>,
+}
+
+#[derive(serde::Deserialize)]
+struct Asked<'l> {
+    #[serde(borrow)]
+    query: &'l RawValue,
+    namespace: Option<Value>,
+    user_id: Option<Value>,
+    agent_id: Option<Value>,
+}
+
+/// Returns the query that is not UTF-8, with the range of the id. `None` if the line is no CAL call, or the
+/// invalid bytes are elsewhere.
+pub(crate) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, UnreadableQuery)> {
+    let plain = with_bad_bytes_as_signs(line);
+    let Members { id, method, params } = serde_json::from_str(&plain).ok()?;
+    if !CAL.contains(&method.as_str()) {
+        return None;
+    }
+    let first_bad = std::str::from_utf8(line).err()?.valid_up_to();
+    let place = place(params.query, &plain);
+    if !place.contains(&first_bad) {
+        return None;
+    }
+    let query = unquoted(line.get(place)?);
+    let error = cal::parse_bytes(&query).err()?;
+    let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let unreadable = UnreadableQuery {
+        query,
+        error,
+        namespace: text(params.namespace),
+        user_id: text(params.user_id),
+        agent_id: text(params.agent_id),
+    };
+    Some((id.map(|id| self::place(id, &plain)), unreadable))
+}
+
+/// Replaces each invalid byte by one ASCII character, so that all offsets stay the same.
+fn with_bad_bytes_as_signs(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
+/// Returns the range of a part of `text` in it.
+fn place(part: &RawValue, text: &str) -> Range<usize> {
+    let start = part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    start..start.saturating_add(part.get().len())
+}
+
+/// Returns a query without its JSON quoting, if it has any: positions are those in the query, and so is its
+/// hash.
+fn unquoted(sent: &[u8]) -> Vec<u8> {
+    // A query in the JSON form has no quotes.
+    serde_json::from_slice(sent).map_or_else(|_| sent.to_vec(), |Bytes(query)| query)
+}
+
+/// The content of a JSON string that need not be UTF-8.
+struct Bytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_bytes(BytesVisitor)
+    }
+}
+
+struct BytesVisitor;
+
+impl Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+        Ok(Bytes(bytes.to_vec()))
+    }
+}

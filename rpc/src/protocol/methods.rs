@@ -1,0 +1,123 @@
+//! The table of methods.
+
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::host::Host;
+use crate::arguments::read;
+use crate::error::Result;
+use crate::operations::stream::{self, Events};
+use crate::operations::{
+    agents, calls, codec, erasure, graph, maintain, marks, policy, portable, query, reads, signed,
+    store, write,
+};
+
+/// A method: it takes its parameters as unparsed JSON, and may send events before it answers.
+type Run = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer>;
+
+/// One method.
+pub(crate) struct Method {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
+    /// True if it needs `--test-clock`.
+    test: bool,
+}
+
+/// Makes a method of an operation, which works on the session, or on the host.
+macro_rules! method {
+    ($name:literal, $run:path) => {
+        method!($name, |params, host| $run(params, host.session()?))
+    };
+    ($name:literal, $run:path, host) => {
+        method!($name, |params, host| $run(params, host))
+    };
+    ($name:literal, |$params:ident, $host:ident| $run:expr) => {
+        Method {
+            name: $name,
+            run: |$host, $params, _| {
+                let $params = read($params)?;
+                Answer::of(&$run?)
+            },
+            test: false,
+        }
+    };
+}
+
+const METHODS: &[Method] = &[
+    method!("hello", store::hello, host),
+    method!("encode", codec::encode, host),
+    method!("decode", codec::decode, host),
+    method!("open", store::open, host),
+    method!("session", store::session, host),
+    method!("put", write::put),
+    method!("put_batch", write::put_batch),
+    method!("embed", write::embed),
+    method!("wait_for_vectors", write::wait_for_vectors),
+    method!("get", reads::get),
+    method!("get_batch", reads::get_batch),
+    method!("exists", reads::exists),
+    method!("supersede", write::supersede),
+    method!("sign", signed::sign, host),
+    method!("prove", signed::prove, host),
+    method!("verify_signature", signed::verify_signature, host),
+    method!("disclose", signed::disclose, host),
+    method!("policy_explain", policy::policy_explain, host),
+    method!("policy_show", policy::policy_show, host),
+    method!("policy_set", policy::policy_set),
+    method!("contradict", marks::contradict),
+    method!("set_verification", marks::set_verification),
+    method!("hold", marks::hold),
+    method!("lift_hold", marks::lift_hold),
+    method!("erase", erasure::erase),
+    method!("erase_user", erasure::erase_user),
+    method!("sweep", erasure::sweep),
+    method!("subject_report", erasure::subject_report),
+    method!("history", reads::history),
+    method!("query", query::query),
+    method!("neighbours", graph::neighbours),
+    method!("paths", graph::paths),
+    method!("ancestry", graph::ancestry),
+    method!("children", graph::children),
+    method!("related", graph::related),
+    method!("versions", graph::versions),
+    method!("latest", agents::latest),
+    method!("thread", agents::thread),
+    method!("owner", agents::owner),
+    method!("capabilities", agents::capabilities),
+    method!("handoffs", agents::handoffs),
+    method!("cal", calls::cal),
+    method!("cal_convert", calls::cal_convert, host),
+    Method {
+        name: "cal_stream",
+        run: |host, params, events| {
+            Answer::of(&stream::cal_stream(read(params)?, host.session()?, events)?)
+        },
+        test: false,
+    },
+    method!("prepare", calls::prepare),
+    method!("execute", calls::execute),
+    method!("cal_switch", calls::cal_switch),
+    method!("audit", reads::audit),
+    method!("checkpoint", maintain::checkpoint),
+    method!("verify", maintain::verify),
+    method!("stats", maintain::stats),
+    method!("doctor", maintain::doctor),
+    method!("reindex", maintain::reindex),
+    method!("compact", maintain::compact),
+    method!("remove_vectors", maintain::remove_vectors),
+    method!("backup", maintain::backup),
+    method!("export", portable::export),
+    method!("import", portable::import),
+    method!("close", store::close, host),
+    Method { test: true, ..method!("clock", store::clock, host) },
+];
+
+/// Returns the available methods.
+pub(crate) fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(move |method| test_clock || !method.test)
+}
+
+/// Returns the method of this name.
+pub(crate) fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
+    all(test_clock).find(|method| method.name == name)
+}

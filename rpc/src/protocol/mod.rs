@@ -1,0 +1,167 @@
+//! Newline-delimited JSON-RPC 2.0 (docs/rpc.md).
+//!
+//! - `request`: parses a line into a request, or an error (`bytes`: for lines that are not UTF-8).
+//! - `methods`: the table of methods.
+//! - `host`: the state between requests. `stream`: events before an answer.
+//! - `answer`: results of bounded size. `fault`: errors in the form of the protocol.
+
+pub(crate) mod answer;
+pub(crate) mod bytes;
+pub(crate) mod fault;
+pub(crate) mod host;
+pub(crate) mod methods;
+pub(crate) mod request;
+
+use std::io::{BufRead, Write};
+
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Error, Result};
+use crate::lines::{Line, read_line, skip_line};
+use crate::operations::stream::Events;
+use crate::patience::Patience;
+pub(crate) use answer::List;
+pub(crate) use host::Host;
+
+use answer::Answer;
+use fault::Fault;
+use request::{Rejected, Rejection, Request, parse};
+
+/// Most bytes of a request.
+const MAX_REQUEST: usize = 64 << 20;
+/// Bytes of the request buffer that are kept for the next request.
+const KEPT_BUFFER: usize = 1 << 20;
+
+/// Answers the requests of one connection, one a line, until their end, and closes its store. Events of a
+/// stream wait for their reader as `patience` has it. With `test_clock` there is the method `clock`.
+///
+/// # Errors
+/// Those of reading requests, writing responses, and closing the store.
+pub fn serve(
+    requests: &mut dyn BufRead,
+    responses: &mut dyn Write,
+    patience: &Patience,
+    test_clock: bool,
+) -> Result<()> {
+    let mut host = Host::new(test_clock);
+    let served = answer_all(&mut host, requests, responses, patience);
+    let closed = host.close();
+    served.and(closed)
+}
+
+/// Answers requests in order until the end of input.
+fn answer_all(
+    host: &mut Host,
+    requests: &mut dyn BufRead,
+    responses: &mut dyn Write,
+    patience: &Patience,
+) -> Result<()> {
+    let unreadable =
+        |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
+    let mut line = Vec::new();
+    loop {
+        match read_line(requests, &mut line, MAX_REQUEST).map_err(unreadable)? {
+            Line::End => return Ok(()),
+            Line::TooLong => {
+                respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST)))?;
+                skip_line(requests).map_err(unreadable)?;
+            }
+            Line::Read => handle(host, &line, responses, patience)?,
+        }
+        line.clear();
+        line.shrink_to(KEPT_BUFFER);
+    }
+}
+
+/// Answers one request; a notification gets no response.
+fn handle(
+    host: &mut Host,
+    line: &[u8],
+    responses: &mut dyn Write,
+    patience: &Patience,
+) -> Result<()> {
+    match parse(line) {
+        Ok(Request { id: Some(id), method, params }) => {
+            let mut events = Events::of(responses, Some(id), patience);
+            let answer = host.call(&method, params, &mut events);
+            events.finish()?;
+            respond(responses, Some(id), answer)
+        }
+        Ok(Request { id: None, method, params }) => {
+            // By the protocol a notification gets no response, not even an error.
+            let _ = host.call(&method, params, &mut Events::of(responses, None, patience));
+            Ok(())
+        }
+        Err(Rejected { id, why }) => {
+            let fault = match why {
+                Rejection::Fault(fault) => fault,
+                Rejection::Query(query) => host.refuse_query(query).into(),
+            };
+            respond(responses, id, Err(fault))
+        }
+    }
+}
+
+/// Writes and flushes one response line.
+fn respond(to: &mut dyn Write, id: Option<&RawValue>, answer: Result<Answer, Fault>) -> Result<()> {
+    let id = id.map_or("null", RawValue::get);
+    match answer {
+        Ok(answer) => {
+            write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")?;
+            to.write_all(answer.json())?;
+        }
+        Err(fault) => {
+            write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":")?;
+            serde_json::to_writer(&mut *to, &fault)?;
+        }
+    }
+    to.write_all(b"}\n")?;
+    Ok(to.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufWriter;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::patience::PatientWriter;
+    use crate::patience::tests::Stuck;
+
+    fn request(id: u32, method: &str, params: &Value) -> String {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string() + "\n"
+    }
+
+    #[test]
+    fn a_stream_whose_events_nobody_reads_ends_the_connection_and_frees_the_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let open =
+            request(1, "open", &json!({ "path": dir.path().join("s.grains"), "create": true }));
+        let query = "ASSEMBLE FROM (RECALL) BUDGET 100 tokens STREAM";
+        let asked = request(2, "cal_stream", &json!({ "query": query }));
+        let after = request(3, "hello", &json!({}));
+        let requests = [open.as_str(), &asked, &after].concat();
+        let patience = Patience::of(Duration::from_millis(20));
+        let (stuck, taken, reader) = Stuck::from("\"event\"");
+        let mut out = BufWriter::new(PatientWriter::new(stuck, &patience));
+        let mut host = Host::new(false);
+        let served = answer_all(&mut host, &mut requests.as_bytes(), &mut out, &patience);
+        assert!(served.unwrap_err().is(Code::Cancelled));
+        host.close().unwrap();
+        let told = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
+        assert_eq!(told.lines().count(), 1, "only open was answered: {told}");
+        let mut again = Vec::new();
+        let reads = request(2, "audit", &json!({ "reads": true }));
+        let requests = [open.as_str(), &reads].concat();
+        answer_all(&mut host, &mut requests.as_bytes(), &mut again, &patience).unwrap();
+        host.close().unwrap();
+        let last = again.split(|byte| *byte == b'\n').nth(1).unwrap();
+        let last: Value = serde_json::from_slice(last).unwrap();
+        let call = &last["result"]["entries"][0]["call"];
+        assert_eq!(call["code"], "CAL-E082", "{last}");
+        assert_eq!(call["cancel_reason"], "listener", "{last}");
+        drop(reader);
+    }
+}

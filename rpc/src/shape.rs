@@ -1,0 +1,256 @@
+//! The JSON forms of answers, shared by commands and rpc (docs/rpc.md).
+
+mod audit;
+
+use data_encoding::BASE64;
+use grainstore::embed::EmbeddingRef;
+use grainstore::format::cose::Algorithm;
+use grainstore::format::{
+    Blob, Did, Envelope, Header, OfflineResolver, SignatureVerdict, SigningKey, sign,
+};
+use grainstore::{
+    AccessCounts, ContentAddress, EpochMs, EraseOutcome, Grain, GrainState, PutOutcome, Session,
+    StoredGrain,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+pub use self::audit::AuditAnswer;
+use crate::error::{Code, Error, Result};
+
+/// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
+pub const FORMAT_VERSION: u8 = 1;
+
+/// The answer of a put.
+#[derive(Debug, Serialize)]
+pub struct PutAnswer {
+    address: ContentAddress,
+    duplicate: bool,
+    /// The grain that stated the same fact, if it was replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded: Option<ContentAddress>,
+    /// Warnings about probable mistakes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl PutAnswer {
+    /// The answer of an outcome.
+    pub fn new(put: PutOutcome, warnings: Vec<String>) -> Self {
+        let superseded = match put {
+            PutOutcome::Replaced { old, .. } => Some(old),
+            _ => None,
+        };
+        Self { address: put.address(), duplicate: put.is_duplicate(), superseded, warnings }
+    }
+}
+
+/// The answer of a supersession.
+#[derive(Debug, Serialize)]
+pub struct SupersedeAnswer {
+    /// The new grain.
+    pub address: ContentAddress,
+    /// The replaced grain, where it was not named whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<ContentAddress>,
+    /// Warnings about probable mistakes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The answer of an encoding.
+#[derive(Debug, Serialize)]
+pub struct Encoded {
+    address: ContentAddress,
+    blob: String,
+}
+
+impl From<&Blob> for Encoded {
+    fn from(blob: &Blob) -> Self {
+        Self { address: blob.address(), blob: BASE64.encode(blob.bytes()) }
+    }
+}
+
+/// The answer of a signing.
+#[derive(Debug, Serialize)]
+pub struct SignedAnswer {
+    address: ContentAddress,
+    cose: String,
+    did: Did,
+}
+
+/// Returns the key of a secret of 32 bytes.
+pub fn signing_key(algorithm: Algorithm, secret: &[u8]) -> Result<SigningKey> {
+    let no_key = |_| {
+        let message = format!("a key has 32 bytes, and this has {}", secret.len());
+        Error::new(Code::Key, message, "`grain keys new` makes one")
+    };
+    let secret = Zeroizing::new(<[u8; 32]>::try_from(secret).map_err(no_key)?);
+    Ok(match algorithm {
+        Algorithm::EdDsa => SigningKey::ed25519_from_seed(&secret),
+        Algorithm::Es256 => SigningKey::p256_from_bytes(&secret)?,
+    })
+}
+
+/// Signs a blob. `iat` is the time of signing in epoch seconds, now by default.
+pub fn signed(blob: &[u8], key: &SigningKey, iat: Option<i64>, now: EpochMs) -> Result<Envelope> {
+    let iat = iat.unwrap_or_else(|| now.get().div_euclid(1000));
+    Ok(sign(blob, key, Some(iat))?)
+}
+
+impl SignedAnswer {
+    /// The answer of an envelope signed by `did`.
+    pub fn new(envelope: &Envelope, did: Did) -> Self {
+        Self { address: envelope.address(), cose: BASE64.encode(envelope.bytes()), did }
+    }
+}
+
+/// The answer of a verification.
+#[derive(Debug, Serialize)]
+pub struct VerdictAnswer {
+    #[serde(flatten)]
+    /// The verdict.
+    pub verdict: SignatureVerdict,
+    /// The address of the grain in the envelope.
+    address: ContentAddress,
+}
+
+impl VerdictAnswer {
+    /// Verifies an envelope without a store: only keys contained in their DID are found.
+    pub fn of(cose: Vec<u8>) -> Result<Self> {
+        let envelope = Envelope::parse(cose)?;
+        envelope.blob()?;
+        let verdict = envelope.verify(&OfflineResolver);
+        Ok(Self { verdict, address: envelope.address() })
+    }
+}
+
+/// The answer of a decoding: all parts of a blob.
+#[derive(Debug, Serialize)]
+pub struct Decoded {
+    address: ContentAddress,
+    header: HeaderAnswer,
+    encoding: &'static str,
+    grain: Grain,
+}
+
+/// The fixed header (OMS 3.1), as numbers.
+#[derive(Debug, Serialize)]
+struct HeaderAnswer {
+    version: u8,
+    flags: u8,
+    #[serde(rename = "type")]
+    grain_type: u8,
+    ns_hash: u16,
+    created_at_sec: u32,
+}
+
+impl Decoded {
+    /// Decodes and validates a bare blob.
+    pub fn new(blob: &[u8]) -> Result<Self> {
+        let grain = Grain::decode(blob)?;
+        let (header, _) = Header::split(blob)?;
+        Ok(Self {
+            address: ContentAddress::of(blob),
+            header: HeaderAnswer {
+                version: FORMAT_VERSION,
+                flags: header.flags.byte(),
+                grain_type: header.grain_type.byte(),
+                ns_hash: header.ns_hash,
+                created_at_sec: header.created_at_sec,
+            },
+            encoding: header.encoding().name(),
+            grain,
+        })
+    }
+}
+
+/// The index-layer state of a grain, with its access counts before this read.
+#[derive(Debug, Serialize)]
+pub struct StateAnswer {
+    /// The state without the counts.
+    #[serde(flatten)]
+    pub state: GrainState,
+    #[serde(flatten)]
+    access: AccessCounts,
+    /// The vectors that the store has for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    embedding_refs: Vec<EmbeddingRef>,
+}
+
+impl StateAnswer {
+    fn of(stored: &StoredGrain) -> Self {
+        Self { state: stored.state, access: stored.access, embedding_refs: Vec::new() }
+    }
+}
+
+/// A stored grain.
+#[derive(Debug, Serialize)]
+pub struct StoredAnswer {
+    address: ContentAddress,
+    grain: Grain,
+    blob: String,
+    /// The envelope of a signed grain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cose: Option<String>,
+    /// The verdict on its signature, verified now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<SignatureVerdict>,
+    state: StateAnswer,
+}
+
+impl StoredAnswer {
+    /// The answer for a grain of this session.
+    pub fn new(session: &Session, stored: &StoredGrain) -> Result<Self> {
+        Ok(Self {
+            address: stored.address,
+            grain: stored.grain()?,
+            blob: BASE64.encode(&stored.blob),
+            cose: stored.envelope.as_ref().map(|envelope| BASE64.encode(envelope.bytes())),
+            signature: session.signature(stored),
+            state: StateAnswer {
+                embedding_refs: session.embedding_refs(&stored.address)?,
+                ..StateAnswer::of(stored)
+            },
+        })
+    }
+}
+
+/// One version of a history.
+#[derive(Debug, Serialize)]
+pub struct Version {
+    /// Its address.
+    pub address: ContentAddress,
+    /// Its content.
+    pub grain: Grain,
+    /// Its state.
+    pub state: StateAnswer,
+}
+
+impl TryFrom<StoredGrain> for Version {
+    type Error = Error;
+
+    fn try_from(stored: StoredGrain) -> Result<Self> {
+        let state = StateAnswer::of(&stored);
+        Ok(Self { address: stored.address, grain: stored.grain()?, state })
+    }
+}
+
+/// Returns the JSON answer of an erasure.
+pub fn erased(erasure: &EraseOutcome) -> Value {
+    let mut told = json!({
+        "counts": { "erased": erasure.erased, "skipped": erasure.skipped },
+        "holds": erasure.holds,
+        "scrubbed": erasure.scrubbed,
+        "certificate": erasure.certificate,
+    });
+    for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
+    {
+        if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {
+            let error = json!({ "code": error.code(), "message": error.to_string() });
+            fields.insert(name.to_owned(), error);
+        }
+    }
+    told
+}

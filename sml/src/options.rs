@@ -31,7 +31,7 @@ pub enum Disclosure {
     Auto,
 }
 
-/// Options of [`assemble`].
+/// Options of [`assemble`](crate::assemble()).
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyOptions<'a> {
     /// The output format.

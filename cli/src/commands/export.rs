@@ -3,13 +3,10 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
-use std::{
-    sync::Arc,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 use clap::Args;
 use grainstore::cal::{CancelHandle, Query};
@@ -77,6 +74,9 @@ impl Export {
         bar.finish_and_clear();
         let (file, exported) = exported??;
         if let Some(file) = file {
+            // Who reads slowly holds no store.
+            drop(session);
+            context.close()?;
             return stream(file, &exported, context);
         }
         context.output.answer(&exported, |output| {
@@ -88,10 +88,33 @@ impl Export {
 
 /// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.
 pub(super) fn stoppable<T>(run: impl FnOnce(CancelHandle) -> T) -> Result<T> {
-    Ok(Interrupt::caught()?.during(|cancel| {
+    let caught = Interrupt::caught()?;
+    let over = end_once_over();
+    let done = caught.during(|cancel| {
         stop_at_end(&cancel);
         run(cancel)
-    }))
+    });
+    // What comes now may wait for a reader that has stopped reading.
+    over.store(true, Ordering::SeqCst);
+    Ok(done)
+}
+
+/// Has Ctrl-C and a request to end do what they do by default once the flag is set.
+#[cfg(unix)]
+fn end_once_over() -> Arc<AtomicBool> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let over = Arc::new(AtomicBool::new(false));
+    for end in [SIGINT, SIGTERM, SIGHUP] {
+        // Where one cannot be registered it is caught for good, as before.
+        let _ = signal_hook::flag::register_conditional_default(end, Arc::clone(&over));
+    }
+    over
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+fn end_once_over() -> Arc<AtomicBool> {
+    Arc::default()
 }
 
 /// Has a request to end the process stop what runs first.

@@ -272,7 +272,7 @@ pub(crate) const READS: &[Read] = reads! {
         told.debug(on.session);
         told.debug(on.session.options());
     };
-    "export" Everything ["export"] |on, told| {
+    "export" Everything ["export", "export_unnamed"] |on, told| {
         let file = on.place.dir.path().join("export.mg");
         let how = ExportOptions { compression: Compression::None, ..ExportOptions::default() };
         told.outcome(on.session.export(&file, &everything(), &how), |told, exported| {

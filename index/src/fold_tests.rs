@@ -36,7 +36,8 @@ fn one_grain_leaves_exactly_these_rows() {
     store.push(1, &rich_note().facts()).unwrap();
     store.fold().unwrap();
     let expected = [
-        // the next ids; stamp: layout 5; watermark: sequence 1 and its address
+        // the history; the next ids; stamp: layout 5; watermark: sequence 1 and its address
+        "index.meta 686973746f7279 = ".to_owned(),
         format!("index.meta 6e6578745f696473 = {}", "0000000000000002".repeat(3)),
         "index.meta 7374616d70 = 00000005".to_owned(),
         format!(

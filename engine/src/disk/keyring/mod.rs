@@ -344,7 +344,11 @@ impl Keyring {
         for slot in self.slots_of(&person) {
             holders.extend(self.holder(slot)?);
         }
-        holders.extend_from_slice(self.people().retired(&person));
+        let people = self.people();
+        let retired = people.retired(&person).iter();
+        let is_new = |one: &&Arc<SlotKeys>| holders.iter().all(|other| other.slot != one.slot);
+        let retired: Vec<_> = retired.filter(is_new).cloned().collect();
+        holders.extend(retired);
         Ok(holders)
     }
 
@@ -433,25 +437,23 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::destroy`].
     pub(crate) fn retire(&self, person: &[u8; 32], to: u32) -> Result<()> {
-        for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
-            self.holder(slot)?;
-        }
-        let retired = self.zero(person, to)?;
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        people.retire(*person, retired);
-        Ok(())
+        let slots = self.slots_of(person).into_iter().filter(|slot| *slot <= to);
+        let holders = slots.filter_map(|slot| self.holder(slot).transpose());
+        let holders = holders.collect::<Result<Vec<_>>>()?;
+        // Before they are gone: a reader in between would take a row for an erased one.
+        self.people.write().unwrap_or_else(PoisonError::into_inner).retire(*person, holders);
+        self.zero(person, to)
     }
 
-    /// Zeroes slots on disk and drops them. Returns the keys of them that were cached.
-    fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<SlotKeys>>> {
+    /// Zeroes slots on disk and drops them.
+    fn zero(&self, person: &[u8; 32], to: u32) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ready = Vec::new();
         for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
             file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
             let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-            ready.extend(people.remove(person, slot));
+            people.remove(person, slot);
         }
-        Ok(ready)
+        Ok(())
     }
 
     /// Wraps all secrets under another master key, for [`Keyring::rewrap`].

@@ -42,7 +42,7 @@ impl UserSlots {
         self.damaged.insert(number, bytes);
     }
 
-    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) -> Option<Arc<SlotKeys>> {
+    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) {
         if let Some(slots) = self.by_token.get_mut(person) {
             slots.retain(|slot| *slot != number);
             if slots.is_empty() {
@@ -52,7 +52,7 @@ impl UserSlots {
         self.damaged.remove(&number);
         self.wrapped.remove(&number);
         self.destroyed.insert(number);
-        self.ready.remove(&number)
+        self.ready.remove(&number);
     }
 
     pub(super) fn has(&self, person: &[u8; 32]) -> bool {

@@ -3,6 +3,7 @@
 use super::best::{Hit, HitFilter, SearchAfter, TopHits};
 use super::exact::{PartPlan, answers};
 use super::few::{few, offer};
+use super::lookup::{SeenFilter, TermLookup};
 use super::part::TextPart;
 use super::plan::{ClauseTerms, ResolvedTerm, ScoredClause, ScoringPlan};
 use super::prune::PrunedQuery;
@@ -35,7 +36,7 @@ impl InvertedIndex {
     /// [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn ask(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
-        self.ask_until(std::slice::from_ref(question), None, || false)
+        self.ask_until(std::slice::from_ref(question), None, None, || false)
     }
 
     /// Like [`ask`](Self::ask), but scores by the [`PreparedSearch::statistics`] of an earlier search
@@ -48,7 +49,7 @@ impl InvertedIndex {
         question: &FullTextQuery,
         statistics: &[u8],
     ) -> Result<PreparedSearch<'_>> {
-        self.ask_until(std::slice::from_ref(question), Some(statistics), || false)
+        self.ask_until(std::slice::from_ref(question), Some(statistics), None, || false)
     }
 
     /// Like [`ask`](Self::ask), or, with statistics, like
@@ -58,21 +59,24 @@ impl InvertedIndex {
     /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
     /// those of one holder, so it matches one of them.
     ///
+    /// With a `seen` filter, a term that at most [`RARE`](super::RARE) documents have counts by those the filter
+    /// accepts: neither the hits it accepts nor their scores, [`PreparedSearch::ceiling`] included, tell of
+    /// such a term in others.
+    ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another query; `ERR_TIMEOUT`.
     pub fn ask_until<'t>(
         &'t self,
         questions: &[FullTextQuery],
         statistics: Option<&[u8]>,
+        seen: Option<&SeenFilter<'_>>,
         stop: impl Fn() -> bool + 't,
     ) -> Result<PreparedSearch<'t>> {
         let watch = CancelCheck::new(stop);
         let parts: Vec<TextPart<'_>> = self.parts().collect();
+        let lookup = TermLookup { parts: &parts, watch: &watch, seen };
         let plans = |extent| -> Result<Vec<ScoringPlan>> {
-            questions
-                .iter()
-                .map(|question| ScoringPlan::of(question, &parts, extent, &watch))
-                .collect()
+            questions.iter().map(|question| ScoringPlan::of(question, extent, &lookup)).collect()
         };
         let Some(statistics) = statistics else {
             let plans = plans(self.extent())?;
@@ -229,7 +233,7 @@ impl PreparedSearch<'_> {
         Ok(())
     }
 
-    /// An upper bound on the number of matching documents.
+    /// An upper bound on the number of matching documents that are seen.
     #[must_use]
     pub fn most_answers(&self) -> u64 {
         self.units().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)

@@ -1,6 +1,6 @@
 //! Expansion of a prefix or a fuzzy term to terms of all dictionaries.
 //!
-//! The terms depend on the live documents alone. Where they add to a score, they are the [`MOST_TERMS`]
+//! The terms depend on the live documents alone, rare ones on those the reader sees. Where they add to a score, they are the [`MOST_TERMS`]
 //! with the highest document frequency, at equal frequency the first in order. As a condition they are all
 //! terms there are: an excluded word must not be there in any form.
 
@@ -13,6 +13,7 @@ use tantivy::query::FuzzyTermQuery;
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::gone::DeletedDocs;
+use super::lookup::TermLookup;
 use super::part::TextPart;
 use super::segment::field;
 use super::slips::{EditMatcher, IndexedForm, MOST_EDITS};
@@ -32,11 +33,10 @@ pub const MOST_STRICT_TERMS: usize = 8_192;
 /// dictionary cannot be read; `ERR_TIMEOUT`.
 pub(super) fn expand(
     Clause { ask, occur }: &Clause,
-    parts: &[TextPart<'_>],
-    watch: &CancelCheck<'_>,
+    lookup: &TermLookup<'_>,
 ) -> Result<Vec<(Box<str>, f64)>> {
-    let mut found = TermFrequencies { of: BTreeMap::new(), watch };
-    for part in parts {
+    let mut found = TermFrequencies { of: BTreeMap::new(), watch: lookup.watch };
+    for part in lookup.parts {
         match ask {
             TermMatch::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
             TermMatch::Begin(prefix, terms) => {
@@ -53,7 +53,13 @@ pub(super) fn expand(
         TermMatch::Fuzzy(asked, _) => worth(asked, term),
         _ => 1.0,
     };
-    let mut terms: Vec<(Box<str>, u64)> = found.of.into_iter().filter(|(_, n)| *n > 0).collect();
+    let mut terms = Vec::with_capacity(found.of.len());
+    for (term, of_all) in found.of {
+        let frequency = lookup.frequency(&term, of_all)?;
+        if frequency > 0 {
+            terms.push((term, frequency));
+        }
+    }
     if *occur == Occur::Should {
         terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
         terms.truncate(MOST_TERMS);

@@ -17,7 +17,7 @@
 //! - `manifest`: the list of segments, as bytes
 //! - `texts`: segments and tail as one index
 //! - `watch`: cancellation of searches
-//! - `part`, `expand`, `plan`: a query in terms of segments and tail
+//! - `part`, `lookup`, `expand`, `plan`: a query in terms of segments and tail
 //! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: the search itself
 
 mod language;
@@ -71,6 +71,7 @@ mod texts;
 mod watch;
 
 mod expand;
+mod lookup;
 mod part;
 mod plan;
 
@@ -100,6 +101,7 @@ pub use fold::{FileChanges, FoldJob, FoldOutput, MAX_TAIL, MAX_TAIL_SIZE};
 pub use folding::MAX_TERM_BYTES;
 pub use joined::{IndexedDocument, MOST_WEIGHT};
 pub use language::Language;
+pub use lookup::{RARE, SeenFilter};
 pub use manifest::{MOST_STAMP, Manifest};
 pub use matched::answers_in;
 pub use question::FullTextQuery;

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::expand::expand;
-use super::part::{DocumentTerms, TermRef, TextPart};
+use super::lookup::TermLookup;
+use super::part::{DocumentTerms, TermRef};
 use super::question::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, rarity};
 use super::watch::CancelCheck;
@@ -56,7 +57,7 @@ pub(super) struct ResolvedTerm {
     pub(super) term: Box<str>,
     /// The term in each part, `None` where a part does not have it.
     found: Vec<Option<TermRef>>,
-    /// Its document frequency among live documents.
+    /// Its document frequency among live documents, as the reader may know it.
     pub(super) frequency: u64,
 }
 
@@ -73,17 +74,9 @@ pub(super) enum PartClause<'p> {
 }
 
 impl ResolvedTerm {
-    fn of(term: &str, parts: &[TextPart<'_>], watch: &CancelCheck<'_>) -> Result<Self> {
-        watch.step(parts.len())?;
-        let mut sought =
-            Self { term: term.into(), found: Vec::with_capacity(parts.len()), frequency: 0 };
-        for part in parts {
-            let found = part.find(term)?;
-            let frequency = found.as_ref().map_or(0, |found| part.frequency(found));
-            sought.frequency = sought.frequency.saturating_add(frequency);
-            sought.found.push(found);
-        }
-        Ok(sought)
+    fn of(term: &str, lookup: &TermLookup<'_>) -> Result<Self> {
+        let (found, frequency) = lookup.find(term)?;
+        Ok(Self { term: term.into(), found, frequency })
     }
 
     /// The term in the part at this index.
@@ -108,7 +101,7 @@ impl ClauseTerms {
         }
     }
 
-    /// An upper bound on the number of live documents that match.
+    /// An upper bound on the number of live documents that match and are seen.
     pub(super) fn most_documents(&self) -> u64 {
         match self {
             Self::Term(term) => term.frequency,
@@ -220,16 +213,15 @@ impl ScoringPlan {
     /// read; `ERR_TIMEOUT`.
     pub(super) fn of(
         question: &FullTextQuery,
-        parts: &[TextPart<'_>],
         extent: CollectionStats,
-        watch: &CancelCheck<'_>,
+        lookup: &TermLookup<'_>,
     ) -> Result<Self> {
         let norms = LengthNorms::new(extent.average());
         let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
         for clause in question.clauses() {
             match clause.occur {
-                Occur::MustNot => plan.barred.push(whats(clause, parts, watch)?),
-                Occur::Should | Occur::Must => plan.count(clause, parts, watch)?,
+                Occur::MustNot => plan.barred.push(whats(clause, lookup)?),
+                Occur::Should | Occur::Must => plan.count(clause, lookup)?,
             }
         }
         plan.barred.retain(|whats| !whats.is_empty());
@@ -250,14 +242,9 @@ impl ScoringPlan {
             && self.units.iter().all(plain)
     }
 
-    fn count(
-        &mut self,
-        clause: &Clause,
-        parts: &[TextPart<'_>],
-        watch: &CancelCheck<'_>,
-    ) -> Result<()> {
+    fn count(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
         let must = clause.occur == Occur::Must;
-        for what in whats(clause, parts, watch)? {
+        for what in whats(clause, lookup)? {
             let value = (K1 + 1.0) * what.rarity(self.extent.documents);
             self.units.push(ScoredClause { must, value, what });
         }
@@ -266,12 +253,8 @@ impl ScoringPlan {
 }
 
 /// The terms of a clause. A word of several terms gives a scored clause for each.
-fn whats(
-    clause: &Clause,
-    parts: &[TextPart<'_>],
-    watch: &CancelCheck<'_>,
-) -> Result<Vec<ClauseTerms>> {
-    let sought = |term: &str| ResolvedTerm::of(term, parts, watch);
+fn whats(clause: &Clause, lookup: &TermLookup<'_>) -> Result<Vec<ClauseTerms>> {
+    let sought = |term: &str| ResolvedTerm::of(term, lookup);
     let ask = &clause.ask;
     match ask {
         TermMatch::Word(terms) => {
@@ -283,7 +266,7 @@ fn whats(
             Ok(vec![ClauseTerms::Phrase(terms.collect::<Result<_>>()?)])
         }
         TermMatch::Prefix(_) | TermMatch::Begin(..) | TermMatch::Fuzzy(..) => {
-            let terms = expand(clause, parts, watch)?.into_iter();
+            let terms = expand(clause, lookup)?.into_iter();
             let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
             Ok(vec![ClauseTerms::Group(terms.collect::<Result<_>>()?)])
         }

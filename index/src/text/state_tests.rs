@@ -1,6 +1,6 @@
 //! Tests of states: erased terms leave the bytes, damage is detected, folds of another state are refused.
 
-use super::clause::Occur;
+use super::clause::{Occur, TermMatch};
 use super::segment::Segment;
 use super::test_kit::*;
 use super::{InvertedIndex, MAX_TAIL, MAX_TAIL_SIZE, Manifest};
@@ -196,4 +196,50 @@ fn a_tail_is_full_of_many_documents_or_of_many_words() {
         texts.set(Sequence::new(at), Some(words(&["a"], 1))).unwrap();
     }
     assert!(texts.is_due());
+}
+
+/// Documents of which the odd ones are hidden, one hidden word among them: in segments, deleted, and in the tail.
+fn with_hidden(word: &str) -> Store {
+    let mut store = Store::new();
+    for sequence in 0..24 {
+        let hidden = [7, 9, 21].contains(&sequence);
+        let own = ["own1", "own2", "none", "none"][usize::try_from(sequence % 4).unwrap()];
+        store.set(sequence, words(&["same", if hidden { word } else { "plain" }, own], 2));
+        if sequence % 10 == 8 {
+            store.fold(Vec::new());
+        }
+    }
+    store.remove(7, false);
+    store
+}
+
+#[test]
+fn a_rare_hidden_word_changes_no_hit_that_is_seen_and_no_ceiling() {
+    let [one, other] = ["ownx", "elsewhere"].map(with_hidden);
+    let even = |sequence: Sequence| sequence.get().is_multiple_of(2);
+    let asks = [
+        any(&["same", "ownx"]),
+        [clause(Occur::Should, TermMatch::Prefix("own".into()))].into_iter().collect(),
+        [clause(Occur::Must, TermMatch::Fuzzy("own1".into(), 1))].into_iter().collect(),
+        [
+            clause(Occur::Should, word("same")),
+            clause(Occur::MustNot, TermMatch::Prefix("ownx".into())),
+        ]
+        .into_iter()
+        .collect(),
+    ];
+    let told = |store: &Store, asked, seen| {
+        let asked = std::slice::from_ref(asked);
+        let search = store.texts.ask_until(asked, None, seen, || false).unwrap();
+        let mut judge = |at: Sequence| Ok(even(at).then(|| address(at.get())));
+        let hits = search.search(usize::MAX, None, &mut judge).unwrap();
+        assert!(!hits.is_empty());
+        (bits(&hits), search.ceiling().to_bits())
+    };
+    for asked in &asks {
+        assert_eq!(told(&one, asked, Some(&even)), told(&other, asked, Some(&even)), "{asked:?}");
+    }
+    for asked in &asks[..3] {
+        assert_ne!(told(&one, asked, None), told(&other, asked, None), "{asked:?}");
+    }
 }

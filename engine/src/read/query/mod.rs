@@ -3,7 +3,7 @@
 //! - `access`, `postings`: the access path of a query, and its postings in order.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
 //! - `rerank`: the best of them in another order. `likeness`: the similarity of grains.
-//! - `search`: answers to a text search. `near`: to a vector, and to both.
+//! - `search`: answers to a text search; `visible`: the grains its statistics are of. `near`: to a vector, and to both.
 //! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
 //! - `cursor`: the position after a page. `explain`: the plan of a query.
 //!
@@ -20,6 +20,7 @@ mod near;
 mod postings;
 mod rerank;
 mod search;
+mod visible;
 mod walk;
 
 use std::ops::ControlFlow;

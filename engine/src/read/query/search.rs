@@ -10,13 +10,14 @@ use grainstore_cal::{Reach, RecallVisitor, Score, Search, StopReason};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    DocumentReader, FullTextQuery, Hit, Language, Occur, PreparedSearch, SearchAfter, Settings,
-    answers_in,
+    DocumentReader, FullTextQuery, Hit, Language, Occur, PreparedSearch, SearchAfter, SeenFilter,
+    Settings, answers_in,
 };
 
 use super::access::AccessPath;
 use super::cursor::{RankingKind, ScorePosition};
 use super::expand::{ExpansionSeed, LinkedAnswer};
+use super::visible::VisibleGrains;
 use super::walk::{CandidateScan, ScanError};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
@@ -216,11 +217,19 @@ impl<'w> CandidateScan<'w> {
         let texts = texts.ok_or(ScanError::Stopped(StopReason::Cancelled))?;
         let stop = || cancel.stopped().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
-        let asked = texts.ask_until(&view.in_tokens(&sought.whole)?, statistics, stop)?;
+        let visible = VisibleGrains::of(self);
+        let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
+        let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
+        let ask = |question: &FullTextQuery, statistics| -> Result<_, ScanError> {
+            let asked = texts.ask_until(&view.in_tokens(question)?, statistics, seen, stop);
+            visible.as_ref().map_or(Ok(()), VisibleGrains::failed)?;
+            Ok(asked?)
+        };
+        let asked = ask(&sought.whole, statistics)?;
         let everywhere = sought.parts.iter().filter(|(_, field)| field.is_none());
         let mut parts = Vec::new();
         for (question, _) in everywhere {
-            parts.push(texts.ask_until(&view.in_tokens(question)?, None, stop)?);
+            parts.push(ask(question, None)?);
         }
         self.statistics = asked.statistics();
         let ceiling = asked.ceiling();

@@ -18,26 +18,28 @@ pub(crate) struct Place {
     pub(crate) dir: TempDir,
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,
+    /// True if it is encrypted.
+    pub(crate) keyed: bool,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self::opened(OpenOptions::new())
+        Self::opened(OpenOptions::new(), false)
     }
 
     /// A store with keys.
     pub(crate) fn encrypted() -> Self {
-        Self::opened(OpenOptions::new().key(MasterKey::new([7; 32])))
+        Self::opened(OpenOptions::new().key(MasterKey::new([7; 32])), true)
     }
 
-    fn opened(options: OpenOptions) -> Self {
+    fn opened(options: OpenOptions, keyed: bool) -> Self {
         let clock = Arc::new(ManualClock::following());
         clock.set(EpochMs::new(NOW));
         let dir = TempDir::new().unwrap();
         let shown: Arc<ManualClock> = Arc::clone(&clock);
         let options = options.create(true).clock(shown);
         let store = Store::open(dir.path().join("store"), &options).unwrap();
-        Self { dir, store, clock }
+        Self { dir, store, clock, keyed }
     }
 
     /// A session that sees everything.

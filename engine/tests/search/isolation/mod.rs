@@ -17,6 +17,7 @@ mod kit;
 mod model;
 mod property;
 mod reads;
+mod scores;
 mod steps;
 mod told;
 mod users;

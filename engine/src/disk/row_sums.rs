@@ -438,6 +438,8 @@ fn key_bytes<K: Key>(key: &K::SelfType<'_>) -> Vec<u8> {
 pub(crate) struct IndexSeal {
     pub(crate) vault: Vault,
     pub(crate) epoch: u64,
+    /// The index it is for: see [`Vault::index_copy`].
+    pub(crate) copy: u64,
 }
 
 impl RowSeal for IndexSeal {
@@ -457,10 +459,12 @@ impl RowSeal for IndexSeal {
     }
 
     fn is_checked(&self, table: u8) -> bool {
-        self.vault.is_checked(table)
+        self.copy == self.vault.index_copy() && self.vault.is_checked(table)
     }
 
     fn set_checked(&self, table: u8) {
-        self.vault.set_checked(table);
+        if self.copy == self.vault.index_copy() {
+            self.vault.set_checked(table);
+        }
     }
 }

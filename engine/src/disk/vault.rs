@@ -40,6 +40,9 @@ struct OpenedState {
     checked: AtomicU64,
     /// The epoch of the indexes: see [`keys::META_INDEX_EPOCH`].
     index_epoch: AtomicU64,
+    /// Counts the indexes that replaced the one before since the store was opened: a snapshot of the one before
+    /// is compared with its own sums.
+    index_copy: AtomicU64,
 }
 
 /// The key a row is encrypted under; empty for a plain row.
@@ -77,6 +80,17 @@ impl Vault {
     /// Notes that the rows of a table were compared with their sum.
     pub(crate) fn set_checked(&self, table: u8) {
         self.opened.checked.fetch_or(checked_bit(table), Ordering::Release);
+    }
+
+    /// The number of indexes that replaced the one before since the store was opened.
+    pub(crate) fn index_copy(&self) -> u64 {
+        self.opened.index_copy.load(Ordering::Acquire)
+    }
+
+    /// Notes that an empty index has replaced the one before: none of its tables was compared with its sum.
+    pub(crate) fn set_index_replaced(&self) {
+        self.opened.index_copy.fetch_add(1, Ordering::AcqRel);
+        self.opened.checked.fetch_and(!INDEX_TABLES, Ordering::Release);
     }
 
     /// The epoch of the indexes: those made in another one are not used.
@@ -244,7 +258,8 @@ impl Vault {
 
     /// Returns what keeps the sums of the index, `None` in a store that is not encrypted.
     pub(crate) fn row_seal(&self) -> Option<Arc<dyn RowSeal>> {
-        let seal = || IndexSeal { vault: self.clone(), epoch: self.index_epoch() };
+        let copy = self.index_copy();
+        let seal = || IndexSeal { vault: self.clone(), epoch: self.index_epoch(), copy };
         self.keyring.is_some().then(|| Arc::new(seal()) as Arc<dyn RowSeal>)
     }
 
@@ -498,6 +513,9 @@ fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
 }
+
+/// The bits of the tables of the index among those that were checked.
+const INDEX_TABLES: u64 = 0xffff_ffff;
 
 fn checked_bit(table: u8) -> u64 {
     let place = match table.checked_sub(FIRST_SUMMED) {

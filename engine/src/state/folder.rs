@@ -208,7 +208,9 @@ fn carry_out(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReade
     guarded(|| {
         db.release();
         change(db)?;
-        Ok(db.lease(Tables::open(db.begin_read()?, db.vault().row_seal())))
+        // Before the snapshot: the seal of an older index checks a newer one anew, and not the reverse.
+        let seal = db.vault().row_seal();
+        Ok(db.lease(Tables::open(db.begin_read()?, seal)))
     })
 }
 

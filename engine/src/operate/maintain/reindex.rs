@@ -181,6 +181,8 @@ impl DatabaseHandle {
                 in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
             }
             false => self.take_copy(),
-        }
+        }?;
+        self.vault().set_index_replaced();
+        Ok(())
     }
 }

@@ -37,10 +37,11 @@ pub(crate) enum SummedTable {
     Destroyed,
     Erased,
     Reasons,
+    RemovedSpaces,
 }
 
 impl SummedTable {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::State,
         Self::Roots,
         Self::Vectors,
@@ -52,6 +53,7 @@ impl SummedTable {
         Self::Destroyed,
         Self::Erased,
         Self::Reasons,
+        Self::RemovedSpaces,
     ];
 
     /// Those that are checked when a store is opened. Vectors are checked when they are first read.
@@ -77,6 +79,7 @@ impl SummedTable {
             Self::Destroyed => "destroyed",
             Self::Erased => "erased",
             Self::Reasons => "reasons",
+            Self::RemovedSpaces => "vector_leaving",
         }
     }
 }
@@ -398,6 +401,7 @@ fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u
         SummedTable::Destroyed => sum_rows(txn, vault, table, keys::DESTROYED),
         SummedTable::Erased => sum_rows(txn, vault, table, keys::ERASED),
         SummedTable::Reasons => sum_rows(txn, vault, table, keys::REASONS),
+        SummedTable::RemovedSpaces => sum_rows(txn, vault, table, keys::LEAVING),
     }
 }
 

@@ -71,14 +71,16 @@ impl Writer {
         let vault = self.db.vault().clone();
         self.changing(|txn| {
             let mut sums = SumChanges::of(&vault);
+            let key = u64::from(*number);
+            let record = keys::seal_space(key, space)?;
             {
                 let mut spaces = txn.open_table(keys::SPACES)?;
-                let former = spaces.remove(u64::from(*number))?;
-                sums.replace(SummedTable::Spaces, u64::from(*number), former, None);
+                sums.replace(SummedTable::Spaces, key, spaces.remove(key)?, None);
+                let mut removed = txn.open_table(keys::LEAVING)?;
+                let former = removed.insert(key, record.as_slice())?;
+                sums.replace(SummedTable::RemovedSpaces, key, former, Some(&record));
             }
             sums.write(txn)?;
-            let record = keys::seal_space(u64::from(*number), space)?;
-            txn.open_table(keys::LEAVING)?.insert(u64::from(*number), record.as_slice())?;
             let mut meta = txn.open_table(keys::META)?;
             meta.insert(keys::META_GONE, gone.seal().as_slice())?;
             meta.remove(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
@@ -112,7 +114,13 @@ impl Writer {
             self.changing(|txn| {
                 remove_rows(txn, &found, &vault)?;
                 if is_end {
-                    txn.open_table(keys::LEAVING)?.remove(u64::from(number))?;
+                    let mut sums = SumChanges::of(&vault);
+                    {
+                        let mut removed = txn.open_table(keys::LEAVING)?;
+                        let former = removed.remove(u64::from(number))?;
+                        sums.replace(SummedTable::RemovedSpaces, u64::from(number), former, None);
+                    }
+                    sums.write(txn)?;
                 }
                 Ok(())
             })?;

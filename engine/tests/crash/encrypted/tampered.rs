@@ -22,7 +22,7 @@ use super::world::{KEY, World, as_user, asked, belief, files_of, options, turn};
 /// Bytes of a slot of the keyring.
 const SLOT: usize = 128;
 /// Tables of the truth whose keys are numbers.
-const NUMBERED: [&str; 10] = [
+const NUMBERED: [&str; 11] = [
     "log",
     "roots",
     "audit",
@@ -31,6 +31,7 @@ const NUMBERED: [&str; 10] = [
     "destroyed",
     "signatures",
     "vector_spaces",
+    "vector_leaving",
     "vectors",
     "vector_rows",
 ];

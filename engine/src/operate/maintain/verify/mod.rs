@@ -179,9 +179,10 @@ fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Res
             SummedTable::Tombstones | SummedTable::Destroyed | SummedTable::Erased => {
                 ProblemKind::Log
             }
-            SummedTable::Vectors | SummedTable::VectorRows | SummedTable::Spaces => {
-                ProblemKind::Vector
-            }
+            SummedTable::Vectors
+            | SummedTable::VectorRows
+            | SummedTable::Spaces
+            | SummedTable::RemovedSpaces => ProblemKind::Vector,
         };
         let place = ProblemLocation::All(table.name());
         findings.damage(kind, place, check.view.check_rows([table]))?;

@@ -62,10 +62,15 @@ fn compiled(dir: &Path) -> Option<PathBuf> {
         return None;
     }
     let shim = dir.join("shim.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/faults/shim.c");
     let mut cc = Command::new("cc");
     let cc = cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&shim).arg(source).arg("-ldl");
-    cc.status().ok().filter(std::process::ExitStatus::success).map(|_| shim)
+    match cc.status() {
+        Ok(status) => assert!(status.success(), "shim.c does not compile"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => panic!("{error}"),
+    }
+    Some(shim)
 }
 
 #[test]

@@ -112,3 +112,64 @@ fn a_budget_of_exact_tokens_is_kept_and_used() {
         }
     }
 }
+
+/// Words by length: the last length of a class, and the weight of the estimator for a small word after a blank.
+const LENGTHS: [(usize, usize); 5] = [(6, 100), (9, 104), (11, 108), (13, 127), (15, 163)];
+
+/// Sentences of everyday talk, with the weight of the estimator for the characters that are not ASCII.
+const SCRIPTS: [(&str, usize, &str); 9] = [
+    ("Greek", 100, "Καλημέρα, θα έρθω αύριο το πρωί με το τρένο. Πού θα συναντηθούμε;"),
+    ("Cyrillic", 57, "Доброе утро, завтра я приеду на поезде. Где мы встретимся после работы?"),
+    ("Hebrew", 95, "בוקר טוב, אני אגיע מחר ברכבת. איפה ניפגש אחרי העבודה?"),
+    ("Arabic", 95, "صباح الخير، سأصل غدا بالقطار. أين نلتقي بعد العمل؟"),
+    ("Devanagari", 125, "नमस्ते, मैं कल सुबह ट्रेन से आऊँगा। हम काम के बाद कहाँ मिलेंगे?"),
+    ("Thai", 100, "สวัสดี พรุ่งนี้เช้าฉันจะมาโดยรถไฟ เราจะพบกันที่ไหนหลังเลิกงาน"),
+    ("kana and CJK", 110, "おはよう、明日の朝は電車で行きます。仕事のあとどこで会いましょうか。"),
+    ("CJK", 120, "早上好，我明天坐火车来。下班以后我们在哪里见面？请把地址发给我。"),
+    ("Hangul", 145, "안녕하세요, 내일 아침 기차로 갈게요. 퇴근 후에 어디에서 만날까요?"),
+];
+
+/// The tokens a character costs beyond those that the rest of a text costs, in hundredths.
+fn cost_of_marked(text: &str) -> (usize, usize) {
+    let words = text.split(' ').filter(|word| !word.is_ascii());
+    let tokens: usize = words.clone().map(|word| Cl100k.count(&format!(" {word}"))).sum();
+    let plain = words.clone().flat_map(str::chars).filter(char::is_ascii).count();
+    let marked = words.flat_map(str::chars).filter(|c| !c.is_ascii()).count();
+    (tokens.saturating_sub(plain / 6) * 100 / marked, marked)
+}
+
+/// The fit the weights of the estimator come from: the mean number of tokens of what each weight stands for.
+/// Printed with `--nocapture`; docs/benchmarks.md has the table.
+#[test]
+fn the_weights_are_the_means_of_what_they_stand_for() {
+    for (script, weight, text) in SCRIPTS {
+        let (measured, characters) = cost_of_marked(text);
+        println!("{script}: weight {weight}, measured {measured} a character ({characters})");
+        assert!(measured.abs_diff(weight) * 4 <= measured, "{script}: {weight} for {measured}");
+    }
+    let Some(folder) = locomo() else {
+        println!("skipped: no LoCoMo data");
+        return;
+    };
+    let mut words: [Vec<usize>; LENGTHS.len()] = Default::default();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.to_string_lossy().ends_with(".turns.jsonl") {
+            continue;
+        }
+        for word in turns(&path).iter().flat_map(|turn| turn.split(' ')) {
+            let class = LENGTHS.iter().position(|(last, _)| word.len() <= *last);
+            if let Some(class) = class
+                && !word.is_empty()
+                && word.bytes().all(|byte| byte.is_ascii_lowercase())
+            {
+                words[class].push(Cl100k.count(&format!(" {word}")));
+            }
+        }
+    }
+    for ((last, weight), tokens) in LENGTHS.into_iter().zip(words) {
+        let measured = tokens.iter().sum::<usize>() * 100 / tokens.len();
+        println!("words to {last}: weight {weight}, measured {measured} ({})", tokens.len());
+        assert!(measured.abs_diff(weight) <= 20, "words to {last}: {weight} for {measured}");
+    }
+}

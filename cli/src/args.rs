@@ -1,11 +1,10 @@
-//! The command line as data: the options of every command, and the list of commands.
-
-use std::path::PathBuf;
+//! The command line: parses the options and the command, and prints the help by group.
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::Command;
+use crate::globals::Globals;
+use crate::registry::Command;
 use crate::repl::{self, Repl};
 
 const EXIT_CODES: &str = "\
@@ -65,53 +64,4 @@ fn grouped(line: clap::Command) -> clap::Command {
     line.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listing}Options:\n{{options}}{{after-help}}"
     ))
-}
-
-/// Options of every command.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of every command")]
-pub(crate) struct Globals {
-    /// The directory of the store
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "GRAIN_STORE",
-        default_value = "./memory.grains"
-    )]
-    pub(crate) store: PathBuf,
-    /// Work in this namespace and those below it; without it, in all
-    #[arg(long, global = true, value_name = "NS")]
-    pub(crate) namespace: Option<String>,
-    /// The person it is for: sees their grains and those of nobody, MY in CAL; without it, those of all.
-    /// An encrypted store wants it for questions
-    #[arg(long, global = true, value_name = "ID")]
-    pub(crate) user: Option<String>,
-    /// The DID that writes are recorded under; without it, the operator
-    #[arg(long, global = true, value_name = "DID")]
-    pub(crate) actor: Option<String>,
-    /// Who is the operator, and may lift a hold that names nobody; without it, any actor
-    #[arg(long, global = true, value_name = "DID")]
-    pub(crate) operator: Option<String>,
-    /// Who may clear the review that a grain asks for, beside the operator, as --actor; may be given several times
-    #[arg(long = "reviewer", global = true, value_name = "DID")]
-    pub(crate) reviewers: Vec<String>,
-    /// What it is for, which rules of the store may ask; may be given several times
-    #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
-    pub(crate) purposes: Vec<String>,
-    /// The key of an encrypted store: a file of 32 bytes that only its owner can read
-    #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Record no calls in CAL that read; DESCRIBE capabilities and `grain doctor` say so then
-    #[arg(long, global = true)]
-    pub(crate) no_audit_reads: bool,
-    /// Write nothing to the store's directory: for full disks, read-only media and backups
-    #[arg(long, global = true)]
-    pub(crate) read_only: bool,
-    /// Milliseconds to wait while another process has the store open
-    #[arg(long, global = true, value_name = "MS", default_value_t = 2000)]
-    pub(crate) wait_ms: u64,
-    /// Answer in JSON: one document, or one a line for lists; errors too
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
 
-use crate::args::Globals;
 use crate::error::{Code, Error, Result};
+use crate::globals::Globals;
 use crate::output::Output;
 
 /// Hint if there is no store.

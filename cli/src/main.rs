@@ -2,9 +2,9 @@
 //!
 //! Modules in the order a call goes through them:
 //!
-//! - `args`, `context`: the command and its options, and the store and session it works on.
-//! - `commands`: one command a file; what it does is an operation of `grainstore-rpc`.
-//! - `repl`: the prompt.
+//! - `args`, `registry`: the command line, and the list of commands.
+//! - `repl`: the prompt. `commands`: one command a file; what it does is an operation of `grainstore-rpc`.
+//! - `globals`, `context`: the options of every command, and the store and session it works on. `interrupt`: Ctrl-C.
 //! - `input`, `lines`, `names`: what is read. `ask`, `told`, `output`: what is written.
 //! - `error`: how errors are reported.
 
@@ -13,10 +13,13 @@ mod ask;
 mod commands;
 mod context;
 mod error;
+mod globals;
 mod input;
+mod interrupt;
 mod lines;
 mod names;
 mod output;
+mod registry;
 mod repl;
 mod text;
 mod told;

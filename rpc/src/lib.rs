@@ -3,6 +3,7 @@
 //!
 //! - `protocol`: requests, responses and the connection between them.
 //! - `operations`: functions from arguments to answers, which fail with the codes of the store.
+//! - `host`: the state between requests. `answer`: results of bounded size.
 //! - `arguments`, `json`: forms that arguments share. `misread`: errors about them.
 //! - `question`, `explained`, `withheld`: what operations share. `shape`: the JSON forms of answers.
 //! - `error`: the error type. `lines`, `patience`: reading lines, and writing to slow readers.
@@ -16,9 +17,11 @@
 //! # Ok::<(), grainstore_rpc::Error>(())
 //! ```
 
+mod answer;
 mod arguments;
 mod error;
 mod explained;
+mod host;
 mod json;
 mod lines;
 mod misread;

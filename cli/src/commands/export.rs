@@ -16,8 +16,8 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::interrupt::Interrupt;
 use crate::names::{COMPRESSIONS, named};
-use crate::repl::Interrupt;
 use grainstore::format::container::Compression;
 use grainstore_rpc::conditions_of;
 

@@ -6,7 +6,7 @@
 //! - `edit`: the line editor, with `place` and `complete` (completion), `held` (values of the
 //!   store), `highlight`.
 //! - `split`: text to entries; `dot`: the table of dot commands.
-//! - `prompt`: runs an entry; `interrupt`: Ctrl-C.
+//! - `prompt`: runs an entry.
 //! - `table`, `screen`, `pager`: output of the answer.
 
 mod complete;
@@ -15,7 +15,6 @@ mod edit;
 mod held;
 mod highlight;
 mod history;
-mod interrupt;
 mod pager;
 mod place;
 mod prompt;
@@ -38,13 +37,13 @@ use serde_json::Value;
 use crate::commands::parse_param;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::interrupt::Interrupt;
 use crate::names::{FORMATS, named};
 use crate::text::parse_time;
 use dot::Mode;
 use edit::{Help, editor};
 use held::Newest;
 use history::Kept;
-pub(crate) use interrupt::Interrupt;
 use prompt::{Flow, Prompt, Settings};
 use screen::Screen;
 

@@ -16,13 +16,13 @@ use super::history::Kept;
 use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
-use crate::args::Globals;
 use crate::ask::{beside, cut, failed, show, show_answer, unshown};
 use crate::commands::READS_ONLY;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::globals::Globals;
 use crate::input::Source;
 use crate::output::Output;
 

@@ -11,9 +11,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::highlight::{BOLD, painted};
 use super::history::{make_private, private_file};
-use super::interrupt::Interrupt;
 use super::pager;
 use crate::error::{self, Code, Error, Result};
+use crate::interrupt::Interrupt;
 use crate::text::harmless;
 
 /// Default columns and rows.

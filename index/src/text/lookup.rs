@@ -10,10 +10,7 @@ use crate::error::Result;
 use crate::posting::Sequence;
 
 /// The most documents of a term that are checked one by one for whether the reader sees them.
-#[cfg(not(test))]
-pub const RARE: u64 = 32;
-#[cfg(test)]
-pub const RARE: u64 = 4;
+pub const RARE: u64 = if cfg!(test) { 4 } else { 32 };
 
 /// Returns `true` if the reader of an answer sees a grain.
 pub type SeenFilter<'a> = dyn Fn(Sequence) -> bool + 'a;

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::arguments::{MAX_NAMES, time};
 use crate::error::{Code, Error, Result};
+use crate::host::Host;
 use crate::json::{Few, Pairs};
-use crate::protocol::Host;
 use crate::question::Question;
 
 /// Runs a statement.

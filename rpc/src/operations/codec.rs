@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
+use crate::host::Host;
 use crate::json::Base64;
-use crate::protocol::Host;
 use crate::shape::{Decoded, Encoded};
 
 /// Encodes a grain in JSON.

@@ -5,9 +5,9 @@ use grainstore::graph::{BoundedList, Direction, EdgeQuery, GraphOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::answer::List;
 use crate::error::{Error, Result};
 use crate::json::Address;
-use crate::protocol::List;
 use crate::shape::Version;
 
 /// Default number of items in an answer.

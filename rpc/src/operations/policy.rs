@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use crate::arguments::{PresetName, offer};
 use crate::error::{Error, Result};
 use crate::explained::{Asked, Attempt, Explained};
+use crate::host::Host;
 use crate::json::{Address, Base64};
-use crate::protocol::Host;
 
 /// Shows the rules of a preset, or of the open store.
 #[derive(Debug, Deserialize)]

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::vectors;
+use crate::answer::List;
 use crate::arguments::{MAX_NAMES, read, time};
 use crate::error::{Code, Error, Result};
 use crate::json::{Few, Form, Formed};
-use crate::protocol::List;
 
 /// Most matches counted for `total`; beyond, it is null.
 const COUNT_TO: u64 = 1_000;

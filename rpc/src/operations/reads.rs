@@ -5,10 +5,10 @@ use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::answer::List;
 use crate::arguments::time;
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Few};
-use crate::protocol::List;
 use crate::shape::{AuditAnswer, StoredAnswer, Version};
 
 /// Default number of entries of `audit`.

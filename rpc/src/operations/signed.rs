@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 use super::codec::encoded;
 use crate::arguments::MAX_NAMES;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::json::{Address, Base64, Few};
-use crate::protocol::Host;
 use crate::shape::{SignedAnswer, VerdictAnswer, signed, signing_key};
 
 /// Signs a grain.

@@ -1,11 +1,8 @@
-//! Operations on the connection and its store: `hello`, `clock`, `open`, `session`, `close`.
+//! Operations on the connection and its store: `clock`, `open`, `session`, `close`.
 
 use std::time::Duration;
 
-use grainstore::{
-    CAL_CONFORMANCE, CAL_EXCEPTIONS, EpochMs, MasterKey, OpenOptions, Passphrase, Session,
-    SessionOptions, Store,
-};
+use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -13,29 +10,8 @@ use zeroize::Zeroizing;
 use super::embedder::Maker;
 use crate::arguments::{MAX_NAMES, Nothing, PresetName};
 use crate::error::{Code, Error, Result};
+use crate::host::Host;
 use crate::json::{Base64, Few, Form, Formed};
-use crate::protocol::{Host, methods};
-
-/// OMS conformance level (section 17): a production store, with envelopes encrypted under users' keys, blind
-/// tokens, the hexastore, full text, an audit chain, recovery and presets.
-const OMS_LEVEL: u8 = 3;
-
-/// Names the program, its conformance and its methods.
-pub(crate) fn hello(_: Nothing, host: &mut Host) -> Result<Value> {
-    let store = host.session().ok().map(Session::store);
-    let every = || CAL_EXCEPTIONS.map(str::to_owned).to_vec();
-    let methods = methods::all(host.clock().is_some()).map(|method| method.name);
-    Ok(json!({
-        "name": "grainstore",
-        "version": env!("CARGO_PKG_VERSION"),
-        "oms_level": OMS_LEVEL,
-        "cal_conformance": store.map_or(CAL_CONFORMANCE, |store| store.cal_conformance()),
-        "cal_exceptions": store.map_or_else(every, Store::cal_exceptions),
-        // `cal` with tier 1 is the host's own choice to write in one call.
-        "cal_one_step_writes": true,
-        "methods": methods.collect::<Vec<_>>(),
-    }))
-}
 
 /// Sets the test clock.
 #[derive(Debug, Deserialize)]

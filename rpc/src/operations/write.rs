@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::vectors::{Vectors, embeddings};
+use crate::answer::List;
 use crate::arguments::{Nothing, offer};
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Base64, Few};
-use crate::protocol::List;
 use crate::shape::{PutAnswer, SupersedeAnswer};
 
 /// Most grains of one batch: the answer to more would exceed its limit after they are stored.

@@ -4,10 +4,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use grainstore::cal;
+use grainstore::cal::{self, Tier};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::host::Host;
 
 /// The methods that take a query.
 const CAL: [&str; 3] = ["cal", "prepare", "cal_stream"];
@@ -21,6 +24,21 @@ pub(crate) struct UnreadableQuery {
     pub(crate) namespace: Option<String>,
     pub(crate) user_id: Option<String>,
     pub(crate) agent_id: Option<String>,
+}
+
+/// Returns the refusal of a query that is not UTF-8, recorded if a store is open.
+pub(crate) fn refused(host: &Host, unreadable: UnreadableQuery) -> Error {
+    let UnreadableQuery { query, error, namespace, user_id, agent_id } = unreadable;
+    let error = match host.session() {
+        Ok(own) => {
+            // A session that it may not ask for is not recorded in the place of its own.
+            let narrowed = own.narrower_part(namespace, user_id, agent_id);
+            let session = narrowed.unwrap_or_else(|_| own.clone());
+            session.record_failed_call(&query, Tier::Read, error)
+        }
+        Err(_) => error,
+    };
+    Error::cal(&error, &String::from_utf8_lossy(&query))
 }
 
 /// The members of a request that are read before it is refused.

@@ -1,11 +1,14 @@
 //! The table of methods.
 
+use grainstore::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Session, Store};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::host::Host;
-use crate::arguments::read;
+use super::fault::Fault;
+use crate::answer::Answer;
+use crate::arguments::{Nothing, read};
 use crate::error::Result;
+use crate::host::Host;
 use crate::operations::stream::{self, Events};
 use crate::operations::{
     agents, calls, codec, erasure, graph, maintain, marks, policy, portable, query, reads, signed,
@@ -44,7 +47,7 @@ macro_rules! method {
 }
 
 const METHODS: &[Method] = &[
-    method!("hello", store::hello, host),
+    method!("hello", hello, host),
     method!("encode", codec::encode, host),
     method!("decode", codec::decode, host),
     method!("open", store::open, host),
@@ -112,12 +115,46 @@ const METHODS: &[Method] = &[
     Method { test: true, ..method!("clock", store::clock, host) },
 ];
 
+/// OMS conformance level (section 17): a production store, with envelopes encrypted under users' keys, blind
+/// tokens, the hexastore, full text, an audit chain, recovery and presets.
+const OMS_LEVEL: u8 = 3;
+
+/// Names the program, its conformance and its methods.
+fn hello(_: Nothing, host: &mut Host) -> Result<Value> {
+    let store = host.session().ok().map(Session::store);
+    let every = || CAL_EXCEPTIONS.map(str::to_owned).to_vec();
+    let methods = all(host.clock().is_some()).map(|method| method.name);
+    Ok(json!({
+        "name": "grainstore",
+        "version": env!("CARGO_PKG_VERSION"),
+        "oms_level": OMS_LEVEL,
+        "cal_conformance": store.map_or(CAL_CONFORMANCE, |store| store.cal_conformance()),
+        "cal_exceptions": store.map_or_else(every, Store::cal_exceptions),
+        // `cal` with tier 1 is the host's own choice to write in one call.
+        "cal_one_step_writes": true,
+        "methods": methods.collect::<Vec<_>>(),
+    }))
+}
+
 /// Returns the available methods.
-pub(crate) fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
+fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(move |method| test_clock || !method.test)
 }
 
 /// Returns the method of this name.
-pub(crate) fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
+fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
     all(test_clock).find(|method| method.name == name)
+}
+
+/// Runs a method, which may send events before it answers.
+pub(crate) fn call(
+    host: &mut Host,
+    method: &str,
+    params: Option<&RawValue>,
+    events: &mut Events<'_>,
+) -> Result<Answer, Fault> {
+    match find(method, host.clock().is_some()) {
+        Some(found) => Ok((found.run)(host, params, events)?),
+        None => Err(Fault::unknown_method(method)),
+    }
 }

@@ -2,29 +2,27 @@
 //!
 //! - `request`: parses a line into a request, or an error (`bytes`: for lines that are not UTF-8).
 //! - `methods`: the table of methods.
-//! - `host`: the state between requests. `stream`: events before an answer.
-//! - `answer`: results of bounded size. `fault`: errors in the form of the protocol.
+//! - `fault`: errors in the form of the protocol.
 
-pub(crate) mod answer;
-pub(crate) mod bytes;
-pub(crate) mod fault;
-pub(crate) mod host;
-pub(crate) mod methods;
-pub(crate) mod request;
+mod bytes;
+mod fault;
+mod methods;
+mod request;
 
 use std::io::{BufRead, Write};
 
 use serde_json::value::RawValue;
 
+use crate::answer::Answer;
 use crate::error::{Code, Error, Result};
+use crate::host::Host;
 use crate::lines::{Line, read_line, skip_line};
 use crate::operations::stream::Events;
 use crate::patience::Patience;
-pub(crate) use answer::List;
-pub(crate) use host::Host;
 
-use answer::Answer;
+use bytes::refused;
 use fault::Fault;
+use methods::call;
 use request::{Rejected, Rejection, Request, parse};
 
 /// Most bytes of a request.
@@ -83,19 +81,19 @@ fn handle(
     match parse(line) {
         Ok(Request { id: Some(id), method, params }) => {
             let mut events = Events::of(responses, Some(id), patience);
-            let answer = host.call(&method, params, &mut events);
+            let answer = call(host, &method, params, &mut events);
             events.finish()?;
             respond(responses, Some(id), answer)
         }
         Ok(Request { id: None, method, params }) => {
             // By the protocol a notification gets no response, not even an error.
-            let _ = host.call(&method, params, &mut Events::of(responses, None, patience));
+            let _ = call(host, &method, params, &mut Events::of(responses, None, patience));
             Ok(())
         }
         Err(Rejected { id, why }) => {
             let fault = match why {
                 Rejection::Fault(fault) => fault,
-                Rejection::Query(query) => host.refuse_query(query).into(),
+                Rejection::Query(query) => refused(host, query).into(),
             };
             respond(responses, id, Err(fault))
         }

@@ -2,18 +2,11 @@
 
 use std::sync::Arc;
 
-use grainstore::cal::Tier;
 use grainstore::{
     Clock, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store, SystemClock,
 };
-use serde_json::value::RawValue;
 
-use super::answer::Answer;
-use super::bytes::UnreadableQuery;
-use super::fault::Fault;
-use super::methods;
 use crate::error::{Code, Error, Result};
-use crate::operations::stream::Events;
 
 /// The state of one connection.
 pub(crate) struct Host {
@@ -24,19 +17,6 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(test_clock: bool) -> Self {
         Self { session: None, clock: test_clock.then(|| Arc::new(ManualClock::following())) }
-    }
-
-    /// Runs a method, which may send events before it answers.
-    pub(crate) fn call(
-        &mut self,
-        method: &str,
-        params: Option<&RawValue>,
-        events: &mut Events<'_>,
-    ) -> Result<Answer, Fault> {
-        match methods::find(method, self.clock.is_some()) {
-            Some(found) => Ok((found.run)(self, params, events)?),
-            None => Err(Fault::unknown_method(method)),
-        }
     }
 
     /// The test clock, if there is one.
@@ -71,21 +51,6 @@ impl Host {
         let created = store.was_created();
         self.session = Some(store.session(session));
         Ok(created)
-    }
-
-    /// Returns the refusal of a query that is not UTF-8, recorded if a store is open.
-    pub(crate) fn refuse_query(&self, unreadable: UnreadableQuery) -> Error {
-        let UnreadableQuery { query, error, namespace, user_id, agent_id } = unreadable;
-        let error = match &self.session {
-            Some(own) => {
-                // A session that it may not ask for is not recorded in the place of its own.
-                let narrowed = own.narrower_part(namespace, user_id, agent_id);
-                let session = narrowed.unwrap_or_else(|_| own.clone());
-                session.record_failed_call(&query, Tier::Read, error)
-            }
-            None => error,
-        };
-        Error::cal(&error, &String::from_utf8_lossy(&query))
     }
 
     /// Changes the identity of the session.

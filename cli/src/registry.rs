@@ -1,0 +1,91 @@
+//! The list of commands, by group: it drives the parser, the help and `run`.
+
+use clap::Subcommand;
+
+use crate::commands::{
+    add, audit, backup, cal, compact, decode, demo, disclose, doctor, encode, erase, export, get,
+    history, import, init, keys, marks, policy, prove, put, recall, reindex, remove_vectors, rpc,
+    sign, stats, subject_report, supersede, verify, verify_signature,
+};
+use crate::context::Context;
+use crate::error::Result;
+use crate::repl;
+
+/// Declares the commands by group: a variant for each, and its arguments, which have a `run`.
+macro_rules! commands {
+    ($($group:literal { $($name:ident($arguments:ty)),+ $(,)? })+) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($($name($arguments)),+),+
+        }
+
+        impl Command {
+            /// Groups of the help text, each with as many commands as follow in the order of the variants.
+            pub(crate) const GROUPS: &'static [(&'static str, usize)] =
+                &[$(($group, [$(stringify!($name)),+].len())),+];
+
+            /// Runs the command.
+            pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+                match self {
+                    $($(Self::$name(arguments) => arguments.run(context)),+),+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    "Start" {
+        Init(init::Init),
+        Demo(demo::Demo),
+    }
+    "Write" {
+        Add(add::Add),
+        Put(put::Put),
+        Supersede(supersede::Supersede),
+        Contradict(marks::Contradict),
+        SetVerification(marks::SetVerification),
+        Hold(marks::Hold),
+        LiftHold(marks::LiftHold),
+    }
+    "Ask" {
+        Recall(recall::Recall),
+        Get(get::Get),
+        History(history::History),
+        Cal(cal::Cal),
+        Repl(repl::Repl),
+    }
+    "Privacy and rules" {
+        Erase(erase::Erase),
+        Sweep(erase::Sweep),
+        SubjectReport(subject_report::SubjectReport),
+        Policy(policy::Policy),
+        Keys(keys::Keys),
+    }
+    "Maintain" {
+        Verify(verify::Verify),
+        Audit(audit::Audit),
+        Doctor(doctor::Doctor),
+        Stats(stats::Stats),
+        Compact(compact::Compact),
+        Reindex(reindex::Reindex),
+        RemoveVectors(remove_vectors::RemoveVectors),
+        Backup(backup::Backup),
+    }
+    "Move" {
+        Export(export::Export),
+        Import(import::Import),
+    }
+    "Grains without a store" {
+        Encode(encode::Encode),
+        Decode(decode::Decode),
+        Sign(sign::Sign),
+        VerifySignature(verify_signature::VerifySignature),
+        Prove(prove::Prove),
+        Disclose(disclose::Disclose),
+    }
+    "For programs" {
+        Rpc(rpc::Rpc),
+    }
+}

@@ -5,7 +5,9 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{PolicyAction, PolicyAttempt, PolicyRule, Proofs, asks_others, decide};
+use crate::rules::policy::{
+    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, asks_others, decide,
+};
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::view::GrainRow;
 
@@ -90,51 +92,9 @@ impl WritePlan<'_> {
             return Ok(());
         }
         check_applies(address, mark, &row.state)?;
-        let decision = match mark.act(&row.state) {
-            None => None,
-            Some(act) => {
-                let reviews = mark == StateChange::Status(VerificationStatus::Verified)
-                    && with_fields(&row.blob, |grain| Ok(grain.requires_review()))?;
-                let act = if reviews { PolicyAction::Review } else { act };
-                let attempt = PolicyAttempt {
-                    act,
-                    now: self.now,
-                    justification: author.reason.as_deref(),
-                    actor: author.actor.as_deref(),
-                    is_operator: author.speaks_for_store(),
-                    proofs,
-                    evidence: 0,
-                    locked_accepts_signature: self.locked_accepts_signature,
-                    may_review: author.may_review(),
-                };
-                let mut gathered = match asks_others(act) {
-                    true => self.protectors(address, None, None)?,
-                    false => self.target_alone(&row, address)?,
-                };
-                if let Some(target) = gathered.facts.protectors.first_mut().filter(|_| reviews) {
-                    target.signer = self.signed_by(address, row.sequence, &row.blob)?;
-                }
-                let decision = decide(&attempt, &gathered.facts);
-                if let Some(rule) = decision.refusal() {
-                    let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
-                    let entry = record(address, mark, author, decision.names(), true);
-                    let claimed = proofs.claimed();
-                    self.audit.push(AuditRecord { refused_by, claimed, ..entry });
-                    let verb = if let StateChange::End(_) = mark { "end" } else { verb(act) };
-                    let what = format!("cannot {verb} {address}");
-                    let denied = self.denied(&what, rule, &decision, &gathered, author)?;
-                    let denied = proofs.explain(denied);
-                    if rule == PolicyRule::LiftNotOperator && author.standing.is_operator() {
-                        return Err(is_limited(&denied));
-                    }
-                    return Err(match hint(rule) {
-                        Some(hint) => denied.with_hint(hint),
-                        None => denied,
-                    });
-                }
-                Some(decision)
-            }
-        };
+        let act = mark.act(&row.state);
+        let decided = act.map(|act| self.permit(&row, (address, mark, act), proofs, author));
+        let decision = decided.transpose()?;
         let state = self.marked(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
@@ -145,6 +105,59 @@ impl WritePlan<'_> {
         let rules = decision.map(|decision| decision.names()).unwrap_or_default();
         self.audit.push(record(address, mark, author, rules, false));
         Ok(())
+    }
+
+    /// Decides whether a policy lets a grain be marked, and records a refusal.
+    ///
+    /// # Errors
+    /// `ERR_INVALIDATION_DENIED`, `ERR_ACCESS`; `ERR_INTEGRITY`, `ERR_IO`.
+    fn permit(
+        &mut self,
+        row: &GrainRow,
+        (address, mark, act): (&ContentAddress, StateChange, PolicyAction),
+        proofs: &Proofs,
+        author: &Principal,
+    ) -> Result<PolicyDecision> {
+        let reviews = mark == StateChange::Status(VerificationStatus::Verified)
+            && with_fields(&row.blob, |grain| Ok(grain.requires_review()))?;
+        let act = if reviews { PolicyAction::Review } else { act };
+        let attempt = PolicyAttempt {
+            act,
+            now: self.now,
+            justification: author.reason.as_deref(),
+            actor: author.actor.as_deref(),
+            is_operator: author.speaks_for_store(),
+            proofs,
+            evidence: 0,
+            locked_accepts_signature: self.locked_accepts_signature,
+            may_review: author.may_review(),
+        };
+        let mut gathered = match asks_others(act) {
+            true => self.protectors(address, None, None)?,
+            false => self.target_alone(row, address)?,
+        };
+        if let Some(target) = gathered.facts.protectors.first_mut().filter(|_| reviews) {
+            target.signer = self.signed_by(address, row.sequence, &row.blob)?;
+        }
+        let decision = decide(&attempt, &gathered.facts);
+        if let Some(rule) = decision.refusal() {
+            let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+            let entry = record(address, mark, author, decision.names(), true);
+            let claimed = proofs.claimed();
+            self.audit.push(AuditRecord { refused_by, claimed, ..entry });
+            let verb = if let StateChange::End(_) = mark { "end" } else { verb(act) };
+            let what = format!("cannot {verb} {address}");
+            let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+            let denied = proofs.explain(denied);
+            if rule == PolicyRule::LiftNotOperator && author.standing.is_operator() {
+                return Err(is_limited(&denied));
+            }
+            return Err(match hint(rule) {
+                Some(hint) => denied.with_hint(hint),
+                None => denied,
+            });
+        }
+        Ok(decision)
     }
 
     /// Returns the new state of a grain.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    Clause, Document, DocumentTerm, FullTextQuery, IndexedDocument, InvertedIndex, MAX_TAIL, Occur,
+    Clause, Document, DocumentTerm, FullTextQuery, IndexedDocument, InvertedIndex, MAX_TAIL_DOCUMENTS, Occur,
     TermMatch,
 };
 use tantivy::collector::TopDocs;
@@ -95,7 +95,7 @@ fn joined(words: &[String]) -> IndexedDocument {
         lent: 0,
         places: [place].into(),
     };
-    IndexedDocument::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
+    IndexedDocument::join(&(0..).zip(words).map(word).collect::<Document>(), &[])
 }
 
 /// Sets all documents, a thousand a commit, and folds when the tail is full, on this thread. With
@@ -104,7 +104,7 @@ fn ingest(documents: &[Vec<String>], keep: bool) -> (InvertedIndex, Duration) {
     let start = Instant::now();
     let mut texts = InvertedIndex::new(0).unwrap();
     let mut snapshot = texts.clone();
-    let room = usize::try_from(MAX_TAIL - 1).unwrap();
+    let room = usize::try_from(MAX_TAIL_DOCUMENTS - 1).unwrap();
     let last = if keep { documents.len() - room } else { documents.len() };
     for (sequence, words) in (0_u64..).zip(documents) {
         texts.set(Sequence::new(sequence), Some(joined(words))).unwrap();
@@ -149,7 +149,7 @@ fn library(documents: &[Vec<String>]) -> (Searcher, Field, Duration) {
 fn open(texts: &InvertedIndex) {
     let manifest = texts.manifest();
     let files: Vec<(String, Vec<u8>)> = texts
-        .names()
+        .file_names()
         .into_iter()
         .map(|name| (name.clone(), texts.file(&name).unwrap().to_vec()))
         .collect();
@@ -189,7 +189,7 @@ fn search(texts: &InvertedIndex, question: &FullTextQuery, one_in: u64) -> usize
         address.first_chunk_mut::<8>().unwrap().copy_from_slice(&sequence.get().to_be_bytes());
         Ok(sequence.get().is_multiple_of(one_in).then_some(address))
     };
-    texts.ask(question).unwrap().search(10, None, &mut judge).unwrap().len()
+    texts.prepare(question).unwrap().search(10, None, &mut judge).unwrap().len()
 }
 
 /// The question in the words of the library; `None` where it has no like.

@@ -73,7 +73,7 @@ fn nearest(c: &mut Criterion) {
         keeper.add(&space, Sequence::new(sequence), 0, vector).unwrap();
     }
     let stop = AtomicBool::new(false);
-    while let Some(work) = keeper.plan() {
+    while let Some(work) = keeper.next_work() {
         keeper.adopt(work.run(&BuildOptions { threads: 2, stop: &stop }));
     }
     let view = keeper.view();

@@ -13,11 +13,11 @@ use crate::term::TermValue;
 /// keys and between kinds.
 pub trait Blinder: fmt::Debug + Send + Sync {
     /// The token of a text under this holder's own key.
-    fn own(&self, kind: u8, text: &[u8]) -> [u8; 32];
+    fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32];
     /// The token of a value that is found for any owner (addresses and user ids), under the shared key.
-    fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32];
+    fn shared_token(&self, kind: u8, text: &[u8]) -> [u8; 32];
     /// The token of a term of the full text.
-    fn word(&self, term: &str) -> [u8; 32];
+    fn term_token(&self, term: &str) -> [u8; 32];
 }
 
 /// The key holders whose tokens a reader looks up.
@@ -27,10 +27,10 @@ pub enum TokenScope<'v> {
     #[default]
     Plain,
     /// The tokens of these key holders, who are all there are.
-    Of(&'v [Arc<dyn Blinder>]),
+    Complete(&'v [Arc<dyn Blinder>]),
     /// The tokens of these key holders, while others exist whose users were not named. A lookup that needs
     /// the others' own tokens is refused.
-    Some(&'v [Arc<dyn Blinder>]),
+    Partial(&'v [Arc<dyn Blinder>]),
 }
 
 impl<'v> TokenScope<'v> {
@@ -38,12 +38,12 @@ impl<'v> TokenScope<'v> {
     ///
     /// # Errors
     /// `ERR_KEY` if other key holders exist and the lookup needs their own tokens.
-    pub(crate) fn shapes<'a>(&self, shape: &IndexLookup<'a>) -> Result<Vec<IndexLookup<'a>>> {
+    pub(crate) fn lookups<'a>(&self, shape: &IndexLookup<'a>) -> Result<Vec<IndexLookup<'a>>> {
         let blinds = match self {
             Self::Plain => return Ok(vec![*shape]),
-            Self::Of(blinds) => *blinds,
-            Self::Some(blinds) => {
-                if is_own(shape) {
+            Self::Complete(blinds) => *blinds,
+            Self::Partial(blinds) => {
+                if needs_own_tokens(shape) {
                     return Err(Error::key());
                 }
                 *blinds
@@ -51,7 +51,7 @@ impl<'v> TokenScope<'v> {
         };
         let mut shapes: Vec<IndexLookup<'a>> = Vec::with_capacity(blinds.len());
         for blind in blinds {
-            let blinded = blind_shape(blind.as_ref(), shape);
+            let blinded = blind_lookup(blind.as_ref(), shape);
             if !shapes.contains(&blinded) {
                 shapes.push(blinded);
             }
@@ -64,7 +64,7 @@ impl<'v> TokenScope<'v> {
     /// # Errors
     /// Those of [`TokenScope::lookups`].
     pub(crate) fn subjects<'a>(&self, subject: TermValue<'a>) -> Result<Vec<TermValue<'a>>> {
-        let shapes = self.shapes(&IndexLookup::subject(subject))?;
+        let shapes = self.lookups(&IndexLookup::subject(subject))?;
         let subjects = shapes.into_iter().filter_map(|shape| match shape {
             IndexLookup::Triple { subject, .. } => subject,
             _ => None,
@@ -74,7 +74,7 @@ impl<'v> TokenScope<'v> {
 }
 
 /// Returns `true` if a lookup uses tokens that differ between key holders.
-fn is_own(shape: &IndexLookup<'_>) -> bool {
+fn needs_own_tokens(shape: &IndexLookup<'_>) -> bool {
     match shape {
         IndexLookup::All | IndexLookup::Type(_) => false,
         IndexLookup::Value(field, _) => !field.is_shared(),
@@ -84,30 +84,30 @@ fn is_own(shape: &IndexLookup<'_>) -> bool {
     }
 }
 
-fn blind_shape<'a>(blind: &dyn Blinder, shape: &IndexLookup<'a>) -> IndexLookup<'a> {
+fn blind_lookup<'a>(blind: &dyn Blinder, shape: &IndexLookup<'a>) -> IndexLookup<'a> {
     match *shape {
         IndexLookup::All | IndexLookup::Type(_) => *shape,
-        IndexLookup::Value(field, word) => IndexLookup::Value(field, value(blind, field, word)),
+        IndexLookup::Value(field, word) => IndexLookup::Value(field, value_token(blind, field, word)),
         IndexLookup::Triple { subject, relation, object } => IndexLookup::Triple {
-            subject: subject.map(|word| token(blind, BLIND_SUBJECT, word)),
-            relation: relation.map(|word| token(blind, BLIND_RELATION, word)),
+            subject: subject.map(|word| own_token(blind, BLIND_SUBJECT, word)),
+            relation: relation.map(|word| own_token(blind, BLIND_RELATION, word)),
             object: object.map(|object| object_token(blind, object)),
         },
     }
 }
 
 /// The token of a subject.
-pub(crate) fn subject<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
-    token(blind, BLIND_SUBJECT, word)
+pub(crate) fn subject_token<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
+    own_token(blind, BLIND_SUBJECT, word)
 }
 
 /// The token of a relation.
-pub(crate) fn relation<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
-    token(blind, BLIND_RELATION, word)
+pub(crate) fn relation_token<'a>(blind: &dyn Blinder, word: TermValue<'_>) -> TermValue<'a> {
+    own_token(blind, BLIND_RELATION, word)
 }
 
 /// The token of a value of a field.
-pub(crate) fn value<'a>(
+pub(crate) fn value_token<'a>(
     blind: &dyn Blinder,
     field: Field<'_>,
     word: TermValue<'_>,
@@ -115,10 +115,10 @@ pub(crate) fn value<'a>(
     match word {
         TermValue::Token(token) => TermValue::Token(token),
         TermValue::Plain(text) => {
-            let text = field.normal(text).as_bytes();
+            let text = field.normalize(text).as_bytes();
             TermValue::Token(match field.is_shared() {
-                true => blind.shared(field.byte(), text),
-                false => blind.own(field.byte(), text),
+                true => blind.shared_token(field.byte(), text),
+                false => blind.own_token(field.byte(), text),
             })
         }
     }
@@ -127,14 +127,14 @@ pub(crate) fn value<'a>(
 /// The token of an object.
 pub(crate) fn object_token<'a>(blind: &dyn Blinder, object: Object<'_>) -> Object<'a> {
     Object::Text(match object {
-        Object::Text(word) => token(blind, BLIND_OBJECT, word),
-        Object::Map(hash) => TermValue::Token(blind.own(BLIND_MAP, &hash)),
+        Object::Text(word) => own_token(blind, BLIND_OBJECT, word),
+        Object::Map(hash) => TermValue::Token(blind.own_token(BLIND_MAP, &hash)),
     })
 }
 
-fn token<'a>(blind: &dyn Blinder, kind: u8, word: TermValue<'_>) -> TermValue<'a> {
+fn own_token<'a>(blind: &dyn Blinder, kind: u8, word: TermValue<'_>) -> TermValue<'a> {
     match word {
         TermValue::Token(token) => TermValue::Token(token),
-        TermValue::Plain(text) => TermValue::Token(blind.own(kind, text.as_bytes())),
+        TermValue::Plain(text) => TermValue::Token(blind.own_token(kind, text.as_bytes())),
     }
 }

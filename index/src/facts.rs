@@ -7,7 +7,7 @@ use grainstore_format::{
 use sha2::{Digest as _, Sha256};
 
 use crate::blind::{self, Blinder};
-use crate::field::{Digest, Field, FieldValue, number_word};
+use crate::field::{Digest, Field, FieldValue, number_text};
 use crate::shape::Object;
 use crate::term::TermValue;
 
@@ -51,13 +51,13 @@ impl<'a> IndexedFields<'a> {
 
     /// Reads the fields of a plaintext grain in one pass.
     #[must_use]
-    pub fn of(grain: &GrainRef<'a>) -> Self {
-        Self::blinded(grain, None)
+    pub fn from_grain(grain: &GrainRef<'a>) -> Self {
+        Self::from_grain_blinded(grain, None)
     }
 
     /// Reads the fields of a grain as tokens of its key holder. Namespace, type and time stay plain.
     #[must_use]
-    pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blinder>) -> Self {
+    pub fn from_grain_blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blinder>) -> Self {
         let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
         let time = EpochMs::new(header_ms);
         let mut facts = Self::new(TermValue::Plain(SHARED_PARTITION), grain.grain_type(), time);
@@ -66,7 +66,7 @@ impl<'a> IndexedFields<'a> {
         let (mut created, mut stamped) = (None, None);
         let (mut user, mut is_retained) = ("", false);
         for (name, value) in grain.iter() {
-            is_retained |= retains(name, &value);
+            is_retained |= sets_retention(name, &value);
             match (name, &value) {
                 ("namespace", ValueRef::Str(text)) if !text.is_empty() => {
                     gathering.facts.namespace = TermValue::Plain(text);
@@ -80,7 +80,7 @@ impl<'a> IndexedFields<'a> {
                 ("context", ValueRef::Map(context)) => gathering.add_context(*context),
                 // A text or a list of texts: a field outside the grain type it belongs to may hold either.
                 // Citations in `derived_from` are maps and not addresses.
-                _ => match Field::of_payload(name) {
+                _ => match Field::from_payload_name(name) {
                     Some(field) => {
                         if field == Field::User {
                             user = value.as_str().unwrap_or_default();
@@ -114,7 +114,7 @@ impl<'a> FieldCollector<'a, '_> {
     fn set_subject(&mut self, text: Option<&'a str>) {
         let word = text.map(TermValue::Plain);
         self.facts.subject = match self.blind {
-            Some(blind) => word.map(|word| blind::subject(blind, word)),
+            Some(blind) => word.map(|word| blind::subject_token(blind, word)),
             None => word,
         };
     }
@@ -122,7 +122,7 @@ impl<'a> FieldCollector<'a, '_> {
     fn set_relation(&mut self, text: Option<&'a str>) {
         let word = text.map(TermValue::Plain);
         self.facts.relation = match self.blind {
-            Some(blind) => word.map(|word| blind::relation(blind, word)),
+            Some(blind) => word.map(|word| blind::relation_token(blind, word)),
             None => word,
         };
     }
@@ -136,7 +136,7 @@ impl<'a> FieldCollector<'a, '_> {
 
     fn add(&mut self, field: Field<'_>, word: TermValue<'_>) {
         match self.blind {
-            Some(blind) => self.facts.add(field, blind::value(blind, field, word)),
+            Some(blind) => self.facts.add(field, blind::value_token(blind, field, word)),
             None => self.facts.add(field, word),
         }
     }
@@ -208,7 +208,7 @@ impl<'a> FieldCollector<'a, '_> {
     }
 
     fn add_number(&mut self, name: &str, number: f64) {
-        self.add(Field::Domain(name), TermValue::Plain(&number_word(number)));
+        self.add(Field::Domain(name), TermValue::Plain(&number_text(number)));
     }
 }
 
@@ -218,7 +218,7 @@ const RETENTION_POLICY: &str = "retention_policy";
 const RETENTION_YEARS: &str = "fin:retention_years";
 
 /// Returns `true` if a field, or one inside `context`, sets a retention period or a fallback to a hold.
-fn retains(name: &str, value: &ValueRef<'_>) -> bool {
+fn sets_retention(name: &str, value: &ValueRef<'_>) -> bool {
     match (name, value) {
         (RETENTION_POLICY | RETENTION_YEARS, _) => true,
         ("invalidation_policy", ValueRef::Map(policy)) => {

@@ -9,7 +9,7 @@ fn check(json: &str, expected: &IndexedFields<'_>) {
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
         let blob = Grain::from_json(json).unwrap().encode(encoding).unwrap();
         let grain = GrainRef::new(blob.bytes()).unwrap();
-        let mut facts = IndexedFields::of(&grain);
+        let mut facts = IndexedFields::from_grain(&grain);
         facts.values.sort_unstable();
         let mut expected = expected.clone();
         expected.values.sort_unstable();

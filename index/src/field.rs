@@ -45,18 +45,18 @@ pub enum Field<'a> {
 }
 
 /// Added to the leading byte of a digest whose value is a blind token.
-const BLIND: u8 = 0x80;
+const BLINDED_BIT: u8 = 0x80;
 /// Leading bytes of the digests of objects: text, and a map.
-const OBJECT: u8 = 0x40;
+const OBJECT_TEXT: u8 = 0x40;
 const OBJECT_MAP: u8 = 0x41;
 /// Kinds of blind tokens beside the fields; no field has one of these bytes.
 pub(crate) const BLIND_SUBJECT: u8 = 0x20;
 pub(crate) const BLIND_RELATION: u8 = 0x21;
-pub(crate) const BLIND_OBJECT: u8 = OBJECT;
+pub(crate) const BLIND_OBJECT: u8 = OBJECT_TEXT;
 pub(crate) const BLIND_MAP: u8 = OBJECT_MAP;
 
 /// The fields that are read from exactly one payload field each.
-const OF_PAYLOAD: [Field<'static>; 11] = [
+const PAYLOAD_FIELDS: [Field<'static>; 11] = [
     Field::Tag,
     Field::User,
     Field::Session,
@@ -74,8 +74,8 @@ impl Field<'static> {
     /// Returns the field read from a payload field; `None` if its values are not indexed by this table. The
     /// parts of a triple and domain fields are looked up in other ways.
     #[must_use]
-    pub fn of_payload(name: &str) -> Option<Self> {
-        OF_PAYLOAD.into_iter().find(|field| field.name() == name)
+    pub fn from_payload_name(name: &str) -> Option<Self> {
+        PAYLOAD_FIELDS.into_iter().find(|field| field.name() == name)
     }
 }
 
@@ -128,7 +128,7 @@ impl Field<'_> {
     }
 
     /// Normalises a value: the prefix `sha256:` of an address is dropped.
-    pub(crate) fn normal(self, text: &str) -> &str {
+    pub(crate) fn normalize(self, text: &str) -> &str {
         match self.holds_addresses() {
             true => text.strip_prefix("sha256:").unwrap_or(text),
             false => text,
@@ -161,11 +161,11 @@ impl FieldValue {
     /// Computes the stored form of a value.
     pub(crate) fn of(field: Field<'_>, word: TermValue<'_>) -> Self {
         let word = match word {
-            TermValue::Plain(text) => TermValue::Plain(field.normal(text)),
+            TermValue::Plain(text) => TermValue::Plain(field.normalize(text)),
             token => token,
         };
         let name = if let Field::Domain(name) = field { Some(name) } else { None };
-        Self { field: field.byte(), digest: Digest::under(field.byte(), name, word) }
+        Self { field: field.byte(), digest: Digest::with_lead(field.byte(), name, word) }
     }
 }
 
@@ -176,7 +176,7 @@ pub struct Digest(pub(crate) [u8; 8]);
 impl Digest {
     /// Its first 4 bytes, used beside a subject or relation: there they give one false candidate in some
     /// thousands.
-    pub(crate) fn start(self) -> [u8; 4] {
+    pub(crate) fn prefix(self) -> [u8; 4] {
         let [a, b, c, d, ..] = self.0;
         [a, b, c, d]
     }
@@ -184,30 +184,30 @@ impl Digest {
     /// The digest of an object that is text.
     #[must_use]
     pub fn of_text(object: TermValue<'_>) -> Self {
-        Self::under(OBJECT, None, object)
+        Self::with_lead(OBJECT_TEXT, None, object)
     }
 
     /// The digest of an object that is a map, from the SHA-256 of its canonical MessagePack.
     #[must_use]
     pub fn of_map(hash: &[u8; 32]) -> Self {
-        Self::first(Sha256::new().chain_update([OBJECT_MAP]).chain_update(hash))
+        Self::truncated(Sha256::new().chain_update([OBJECT_MAP]).chain_update(hash))
     }
 
     /// Hashes `lead:1 (length:8 name)? value`. A token has another leading byte than a text.
-    fn under(lead: u8, name: Option<&str>, word: TermValue<'_>) -> Self {
+    fn with_lead(lead: u8, name: Option<&str>, word: TermValue<'_>) -> Self {
         let (lead, value) = match &word {
             TermValue::Plain(text) => (lead, text.as_bytes()),
-            TermValue::Token(token) => (lead | BLIND, token.as_slice()),
+            TermValue::Token(token) => (lead | BLINDED_BIT, token.as_slice()),
         };
         let mut hash = Sha256::new().chain_update([lead]);
         if let Some(name) = name {
             let length = u64::try_from(name.len()).unwrap_or(u64::MAX);
             hash = hash.chain_update(length.to_be_bytes()).chain_update(name);
         }
-        Self::first(hash.chain_update(value))
+        Self::truncated(hash.chain_update(value))
     }
 
-    fn first(hash: Sha256) -> Self {
+    fn truncated(hash: Sha256) -> Self {
         let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
         Self([a, b, c, d, e, f, g, h])
     }
@@ -215,7 +215,7 @@ impl Digest {
 
 /// Writes a number as the text it is indexed under: equal integers and floats give equal text.
 #[must_use]
-pub fn number_word(number: f64) -> String {
+pub fn number_text(number: f64) -> String {
     // Adding zero turns -0.0 into 0.0.
     format!("{}", number + 0.0)
 }
@@ -246,7 +246,7 @@ mod tests {
     fn equal_texts_of_different_fields_differ() {
         let others =
             [Field::ObjectLeaf, Field::Retained, Field::Domain("hc:a"), Field::Domain("hc:b")];
-        let fields = [&OF_PAYLOAD[..], &others].concat();
+        let fields = [&PAYLOAD_FIELDS[..], &others].concat();
         let mut digests: Vec<Digest> = fields.iter().map(|field| of(*field, "x".into())).collect();
         digests.push(Digest::of_text("x".into()));
         digests.sort_unstable();
@@ -277,7 +277,7 @@ mod tests {
             (-3.0, "-3"),
             (1e21, "1000000000000000000000"),
         ] {
-            assert_eq!(number_word(number), text);
+            assert_eq!(number_text(number), text);
         }
     }
 }

@@ -4,7 +4,7 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 use crate::keys;
-use crate::lists::LISTS;
+use crate::lists::POSTING_LISTS;
 use crate::meta::{self, HISTORY, META};
 use crate::part::TailPart;
 use crate::posting::Watermark;
@@ -67,13 +67,13 @@ fn fold_terms(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> 
             sum.add_term(key, known.value());
         }
         sum.add_term(key, row);
-        let known = known.and_then(|row| words::id_and_text(row.value()).map(|(id, _)| id));
+        let known = known.and_then(|row| words::split_term_row(row.value()).map(|(id, _)| id));
         if known.is_some_and(|id| id != term.id) {
             return Err(Error::integrity("a term has two ids; this tail continues other tables"));
         }
     }
     for (id, key) in &part.relations {
-        let row = words::relation_key(*id);
+        let row = words::relation_id_key(*id);
         if let Some(known) = terms.insert(row.as_slice(), &**key)? {
             sum.add_term(&row, known.value());
         }
@@ -87,7 +87,7 @@ fn fold_postings(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) 
     let keys = part.postings.sorted();
     for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {
         let Some(number) = stretch.first().and_then(|key| key.first()) else { continue };
-        let Some(def) = LISTS.get(usize::from(*number)) else {
+        let Some(def) = POSTING_LISTS.get(usize::from(*number)) else {
             return Err(Error::integrity("there is no such list"));
         };
         (def.list.access().insert)(txn, def.list, stretch, sum)?;

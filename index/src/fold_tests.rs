@@ -95,7 +95,7 @@ fn a_part_is_folded_while_the_next_one_grows() {
     store.push(3, &rich_note().facts()).unwrap();
     store.fold_frozen().unwrap();
     store.reopen();
-    store.tail.thaw();
+    store.tail.drop_frozen();
     store.push(4, &Note::about("bob", "a", 2).facts()).unwrap();
     assert_eq!(store.tail.grains(), 3);
     store.fold().unwrap();
@@ -127,7 +127,7 @@ fn a_part_that_skips_grains_is_refused() {
     let mut store = Store::new();
     store.push(1, &rich_note().facts()).unwrap();
     store.freeze();
-    store.tail.thaw();
+    store.tail.drop_frozen();
     store.push(2, &rich_note().facts()).unwrap();
     store.freeze();
     assert_eq!(code(store.fold_frozen()), "ERR_INTEGRITY");

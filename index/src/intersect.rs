@@ -10,7 +10,7 @@ use crate::scan::Scan;
 ///
 /// Each list in turn skips to the position of the others, so the work is proportional to the shortest list.
 pub struct Intersection<'v> {
-    legs: Vec<ScanCursor<'v>>,
+    cursors: Vec<ScanCursor<'v>>,
     order: TimeOrder,
     scanned: u64,
     /// The candidate at which the search for the next common posting was paused.
@@ -38,7 +38,7 @@ impl<'v> Intersection<'v> {
     /// The intersection of scans, all in this order; of no scans, the empty set.
     pub(crate) fn of(scans: Vec<Scan<'v>>, order: TimeOrder) -> Self {
         let legs = scans.into_iter().map(|scan| ScanCursor { scan, at: None }).collect();
-        Self { legs, order, scanned: 0, paused_at: None }
+        Self { cursors: legs, order, scanned: 0, paused_at: None }
     }
 
     /// The number of postings read from the lists so far, which measures the work done.
@@ -53,7 +53,7 @@ impl<'v> Intersection<'v> {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn seek(&mut self, posting: Posting) -> Result<()> {
         self.paused_at = None;
-        self.legs.iter_mut().try_for_each(|leg| leg.scan.seek(posting))
+        self.cursors.iter_mut().try_for_each(|leg| leg.scan.seek(posting))
     }
 
     /// Searches for the next common posting, and pauses after reading about `postings` of them: lists that
@@ -64,7 +64,7 @@ impl<'v> Intersection<'v> {
     pub fn step(&mut self, postings: u64) -> Result<IntersectionStep> {
         let step = self.advance(self.scanned.saturating_add(postings));
         if matches!(step, Err(_) | Ok(IntersectionStep::End)) {
-            self.legs.clear();
+            self.cursors.clear();
         }
         step
     }
@@ -72,23 +72,23 @@ impl<'v> Intersection<'v> {
     /// Advances all lists to a common posting, until `most` postings were read in all.
     fn advance(&mut self, most: u64) -> Result<IntersectionStep> {
         let order = self.order;
-        let Some((first, others)) = self.legs.split_first_mut() else {
+        let Some((first, others)) = self.cursors.split_first_mut() else {
             return Ok(IntersectionStep::End);
         };
         let start = match self.paused_at.take() {
             Some(paused) => Some(paused),
-            None => first.step(&mut self.scanned)?,
+            None => first.advance(&mut self.scanned)?,
         };
         let Some(mut target) = start else { return Ok(IntersectionStep::End) };
         loop {
             let mut reached = target;
             for leg in &mut *others {
-                match leg.reach(reached, order, &mut self.scanned)? {
+                match leg.advance_to(reached, order, &mut self.scanned)? {
                     Some(at) => reached = at,
                     None => return Ok(IntersectionStep::End),
                 }
             }
-            match first.reach(reached, order, &mut self.scanned)? {
+            match first.advance_to(reached, order, &mut self.scanned)? {
                 Some(at) if at == target => return Ok(IntersectionStep::Found(at)),
                 Some(at) => target = at,
                 None => return Ok(IntersectionStep::End),
@@ -102,14 +102,14 @@ impl<'v> Intersection<'v> {
 }
 
 impl ScanCursor<'_> {
-    fn step(&mut self, scanned: &mut u64) -> Result<Option<Posting>> {
+    fn advance(&mut self, scanned: &mut u64) -> Result<Option<Posting>> {
         self.at = self.scan.next().transpose()?;
         *scanned = scanned.saturating_add(self.at.iter().len() as u64);
         Ok(self.at)
     }
 
     /// Advances to the first posting at or after this one.
-    fn reach(
+    fn advance_to(
         &mut self,
         target: Posting,
         order: TimeOrder,
@@ -123,7 +123,7 @@ impl ScanCursor<'_> {
             return Ok(self.at);
         }
         self.scan.seek(target)?;
-        self.step(scanned)
+        self.advance(scanned)
     }
 }
 
@@ -142,7 +142,7 @@ impl Iterator for Intersection<'_> {
 impl fmt::Debug for Intersection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Intersection")
-            .field("lists", &self.legs.len())
+            .field("lists", &self.cursors.len())
             .field("scanned", &self.scanned)
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use grainstore_format::{EpochMs, GrainType};
 
 use crate::error::{Error, Result};
 use crate::field::{Digest, FieldValue};
-use crate::lists::{LISTS, NAMESPACE_BYTES, PostingList, RANK_BYTES, TERM_BYTES};
+use crate::lists::{POSTING_LISTS, NAMESPACE_BYTES, PostingList, ORDER_KEY_BYTES, TERM_BYTES};
 use crate::posting::{Posting, Sequence, TieBreaker, TimeRange};
 use crate::term::TermId;
 
@@ -14,11 +14,11 @@ use crate::term::TermId;
 pub(crate) const LAYOUT: u32 = 5;
 
 /// Bytes of a posting key in memory: the list number and room for the widest row.
-pub(crate) const KEY_BYTES: usize = 33;
+pub(crate) const POSTING_KEY_BYTES: usize = 33;
 
 /// A posting key in memory: the number of its list, its row, and zeros to the end. Keys sort list by list,
 /// and within a list like its rows.
-pub(crate) type PostingKey = [u8; KEY_BYTES];
+pub(crate) type PostingKey = [u8; POSTING_KEY_BYTES];
 
 /// XORed into a time so that unsigned order is time order.
 const SIGN: u64 = 1 << 63;
@@ -35,15 +35,15 @@ impl OrderKey {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a sequence beyond [`Sequence::MAX`].
-    pub(crate) fn of(posting: Posting) -> Result<Self> {
+    pub(crate) fn from_posting(posting: Posting) -> Result<Self> {
         if posting.sequence > Sequence::MAX {
             return Err(Error::full());
         }
-        Ok(Self::at(posting))
+        Ok(Self::clamped(posting))
     }
 
     /// The order key of a position a scan may start from: sequences beyond the last are clamped to it.
-    pub(crate) fn at(Posting { time, tie, sequence }: Posting) -> Self {
+    pub(crate) fn clamped(Posting { time, tie, sequence }: Posting) -> Self {
         let time = !(time.get().cast_unsigned() ^ SIGN);
         let TieBreaker(tie) = tie;
         let tie = u16::from_be_bytes(tie);
@@ -61,14 +61,14 @@ impl OrderKey {
         }
         let first = Posting { time: to, tie: TieBreaker::FIRST, sequence: Sequence::MAX };
         let last = Posting { time: from, tie: TieBreaker::LAST, sequence: Sequence::new(0) };
-        Some((Self::at(first), Self::at(last)))
+        Some((Self::clamped(first), Self::clamped(last)))
     }
 
     /// The order key at the end of a row; `None` if the row is too short.
-    pub(crate) fn of_row(row: &[u8]) -> Option<Self> {
-        let tail: &[u8; RANK_BYTES] = row.last_chunk()?;
+    pub(crate) fn from_row(row: &[u8]) -> Option<Self> {
+        let tail: &[u8; ORDER_KEY_BYTES] = row.last_chunk()?;
         let mut bytes = [0; 16];
-        let (_, slot) = bytes.split_last_chunk_mut::<RANK_BYTES>()?;
+        let (_, slot) = bytes.split_last_chunk_mut::<ORDER_KEY_BYTES>()?;
         *slot = *tail;
         Some(Self(u128::from_be_bytes(bytes)))
     }
@@ -92,11 +92,11 @@ impl OrderKey {
     }
 
     /// The key of such a number.
-    pub(crate) fn of_number(number: u128) -> Self {
+    pub(crate) fn from_number(number: u128) -> Self {
         Self(number)
     }
 
-    fn bytes(self) -> [u8; RANK_BYTES] {
+    fn bytes(self) -> [u8; ORDER_KEY_BYTES] {
         let [_, _, bytes @ ..] = self.0.to_be_bytes();
         bytes
     }
@@ -113,7 +113,7 @@ pub(crate) struct KeyPrefix {
 impl KeyPrefix {
     /// The prefix of a whole list: its number alone.
     fn of(list: PostingList) -> Self {
-        Self { list, key: [0; KEY_BYTES], len: 0 }.and(&[list as u8])
+        Self { list, key: [0; POSTING_KEY_BYTES], len: 0 }.with_bytes(&[list as u8])
     }
 
     /// The list of the prefix.
@@ -122,50 +122,50 @@ impl KeyPrefix {
     }
 
     /// The prefix of a namespace in a list.
-    fn within(list: PostingList, namespace: TermId) -> Self {
+    fn in_list(list: PostingList, namespace: TermId) -> Self {
         let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
         let bytes: [u8; NAMESPACE_BYTES] = bytes;
-        Self::of(list).and(&bytes)
+        Self::of(list).with_bytes(&bytes)
     }
 
     /// `namespace:4`
     pub(crate) fn all(namespace: TermId) -> Self {
-        Self::within(PostingList::All, namespace)
+        Self::in_list(PostingList::All, namespace)
     }
 
     /// `namespace:4 type:1`
     pub(crate) fn grain_type(namespace: TermId, grain_type: GrainType) -> Self {
-        Self::within(PostingList::Type, namespace).and(&[grain_type.byte()])
+        Self::in_list(PostingList::Type, namespace).with_bytes(&[grain_type.byte()])
     }
 
     /// `namespace:4 subject:5`
     pub(crate) fn subject(namespace: TermId, subject: TermId) -> Self {
-        Self::within(PostingList::Subject, namespace).term(subject)
+        Self::in_list(PostingList::Subject, namespace).with_term(subject)
     }
 
     /// `namespace:4 relation:5`
     pub(crate) fn relation(namespace: TermId, relation: TermId) -> Self {
-        Self::within(PostingList::Relation, namespace).term(relation)
+        Self::in_list(PostingList::Relation, namespace).with_term(relation)
     }
 
     /// `namespace:4 object:8`
     pub(crate) fn object(namespace: TermId, object: Digest) -> Self {
-        Self::within(PostingList::Object, namespace).and(&object.0)
+        Self::in_list(PostingList::Object, namespace).with_bytes(&object.0)
     }
 
     /// `namespace:4 subject:5 relation:5`
     pub(crate) fn subject_relation(namespace: TermId, subject: TermId, relation: TermId) -> Self {
-        Self::within(PostingList::SubjectRelation, namespace).term(subject).term(relation)
+        Self::in_list(PostingList::SubjectRelation, namespace).with_term(subject).with_term(relation)
     }
 
     /// `namespace:4 subject:5 object:4`
     pub(crate) fn subject_object(namespace: TermId, subject: TermId, object: Digest) -> Self {
-        Self::within(PostingList::SubjectObject, namespace).term(subject).and(&object.start())
+        Self::in_list(PostingList::SubjectObject, namespace).with_term(subject).with_bytes(&object.prefix())
     }
 
     /// `namespace:4 relation:5 object:4`
     pub(crate) fn relation_object(namespace: TermId, relation: TermId, object: Digest) -> Self {
-        Self::within(PostingList::RelationObject, namespace).term(relation).and(&object.start())
+        Self::in_list(PostingList::RelationObject, namespace).with_term(relation).with_bytes(&object.prefix())
     }
 
     /// `namespace:4 subject:5 relation:5 object:4`
@@ -175,25 +175,25 @@ impl KeyPrefix {
         relation: TermId,
         object: Digest,
     ) -> Self {
-        Self::within(PostingList::Triple, namespace)
-            .term(subject)
-            .term(relation)
-            .and(&object.start())
+        Self::in_list(PostingList::Triple, namespace)
+            .with_term(subject)
+            .with_term(relation)
+            .with_bytes(&object.prefix())
     }
 
     /// `namespace:4 field:1 value:8`
     pub(crate) fn value(namespace: TermId, value: &FieldValue) -> Self {
-        Self::within(PostingList::Value, namespace).and(&[value.field]).and(&value.digest.0)
+        Self::in_list(PostingList::Value, namespace).with_bytes(&[value.field]).with_bytes(&value.digest.0)
     }
 
     /// The key of a posting with this prefix: `prefix !time:8 tie:2 !sequence:4`.
     pub(crate) fn key(&self, rank: OrderKey) -> PostingKey {
-        self.and(&rank.bytes()).key
+        self.with_bytes(&rank.bytes()).key
     }
 
     /// The order key in a key with this prefix; `None` if the key is too short.
-    pub(crate) fn rank(&self, key: &PostingKey) -> Option<OrderKey> {
-        OrderKey::of_row(key.get(..self.len.checked_add(RANK_BYTES)?)?)
+    pub(crate) fn order_key(&self, key: &PostingKey) -> Option<OrderKey> {
+        OrderKey::from_row(key.get(..self.len.checked_add(ORDER_KEY_BYTES)?)?)
     }
 
     /// The namespace in a key of this prefix's list; `None` for a key of another list.
@@ -205,7 +205,7 @@ impl KeyPrefix {
     }
 
     /// Replaces the namespace of the prefix.
-    pub(crate) fn in_namespace(&self, namespace: TermId) -> Self {
+    pub(crate) fn with_namespace(&self, namespace: TermId) -> Self {
         let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
         let mut moved = *self;
         if let Some(slot) = moved.key.get_mut(1..=NAMESPACE_BYTES) {
@@ -214,14 +214,14 @@ impl KeyPrefix {
         moved
     }
 
-    fn term(self, id: TermId) -> Self {
+    fn with_term(self, id: TermId) -> Self {
         let [_, _, _, bytes @ ..] = id.get().to_be_bytes();
         let bytes: [u8; TERM_BYTES] = bytes;
-        self.and(&bytes)
+        self.with_bytes(&bytes)
     }
 
     /// Appends bytes; prefixes are shorter than keys by construction.
-    fn and(mut self, bytes: &[u8]) -> Self {
+    fn with_bytes(mut self, bytes: &[u8]) -> Self {
         let end = self.len.saturating_add(bytes.len());
         if let Some(slot) = self.key.get_mut(self.len..end) {
             slot.copy_from_slice(bytes);
@@ -232,20 +232,20 @@ impl KeyPrefix {
 }
 
 /// The row of a key, as stored in the table of its list.
-pub(crate) fn row<const N: usize>(key: &PostingKey) -> Result<&[u8; N]> {
+pub(crate) fn row_bytes<const N: usize>(key: &PostingKey) -> Result<&[u8; N]> {
     let row = key.split_first().and_then(|(_, row)| row.first_chunk());
     row.ok_or_else(|| Error::integrity("a posting row is wider than its key"))
 }
 
 /// The key of a row of this list.
 pub(crate) fn key_of<const N: usize>(list: PostingList, row: &[u8; N]) -> PostingKey {
-    KeyPrefix::of(list).and(row).key
+    KeyPrefix::of(list).with_bytes(row).key
 }
 
 /// The order key in a key of any list; `None` for bytes that are not a key.
-pub(crate) fn rank_of(key: &PostingKey) -> Option<OrderKey> {
+pub(crate) fn order_key_of(key: &PostingKey) -> Option<OrderKey> {
     let (list, row) = key.split_first()?;
-    OrderKey::of_row(row.get(..LISTS.get(usize::from(*list))?.width)?)
+    OrderKey::from_row(row.get(..POSTING_LISTS.get(usize::from(*list))?.width)?)
 }
 
 /// The relation in a key of the list `sp`.

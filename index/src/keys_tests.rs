@@ -16,7 +16,7 @@ fn posting(ms: i64, sequence: u64) -> Posting {
 }
 
 fn rank(ms: i64, sequence: u64) -> OrderKey {
-    OrderKey::of(posting(ms, sequence)).unwrap()
+    OrderKey::from_posting(posting(ms, sequence)).unwrap()
 }
 
 /// 2026-01-15T10:00:00Z inverted, the start of the address, and sequence 7 inverted.
@@ -60,23 +60,23 @@ fn posting_keys_have_these_bytes() {
         let width = prefix.list().def().width;
         assert_eq!(hex(&key[..=width]), format!("{list}{expected}{WHEN}"));
         assert!(key[width + 1..].iter().all(|byte| *byte == 0), "{key:?}");
-        assert_eq!(prefix.rank(&key), Some(rank));
-        assert_eq!(rank_of(&key), Some(rank));
+        assert_eq!(prefix.order_key(&key), Some(rank));
+        assert_eq!(order_key_of(&key), Some(rank));
         assert_eq!(prefix.namespace_of(&key), Some(NAMESPACE));
-        let moved = prefix.in_namespace(TermId::new(0xFFFF_FFFF)).key(rank);
+        let moved = prefix.with_namespace(TermId::new(0xFFFF_FFFF)).key(rank);
         assert_eq!(hex(&moved[1..5]), "ffffffff");
         assert_eq!(moved[5..], key[5..]);
     }
-    assert_eq!(OrderKey::of_row(&[0; 10]), None);
+    assert_eq!(OrderKey::from_row(&[0; 10]), None);
 }
 
 #[test]
 fn rows_are_keys_without_their_list() {
     let key = KeyPrefix::all(NAMESPACE).key(rank(0, 0));
-    let bytes: &[u8; 18] = row(&key).unwrap();
+    let bytes: &[u8; 18] = row_bytes(&key).unwrap();
     assert_eq!(bytes, &key[1..19]);
     assert_eq!(key_of(PostingList::All, bytes), key);
-    assert_eq!(code(row::<33>(&key)), "ERR_INTEGRITY");
+    assert_eq!(code(row_bytes::<33>(&key)), "ERR_INTEGRITY");
     assert_eq!(KeyPrefix::all(NAMESPACE).namespace_of(&key_of(PostingList::Type, &[0; 19])), None);
 }
 
@@ -98,7 +98,7 @@ fn ranks_order_newest_first_and_give_their_posting_back() {
     assert!(ranks.is_sorted(), "{ranks:?}");
     for (rank, (ms, sequence)) in ranks.iter().zip(newest_first) {
         assert_eq!(rank.posting(), posting(ms, sequence));
-        assert_eq!(OrderKey::of_number(rank.number()), *rank);
+        assert_eq!(OrderKey::from_number(rank.number()), *rank);
     }
 }
 
@@ -107,8 +107,8 @@ fn ranks_of_one_time_order_by_address() {
     let at = |first: u8, sequence| {
         let mut address = [0; 32];
         address[0] = first;
-        let tie = TieBreaker::of(&address);
-        OrderKey::at(Posting { time: EpochMs::new(5), tie, sequence: Sequence::new(sequence) })
+        let tie = TieBreaker::from_address(&address);
+        OrderKey::clamped(Posting { time: EpochMs::new(5), tie, sequence: Sequence::new(sequence) })
     };
     let ranks = [at(0, 1), at(1, 9), at(1, 8), at(255, 40)];
     assert!(ranks.is_sorted(), "{ranks:?}");
@@ -118,9 +118,9 @@ fn ranks_of_one_time_order_by_address() {
 
 #[test]
 fn a_sequence_beyond_the_keys_is_refused() {
-    assert!(OrderKey::of(posting(0, (1 << 32) - 1)).is_ok());
-    assert_eq!(code(OrderKey::of(posting(0, 1 << 32))), "ERR_INTEGRITY");
-    assert_eq!(OrderKey::at(posting(0, u64::MAX)), rank(0, (1 << 32) - 1));
+    assert!(OrderKey::from_posting(posting(0, (1 << 32) - 1)).is_ok());
+    assert_eq!(code(OrderKey::from_posting(posting(0, 1 << 32))), "ERR_INTEGRITY");
+    assert_eq!(OrderKey::clamped(posting(0, u64::MAX)), rank(0, (1 << 32) - 1));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn time_ranges_become_ranks_with_both_ends_inside() {
     let at = |from: Option<i64>, to: Option<i64>| {
         OrderKey::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
     };
-    let end = |ms, tie, sequence| OrderKey::at(Posting { time: EpochMs::new(ms), tie, sequence });
+    let end = |ms, tie, sequence| OrderKey::clamped(Posting { time: EpochMs::new(ms), tie, sequence });
     let between = |newest, oldest| {
         let first = end(newest, TieBreaker::FIRST, Sequence::MAX);
         Some((first, end(oldest, TieBreaker::LAST, Sequence::new(0))))

@@ -72,7 +72,7 @@ pub use addresses::AddressIter;
 pub use blind::{Blinder, TokenScope};
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{IndexedFields, object_hash};
-pub use field::{Digest, Field, number_word};
+pub use field::{Digest, Field, number_text};
 pub use fold::fold;
 pub use intersect::{Intersection, IntersectionStep};
 pub use meta::HISTORY;

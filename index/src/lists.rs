@@ -29,7 +29,7 @@ pub(crate) struct PostingListDef {
     pub(crate) name: &'static str,
     /// True if each row is stored a second time under the namespace 0, so that a reader of the whole store
     /// has one range instead of one for each namespace.
-    pub(crate) everywhere: bool,
+    pub(crate) has_global_rows: bool,
     /// The bytes of a row.
     pub(crate) width: usize,
 }
@@ -37,7 +37,7 @@ pub(crate) struct PostingListDef {
 /// Bytes of a namespace id, a term id and a order key in every row.
 pub(crate) const NAMESPACE_BYTES: usize = 4;
 pub(crate) const TERM_BYTES: usize = 5;
-pub(crate) const RANK_BYTES: usize = 14;
+pub(crate) const ORDER_KEY_BYTES: usize = 14;
 
 const fn list(
     list: PostingList,
@@ -46,14 +46,14 @@ const fn list(
     name: &'static str,
     everywhere: bool,
 ) -> PostingListDef {
-    PostingListDef { list, table, name, everywhere, width }
+    PostingListDef { list, table, name, has_global_rows: everywhere, width }
 }
 
 /// All lists, in the order of [`PostingList`]. Each list has a table of its own, so that all its rows have
 /// one width and redb adds no overhead. Measured on 50,000 grains with seven postings each: a durable sorted
 /// batch of 1,000 grains takes 20 ms, against 23 ms for one table with a leading byte.
 #[rustfmt::skip]
-pub(crate) static LISTS: [PostingListDef; PostingList::COUNT] = [
+pub(crate) static POSTING_LISTS: [PostingListDef; PostingList::COUNT] = [
     list(PostingList::All, 18, "index.all", "time", true),
     list(PostingList::Type, 19, "index.type", "type", false),
     list(PostingList::Subject, 23, "index.s", "SPO", true),
@@ -73,16 +73,16 @@ impl PostingList {
     /// The properties of the list.
     pub(crate) fn def(self) -> &'static PostingListDef {
         match self {
-            Self::All => &LISTS[0],
-            Self::Type => &LISTS[1],
-            Self::Subject => &LISTS[2],
-            Self::Relation => &LISTS[3],
-            Self::Object => &LISTS[4],
-            Self::SubjectRelation => &LISTS[5],
-            Self::SubjectObject => &LISTS[6],
-            Self::RelationObject => &LISTS[7],
-            Self::Triple => &LISTS[8],
-            Self::Value => &LISTS[9],
+            Self::All => &POSTING_LISTS[0],
+            Self::Type => &POSTING_LISTS[1],
+            Self::Subject => &POSTING_LISTS[2],
+            Self::Relation => &POSTING_LISTS[3],
+            Self::Object => &POSTING_LISTS[4],
+            Self::SubjectRelation => &POSTING_LISTS[5],
+            Self::SubjectObject => &POSTING_LISTS[6],
+            Self::RelationObject => &POSTING_LISTS[7],
+            Self::Triple => &POSTING_LISTS[8],
+            Self::Value => &POSTING_LISTS[9],
         }
     }
 }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn lists_stand_at_their_numbers() {
-        for (place, def) in LISTS.iter().enumerate() {
+        for (place, def) in POSTING_LISTS.iter().enumerate() {
             assert_eq!(def.list as usize, place);
             assert_eq!(def.list.def().table, def.table);
         }

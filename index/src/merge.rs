@@ -25,7 +25,7 @@ struct MergeHead<'v, T> {
 
 impl<'v, T: Ord> MergeIter<'v, T> {
     /// Reads the first item of every input.
-    pub(crate) fn of(sources: impl IntoIterator<Item = SortedInput<'v, T>>) -> Result<Self> {
+    pub(crate) fn new(sources: impl IntoIterator<Item = SortedInput<'v, T>>) -> Result<Self> {
         let mut heads = BinaryHeap::new();
         for mut rest in sources {
             if let Some(item) = rest.next().transpose()? {
@@ -36,7 +36,7 @@ impl<'v, T: Ord> MergeIter<'v, T> {
     }
 
     /// Takes the least item and replaces it by the next one of its input.
-    fn take_least(&mut self) -> Option<Result<T>> {
+    fn pop_least(&mut self) -> Option<Result<T>> {
         let mut head = self.heads.peek_mut()?;
         match head.rest.next() {
             Some(Ok(next)) => Some(Ok(mem::replace(&mut head.item, next))),
@@ -54,12 +54,12 @@ impl<T: Ord> Iterator for MergeIter<'_, T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
-        let item = match self.take_least()? {
+        let item = match self.pop_least()? {
             Ok(item) => item,
             Err(error) => return Some(Err(error)),
         };
         while self.heads.peek().is_some_and(|head| head.item == item) {
-            if let Some(Err(error)) = self.take_least() {
+            if let Some(Err(error)) = self.pop_least() {
                 return Some(Err(error));
             }
         }
@@ -113,7 +113,7 @@ mod tests {
             (vec![vec![1, 2], vec![1, 2], vec![2, 3]], vec![1, 2, 3]),
         ] {
             let boxed = sources.iter().map(|items| source(items, &pulled));
-            let merged: Result<Vec<u32>> = MergeIter::of(boxed).unwrap().collect();
+            let merged: Result<Vec<u32>> = MergeIter::new(boxed).unwrap().collect();
             assert_eq!(merged.unwrap(), expected, "{sources:?}");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     fn a_few_items_touch_a_few_entries() {
         let pulled = Cell::new(0);
         let (even, odd): (Vec<u32>, Vec<u32>) = (0..50_000).partition(|n| n % 2 == 0);
-        let merge = MergeIter::of([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
+        let merge = MergeIter::new([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
         assert_eq!(merge.take(20).count(), 20);
         assert_eq!(pulled.get(), 22, "twenty items and the two heads behind them");
     }
@@ -131,10 +131,10 @@ mod tests {
     fn an_error_is_given_and_ends_the_sequence() {
         let broken = || Err(Error::integrity("broken"));
         let first: SortedInput<'_, u32> = Box::new([broken()].into_iter());
-        assert!(MergeIter::of([first]).is_err());
+        assert!(MergeIter::new([first]).is_err());
         let later: SortedInput<'_, u32> = Box::new([Ok(1), Ok(2), broken()].into_iter());
         let pulled = Cell::new(0);
-        let mut merge = MergeIter::of([later, source(&[3, 4], &pulled)]).unwrap();
+        let mut merge = MergeIter::new([later, source(&[3, 4], &pulled)]).unwrap();
         assert_eq!(merge.next().unwrap().unwrap(), 1);
         assert!(merge.next().unwrap().is_err());
         assert!(merge.next().is_none());

@@ -35,7 +35,7 @@ pub(crate) fn watermark(
     let Some(row) = meta.get(WATERMARK)? else {
         return Ok(None);
     };
-    match words::watermark_of(row.value()) {
+    match words::decode_watermark(row.value()) {
         Some(mark) => Ok(Some(mark)),
         None => Err(Error::integrity("the index watermark is not forty bytes")),
     }
@@ -53,7 +53,7 @@ pub(crate) fn set_watermark(
 /// The id counters of the dictionary.
 pub(crate) fn next_ids(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<NextIds> {
     let row = meta.get(NEXT_IDS)?;
-    let ids = row.and_then(|row| words::next_ids_of(row.value()));
+    let ids = row.and_then(|row| words::decode_next_ids(row.value()));
     ids.ok_or_else(|| Error::integrity("the index has no readable counters"))
 }
 

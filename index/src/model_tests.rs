@@ -97,7 +97,7 @@ fn store_of(log: &[(Note, Step)]) -> Store {
             Step::Thaw => {
                 store.fold_frozen().unwrap();
                 store.reopen();
-                store.tail.thaw();
+                store.tail.drop_frozen();
             }
             Step::Fold => store.fold().unwrap(),
             Step::Rebuild => store = rebuilt(store, &log[..=index]),
@@ -232,7 +232,7 @@ fn check(
     let reader = store.reader();
     let mut wanted = expected(log, scope, shape, times);
     for cap in [0, 1, 2, 1_000] {
-        let counted = reader.estimate(scope, shape, times, cap).unwrap();
+        let counted = reader.count_up_to(scope, shape, times, cap).unwrap();
         prop_assert_eq!(counted, wanted.len().min(cap), "{:?} {:?} {:?}", scope, shape, times);
     }
     for order in [TimeOrder::Newest, TimeOrder::Oldest] {
@@ -268,7 +268,7 @@ fn check_found(
         lists.iter().all(|shapes| shapes.iter().any(has))
     });
     for order in [TimeOrder::Newest, TimeOrder::Oldest] {
-        let found = store.reader().find(&ScopeNamespaces::of(*scope), lists, all, order).unwrap();
+        let found = store.reader().intersect_unions(&ScopeNamespaces::of(*scope), lists, all, order).unwrap();
         let found: Vec<Posting> = found.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?}", scope, lists, order);
         wanted.reverse();

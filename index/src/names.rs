@@ -29,17 +29,17 @@ pub(crate) struct DictionaryEntry {
 impl DictionaryEntry {
     /// The id of the term.
     pub(crate) fn id(&self) -> Result<TermId> {
-        let id = words::id_and_text(&self.row).map(|(id, _)| id);
+        let id = words::split_term_row(&self.row).map(|(id, _)| id);
         id.ok_or_else(|| Error::integrity("a term row is too short"))
     }
 
     /// The text or token of the term.
-    pub(crate) fn name(&self) -> Result<OwnedTermValue> {
-        let name = match words::form_and_bytes(&self.key) {
+    pub(crate) fn value(&self) -> Result<OwnedTermValue> {
+        let name = match words::split_term_key(&self.key) {
             Some((TermForm::Plain, text)) => plain(text),
             Some((TermForm::Token, token)) => token.try_into().ok().map(OwnedTermValue::Token),
             Some((TermForm::Digest, _)) => {
-                words::id_and_text(&self.row).and_then(|(_, text)| plain(text))
+                words::split_term_row(&self.row).and_then(|(_, text)| plain(text))
             }
             Some((TermForm::Id, _)) | None => None,
         };
@@ -59,21 +59,21 @@ impl<'v> TermDictionary<'v> {
 
     /// The id of a term; `None` if the view does not have it.
     pub(crate) fn id(&self, kind: TermKind, word: TermValue<'_>) -> Result<Option<TermId>> {
-        let key = words::term_key(&Term { kind, word });
+        let key = words::term_key(&Term { kind, value: word });
         match self.tail.parts().find_map(|part| part.terms.get(key.as_slice())) {
             Some(known) => Ok(Some(known.id)),
-            None => self.tables.id(&key),
+            None => self.tables.term_id(&key),
         }
     }
 
     /// The text or token of a relation.
-    pub(crate) fn relation(&self, id: TermId) -> Result<OwnedTermValue> {
+    pub(crate) fn relation_value(&self, id: TermId) -> Result<OwnedTermValue> {
         let missing = || Error::integrity("a relation has no term");
         let new = self.tail.parts().find_map(|part| part.relations.get(&id));
         let key = match new {
             Some(key) => key.to_vec(),
             None => {
-                let row = self.tables.terms()?.get(words::relation_key(id).as_slice())?;
+                let row = self.tables.terms()?.get(words::relation_id_key(id).as_slice())?;
                 row.ok_or_else(missing)?.value().to_vec()
             }
         };
@@ -85,7 +85,7 @@ impl<'v> TermDictionary<'v> {
                 row.ok_or_else(missing)?.value().to_vec()
             }
         };
-        DictionaryEntry { key, row }.name()
+        DictionaryEntry { key, row }.value()
     }
 
     /// The ids of all namespaces in a scope, ascending, without duplicates.
@@ -94,53 +94,53 @@ impl<'v> TermDictionary<'v> {
             let next = self.tables.next_ids()?.namespace.max(self.tail.next_namespace());
             return Ok((TermId::FIRST.get()..next.get()).map(TermId::new).collect());
         }
-        let ids = self.named_namespaces(scope)?.map(|named| named?.id());
+        let ids = self.namespace_entries(scope)?.map(|named| named?.id());
         let mut ids: Vec<TermId> = ids.collect::<Result<_>>()?;
         ids.sort_unstable();
         Ok(ids)
     }
 
     /// The dictionary entries of the namespaces in a scope.
-    pub(crate) fn named_namespaces(
+    pub(crate) fn namespace_entries(
         &self,
         scope: &Scope<'_>,
     ) -> Result<Box<dyn Iterator<Item = Result<DictionaryEntry>> + 'v>> {
         let root = match *scope {
-            Scope::Exact(word) => return self.exactly(word),
+            Scope::Exact(word) => return self.exact_namespace(word),
             Scope::Subtree(root) => partition(root),
             Scope::All => {
-                let all = words::form_key(TermKind::Namespace, TermForm::Plain, &[]);
-                let after = words::form_key(TermKind::Namespace, TermForm::Id, &[]);
-                return Ok(Box::new(self.between(&all, &after)?));
+                let all = words::term_key_bytes(TermKind::Namespace, TermForm::Plain, &[]);
+                let after = words::term_key_bytes(TermKind::Namespace, TermForm::Id, &[]);
+                return Ok(Box::new(self.entries_between(&all, &after)?));
             }
         };
         let below = format!("{root}:");
-        let short = self.starting_with(TermKind::Namespace, &below)?;
+        let short = self.terms_with_prefix(TermKind::Namespace, &below)?;
         // Names too long for a plain key are compared in full.
-        let long = words::form_key(TermKind::Namespace, TermForm::Digest, &[]);
-        let long = self.between(&long, &words::key_after(&long))?.filter_map(move |named| {
+        let long = words::term_key_bytes(TermKind::Namespace, TermForm::Digest, &[]);
+        let long = self.entries_between(&long, &words::prefix_end(&long))?.filter_map(move |named| {
             let below = named.and_then(|named| {
                 let is_below =
-                    matches!(named.name()?, OwnedTermValue::Plain(text) if text.starts_with(&below));
+                    matches!(named.value()?, OwnedTermValue::Plain(text) if text.starts_with(&below));
                 Ok(is_below.then_some(named))
             });
             below.transpose()
         });
-        Ok(Box::new(self.exactly(TermValue::Plain(root))?.chain(short).chain(long)))
+        Ok(Box::new(self.exact_namespace(TermValue::Plain(root))?.chain(short).chain(long)))
     }
 
     /// The plaintext terms of a kind with a prefix, in byte order. Terms keyed by a digest are not included.
-    pub(crate) fn starting_with(
+    pub(crate) fn terms_with_prefix(
         &self,
         kind: TermKind,
         start: &str,
     ) -> Result<MergeIter<'v, DictionaryEntry>> {
-        let lower = words::form_key(kind, TermForm::Plain, start.as_bytes());
-        self.between(&lower, &words::key_after(&lower))
+        let lower = words::term_key_bytes(kind, TermForm::Plain, start.as_bytes());
+        self.entries_between(&lower, &words::prefix_end(&lower))
     }
 
     /// The namespace of this name, if there is one.
-    fn exactly(
+    fn exact_namespace(
         &self,
         word: TermValue<'_>,
     ) -> Result<Box<dyn Iterator<Item = Result<DictionaryEntry>> + 'v>> {
@@ -148,8 +148,8 @@ impl<'v> TermDictionary<'v> {
             TermValue::Plain(name) => TermValue::Plain(partition(name)),
             token @ TermValue::Token(_) => token,
         };
-        let term = Term { kind: TermKind::Namespace, word };
-        let id = self.id(term.kind, term.word)?;
+        let term = Term { kind: TermKind::Namespace, value: word };
+        let id = self.id(term.kind, term.value)?;
         let named = id.map(|id| DictionaryEntry {
             key: words::term_key(&term),
             row: words::term_row(id, &term),
@@ -158,7 +158,7 @@ impl<'v> TermDictionary<'v> {
     }
 
     /// The terms with keys from `lower` (included) to `upper` (excluded), tables and tail merged.
-    fn between(&self, lower: &[u8], upper: &[u8]) -> Result<MergeIter<'v, DictionaryEntry>> {
+    fn entries_between(&self, lower: &[u8], upper: &[u8]) -> Result<MergeIter<'v, DictionaryEntry>> {
         let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
             let (key, row) = entry?;
             Ok(DictionaryEntry { key: key.value().to_vec(), row: row.value().to_vec() })
@@ -172,6 +172,6 @@ impl<'v> TermDictionary<'v> {
             });
             sources.push(Box::new(new));
         }
-        MergeIter::of(sources)
+        MergeIter::new(sources)
     }
 }

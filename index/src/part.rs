@@ -55,7 +55,7 @@ pub(crate) struct GrainTermIds {
 
 impl TailPart {
     /// Memory a new term takes beside its bytes: two counted pointers and its share of the tree.
-    const TERM_BYTES: usize = 128;
+    const TERM_OVERHEAD_BYTES: usize = 128;
 
     /// An empty part that continues `base`.
     pub(crate) fn after(next_ids: NextIds, base: Option<Watermark>) -> Self {
@@ -84,13 +84,13 @@ impl TailPart {
         if term.kind == TermKind::Relation {
             self.relations.insert(id, Arc::clone(&key));
         }
-        self.know(key, id, Some(words::term_row(id, term).into()));
+        self.insert_term(key, id, Some(words::term_row(id, term).into()));
         Ok(id)
     }
 
     /// Caches a term that is in the tables.
-    pub(crate) fn remember(&mut self, key: Vec<u8>, id: TermId) {
-        self.know(key.into(), id, None);
+    pub(crate) fn cache_term(&mut self, key: Vec<u8>, id: TermId) {
+        self.insert_term(key.into(), id, None);
     }
 
     /// Adds the postings of a grain.
@@ -100,17 +100,17 @@ impl TailPart {
         terms: GrainTermIds,
         facts: &IndexedFields<'_>,
     ) -> Result<()> {
-        let tie = if facts.blinded { TieBreaker::FIRST } else { TieBreaker::of(&mark.address) };
-        let rank = OrderKey::of(Posting { time: facts.time, tie, sequence: mark.sequence })?;
-        let keys = keys_of(terms, facts, rank);
+        let tie = if facts.blinded { TieBreaker::FIRST } else { TieBreaker::from_address(&mark.address) };
+        let rank = OrderKey::from_posting(Posting { time: facts.time, tie, sequence: mark.sequence })?;
+        let keys = posting_keys(terms, facts, rank);
         self.bytes = self.bytes.saturating_add(size_of_val(keys.as_slice()));
         self.postings.add(keys);
-        self.add_place(mark);
+        self.add_address(mark);
         Ok(())
     }
 
     /// Adds a position of the log with its address alone.
-    pub(crate) fn add_place(&mut self, mark: Watermark) {
+    pub(crate) fn add_address(&mut self, mark: Watermark) {
         self.bytes = self.bytes.saturating_add(size_of::<AddressEntry>());
         self.addresses.add(vec![(mark.address, mark.sequence.get())]);
         self.grains = self.grains.saturating_add(1);
@@ -125,16 +125,16 @@ impl TailPart {
         })
     }
 
-    fn know(&mut self, key: Arc<[u8]>, id: TermId, row: Option<Arc<[u8]>>) {
+    fn insert_term(&mut self, key: Arc<[u8]>, id: TermId, row: Option<Arc<[u8]>>) {
         let row_bytes = row.as_ref().map_or(0, |row| row.len());
-        let taken = key.len().saturating_add(row_bytes).saturating_add(Self::TERM_BYTES);
+        let taken = key.len().saturating_add(row_bytes).saturating_add(Self::TERM_OVERHEAD_BYTES);
         self.terms.insert(key, PartTerm { id, row });
         self.bytes = self.bytes.saturating_add(taken);
     }
 }
 
 /// All posting keys of a grain. Lists that serve the whole store get two.
-fn keys_of(terms: GrainTermIds, facts: &IndexedFields<'_>, rank: OrderKey) -> Vec<PostingKey> {
+fn posting_keys(terms: GrainTermIds, facts: &IndexedFields<'_>, rank: OrderKey) -> Vec<PostingKey> {
     let GrainTermIds { namespace: ns, subject, relation } = terms;
     let object = facts.object;
     let mut keys = Vec::with_capacity(facts.values.len().saturating_add(12));
@@ -187,7 +187,7 @@ mod tests {
             *next_ids.of(kind) = TermId::new(last);
             let mut part = TailPart::after(next_ids, None);
             let mut add = |text| {
-                let term = Term { kind, word: TermValue::Plain(text) };
+                let term = Term { kind, value: TermValue::Plain(text) };
                 part.add_term(words::term_key(&term), &term)
             };
             assert_eq!(add("last").unwrap(), TermId::new(last), "{kind:?}");

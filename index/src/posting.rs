@@ -40,7 +40,7 @@ impl TieBreaker {
 
     /// The value of an address.
     #[must_use]
-    pub const fn of([a, b, ..]: &[u8; 32]) -> Self {
+    pub const fn from_address([a, b, ..]: &[u8; 32]) -> Self {
         Self([*a, *b])
     }
 }

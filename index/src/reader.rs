@@ -13,7 +13,7 @@ use crate::intersect::Intersection;
 use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
 use crate::names::TermDictionary;
 use crate::posting::{Posting, Sequence, TimeOrder, TimeRange};
-use crate::scan::{PostingRange, Scan, between};
+use crate::scan::{PostingRange, Scan, keys_between};
 use crate::shape::{IndexLookup, Scope};
 use crate::spaces::ScopeNamespaces;
 use crate::tables::Tables;
@@ -23,15 +23,15 @@ use crate::term::{OwnedTermValue, TermId, TermKind, TermValue};
 /// A view of the index: the tables of a read snapshot and the tail that continues them.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexReader<'v> {
-    pub(crate) names: TermDictionary<'v>,
-    pub(crate) eyes: TokenScope<'v>,
+    pub(crate) dictionary: TermDictionary<'v>,
+    pub(crate) token_scope: TokenScope<'v>,
 }
 
 /// A relation a subject has, with its newest posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationSummary {
     /// The relation.
-    pub name: OwnedTermValue,
+    pub relation: OwnedTermValue,
     /// The newest grain with this subject and relation.
     pub newest: Posting,
 }
@@ -40,13 +40,13 @@ impl<'v> IndexReader<'v> {
     /// A reader of a plaintext index.
     #[must_use]
     pub fn new(tables: &'v Tables, tail: &'v Tail) -> Self {
-        Self { names: TermDictionary { tables, tail }, eyes: TokenScope::Plain }
+        Self { dictionary: TermDictionary { tables, tail }, token_scope: TokenScope::Plain }
     }
 
     /// Makes the reader look up the blind tokens of these key holders.
     #[must_use]
-    pub fn with_eyes(self, eyes: TokenScope<'v>) -> Self {
-        Self { eyes, ..self }
+    pub fn with_token_scope(self, eyes: TokenScope<'v>) -> Self {
+        Self { token_scope: eyes, ..self }
     }
 
     /// The postings of a lookup within a scope and a time range, without duplicates, read lazily: one seek
@@ -62,7 +62,7 @@ impl<'v> IndexReader<'v> {
         times: TimeRange,
         order: TimeOrder,
     ) -> Result<Scan<'v>> {
-        self.scan_any(&ScopeNamespaces::of(*scope), std::slice::from_ref(shape), times, order)
+        self.scan_union(&ScopeNamespaces::of(*scope), std::slice::from_ref(shape), times, order)
     }
 
     /// The postings that all of these lookups have; without lookups, all of the scope. The lookup with the
@@ -79,7 +79,7 @@ impl<'v> IndexReader<'v> {
     ) -> Result<Intersection<'v>> {
         let shapes = if shapes.is_empty() { &[IndexLookup::All] } else { shapes };
         let lists: Vec<&[IndexLookup<'_>]> = shapes.iter().map(std::slice::from_ref).collect();
-        self.find(&ScopeNamespaces::of(*scope), &lists, times, order)
+        self.intersect_unions(&ScopeNamespaces::of(*scope), &lists, times, order)
     }
 
     /// The intersection of lists, each of which is the union of its lookups. The shortest list should come
@@ -87,19 +87,19 @@ impl<'v> IndexReader<'v> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
-    pub fn find(
+    pub fn intersect_unions(
         &self,
         spaces: &ScopeNamespaces<'_>,
         lists: &[&[IndexLookup<'_>]],
         times: TimeRange,
         order: TimeOrder,
     ) -> Result<Intersection<'v>> {
-        let scans = lists.iter().map(|shapes| self.scan_any(spaces, shapes, times, order));
+        let scans = lists.iter().map(|shapes| self.scan_union(spaces, shapes, times, order));
         Ok(Intersection::of(scans.collect::<Result<_>>()?, order))
     }
 
     /// The union of the postings of these lookups.
-    fn scan_any(
+    fn scan_union(
         &self,
         spaces: &ScopeNamespaces<'_>,
         shapes: &[IndexLookup<'_>],
@@ -110,14 +110,14 @@ impl<'v> IndexReader<'v> {
         for shape in shapes {
             ranges.extend(self.ranges_of(spaces, shape)?);
         }
-        Scan::over(self.names.view(), ranges, times, order)
+        Scan::new(self.dictionary.view(), ranges, times, order)
     }
 
     /// Counts the postings [`scan`](Self::scan) would return, up to `cap`.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn estimate(
+    pub fn count_up_to(
         &self,
         scope: &Scope<'_>,
         shape: &IndexLookup<'_>,
@@ -135,7 +135,7 @@ impl<'v> IndexReader<'v> {
                 }
                 let one = PostingRange { prefix, namespaces: Arc::new([namespace]) };
                 let mut scan =
-                    Scan::over(self.names.view(), [one], times, TimeOrder::Newest)?.take(left);
+                    Scan::new(self.dictionary.view(), [one], times, TimeOrder::Newest)?.take(left);
                 count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
             }
         }
@@ -148,18 +148,18 @@ impl<'v> IndexReader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn subjects(&self, scope: &Scope<'_>, start: &str, limit: usize) -> Result<Vec<String>> {
-        let namespaces = self.everywhere(scope)?;
+        let namespaces = self.global_namespaces(scope)?;
         let mut found = Vec::new();
         if limit == 0 {
             return Ok(found);
         }
-        for named in self.names.starting_with(TermKind::Subject, start)? {
+        for named in self.dictionary.terms_with_prefix(TermKind::Subject, start)? {
             let named = named?;
             let prefix = KeyPrefix::subject(TermId::NONE, named.id()?);
             let range = PostingRange { prefix, namespaces: Arc::clone(&namespaces) };
-            let (view, times) = (self.names.view(), TimeRange::default());
-            let mut scan = Scan::over(view, [range], times, TimeOrder::Newest)?;
-            if let OwnedTermValue::Plain(text) = named.name()?
+            let (view, times) = (self.dictionary.view(), TimeRange::default());
+            let mut scan = Scan::new(view, [range], times, TimeOrder::Newest)?;
+            if let OwnedTermValue::Plain(text) = named.value()?
                 && scan.next().transpose()?.is_some()
             {
                 found.push(text);
@@ -176,7 +176,7 @@ impl<'v> IndexReader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn namespaces(&self, scope: &Scope<'_>, limit: usize) -> Result<Vec<OwnedTermValue>> {
-        self.names.named_namespaces(scope)?.take(limit).map(|named| named?.name()).collect()
+        self.dictionary.namespace_entries(scope)?.take(limit).map(|named| named?.value()).collect()
     }
 
     /// Returns at most `limit` relations a subject has in a scope, in the order the store first saw them.
@@ -191,23 +191,23 @@ impl<'v> IndexReader<'v> {
         limit: usize,
     ) -> Result<Vec<RelationSummary>> {
         let mut newest = BTreeMap::new();
-        for subject in self.eyes.subjects(subject)? {
-            let Some(subject) = self.names.id(TermKind::Subject, subject)? else { continue };
-            for namespace in self.everywhere(scope)?.iter().copied() {
-                self.gather_relations((namespace, subject), limit, &mut newest)?;
+        for subject in self.token_scope.subjects(subject)? {
+            let Some(subject) = self.dictionary.id(TermKind::Subject, subject)? else { continue };
+            for namespace in self.global_namespaces(scope)?.iter().copied() {
+                self.collect_relations((namespace, subject), limit, &mut newest)?;
                 while newest.len() > limit {
                     newest.pop_last();
                 }
             }
         }
         let relations = newest.into_iter().map(|(id, rank): (TermId, OrderKey)| {
-            Ok(RelationSummary { name: self.names.relation(id)?, newest: rank.posting() })
+            Ok(RelationSummary { relation: self.dictionary.relation_value(id)?, newest: rank.posting() })
         });
         relations.collect()
     }
 
     /// Collects the first `limit` relations of a subject in a namespace, by id, with their newest order keys.
-    fn gather_relations(
+    fn collect_relations(
         &self,
         (namespace, subject): (TermId, TermId),
         limit: usize,
@@ -219,9 +219,9 @@ impl<'v> IndexReader<'v> {
         let mut next = TermId::FIRST;
         for _ in 0..limit {
             let from = KeyPrefix::subject_relation(namespace, subject, next).key(first);
-            let Some(key) = self.first(&from, &end)? else { break };
+            let Some(key) = self.first_subject_relation(&from, &end)? else { break };
             let (relation, rank) = keys::relation_of(&key)
-                .zip(keys::rank_of(&key))
+                .zip(keys::order_key_of(&key))
                 .ok_or_else(|| Error::integrity("a posting key cannot be read"))?;
             newest.entry(relation).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
             next = relation.next();
@@ -230,11 +230,11 @@ impl<'v> IndexReader<'v> {
     }
 
     /// The first key of the view from `from` to `end` in the list of subjects and relations.
-    fn first(&self, from: &PostingKey, end: &PostingKey) -> Result<Option<PostingKey>> {
-        let TermDictionary { tables, tail } = self.names;
-        let folded = tables.list(crate::lists::PostingList::SubjectRelation)?.first(from, end)?;
+    fn first_subject_relation(&self, from: &PostingKey, end: &PostingKey) -> Result<Option<PostingKey>> {
+        let TermDictionary { tables, tail } = self.dictionary;
+        let folded = tables.list(crate::lists::PostingList::SubjectRelation)?.first_key(from, end)?;
         let runs = tail.parts().flat_map(|part| part.postings.iter());
-        let new = runs.filter_map(|run| between(run, from, end).first().copied());
+        let new = runs.filter_map(|run| keys_between(run, from, end).first().copied());
         Ok(new.chain(folded).min())
     }
 
@@ -243,14 +243,14 @@ impl<'v> IndexReader<'v> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn ranges(
+    pub fn range_count(
         &self,
         spaces: &ScopeNamespaces<'_>,
         shapes: &[IndexLookup<'_>],
     ) -> Result<usize> {
         shapes.iter().try_fold(0_usize, |count, shape| {
-            let namespaces = spaces.ids(&self.names, shape.list().def().everywhere)?;
-            let eyes = self.eyes.shapes(shape)?.len();
+            let namespaces = spaces.ids(&self.dictionary, shape.posting_list().def().has_global_rows)?;
+            let eyes = self.token_scope.lookups(shape)?.len();
             Ok(count.saturating_add(namespaces.len().saturating_mul(eyes)))
         })
     }
@@ -263,21 +263,21 @@ impl<'v> IndexReader<'v> {
         shape: &IndexLookup<'_>,
     ) -> Result<Vec<PostingRange>> {
         let mut ranges = Vec::new();
-        for shape in self.eyes.shapes(shape)? {
-            let Some(prefix) = self.bound(&shape)? else { continue };
-            let namespaces = spaces.ids(&self.names, prefix.list().def().everywhere)?;
+        for shape in self.token_scope.lookups(shape)? {
+            let Some(prefix) = self.prefix_of(&shape)? else { continue };
+            let namespaces = spaces.ids(&self.dictionary, prefix.list().def().has_global_rows)?;
             ranges.push(PostingRange { prefix, namespaces });
         }
         Ok(ranges)
     }
 
     /// The namespaces to read of a list that has rows for the whole store.
-    fn everywhere(&self, scope: &Scope<'_>) -> Result<Arc<[TermId]>> {
-        ScopeNamespaces::of(*scope).ids(&self.names, true)
+    fn global_namespaces(&self, scope: &Scope<'_>) -> Result<Arc<[TermId]>> {
+        ScopeNamespaces::of(*scope).ids(&self.dictionary, true)
     }
 
     /// The prefix of a lookup, under the namespace 0; `None` if it has a term the store never saw.
-    fn bound(&self, shape: &IndexLookup<'_>) -> Result<Option<KeyPrefix>> {
+    fn prefix_of(&self, shape: &IndexLookup<'_>) -> Result<Option<KeyPrefix>> {
         let none = TermId::NONE;
         let (subject, relation, object) = match *shape {
             IndexLookup::All => (None, None, None),
@@ -291,7 +291,7 @@ impl<'v> IndexReader<'v> {
         };
         let id = |kind, word: Option<TermValue<'_>>| match word {
             None => Ok(Some(None)),
-            Some(word) => Ok::<_, Error>(self.names.id(kind, word)?.map(Some)),
+            Some(word) => Ok::<_, Error>(self.dictionary.id(kind, word)?.map(Some)),
         };
         let Some(subject) = id(TermKind::Subject, subject)? else { return Ok(None) };
         let Some(relation) = id(TermKind::Relation, relation)? else { return Ok(None) };
@@ -313,10 +313,10 @@ impl<'v> IndexReader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
-        let new = self.names.tail.parts().find_map(|part| part.sequence_of(address));
+        let new = self.dictionary.tail.parts().find_map(|part| part.sequence_of(address));
         match new {
             Some(sequence) => Ok(Some(sequence)),
-            None => self.names.tables.sequence_of(address),
+            None => self.dictionary.tables.sequence_of(address),
         }
     }
 }

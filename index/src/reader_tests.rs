@@ -53,7 +53,7 @@ fn tokens_are_found_by_tokens_only() {
         let names = store.reader().namespaces(&Scope::All, 9).unwrap();
         assert_eq!(names, [OwnedTermValue::Token([1; 32])]);
         let relations = store.reader().relations_of(&scope, subject, 9).unwrap();
-        assert_eq!(relations[0].name, OwnedTermValue::Token([3; 32]));
+        assert_eq!(relations[0].relation, OwnedTermValue::Token([3; 32]));
         // the bytes of a token are not the bytes of a text
         let text = "\u{2}".repeat(32);
         assert_eq!(
@@ -149,7 +149,7 @@ fn relations_of_a_subject_come_each_once_with_their_newest() {
             tie: tie(sequence),
             sequence: Sequence::new(sequence),
         };
-        RelationSummary { name: OwnedTermValue::Plain(name.to_owned()), newest }
+        RelationSummary { relation: OwnedTermValue::Plain(name.to_owned()), newest }
     };
     let (likes, first, knows) =
         (relation("likes", 8, 6), relation(&long, 1, 2), relation("knows", 3, 7));

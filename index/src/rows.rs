@@ -31,10 +31,10 @@ pub(crate) trait PostingTable: Debug + Send + Sync {
     fn for_each(&self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 
     /// The order keys of the rows from `first` to `last`, both included.
-    fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys>;
+    fn order_keys(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys>;
 
     /// The first row from `first` to `last`, both included, as a key.
-    fn first(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>>;
+    fn first_key(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>>;
 }
 
 /// The table operations for one row width.
@@ -49,7 +49,7 @@ pub(crate) struct TableOps {
 
 impl TableOps {
     /// The operations for rows of `N` bytes.
-    pub(crate) const fn of<const N: usize>() -> Self {
+    pub(crate) const fn for_width<const N: usize>() -> Self {
         Self { open: open::<N>, create: create::<N>, insert: insert::<N> }
     }
 }
@@ -58,13 +58,13 @@ impl PostingList {
     /// The table operations for the width of the list's rows.
     pub(crate) const fn access(self) -> TableOps {
         match self {
-            Self::All => TableOps::of::<18>(),
-            Self::Type => TableOps::of::<19>(),
-            Self::Subject | Self::Relation => TableOps::of::<23>(),
-            Self::Object => TableOps::of::<26>(),
-            Self::SubjectRelation => TableOps::of::<28>(),
-            Self::SubjectObject | Self::RelationObject | Self::Value => TableOps::of::<27>(),
-            Self::Triple => TableOps::of::<32>(),
+            Self::All => TableOps::for_width::<18>(),
+            Self::Type => TableOps::for_width::<19>(),
+            Self::Subject | Self::Relation => TableOps::for_width::<23>(),
+            Self::Object => TableOps::for_width::<26>(),
+            Self::SubjectRelation => TableOps::for_width::<28>(),
+            Self::SubjectObject | Self::RelationObject | Self::Value => TableOps::for_width::<27>(),
+            Self::Triple => TableOps::for_width::<32>(),
         }
     }
 }
@@ -87,11 +87,11 @@ impl<const N: usize> PostingTable for FixedWidthTable<N> {
         Ok(())
     }
 
-    fn ranks(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys> {
-        let rows = self.rows.range::<&[u8; N]>(keys::row(first)?..=keys::row(last)?)?;
+    fn order_keys(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys> {
+        let rows = self.rows.range::<&[u8; N]>(keys::row_bytes(first)?..=keys::row_bytes(last)?)?;
         let ranks = rows.map(|entry| {
             let (row, _) = entry?;
-            let rank = OrderKey::of_row(row.value());
+            let rank = OrderKey::from_row(row.value());
             rank.ok_or_else(|| Error::integrity("a posting row is too short"))
         });
         Ok(match order {
@@ -100,8 +100,8 @@ impl<const N: usize> PostingTable for FixedWidthTable<N> {
         })
     }
 
-    fn first(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>> {
-        let mut rows = self.rows.range::<&[u8; N]>(keys::row(first)?..=keys::row(last)?)?;
+    fn first_key(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>> {
+        let mut rows = self.rows.range::<&[u8; N]>(keys::row_bytes(first)?..=keys::row_bytes(last)?)?;
         let Some((row, _)) = rows.next().transpose()? else { return Ok(None) };
         Ok(Some(keys::key_of(self.list, row.value())))
     }
@@ -129,7 +129,7 @@ fn insert<const N: usize>(
 ) -> Result<()> {
     let mut table = txn.open_table(RowTable::<N>::new(list.def().table))?;
     for key in sorted {
-        let row = keys::row::<N>(key)?;
+        let row = keys::row_bytes::<N>(key)?;
         // Folding a part again adds no row.
         if table.insert(row, ())?.is_none() {
             sum.add_posting(list as u8, row);

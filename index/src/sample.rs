@@ -8,10 +8,10 @@
 use redb::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 use crate::error::Result;
-use crate::keys::{self, KEY_BYTES, PostingKey};
+use crate::keys::{self, POSTING_KEY_BYTES, PostingKey};
 use crate::row_sum::RowSum;
 
-const SAMPLE_BYTES: usize = KEY_BYTES + 1;
+const SAMPLE_BYTES: usize = POSTING_KEY_BYTES + 1;
 
 /// `level:1 list:1 row:32`; shorter rows are padded with zeros.
 pub(crate) const SAMPLE: TableDefinition<'static, &'static [u8; SAMPLE_BYTES], ()> =
@@ -43,13 +43,13 @@ impl SampleLevel {
     }
 
     /// Returns `true` if a grain with this hash is in the level.
-    fn draws(self, mixed: u64) -> bool {
+    fn selects(self, mixed: u64) -> bool {
         mixed.trailing_zeros() >= self.bits
     }
 }
 
 /// Hashes a sequence: spreads consecutive numbers over all bits.
-fn mixed(number: u64) -> u64 {
+fn hash(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
@@ -61,11 +61,11 @@ pub(crate) fn fold(
     sorted: &[PostingKey],
     sum: &mut RowSum<'_>,
 ) -> Result<()> {
-    let with_number = |key| Some((key, mixed(keys::rank_of(key)?.posting().sequence.get())));
+    let with_number = |key| Some((key, hash(keys::order_key_of(key)?.posting().sequence.get())));
     let mut drawn: Vec<(&PostingKey, u64)> = sorted.iter().filter_map(with_number).collect();
     let mut table = txn.open_table(SAMPLE)?;
     for level in LEVELS {
-        drawn.retain(|(_, mixed)| level.draws(*mixed));
+        drawn.retain(|(_, mixed)| level.selects(*mixed));
         for (key, _) in &drawn {
             let row = sample_key(level, key);
             if table.insert(&row, ())?.is_none() {
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn each_level_draws_its_share_of_the_one_before() {
         for level in LEVELS {
-            let drawn = (0..1_u64 << 22).filter(|at| level.draws(mixed(*at))).count() as u64;
+            let drawn = (0..1_u64 << 22).filter(|at| level.selects(hash(*at))).count() as u64;
             let expected = (1 << 22) / level.rate();
             assert!(drawn.abs_diff(expected) <= expected / 2, "{level:?}: {drawn}");
         }

@@ -23,7 +23,7 @@ pub struct Scan<'v> {
     sources: Vec<ScanSource<'v>>,
     /// The next position of each source that has one, and the index of the source; the first on top.
     heads: BinaryHeap<Reverse<(u128, usize)>>,
-    taken: Option<u128>,
+    last_position: Option<u128>,
     order: TimeOrder,
 }
 
@@ -51,17 +51,17 @@ pub(crate) struct PostingRange {
 
 impl<'v> Scan<'v> {
     /// Rows to step over before a seek reads a new range: a step costs a fraction of a B-tree descent.
-    const STEPS: usize = 4;
+    const MAX_SEEK_STEPS: usize = 4;
 
     /// The postings of any of these ranges within a time range.
-    pub(crate) fn over(
+    pub(crate) fn new(
         view: (&'v Tables, &'v Tail),
         ranges: impl IntoIterator<Item = PostingRange>,
         times: TimeRange,
         order: TimeOrder,
     ) -> Result<Self> {
         let (sources, heads) = (Vec::new(), BinaryHeap::new());
-        let mut scan = Self { sources, heads, taken: None, order };
+        let mut scan = Self { sources, heads, last_position: None, order };
         if let Some(ranks) = OrderKey::bounds(times) {
             for range in ranges {
                 scan.add_range(view, &range, ranks)?;
@@ -76,15 +76,15 @@ impl<'v> Scan<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the scan is then at its end.
     pub fn seek(&mut self, posting: Posting) -> Result<()> {
-        let rank = OrderKey::at(posting);
-        let turn = self.turn(rank);
+        let rank = OrderKey::clamped(posting);
+        let position = self.position_of(rank);
         while let Some(Reverse((head, at))) = self.heads.peek().copied() {
-            if head >= turn {
+            if head >= position {
                 break;
             }
             let order = self.order;
             let next = self.sources.get_mut(at).map(|source| source.seek(rank, order));
-            self.replace_first(at, next.unwrap_or(Ok(None)))?;
+            self.replace_head(at, next.unwrap_or(Ok(None)))?;
         }
         Ok(())
     }
@@ -101,11 +101,11 @@ impl<'v> Scan<'v> {
             TimeOrder::Oldest => ranks.0,
         };
         for prefix in range.prefixes() {
-            let ranks = rows.ranks(&prefix.key(ranks.0), &prefix.key(ranks.1), self.order)?;
+            let ranks = rows.order_keys(&prefix.key(ranks.0), &prefix.key(ranks.1), self.order)?;
             self.add(ScanSource { prefix, from: SourceCursor::Rows { rows, ranks, last } })?;
         }
         for run in tail.parts().flat_map(|part| part.postings.iter()) {
-            for (prefix, run) in range.stretches(run, ranks) {
+            for (prefix, run) in range.run_slices(run, ranks) {
                 self.add(ScanSource { prefix, from: SourceCursor::Run(run) })?;
             }
         }
@@ -115,20 +115,20 @@ impl<'v> Scan<'v> {
     /// Adds a source, unless it is empty.
     fn add(&mut self, mut source: ScanSource<'v>) -> Result<()> {
         if let Some(rank) = source.next(self.order)? {
-            self.heads.push(Reverse((self.turn(rank), self.sources.len())));
+            self.heads.push(Reverse((self.position_of(rank), self.sources.len())));
             self.sources.push(source);
         }
         Ok(())
     }
 
     /// The next position, skipping duplicates of the last one.
-    fn step(&mut self) -> Result<Option<u128>> {
+    fn next_position(&mut self) -> Result<Option<u128>> {
         while let Some(Reverse((turn, at))) = self.heads.peek().copied() {
             let order = self.order;
             let next = self.sources.get_mut(at).map(|source| source.next(order));
-            self.replace_first(at, next.unwrap_or(Ok(None)))?;
-            if self.taken != Some(turn) {
-                self.taken = Some(turn);
+            self.replace_head(at, next.unwrap_or(Ok(None)))?;
+            if self.last_position != Some(turn) {
+                self.last_position = Some(turn);
                 return Ok(Some(turn));
             }
         }
@@ -136,10 +136,10 @@ impl<'v> Scan<'v> {
     }
 
     /// Replaces the first head by the next position of its source. An error ends the scan.
-    fn replace_first(&mut self, at: usize, next: Result<Option<OrderKey>>) -> Result<()> {
+    fn replace_head(&mut self, at: usize, next: Result<Option<OrderKey>>) -> Result<()> {
         match next {
             Ok(Some(rank)) => {
-                let head = Reverse((self.turn(rank), at));
+                let head = Reverse((self.position_of(rank), at));
                 if let Some(mut first) = self.heads.peek_mut() {
                     *first = head;
                 }
@@ -154,7 +154,7 @@ impl<'v> Scan<'v> {
     }
 
     /// The position of a order key in the scan; positions ascend in scan order.
-    fn turn(&self, rank: OrderKey) -> u128 {
+    fn position_of(&self, rank: OrderKey) -> u128 {
         match self.order {
             TimeOrder::Newest => rank.number(),
             TimeOrder::Oldest => !rank.number(),
@@ -163,8 +163,8 @@ impl<'v> Scan<'v> {
 
     fn posting(&self, turn: u128) -> Posting {
         match self.order {
-            TimeOrder::Newest => OrderKey::of_number(turn).posting(),
-            TimeOrder::Oldest => OrderKey::of_number(!turn).posting(),
+            TimeOrder::Newest => OrderKey::from_number(turn).posting(),
+            TimeOrder::Oldest => OrderKey::from_number(!turn).posting(),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Iterator for Scan<'_> {
     type Item = Result<Posting>;
 
     fn next(&mut self) -> Option<Result<Posting>> {
-        let turn = self.step().transpose()?;
+        let turn = self.next_position().transpose()?;
         Some(turn.map(|turn| self.posting(turn)))
     }
 }
@@ -195,7 +195,7 @@ impl ScanSource<'_> {
                 };
                 let Some((key, rest)) = split else { return Ok(None) };
                 *run = rest;
-                Ok(self.prefix.rank(key))
+                Ok(self.prefix.order_key(key))
             }
         }
     }
@@ -211,7 +211,7 @@ impl ScanSource<'_> {
                 };
             }
             SourceCursor::Rows { rows, ranks, last } => {
-                for _ in 0..Scan::STEPS {
+                for _ in 0..Scan::MAX_SEEK_STEPS {
                     let Some(next) = ranks.next().transpose()? else { return Ok(None) };
                     let reached = match order {
                         TimeOrder::Newest => next >= rank,
@@ -223,8 +223,8 @@ impl ScanSource<'_> {
                 }
                 let last = self.prefix.key(*last);
                 *ranks = match order {
-                    TimeOrder::Newest if key <= last => rows.ranks(&key, &last, order)?,
-                    TimeOrder::Oldest if last <= key => rows.ranks(&last, &key, order)?,
+                    TimeOrder::Newest if key <= last => rows.order_keys(&key, &last, order)?,
+                    TimeOrder::Oldest if last <= key => rows.order_keys(&last, &key, order)?,
                     TimeOrder::Newest | TimeOrder::Oldest => Box::new(std::iter::empty()),
                 };
             }
@@ -236,12 +236,12 @@ impl ScanSource<'_> {
 impl PostingRange {
     /// One prefix for each namespace.
     pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = KeyPrefix> {
-        self.namespaces.iter().map(|namespace| self.prefix.in_namespace(*namespace))
+        self.namespaces.iter().map(|namespace| self.prefix.with_namespace(*namespace))
     }
 
     /// The slices of a run that are in this range, by namespace. Skips the namespaces the run does not have
     /// in this list.
-    fn stretches<'r>(
+    fn run_slices<'r>(
         &self,
         mut run: &'r [PostingKey],
         (first, last): (OrderKey, OrderKey),
@@ -249,7 +249,7 @@ impl PostingRange {
         let mut found = Vec::new();
         let mut namespaces = &*self.namespaces;
         while let Some((namespace, others)) = namespaces.split_first() {
-            let prefix = self.prefix.in_namespace(*namespace);
+            let prefix = self.prefix.with_namespace(*namespace);
             let (start, end) = (prefix.key(first), prefix.key(last));
             run = run.split_at(run.partition_point(|key| *key < start)).1;
             let Some(next) = run.first().and_then(|key| prefix.namespace_of(key)) else { break };
@@ -268,7 +268,7 @@ impl PostingRange {
 }
 
 /// The keys of a run from `first` to `last`, both included.
-pub(crate) fn between<'v>(
+pub(crate) fn keys_between<'v>(
     run: &'v [PostingKey],
     first: &PostingKey,
     last: &PostingKey,

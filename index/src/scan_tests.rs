@@ -90,10 +90,10 @@ fn a_run_is_cut_at_both_ends() {
     let prefix = KeyPrefix::all(TermId::FIRST);
     let key = |sequence| {
         let (time, sequence) = (EpochMs::new(0), Sequence::new(sequence));
-        prefix.key(OrderKey::at(Posting { time, tie: TieBreaker::FIRST, sequence }))
+        prefix.key(OrderKey::clamped(Posting { time, tie: TieBreaker::FIRST, sequence }))
     };
     let run: Vec<PostingKey> = (1..=5).rev().map(key).collect();
-    assert_eq!(between(&run, &key(4), &key(2)), &run[1..4]);
-    assert_eq!(between(&run, &key(9), &key(6)), &run[..0]);
-    assert_eq!(between(&run, &key(9), &key(0)), run.as_slice());
+    assert_eq!(keys_between(&run, &key(4), &key(2)), &run[1..4]);
+    assert_eq!(keys_between(&run, &key(9), &key(6)), &run[..0]);
+    assert_eq!(keys_between(&run, &key(9), &key(0)), run.as_slice());
 }

@@ -76,7 +76,7 @@ impl<'a> IndexLookup<'a> {
     pub fn index_name(&self) -> &str {
         match self {
             Self::Value(field, _) => field.name(),
-            _ => self.list().def().name,
+            _ => self.posting_list().def().name,
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> IndexLookup<'a> {
     }
 
     /// The posting list that answers it.
-    pub(crate) fn list(&self) -> PostingList {
+    pub(crate) fn posting_list(&self) -> PostingList {
         match self {
             Self::All => PostingList::All,
             Self::Type(_) => PostingList::Type,

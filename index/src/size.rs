@@ -7,7 +7,7 @@ use crate::keys::{KeyPrefix, OrderKey};
 use crate::posting::{TimeOrder, TimeRange};
 use crate::reader::IndexReader;
 use crate::sample::{self, LEVELS};
-use crate::scan::{PostingRange, between};
+use crate::scan::{PostingRange, keys_between};
 use crate::shape::IndexLookup;
 use crate::spaces::ScopeNamespaces;
 
@@ -21,11 +21,11 @@ pub struct PostingEstimate {
 }
 
 /// Rows up to which a range is counted.
-const COUNTED: usize = 32;
+const MAX_COUNTED_ROWS: usize = 32;
 /// Sampled rows that are enough for an estimate.
-const ENOUGH: u64 = 16;
+const MIN_SAMPLED_ROWS: u64 = 16;
 /// Namespaces that are probed; the others are assumed to be like them.
-const NAMESPACES: usize = 32;
+const MAX_PROBED_NAMESPACES: usize = 32;
 
 impl IndexReader<'_> {
     /// Estimates the number of postings [`scan`](Self::scan) would return, for a planner: exact below some
@@ -33,7 +33,7 @@ impl IndexReader<'_> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn size(
+    pub fn estimate_postings(
         &self,
         spaces: &ScopeNamespaces<'_>,
         shape: &IndexLookup<'_>,
@@ -42,14 +42,14 @@ impl IndexReader<'_> {
         let mut size = PostingEstimate { postings: 0, exact: true };
         let Some(ranks) = OrderKey::bounds(times) else { return Ok(size) };
         for range in self.ranges_of(spaces, shape)? {
-            let one = self.size_of(&range, ranks)?;
+            let one = self.estimate_range(&range, ranks)?;
             size.postings = size.postings.saturating_add(one.postings);
             size.exact &= one.exact;
         }
         Ok(size)
     }
 
-    fn size_of(
+    fn estimate_range(
         &self,
         range: &PostingRange,
         ranks: (OrderKey, OrderKey),
@@ -57,10 +57,10 @@ impl IndexReader<'_> {
         let mut size = PostingEstimate { postings: 0, exact: true };
         let prefixes = range.prefixes();
         let all = u64::try_from(prefixes.len()).unwrap_or(u64::MAX);
-        let stride = prefixes.len().div_ceil(NAMESPACES).max(1);
+        let stride = prefixes.len().div_ceil(MAX_PROBED_NAMESPACES).max(1);
         let mut looked_at = 0_u64;
         for prefix in prefixes.step_by(stride) {
-            let one = self.size_below(&prefix, ranks)?;
+            let one = self.estimate_prefix(&prefix, ranks)?;
             size.postings = size.postings.saturating_add(one.postings);
             size.exact &= one.exact;
             looked_at = looked_at.saturating_add(1);
@@ -75,21 +75,21 @@ impl IndexReader<'_> {
         Ok(size)
     }
 
-    fn size_below(
+    fn estimate_prefix(
         &self,
         prefix: &KeyPrefix,
         (first, last): (OrderKey, OrderKey),
     ) -> Result<PostingEstimate> {
         let (first, last) = (prefix.key(first), prefix.key(last));
-        let tables = self.names.tables;
-        let new = self.names.tail.parts().flat_map(|part| part.postings.iter());
+        let tables = self.dictionary.tables;
+        let new = self.dictionary.tail.parts().flat_map(|part| part.postings.iter());
         let new = new.fold(0_u64, |count, run| {
-            count.saturating_add(between(run, &first, &last).len() as u64)
+            count.saturating_add(keys_between(run, &first, &last).len() as u64)
         });
         let mut rows =
-            tables.list(prefix.list())?.ranks(&first, &last, TimeOrder::Newest)?.take(COUNTED);
+            tables.list(prefix.list())?.order_keys(&first, &last, TimeOrder::Newest)?.take(MAX_COUNTED_ROWS);
         let counted = rows.try_fold(0_u64, |n, rank| rank.map(|_| n.saturating_add(1)))?;
-        if counted < COUNTED as u64 {
+        if counted < MAX_COUNTED_ROWS as u64 {
             return Ok(PostingEstimate { postings: counted.saturating_add(new), exact: true });
         }
         let mut folded = counted;
@@ -97,7 +97,7 @@ impl IndexReader<'_> {
         for level in LEVELS.into_iter().rev() {
             let drawn = sample::count(tables.sample()?, level, (&first, &last))?;
             folded = counted.max(level.rate().saturating_mul(drawn));
-            if drawn >= ENOUGH {
+            if drawn >= MIN_SAMPLED_ROWS {
                 break;
             }
         }

@@ -3,7 +3,7 @@
 use redb::ReadableTableMetadata;
 
 use crate::error::Result;
-use crate::lists::LISTS;
+use crate::lists::POSTING_LISTS;
 use crate::reader::IndexReader;
 
 /// The size of one table.
@@ -34,13 +34,13 @@ impl IndexReader<'_> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn stats(&self) -> Result<IndexStats> {
-        let (view, tail) = (self.names.tables, self.names.tail);
+        let (view, tail) = (self.dictionary.tables, self.dictionary.tail);
         let of = |table, rows: u64, width: Option<u64>| {
             let row_bytes = width.map(|width| rows.saturating_mul(width));
             TableStats { table, rows, row_bytes }
         };
-        let mut tables = Vec::with_capacity(LISTS.len().saturating_add(3));
-        for def in &LISTS {
+        let mut tables = Vec::with_capacity(POSTING_LISTS.len().saturating_add(3));
+        for def in &POSTING_LISTS {
             let rows = view.list(def.list)?.count()?;
             tables.push(of(def.table, rows, Some(def.width as u64)));
         }

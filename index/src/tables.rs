@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::lists::{LISTS, PostingList};
+use crate::lists::{POSTING_LISTS, PostingList};
 use crate::meta::{self, HISTORY, META};
 use crate::posting::{Sequence, Watermark};
 use crate::row_sum::{self, RowSeal, RowSum};
@@ -83,14 +83,14 @@ impl Tables {
             (def.list.access().open)(&self.txn, list, def.table)
         };
         match self.lists.get(list as usize) {
-            Some(cell) => Ok(&**once(cell, open)?),
+            Some(cell) => Ok(&**get_or_try_init(cell, open)?),
             None => Err(Error::integrity("there is no such list")),
         }
     }
 
     /// The sample of all lists.
     pub(crate) fn sample(&self) -> Result<&SampleRows> {
-        once(&self.sample, || {
+        get_or_try_init(&self.sample, || {
             self.check(row_sum::SAMPLE_TABLE)?;
             Ok(self.txn.open_table(SAMPLE)?)
         })
@@ -98,7 +98,7 @@ impl Tables {
 
     /// The term dictionary.
     pub(crate) fn terms(&self) -> Result<&TermRows> {
-        once(&self.terms, || {
+        get_or_try_init(&self.terms, || {
             self.check(row_sum::TERMS_TABLE)?;
             Ok(self.txn.open_table(TERMS)?)
         })
@@ -106,16 +106,16 @@ impl Tables {
 
     /// The table of addresses.
     pub(crate) fn addresses(&self) -> Result<&AddressRows> {
-        once(&self.addresses, || {
+        get_or_try_init(&self.addresses, || {
             self.check(row_sum::ADDRESS_TABLE)?;
             Ok(self.txn.open_table(ADDRESS)?)
         })
     }
 
     /// The id of the term with this key; `None` if it is not in the tables.
-    pub(crate) fn id(&self, key: &[u8]) -> Result<Option<TermId>> {
+    pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
         let Some(row) = self.terms()?.get(key)? else { return Ok(None) };
-        let id = words::id_and_text(row.value()).map(|(id, _)| id);
+        let id = words::split_term_row(row.value()).map(|(id, _)| id);
         id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
     }
 
@@ -151,7 +151,7 @@ impl Tables {
     }
 
     fn meta(&self) -> Result<&MetaRows> {
-        once(&self.meta, || Ok(self.txn.open_table(META)?))
+        get_or_try_init(&self.meta, || Ok(self.txn.open_table(META)?))
     }
 }
 
@@ -186,7 +186,7 @@ fn check_sum(txn: &ReadTransaction, seal: Option<&dyn RowSeal>, table: u8) -> Re
             }
         }
         list => {
-            let def = LISTS.get(usize::from(list)).ok_or_else(row_sum::damaged)?;
+            let def = POSTING_LISTS.get(usize::from(list)).ok_or_else(row_sum::damaged)?;
             let rows = (def.list.access().open)(txn, def.list, def.table)?;
             rows.for_each(&mut |row| found.add_posting(list, row))?;
         }
@@ -200,7 +200,7 @@ fn check_sum(txn: &ReadTransaction, seal: Option<&dyn RowSeal>, table: u8) -> Re
 
 /// Checks that every table exists with the right type.
 pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
-    for def in &LISTS {
+    for def in &POSTING_LISTS {
         (def.list.access().open)(txn, def.list, def.table)?;
     }
     txn.open_table(SAMPLE)?;
@@ -211,7 +211,7 @@ pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
 
 /// Creates every table, empty.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
-    for def in &LISTS {
+    for def in &POSTING_LISTS {
         (def.list.access().create)(txn, def.table)?;
     }
     txn.open_table(SAMPLE)?;
@@ -222,7 +222,7 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
 }
 
 /// Returns the value of a cell, initialising it if it is empty.
-fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+fn get_or_try_init<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(made) = cell.get() {
         return Ok(made);
     }

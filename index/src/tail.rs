@@ -75,7 +75,7 @@ impl Tail {
         facts: &IndexedFields<'_>,
     ) -> Result<()> {
         self.check_next(sequence)?;
-        let mut id = |kind, word| self.id_of(tables, Term { kind, word });
+        let mut id = |kind, word| self.term_id(tables, Term { kind, value: word });
         let terms = GrainTermIds {
             namespace: id(TermKind::Namespace, facts.namespace)?,
             subject: facts.subject.map(|word| id(TermKind::Subject, word)).transpose()?,
@@ -89,9 +89,9 @@ impl Tail {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a sequence that is not after the watermark, or is 2^32 or more.
-    pub fn push_place(&mut self, sequence: Sequence, address: [u8; 32]) -> Result<()> {
+    pub fn push_address(&mut self, sequence: Sequence, address: [u8; 32]) -> Result<()> {
         self.check_next(sequence)?;
-        Arc::make_mut(&mut self.active).add_place(Watermark { sequence, address });
+        Arc::make_mut(&mut self.active).add_address(Watermark { sequence, address });
         Ok(())
     }
 
@@ -128,7 +128,7 @@ impl Tail {
     }
 
     /// Drops the frozen part, once it is folded and readers get the tables that contain it.
-    pub fn thaw(&mut self) {
+    pub fn drop_frozen(&mut self) {
         self.frozen = None;
     }
 
@@ -168,17 +168,17 @@ impl Tail {
     }
 
     /// The id of a term: from the tail, from the tables, or a new one.
-    fn id_of(&mut self, tables: &Tables, term: Term<'_>) -> Result<TermId> {
+    fn term_id(&mut self, tables: &Tables, term: Term<'_>) -> Result<TermId> {
         let key = words::term_key(&term);
         let known = self.parts().find_map(|part| part.terms.get(key.as_slice()));
         if let Some(known) = known {
             return Ok(known.id);
         }
-        let folded = tables.id(&key)?;
+        let folded = tables.term_id(&key)?;
         let active = Arc::make_mut(&mut self.active);
         match folded {
             Some(id) => {
-                active.remember(key, id);
+                active.cache_term(key, id);
                 Ok(id)
             }
             None => active.add_term(key, &term),

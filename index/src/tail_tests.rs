@@ -93,7 +93,7 @@ fn ten_thousand_tags_are_ten_thousand_postings() {
     let reader = store.reader();
     let shape = crate::IndexLookup::Value(Field::Tag, "tag9999".into());
     let times = crate::TimeRange::default();
-    assert_eq!(reader.estimate(&crate::Scope::All, &shape, times, 9).unwrap(), 1);
+    assert_eq!(reader.count_up_to(&crate::Scope::All, &shape, times, 9).unwrap(), 1);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_part_is_frozen_once() {
     store.push(2, &Note::about("bob", "a", 0).facts()).unwrap();
     assert_eq!(code(store.tail.freeze()), "ERR_INTEGRITY");
     assert_eq!(store.tail.grains(), 2);
-    store.tail.thaw();
+    store.tail.drop_frozen();
     assert_eq!(store.tail.grains(), 1);
 }
 
@@ -126,7 +126,7 @@ fn ids_go_on_over_parts() {
     }
     let id = |subject| {
         let key =
-            words::term_key(&Term { kind: TermKind::Subject, word: TermValue::Plain(subject) });
+            words::term_key(&Term { kind: TermKind::Subject, value: TermValue::Plain(subject) });
         store.tail.parts().find_map(|part| part.terms.get(key.as_slice())).map(|term| term.id)
     };
     assert_eq!(["a", "b", "c"].map(id), [1, 2, 3].map(|number| Some(TermId::new(number))));
@@ -156,9 +156,9 @@ fn a_place_without_a_grain_is_found_by_its_address_alone() {
     let mut store = Store::new();
     let note = Note::about("alice", "a", 0);
     store.push(1, &note.facts()).unwrap();
-    store.tail.push_place(Sequence::new(2), address(2)).unwrap();
+    store.tail.push_address(Sequence::new(2), address(2)).unwrap();
     store.push(3, &note.facts()).unwrap();
-    assert_eq!(code(store.tail.push_place(Sequence::new(3), address(3))), "ERR_INTEGRITY");
+    assert_eq!(code(store.tail.push_address(Sequence::new(3), address(3))), "ERR_INTEGRITY");
     for folded in [false, true] {
         if folded {
             store.fold().unwrap();

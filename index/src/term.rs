@@ -50,7 +50,7 @@ pub enum OwnedTermValue {
 impl OwnedTermValue {
     /// Borrows the value for a lookup.
     #[must_use]
-    pub fn word(&self) -> TermValue<'_> {
+    pub fn as_value(&self) -> TermValue<'_> {
         match self {
             Self::Plain(text) => TermValue::Plain(text),
             Self::Token(token) => TermValue::Token(*token),
@@ -62,7 +62,7 @@ impl OwnedTermValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Term<'a> {
     pub(crate) kind: TermKind,
-    pub(crate) word: TermValue<'a>,
+    pub(crate) value: TermValue<'a>,
 }
 
 /// The id of a term: dense from 1 within its kind, in order of first appearance in the log. 0 is no term.

@@ -6,7 +6,7 @@ use grainstore_format::{EpochMs, GrainType};
 use redb::backends::InMemoryBackend;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
-use crate::lists::LISTS;
+use crate::lists::POSTING_LISTS;
 use crate::meta::META;
 use crate::sample::SAMPLE;
 use crate::stamp;
@@ -89,7 +89,7 @@ pub(crate) fn address(sequence: u64) -> [u8; 32] {
 
 /// The tie-breaker of that address.
 pub(crate) fn tie(sequence: u64) -> TieBreaker {
-    TieBreaker::of(&address(sequence))
+    TieBreaker::from_address(&address(sequence))
 }
 
 /// A database in memory with its current view.
@@ -148,7 +148,7 @@ impl Store {
             self.freeze();
             self.fold_frozen()?;
             self.reopen();
-            self.tail.thaw();
+            self.tail.drop_frozen();
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Store {
         self.dump_table(&mut rows, META);
         self.dump_table(&mut rows, TERMS);
         self.dump_table(&mut rows, ADDRESS);
-        for def in &LISTS {
+        for def in &POSTING_LISTS {
             match def.width {
                 18 => self.dump_list::<18>(&mut rows, def.table),
                 19 => self.dump_list::<19>(&mut rows, def.table),

@@ -36,19 +36,19 @@ const fn kind_byte(kind: TermKind) -> u8 {
 
 /// The key of a term: `kind:1 form:1 bytes`.
 pub(crate) fn term_key(term: &Term<'_>) -> Vec<u8> {
-    let text = match term.word {
-        TermValue::Token(token) => return form_key(term.kind, TermForm::Token, &token),
+    let text = match term.value {
+        TermValue::Token(token) => return term_key_bytes(term.kind, TermForm::Token, &token),
         TermValue::Plain(text) => text.as_bytes(),
     };
     if text.len() > MAX_KEY_TEXT_BYTES {
-        return form_key(term.kind, TermForm::Digest, &Sha256::digest(text));
+        return term_key_bytes(term.kind, TermForm::Digest, &Sha256::digest(text));
     }
-    form_key(term.kind, TermForm::Plain, text)
+    term_key_bytes(term.kind, TermForm::Plain, text)
 }
 
 /// The value of a term row: `id:5`, and the full text if the key is a digest.
 pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
-    let text = match term.word {
+    let text = match term.value {
         TermValue::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => text,
         _ => "",
     };
@@ -56,24 +56,24 @@ pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
 }
 
 /// Splits a term row into its id and its text.
-pub(crate) fn id_and_text(row: &[u8]) -> Option<(TermId, &[u8])> {
+pub(crate) fn split_term_row(row: &[u8]) -> Option<(TermId, &[u8])> {
     let ([a, b, c, d, e], text) = row.split_first_chunk()?;
     Some((TermId::new(u64::from_be_bytes([0, 0, 0, *a, *b, *c, *d, *e])), text))
 }
 
 /// The key of the row that leads from a relation's id to its term key.
-pub(crate) fn relation_key(id: TermId) -> Vec<u8> {
-    form_key(TermKind::Relation, TermForm::Id, &id_bytes(id))
+pub(crate) fn relation_id_key(id: TermId) -> Vec<u8> {
+    term_key_bytes(TermKind::Relation, TermForm::Id, &id_bytes(id))
 }
 
 /// Builds `kind:1 form:1 bytes`, which is also the common prefix of all keys whose bytes start so.
-pub(crate) fn form_key(kind: TermKind, form: TermForm, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn term_key_bytes(kind: TermKind, form: TermForm, bytes: &[u8]) -> Vec<u8> {
     [&[kind_byte(kind), form as u8], bytes].concat()
 }
 
 /// The first key after all keys with this prefix: the last byte below 0xFF is incremented, what follows is
 /// cut.
-pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
+pub(crate) fn prefix_end(start: &[u8]) -> Vec<u8> {
     let mut after = start.to_vec();
     while let Some(last) = after.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -85,7 +85,7 @@ pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
 }
 
 /// Splits a term key into its form and its bytes.
-pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(TermForm, &[u8])> {
+pub(crate) fn split_term_key(key: &[u8]) -> Option<(TermForm, &[u8])> {
     let (form, bytes) = key.split_first()?.1.split_first()?;
     let forms = [TermForm::Plain, TermForm::Token, TermForm::Digest, TermForm::Id];
     let form = forms.into_iter().find(|known| *known as u8 == *form)?;
@@ -99,7 +99,7 @@ pub(crate) fn next_ids_row(ids: &NextIds) -> [u8; 24] {
 }
 
 /// Decodes the counters row; `None` for a row of another length.
-pub(crate) fn next_ids_of(row: &[u8]) -> Option<NextIds> {
+pub(crate) fn decode_next_ids(row: &[u8]) -> Option<NextIds> {
     let (numbers, []) = row.as_chunks::<8>() else {
         return None;
     };
@@ -116,7 +116,7 @@ pub(crate) fn watermark_row(mark: &Watermark) -> [u8; 40] {
 }
 
 /// Decodes the watermark row; `None` for a row of another length.
-pub(crate) fn watermark_of(row: &[u8]) -> Option<Watermark> {
+pub(crate) fn decode_watermark(row: &[u8]) -> Option<Watermark> {
     let (sequence, address) = row.split_first_chunk()?;
     let sequence = Sequence::new(u64::from_be_bytes(*sequence));
     Some(Watermark { sequence, address: address.try_into().ok()? })

@@ -4,7 +4,7 @@ use super::*;
 use crate::test_kit::hex;
 
 fn plain(kind: TermKind, text: &str) -> Term<'_> {
-    Term { kind, word: TermValue::Plain(text) }
+    Term { kind, value: TermValue::Plain(text) }
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn terms_have_these_bytes() {
     let long = "x".repeat(257);
     let digest = "15eb95a462ee20bd91a415ae2d4aed341288186ddaa2b37908f7d592f0c3f85f";
     let fits = "x".repeat(256);
-    let token = Term { kind: TermKind::Subject, word: TermValue::Token([7; 32]) };
+    let token = Term { kind: TermKind::Subject, value: TermValue::Token([7; 32]) };
     let id = TermId::new(0x01_0203_0405);
     for (term, key, text) in [
         (plain(TermKind::Namespace, "a:b"), "0100613a62".to_owned(), ""),
@@ -25,10 +25,10 @@ fn terms_have_these_bytes() {
         assert_eq!(hex(&term_key(&term)), key);
         let row = term_row(id, &term);
         assert_eq!(hex(&row), format!("0102030405{}", hex(text.as_bytes())));
-        assert_eq!(id_and_text(&row), Some((id, text.as_bytes())));
+        assert_eq!(split_term_row(&row), Some((id, text.as_bytes())));
     }
-    assert_eq!(hex(&relation_key(id)), "03030102030405");
-    assert_eq!(id_and_text(&[0; 4]), None);
+    assert_eq!(hex(&relation_id_key(id)), "03030102030405");
+    assert_eq!(split_term_row(&[0; 4]), None);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn only_the_forms_there_are_are_read() {
         (b"\x01", None),
         (b"", None),
     ] {
-        assert_eq!(form_and_bytes(key), expected, "{key:?}");
+        assert_eq!(split_term_key(key), expected, "{key:?}");
     }
 }
 
@@ -54,7 +54,7 @@ fn the_key_after_a_start_is_the_least_above_all_that_start_so() {
         (&[1, 0, 0xff], vec![1, 1]),
         (&[0xff, 0xff], vec![]),
     ] {
-        assert_eq!(key_after(start), after);
+        assert_eq!(prefix_end(start), after);
     }
 }
 
@@ -67,9 +67,9 @@ fn counters_have_these_bytes() {
     };
     let row = next_ids_row(&ids);
     assert_eq!(hex(&row), "000000000000000100000000000000020000000102030405");
-    assert_eq!(next_ids_of(&row), Some(ids));
+    assert_eq!(decode_next_ids(&row), Some(ids));
     for wrong in [&row[..23], &[0; 25], &[0; 16], &[0; 32], &[]] {
-        assert_eq!(next_ids_of(wrong), None);
+        assert_eq!(decode_next_ids(wrong), None);
     }
 }
 
@@ -78,8 +78,8 @@ fn watermarks_have_these_bytes() {
     let mark = Watermark { sequence: Sequence::new(258), address: [0xC0; 32] };
     let row = watermark_row(&mark);
     assert_eq!(hex(&row), format!("0000000000000102{}", "c0".repeat(32)));
-    assert_eq!(watermark_of(&row), Some(mark));
+    assert_eq!(decode_watermark(&row), Some(mark));
     for wrong in [&row[..39], &[0; 41], &[0; 8], &[]] {
-        assert_eq!(watermark_of(wrong), None);
+        assert_eq!(decode_watermark(wrong), None);
     }
 }

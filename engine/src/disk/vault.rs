@@ -405,7 +405,7 @@ impl Vault {
     /// shows none of an address, so there all ties are equal.
     pub(crate) fn tie(&self, address: &ContentAddress) -> TieBreaker {
         match &self.keyring {
-            None => TieBreaker::of(address.as_bytes()),
+            None => TieBreaker::from_address(address.as_bytes()),
             Some(_) => TieBreaker::FIRST,
         }
     }

@@ -28,7 +28,7 @@ fn all_alike(view: &View, as_this: &ContentAddress) -> View {
         let address = ContentAddress::of(&blob);
         let key = *AddressKey::plain(&address).as_bytes();
         let push = |grain: &GrainRef<'_>| {
-            Ok(tail.push(&tables, sequence, key, &IndexedFields::of(grain))?)
+            Ok(tail.push(&tables, sequence, key, &IndexedFields::from_grain(grain))?)
         };
         with_fields(&model, push).unwrap();
     }

@@ -76,7 +76,7 @@ impl IndexSnapshot {
     /// Continues from the tables of a completed fold.
     pub(crate) fn folded(&mut self, tables: LeasedReader<Tables>) {
         self.tables = Arc::new(tables);
-        self.tail.thaw();
+        self.tail.drop_frozen();
     }
 
     /// Folds the whole tail, and waits for it.
@@ -122,7 +122,7 @@ impl IndexSnapshot {
             }
             LogRow::Erased(address) => {
                 self.make_room(folder)?;
-                Ok(self.tail.push_place(sequence, *address.as_bytes())?)
+                Ok(self.tail.push_address(sequence, *address.as_bytes())?)
             }
         }
     }
@@ -240,6 +240,6 @@ fn push(
         let key = *vault.address(address).as_bytes();
         let blind = vault.blind_of(grain)?;
         let blind = blind.as_deref().map(|holder| holder as &dyn Blinder);
-        Ok(tail.push(tables, sequence, key, &IndexedFields::blinded(grain, blind))?)
+        Ok(tail.push(tables, sequence, key, &IndexedFields::from_grain_blinded(grain, blind))?)
     })
 }

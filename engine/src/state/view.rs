@@ -133,7 +133,7 @@ impl View {
             Some(user_id) => self.vault().blinds([user_id])?,
             None => self.vault().blind().into_iter().collect(),
         };
-        read(&reader.with_eyes(TokenScope::Of(&blinds)))
+        read(&reader.with_token_scope(TokenScope::Complete(&blinds)))
     }
 
     /// Returns a full-text query in the tokens of every user looked up; the query itself if the index holds
@@ -182,10 +182,10 @@ impl View {
     pub(crate) fn index(&self) -> index::IndexReader<'_> {
         let eyes = match self.vault().keyring() {
             None => TokenScope::Plain,
-            Some(_) if self.is_named || !self.vault().has_people() => TokenScope::Of(&self.blinds),
-            Some(_) => TokenScope::Some(&self.blinds),
+            Some(_) if self.is_named || !self.vault().has_people() => TokenScope::Complete(&self.blinds),
+            Some(_) => TokenScope::Partial(&self.blinds),
         };
-        index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
+        index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_token_scope(eyes)
     }
 
     pub(crate) fn indexed(&self) -> &IndexSnapshot {

@@ -47,10 +47,10 @@ pub(super) struct Token<'a> {
     /// The indexed term: at most [`MAX_TERM_BYTES`](super::MAX_TERM_BYTES), never empty.
     pub(super) term: &'a str,
     /// The term before stemming.
-    pub(super) plain: &'a str,
+    pub(super) unstemmed: &'a str,
     pub(super) kind: TokenKind,
     /// Its position in the text.
-    pub(super) place: u32,
+    pub(super) position: u32,
     /// The number of the identifier, run, word or emoji it belongs to, from 0.
     pub(super) unit: u32,
 }
@@ -82,7 +82,7 @@ impl Analyser {
         // In other languages an apostrophe separates an article or a suffix from its word.
         let apostrophes = self.language == Language::English;
         let mut segments = WordBreaker::of(text, apostrophes, std::mem::take(&mut self.words));
-        let mut tokens = TokenEmitter { folder: &mut self.folder, sink, place: 0, unit: 0 };
+        let mut tokens = TokenEmitter { folder: &mut self.folder, sink, position: 0, unit: 0 };
         let mut flow = ControlFlow::Continue(());
         while let Some(segment) = segments.next() {
             flow = match segment {
@@ -104,7 +104,7 @@ impl Analyser {
 struct TokenEmitter<'a, 's> {
     folder: &'a mut WordNormaliser,
     sink: &'a mut TokenSink<'s>,
-    place: u32,
+    position: u32,
     unit: u32,
 }
 
@@ -117,16 +117,16 @@ impl TokenEmitter<'_, '_> {
             return self.word(span);
         }
         if span.len() > MAX_SPAN_BYTES {
-            return self.code(span);
+            return self.encoded_data(span);
         }
-        self.whole(span)?;
+        self.compound(span)?;
         let divided = words.iter().skip(1).any(|word| word.divided);
         let mut rest = words;
         while let Some((first, after)) = rest.split_first() {
             let more = after.iter().take_while(|word| !word.divided).count();
             let (inside, beyond) = after.split_at_checked(more).unwrap_or((after, &[]));
             if let (true, Some(last)) = (divided, inside.last()) {
-                self.whole(segments.slice(first.start, last.end))?;
+                self.compound(segments.slice(first.start, last.end))?;
             }
             for word in std::iter::once(first).chain(inside) {
                 self.word(segments.slice(word.start, word.end))?;
@@ -136,40 +136,40 @@ impl TokenEmitter<'_, '_> {
         ControlFlow::Continue(())
     }
 
-    fn code(&mut self, span: &str) -> ControlFlow<()> {
-        let (place, unit) = (self.place, self.unit);
-        let term = self.folder.whole(span);
-        (self.sink)(&Token { term, plain: term, kind: TokenKind::Word, place, unit })?;
-        self.place = place.saturating_add(1);
+    fn encoded_data(&mut self, span: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.position, self.unit);
+        let term = self.folder.compound(span);
+        (self.sink)(&Token { term, unstemmed: term, kind: TokenKind::Word, position: place, unit })?;
+        self.position = place.saturating_add(1);
         ControlFlow::Continue(())
     }
 
-    fn whole(&mut self, span: &str) -> ControlFlow<()> {
-        let (place, unit) = (self.place, self.unit);
-        let term = self.folder.whole(span);
-        (self.sink)(&Token { term, plain: term, kind: TokenKind::Whole, place, unit })
+    fn compound(&mut self, span: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.position, self.unit);
+        let term = self.folder.compound(span);
+        (self.sink)(&Token { term, unstemmed: term, kind: TokenKind::Whole, position: place, unit })
     }
 
     fn word(&mut self, word: &str) -> ControlFlow<()> {
-        let (place, unit) = (self.place, self.unit);
+        let (place, unit) = (self.position, self.unit);
         let folded = self.folder.word(word);
         if folded.term.is_empty() {
             return ControlFlow::Continue(());
         }
-        let (term, plain) = (folded.term, folded.plain);
-        (self.sink)(&Token { term, plain, kind: TokenKind::Word, place, unit })?;
-        self.place = place.saturating_add(1);
-        if may_have_parts(word) { self.inner(word, place) } else { ControlFlow::Continue(()) }
+        let (term, plain) = (folded.term, folded.unstemmed);
+        (self.sink)(&Token { term, unstemmed: plain, kind: TokenKind::Word, position: place, unit })?;
+        self.position = place.saturating_add(1);
+        if may_have_subwords(word) { self.subwords(word, place) } else { ControlFlow::Continue(()) }
     }
 
-    fn inner(&mut self, word: &str, place: u32) -> ControlFlow<()> {
+    fn subwords(&mut self, word: &str, place: u32) -> ControlFlow<()> {
         let Self { folder, sink, unit, .. } = self;
         let mut flow = ControlFlow::Continue(());
         inner_parts(word, |part| {
             let folded = folder.word(part);
             if flow.is_continue() && !folded.term.is_empty() {
-                let (term, plain) = (folded.term, folded.plain);
-                flow = sink(&Token { term, plain, kind: TokenKind::Inner, place, unit: *unit });
+                let (term, plain) = (folded.term, folded.unstemmed);
+                flow = sink(&Token { term, unstemmed: plain, kind: TokenKind::Inner, position: place, unit: *unit });
             }
         });
         flow
@@ -203,19 +203,19 @@ impl TokenEmitter<'_, '_> {
     }
 
     fn cluster(&mut self, cluster: &str, kind: TokenKind) -> ControlFlow<()> {
-        let (place, unit) = (self.place, self.unit);
+        let (place, unit) = (self.position, self.unit);
         let term = self.folder.cluster(cluster);
         if term.is_empty() {
             return ControlFlow::Continue(());
         }
-        (self.sink)(&Token { term, plain: term, kind, place, unit })?;
-        self.place = place.saturating_add(1);
+        (self.sink)(&Token { term, unstemmed: term, kind, position: place, unit })?;
+        self.position = place.saturating_add(1);
         ControlFlow::Continue(())
     }
 }
 
 /// Returns `true` if a word has capitals after its first letter, or digits; most have neither.
-fn may_have_parts(word: &str) -> bool {
+fn may_have_subwords(word: &str) -> bool {
     if word.is_ascii() {
         return word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
             || word.bytes().any(|b| b.is_ascii_digit());

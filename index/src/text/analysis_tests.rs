@@ -10,7 +10,7 @@ use super::*;
 fn terms(language: Language, text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     let flow = Analyser::new(language).analyse(text, &mut |token| {
-        terms.push(format!("{}@{}", token.term, token.place));
+        terms.push(format!("{}@{}", token.term, token.position));
         ControlFlow::Continue(())
     });
     assert!(flow.is_continue());
@@ -160,11 +160,11 @@ proptest! {
         let mut wrong = None;
         let _flow = Analyser::new(language).analyse(&text, &mut |token| {
             let bounded = (1..=MAX_TERM_BYTES).contains(&token.term.len());
-            let ascends = token.place >= place && token.unit >= unit;
+            let ascends = token.position >= place && token.unit >= unit;
             if !(bounded && ascends) {
                 wrong = Some(token.term.to_owned());
             }
-            (place, unit) = (token.place, token.unit);
+            (place, unit) = (token.position, token.unit);
             ControlFlow::Continue(())
         });
         prop_assert_eq!(wrong, None);
@@ -177,7 +177,7 @@ proptest! {
         for text in [&one, &two] {
             found.clear();
             let _flow = analyser.analyse(text, &mut |token| {
-                found.push(format!("{}@{}", token.term, token.place));
+                found.push(format!("{}@{}", token.term, token.position));
                 ControlFlow::Continue(())
             });
         }

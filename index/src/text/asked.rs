@@ -1,8 +1,8 @@
 //! A query prepared for search on a text index, with one set of statistics for all its results.
 
 use super::best::{Hit, HitFilter, SearchAfter, TopHits};
-use super::exact::{PartPlan, answers};
-use super::few::{few, offer};
+use super::exact::{PartPlan, is_match};
+use super::few::{few_candidates, score_all};
 use super::lookup::{SeenFilter, TermLookup};
 use super::part::TextPart;
 use super::plan::{ClauseTerms, ResolvedTerm, ScoredClause, ScoringPlan};
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
 /// Above this number, documents are filtered by postings before they are scored.
-const FEW: usize = 8;
+const MIN_PREFILTERED_DOCUMENTS: usize = 8;
 
 /// A query with the weights of its terms among all live documents.
 ///
@@ -35,8 +35,8 @@ impl InvertedIndex {
     /// `ERR_LIMIT` if a required or excluded prefix or fuzzy term expands to more than
     /// [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
-    pub fn ask(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
-        self.ask_until(std::slice::from_ref(question), None, None, || false)
+    pub fn prepare(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
+        self.prepare_cancellable(std::slice::from_ref(question), None, None, || false)
     }
 
     /// Like [`ask`](Self::ask), but scores by the [`PreparedSearch::statistics`] of an earlier search
@@ -44,12 +44,12 @@ impl InvertedIndex {
     ///
     /// # Errors
     /// Those of [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another query.
-    pub fn ask_again(
+    pub fn prepare_with_statistics(
         &self,
         question: &FullTextQuery,
         statistics: &[u8],
     ) -> Result<PreparedSearch<'_>> {
-        self.ask_until(std::slice::from_ref(question), Some(statistics), None, || false)
+        self.prepare_cancellable(std::slice::from_ref(question), Some(statistics), None, || false)
     }
 
     /// Like [`ask`](Self::ask), or, with statistics, like
@@ -65,7 +65,7 @@ impl InvertedIndex {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another query; `ERR_TIMEOUT`.
-    pub fn ask_until<'t>(
+    pub fn prepare_cancellable<'t>(
         &'t self,
         questions: &[FullTextQuery],
         statistics: Option<&[u8]>,
@@ -79,7 +79,7 @@ impl InvertedIndex {
             questions.iter().map(|question| ScoringPlan::of(question, extent, &lookup)).collect()
         };
         let Some(statistics) = statistics else {
-            let plans = plans(self.extent())?;
+            let plans = plans(self.collection_stats())?;
             return Ok(PreparedSearch { texts: self, plans, watch });
         };
         let mut numbers =
@@ -88,8 +88,8 @@ impl InvertedIndex {
         let (Some(documents), Some(length)) = (numbers.next(), numbers.next()) else {
             return Err(other());
         };
-        let mut plans = plans(CollectionStats { documents, length })?;
-        for unit in plans.iter_mut().flat_map(|plan| &mut plan.units) {
+        let mut plans = plans(CollectionStats { documents, total_length: length })?;
+        for unit in plans.iter_mut().flat_map(|plan| &mut plan.clauses) {
             let value = f64::from_bits(numbers.next().ok_or_else(other)?);
             unit.value = Some(value).filter(|value| value.is_finite()).ok_or_else(other)?;
         }
@@ -127,19 +127,19 @@ impl PreparedSearch<'_> {
         let mut best = TopHits::new(limit, after, judge);
         let mut scored = 0_u64;
         for plan in &self.plans {
-            scored = scored.saturating_add(self.search_by(plan, &mut best)?);
+            scored = scored.saturating_add(self.search_plan(plan, &mut best)?);
         }
         Ok((best.finish(), scored))
     }
 
-    fn search_by(&self, plan: &ScoringPlan, best: &mut TopHits<'_, '_>) -> Result<u64> {
+    fn search_plan(&self, plan: &ScoringPlan, best: &mut TopHits<'_, '_>) -> Result<u64> {
         let Self { texts, watch, .. } = self;
         let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
             let locals = PartPlan::of(plan, at);
-            if let Some(documents) = few(&locals, part)? {
-                offer(&documents, &locals, plan, part, best, watch)?;
+            if let Some(documents) = few_candidates(&locals, part)? {
+                score_all(&documents, &locals, plan, part, best, watch)?;
                 scored = scored.saturating_add(documents.len() as u64);
                 continue;
             }
@@ -163,7 +163,7 @@ impl PreparedSearch<'_> {
     ///
     /// # Errors
     /// Those of [`search`](Self::search).
-    pub fn matches(&self, judge: &mut HitFilter<'_>, at_most: usize) -> Result<usize> {
+    pub fn count_matches(&self, judge: &mut HitFilter<'_>, at_most: usize) -> Result<usize> {
         let mut count = 0;
         let parts = || self.texts.parts().enumerate();
         for (plan, (at, part)) in self.plans.iter().flat_map(|p| parts().map(move |at| (p, at))) {
@@ -193,13 +193,13 @@ impl PreparedSearch<'_> {
     pub fn scores_of(&self, sequences: &[Sequence]) -> Result<Vec<Option<f64>>> {
         let mut scores = vec![None; sequences.len()];
         for plan in &self.plans {
-            self.score_by(plan, sequences, &mut scores)?;
+            self.add_scores(plan, sequences, &mut scores)?;
         }
         Ok(scores)
     }
 
     /// Sets the scores of the grains that match this plan.
-    fn score_by(
+    fn add_scores(
         &self,
         plan: &ScoringPlan,
         sequences: &[Sequence],
@@ -219,12 +219,12 @@ impl PreparedSearch<'_> {
                 here.extend(document.map(|document| (document, score)));
             }
             here.sort_unstable_by_key(|(document, _)| *document);
-            let mut having = match here.len() > FEW {
-                true => Some(locals.having(part)?),
+            let mut having = match here.len() > MIN_PREFILTERED_DOCUMENTS {
+                true => Some(locals.candidate_filter(part)?),
                 false => None,
             };
             for (document, score) in here {
-                if having.as_mut().is_none_or(|having| having.any(document)) {
+                if having.as_mut().is_none_or(|having| having.may_match(document)) {
                     let by_this = locals.score(plan, part, document, &self.watch)?;
                     *score = by_this.or(*score);
                 }
@@ -235,19 +235,19 @@ impl PreparedSearch<'_> {
 
     /// An upper bound on the number of matching documents that are seen.
     #[must_use]
-    pub fn most_answers(&self) -> u64 {
-        self.units().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
+    pub fn max_matches(&self) -> u64 {
+        self.units().map(|unit| unit.what.max_documents()).fold(0, u64::saturating_add)
     }
 
     /// Returns `true` if a grain matches; faster than scoring it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read; `ERR_TIMEOUT`.
-    pub fn has(&self, sequence: Sequence) -> Result<bool> {
+    pub fn is_match(&self, sequence: Sequence) -> Result<bool> {
         for (at, part) in self.texts.parts().enumerate() {
             let Some(document) = part.document(sequence) else { continue };
             for plan in &self.plans {
-                if answers(plan, (at, part), document, &self.watch)? {
+                if is_match(plan, (at, part), document, &self.watch)? {
                     return Ok(true);
                 }
             }
@@ -260,16 +260,16 @@ impl PreparedSearch<'_> {
     /// has count too, so that a query of mostly unknown words has no hit near it. 0 if the query has no
     /// positive clause.
     #[must_use]
-    pub fn ceiling(&self) -> f64 {
-        self.plans.iter().map(ScoringPlan::ceiling).fold(0.0, f64::max)
+    pub fn max_score(&self) -> f64 {
+        self.plans.iter().map(ScoringPlan::max_score).fold(0.0, f64::max)
     }
 
     /// The statistics the scores are computed from, for
     /// [`ask_again`](super::InvertedIndex::ask_again): 16 bytes, and 8 for each scored clause.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
-        let extent = self.plans.first().map_or_else(|| self.texts.extent(), |plan| plan.extent);
-        let CollectionStats { documents, length } = extent;
+        let extent = self.plans.first().map_or_else(|| self.texts.collection_stats(), |plan| plan.collection);
+        let CollectionStats { documents, total_length: length } = extent;
         let mut bytes = [documents.to_le_bytes(), length.to_le_bytes()].concat();
         bytes.extend(self.units().flat_map(|unit| unit.value.to_bits().to_le_bytes()));
         bytes
@@ -278,7 +278,7 @@ impl PreparedSearch<'_> {
     /// The scored terms with their document frequencies, for people. A phrase is listed as its terms.
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
-        let told = |sought: &ResolvedTerm| (sought.term.to_string(), sought.frequency);
+        let told = |sought: &ResolvedTerm| (sought.term.to_string(), sought.doc_frequency);
         let terms = self.units().flat_map(|unit| match &unit.what {
             ClauseTerms::Term(term) => vec![told(term)],
             ClauseTerms::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
@@ -288,7 +288,7 @@ impl PreparedSearch<'_> {
     }
 
     fn units(&self) -> impl Iterator<Item = &ScoredClause> {
-        self.plans.iter().flat_map(|plan| &plan.units)
+        self.plans.iter().flat_map(|plan| &plan.clauses)
     }
 }
 
@@ -301,7 +301,7 @@ fn scan_best(
     watch: &CancelCheck<'_>,
 ) -> Result<()> {
     scan(plan, at, part, watch, &mut |document, score| {
-        if best.floor().is_none_or(|floor| score >= floor) {
+        if best.threshold().is_none_or(|floor| score >= floor) {
             best.offer(score, part.sequence(document)?)?;
         }
         Ok(false)

@@ -50,7 +50,7 @@ impl<'a, 'b> TopHits<'a, 'b> {
 
     /// The score a hit must reach to enter the result; `None` while there is room. At exactly this score the
     /// address decides.
-    pub(super) fn floor(&self) -> Option<f64> {
+    pub(super) fn threshold(&self) -> Option<f64> {
         let worst = self.heap.peek().filter(|_| self.heap.len() >= self.limit)?;
         Some(worst.0.score)
     }
@@ -60,7 +60,7 @@ impl<'a, 'b> TopHits<'a, 'b> {
     /// # Errors
     /// Those of the filter.
     pub(super) fn offer(&mut self, score: f64, sequence: Sequence) -> Result<()> {
-        if self.limit == 0 || self.floor().is_some_and(|floor| score < floor) {
+        if self.limit == 0 || self.threshold().is_some_and(|floor| score < floor) {
             return Ok(());
         }
         if self.after.is_some_and(|after| score > after.score) {
@@ -68,13 +68,13 @@ impl<'a, 'b> TopHits<'a, 'b> {
         }
         let Some(address) = (self.judge)(sequence)? else { return Ok(()) };
         let hit = Hit { sequence, address, score };
-        if self.after.is_some_and(|after| !is_behind(&hit, &after)) {
+        if self.after.is_some_and(|after| !ranks_after(&hit, &after)) {
             return Ok(());
         }
         if self.heap.len() < self.limit {
             self.heap.push(WorstFirst(hit));
         } else if let Some(mut worst) = self.heap.peek_mut()
-            && rank(&hit, &worst.0) == Ordering::Less
+            && by_rank(&hit, &worst.0) == Ordering::Less
         {
             *worst = WorstFirst(hit);
         }
@@ -87,13 +87,13 @@ impl<'a, 'b> TopHits<'a, 'b> {
     }
 }
 
-fn is_behind(hit: &Hit, after: &SearchAfter) -> bool {
+fn ranks_after(hit: &Hit, after: &SearchAfter) -> bool {
     let by_score = after.score.total_cmp(&hit.score);
     by_score.then_with(|| hit.address.cmp(&after.address)) == Ordering::Greater
 }
 
 /// Orders hits from best to worst.
-fn rank(a: &Hit, b: &Hit) -> Ordering {
+fn by_rank(a: &Hit, b: &Hit) -> Ordering {
     let by_score = b.score.total_cmp(&a.score);
     by_score.then_with(|| a.address.cmp(&b.address)).then_with(|| a.sequence.cmp(&b.sequence))
 }
@@ -103,7 +103,7 @@ struct WorstFirst(Hit);
 
 impl Ord for WorstFirst {
     fn cmp(&self, other: &Self) -> Ordering {
-        rank(&self.0, &other.0)
+        by_rank(&self.0, &other.0)
     }
 }
 

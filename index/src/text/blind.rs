@@ -11,12 +11,12 @@ use crate::blind::Blinder;
 use crate::error::{Error, Result};
 
 /// Bytes of a token that are kept: 20 characters in Base64.
-const KEPT: usize = 15;
+const STORED_TOKEN_BYTES: usize = 15;
 
 /// The indexed form of a blinded term. No analysed term begins with U+0001.
 fn token(blind: &dyn Blinder, term: &str) -> Box<str> {
-    let token = blind.word(term);
-    let kept = BASE64URL_NOPAD.encode(token.get(..KEPT).unwrap_or(&token));
+    let token = blind.term_token(term);
+    let kept = BASE64URL_NOPAD.encode(token.get(..STORED_TOKEN_BYTES).unwrap_or(&token));
     format!("\u{1}{kept}").into()
 }
 
@@ -26,7 +26,7 @@ impl Document {
     pub fn blinded(&self, blind: &dyn Blinder) -> Self {
         let word =
             |word: &DocumentTerm| DocumentTerm { term: token(blind, &word.term), ..word.clone() };
-        self.words().iter().map(word).collect()
+        self.terms().iter().map(word).collect()
     }
 }
 
@@ -37,13 +37,13 @@ impl FullTextQuery {
     /// `ERR_LIMIT` for a prefix or a fuzzy term, which tokens cannot match.
     pub fn blinded(&self, blind: &dyn Blinder) -> Result<Self> {
         let clause = |clause: &Clause| {
-            Ok(Clause { occur: clause.occur, ask: blind_ask(blind, &clause.ask)? })
+            Ok(Clause { occur: clause.occur, ask: blind_match(blind, &clause.ask)? })
         };
         self.clauses().iter().map(clause).collect()
     }
 }
 
-fn blind_ask(blind: &dyn Blinder, ask: &TermMatch) -> Result<TermMatch> {
+fn blind_match(blind: &dyn Blinder, ask: &TermMatch) -> Result<TermMatch> {
     Ok(match ask {
         TermMatch::Word(terms) => {
             TermMatch::Word(terms.iter().map(|term| token(blind, term)).collect())
@@ -67,18 +67,18 @@ mod tests {
     struct Key(u8);
 
     impl Blinder for Key {
-        fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+        fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
             let mut token = [self.0; 32];
             token.iter_mut().zip(text).for_each(|(to, from)| *to ^= from ^ kind);
             token
         }
 
-        fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32] {
-            Self(0).own(kind, text)
+        fn shared_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+            Self(0).own_token(kind, text)
         }
 
-        fn word(&self, term: &str) -> [u8; 32] {
-            self.own(9, term.as_bytes())
+        fn term_token(&self, term: &str) -> [u8; 32] {
+            self.own_token(9, term.as_bytes())
         }
     }
 
@@ -94,11 +94,11 @@ mod tests {
             .collect();
         let asked = |key| question("cat").blinded(&Key(key)).unwrap();
         let kept = document.blinded(&Key(1));
-        assert!(asked(1).is_answered_by(&kept));
-        assert!(!asked(2).is_answered_by(&kept), "another key");
-        assert!(!question("cat").is_answered_by(&kept), "the word itself");
-        assert!(kept.words().iter().all(|word| word.term.len() == 21));
-        assert!(kept.words().is_sorted_by(|a, b| a.term < b.term));
+        assert!(asked(1).matches(&kept));
+        assert!(!asked(2).matches(&kept), "another key");
+        assert!(!question("cat").matches(&kept), "the word itself");
+        assert!(kept.terms().iter().all(|word| word.term.len() == 21));
+        assert!(kept.terms().is_sorted_by(|a, b| a.term < b.term));
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub(super) fn class(c: char) -> CharClass {
         CharClass::Word
     } else if is_ignored(c) {
         CharClass::Ignored
-    } else if within(c, &EMOJI) {
+    } else if in_ranges(c, &EMOJI) {
         CharClass::Emoji
     } else if !is_in_word(c) {
         CharClass::Gap
-    } else if within(c, &UNSPACED) {
+    } else if in_ranges(c, &UNSPACED) {
         CharClass::Unspaced
     } else {
         CharClass::Word
@@ -47,7 +47,7 @@ pub(super) fn is_common_letter(c: char) -> bool {
 }
 
 /// Returns `true` if no normalisation form changes the text, judged by ranges alone.
-pub(super) fn is_stable(text: &str) -> bool {
+pub(super) fn is_normalization_stable(text: &str) -> bool {
     text.chars()
         .all(|c| matches!(c, '\0'..='\u{7f}' | 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ÿ' | 'Ѐ'..='ҁ'))
 }
@@ -99,7 +99,7 @@ pub(super) fn is_decomposed(c: char) -> bool {
 }
 
 /// The replacement, in lower case, of a letter that decomposition leaves as it is.
-pub(super) fn bare(c: char) -> Option<&'static str> {
+pub(super) fn base_letter(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",
         'æ' => "ae",
@@ -131,7 +131,7 @@ pub(super) fn ascii_digit(c: char) -> Option<char> {
     char::from_digit(code - zero, 10)
 }
 
-fn within(c: char, ranges: &[(char, char)]) -> bool {
+fn in_ranges(c: char, ranges: &[(char, char)]) -> bool {
     let after = ranges.partition_point(|(first, _)| *first <= c);
     after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| c <= *last)
 }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_is_stable_is_its_own_normal_form() {
-        for c in ('\0'..'\u{600}').filter(|c| is_stable(&c.to_string())) {
+        for c in ('\0'..'\u{600}').filter(|c| is_normalization_stable(&c.to_string())) {
             assert!(c.nfkc().eq([c]), "{c:?}");
         }
     }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     /// Ascending by term, without duplicates.
-    words: Box<[DocumentTerm]>,
+    terms: Box<[DocumentTerm]>,
 }
 
 /// One term of a grain.
@@ -23,7 +23,7 @@ pub struct DocumentTerm {
 
 impl Document {
     /// Builds a document from terms in any order. Repeated terms are added up.
-    pub(crate) fn from_words(mut words: Vec<DocumentTerm>) -> Self {
+    pub(crate) fn from_terms(mut words: Vec<DocumentTerm>) -> Self {
         words.sort_by(|a, b| a.term.cmp(&b.term));
         let mut merged: Vec<DocumentTerm> = Vec::with_capacity(words.len());
         for word in words {
@@ -32,43 +32,43 @@ impl Document {
                 _ => merged.push(word),
             }
         }
-        Self { words: merged.into_boxed_slice() }
+        Self { terms: merged.into_boxed_slice() }
     }
 
     /// The terms, ascending.
     #[must_use]
-    pub fn words(&self) -> &[DocumentTerm] {
-        &self.words
+    pub fn terms(&self) -> &[DocumentTerm] {
+        &self.terms
     }
 
     /// Builds a document from ascending terms without duplicates.
     pub(super) fn from_ascending(words: Box<[DocumentTerm]>) -> Self {
-        Self { words }
+        Self { terms: words }
     }
 
     /// Looks up a term.
     #[must_use]
-    pub fn word(&self, term: &str) -> Option<&DocumentTerm> {
-        let at = self.words.binary_search_by(|word| (*word.term).cmp(term)).ok()?;
-        self.words.get(at)
+    pub fn term(&self, term: &str) -> Option<&DocumentTerm> {
+        let at = self.terms.binary_search_by(|word| (*word.term).cmp(term)).ok()?;
+        self.terms.get(at)
     }
 
     /// The number of terms and positions, to which its memory is proportional.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.words.iter().map(|word| word.places.len().saturating_add(1)).sum()
+        self.terms.iter().map(|word| word.places.len().saturating_add(1)).sum()
     }
 
     /// Returns `true` if the grain has no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.terms.is_empty()
     }
 }
 
 impl FromIterator<DocumentTerm> for Document {
     fn from_iter<I: IntoIterator<Item = DocumentTerm>>(words: I) -> Self {
-        Self::from_words(words.into_iter().collect())
+        Self::from_terms(words.into_iter().collect())
     }
 }
 

@@ -7,12 +7,12 @@ use super::analysis::Analyser;
 use super::language::Language;
 
 /// The least number of letters before a suffix.
-const LEAST: usize = 3;
+const MIN_STEM_LETTERS: usize = 3;
 /// The most terms for one prefix, beside those that begin with it: the first in order.
-const MOST: usize = 32;
+const MAX_COMPLETED_TERMS: usize = 32;
 
 /// Suffixes of English words, as written. Other languages have none here.
-const ENGLISH: &str = "\
+const ENGLISH_SUFFIXES: &str = "\
     able ables ability abilities ably al ally ality alities alism alist alists ance ances ancies ancy \
     ant antly ants ate ated ately ates ating ation ational ations ative atively ator ators e ed edly \
     ence ences encies ency ent ently ents er ers es est ful fully fulness ial ially ian ians ibilities \
@@ -22,7 +22,7 @@ const ENGLISH: &str = "\
     ous ously ousness s y";
 
 /// The terms of words that begin with `word`, except those that begin with `prefix`.
-pub(super) fn kept_under(
+pub(super) fn completed_terms(
     (word, term): (&str, &str),
     prefix: &str,
     language: Language,
@@ -31,21 +31,21 @@ pub(super) fn kept_under(
     let mut found: Vec<Box<str>> = vec![term.into()];
     let is_word = word.bytes().all(|byte| byte.is_ascii_lowercase());
     if language == Language::English && is_word {
-        for whole in completed(word) {
+        for whole in completions(word) {
             found.push(analyser.term_of(&whole).into());
         }
     }
     found.retain(|term| !term.starts_with(prefix));
     found.sort_unstable();
     found.dedup();
-    found.truncate(MOST);
+    found.truncate(MAX_COMPLETED_TERMS);
     found
 }
 
 /// The words that may continue a prefix, by every suffix it reaches into or stops before.
-fn completed(word: &str) -> impl Iterator<Item = String> {
-    let endings = || ENGLISH.split_ascii_whitespace();
-    (LEAST..=word.len()).filter_map(|at| word.split_at_checked(at)).flat_map(
+fn completions(word: &str) -> impl Iterator<Item = String> {
+    let endings = || ENGLISH_SUFFIXES.split_ascii_whitespace();
+    (MIN_STEM_LETTERS..=word.len()).filter_map(|at| word.split_at_checked(at)).flat_map(
         move |(base, begun)| {
             let fitting = endings().filter(move |ending| ending.starts_with(begun));
             fitting.map(move |ending| format!("{base}{ending}"))
@@ -61,7 +61,7 @@ mod tests {
         let mut analyser = Analyser::new(Language::English);
         let term = analyser.term_of(word).to_owned();
         let prefix = if word.starts_with(&term) { &term } else { word };
-        let found = kept_under((word, &term), prefix, Language::English, &mut analyser);
+        let found = completed_terms((word, &term), prefix, Language::English, &mut analyser);
         for term in expected {
             assert!(found.iter().any(|found| **found == **term), "{word}: {found:?}");
         }
@@ -92,7 +92,7 @@ mod tests {
         for word in
             ["generat", "creat", "nation", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "sses"]
         {
-            let found = kept_under((word, word), word, Language::English, &mut analyser);
+            let found = completed_terms((word, word), word, Language::English, &mut analyser);
             assert!(found.len() <= 12, "{word}: {found:?}");
         }
     }

@@ -10,7 +10,7 @@ pub(super) struct CandidateFilter(Vec<PostingsCursor>);
 
 impl CandidateFilter {
     /// Returns `true` if a document may have any of them; must be called in ascending order.
-    pub(super) fn any(&mut self, document: u32) -> bool {
+    pub(super) fn may_match(&mut self, document: u32) -> bool {
         self.0.iter_mut().any(|cursor| cursor.has(document))
     }
 }
@@ -18,33 +18,33 @@ impl CandidateFilter {
 /// A plan resolved to the terms of one part.
 pub(super) struct PartPlan<'p> {
     /// The scored clauses, in their order.
-    pub(super) units: Vec<PartClause<'p>>,
+    pub(super) clauses: Vec<PartClause<'p>>,
     /// The excluded clauses; one excludes a document that has all its members.
-    pub(super) barred: Vec<Vec<PartClause<'p>>>,
+    pub(super) must_not: Vec<Vec<PartClause<'p>>>,
 }
 
 impl<'p> PartPlan<'p> {
     /// Resolves a plan for the part at this index.
     pub(super) fn of(plan: &'p ScoringPlan, part: usize) -> Self {
-        let barred = plan.barred.iter();
+        let barred = plan.must_not.iter();
         Self {
-            units: plan.units.iter().map(|unit| unit.what.localize(part)).collect(),
-            barred: barred.map(|all| all.iter().map(|one| one.localize(part)).collect()).collect(),
+            clauses: plan.clauses.iter().map(|unit| unit.what.resolve(part)).collect(),
+            must_not: barred.map(|all| all.iter().map(|one| one.resolve(part)).collect()).collect(),
         }
     }
 
     /// Returns `true` if no document of the part can match.
     pub(super) fn is_empty(&self) -> bool {
-        self.units.iter().all(|local| matches!(local, PartClause::Nothing))
+        self.clauses.iter().all(|local| matches!(local, PartClause::NoMatch))
     }
 
     /// A filter for the documents with a scored term; for a phrase its first term is used.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the postings cannot be read.
-    pub(super) fn having(&self, part: TextPart<'_>) -> Result<CandidateFilter> {
+    pub(super) fn candidate_filter(&self, part: TextPart<'_>) -> Result<CandidateFilter> {
         let mut cursors = Vec::new();
-        for local in &self.units {
+        for local in &self.clauses {
             match local {
                 PartClause::Term(found) => cursors.push(part.cursor(found)?),
                 PartClause::Phrase(terms) => {
@@ -57,7 +57,7 @@ impl<'p> PartPlan<'p> {
                         cursors.push(part.cursor(found)?);
                     }
                 }
-                PartClause::Nothing => {}
+                PartClause::NoMatch => {}
             }
         }
         Ok(CandidateFilter(cursors))
@@ -77,9 +77,9 @@ impl<'p> PartPlan<'p> {
         watch.step(1)?;
         let words = part.words(document)?;
         let code = part.length_code(document);
-        let share = |local: &PartClause| local.share(&words, (&plan.norms, code), watch);
+        let share = |local: &PartClause| local.tf(&words, (&plan.norms, code), watch);
         let mut score = 0.0;
-        for (unit, local) in plan.units.iter().zip(&self.units) {
+        for (unit, local) in plan.clauses.iter().zip(&self.clauses) {
             let share = share(local)?;
             if share > 0.0 {
                 score += unit.value * share;
@@ -87,7 +87,7 @@ impl<'p> PartPlan<'p> {
                 return Ok(None);
             }
         }
-        let is_barred = any_has_all(&self.barred, share)?;
+        let is_barred = any_has_all(&self.must_not, share)?;
         Ok((score > 0.0 && !is_barred).then_some(score))
     }
 }
@@ -97,7 +97,7 @@ impl<'p> PartPlan<'p> {
 ///
 /// # Errors
 /// Those of [`PartPlan::score`].
-pub(super) fn answers(
+pub(super) fn is_match(
     plan: &ScoringPlan,
     (at, part): (usize, TextPart<'_>),
     document: u32,
@@ -106,18 +106,18 @@ pub(super) fn answers(
     watch.step(1)?;
     let words = part.words(document)?;
     let code = part.length_code(document);
-    let share = |what: &ClauseTerms| what.localize(at).share(&words, (&plan.norms, code), watch);
+    let share = |what: &ClauseTerms| what.resolve(at).tf(&words, (&plan.norms, code), watch);
     let mut counts = false;
-    for unit in plan.units.iter().filter(|unit| unit.must) {
+    for unit in plan.clauses.iter().filter(|unit| unit.must) {
         if share(&unit.what)? <= 0.0 {
             return Ok(false);
         }
         counts = true;
     }
-    for unit in &plan.units {
+    for unit in &plan.clauses {
         counts = counts || share(&unit.what)? > 0.0;
     }
-    Ok(counts && !any_has_all(&plan.barred, share)?)
+    Ok(counts && !any_has_all(&plan.must_not, share)?)
 }
 
 /// Returns `true` if any list has only members with a positive tf.

@@ -16,14 +16,14 @@ use super::gone::DeletedDocs;
 use super::lookup::TermLookup;
 use super::part::TextPart;
 use super::segment::field;
-use super::slips::{EditMatcher, IndexedForm, MOST_EDITS};
+use super::slips::{EditMatcher, IndexedForm, MAX_EDITS};
 use super::watch::CancelCheck;
 use crate::error::{Error, Result};
 
 /// The most terms of a prefix or fuzzy term that adds to a score.
-pub const MOST_TERMS: usize = 128;
+pub const MAX_EXPANSIONS: usize = 128;
 /// The most terms of a prefix or fuzzy term that is required or excluded; one with more is refused.
-pub const MOST_STRICT_TERMS: usize = 8_192;
+pub const MAX_STRICT_EXPANSIONS: usize = 8_192;
 
 /// The terms of live documents that match a prefix or fuzzy term, ascending, each with a weight: 1, or less
 /// the more edits it needs. An empty prefix matches no term.
@@ -35,26 +35,26 @@ pub(super) fn expand(
     Clause { ask, occur }: &Clause,
     lookup: &TermLookup<'_>,
 ) -> Result<Vec<(Box<str>, f64)>> {
-    let mut found = TermFrequencies { of: BTreeMap::new(), watch: lookup.watch };
+    let mut found = TermFrequencies { by_term: BTreeMap::new(), watch: lookup.watch };
     for part in lookup.parts {
         match ask {
-            TermMatch::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            TermMatch::Prefix(prefix) if !prefix.is_empty() => add_prefix(prefix, *part, &mut found)?,
             TermMatch::Begin(prefix, terms) => {
-                begin(prefix, *part, &mut found)?;
-                known(terms, *part, &mut found)?;
+                add_prefix(prefix, *part, &mut found)?;
+                add_terms(terms, *part, &mut found)?;
             }
             TermMatch::Fuzzy(term, edits) => {
-                near(term, (*edits).min(MOST_EDITS), *part, &mut found)?;
+                add_fuzzy(term, (*edits).min(MAX_EDITS), *part, &mut found)?;
             }
             _ => {}
         }
     }
     let worth = |term: &str| match ask {
-        TermMatch::Fuzzy(asked, _) => worth(asked, term),
+        TermMatch::Fuzzy(asked, _) => fuzzy_weight(asked, term),
         _ => 1.0,
     };
-    let mut terms = Vec::with_capacity(found.of.len());
-    for (term, of_all) in found.of {
+    let mut terms = Vec::with_capacity(found.by_term.len());
+    for (term, of_all) in found.by_term {
         let frequency = lookup.frequency(&term, of_all)?;
         if frequency > 0 {
             terms.push((term, frequency));
@@ -62,12 +62,12 @@ pub(super) fn expand(
     }
     if *occur == Occur::Should {
         terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
-        terms.truncate(MOST_TERMS);
-    } else if terms.len() > MOST_STRICT_TERMS {
+        terms.truncate(MAX_EXPANSIONS);
+    } else if terms.len() > MAX_STRICT_EXPANSIONS {
         let message = format!(
             "a word after + or - stands for {} words; a condition is checked against {} at most",
             terms.len(),
-            MOST_STRICT_TERMS
+            MAX_STRICT_EXPANSIONS
         );
         return Err(Error::limit(message));
     }
@@ -80,19 +80,19 @@ pub(super) fn expand(
 }
 
 /// The weight of a fuzzy match: a half at one edit, a third at two.
-fn worth(asked: &str, term: &str) -> f64 {
+fn fuzzy_weight(asked: &str, term: &str) -> f64 {
     let edits = u8::try_from(strsim::osa_distance(asked, term)).unwrap_or(u8::MAX);
     1.0 / (1.0 + f64::from(edits))
 }
 
 /// The document frequencies of the terms found so far.
 struct TermFrequencies<'w> {
-    of: BTreeMap<Box<str>, u64>,
+    by_term: BTreeMap<Box<str>, u64>,
     watch: &'w CancelCheck<'w>,
 }
 
 /// Adds the terms with this prefix.
-fn begin(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
+fn add_prefix(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
     match part {
         TextPart::Tail(tail) => {
             for (term, postings) in tail.terms() {
@@ -104,11 +104,11 @@ fn begin(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> 
             Ok(())
         }
         TextPart::Segment(segment, gone) => {
-            let terms = segment.words().terms().range().ge(prefix);
+            let terms = segment.inverted_index().terms().range().ge(prefix);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
                 counts.watch.step(1)?;
-                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+                add_segment_term(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
         }
@@ -116,7 +116,7 @@ fn begin(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> 
 }
 
 /// Adds these terms.
-fn known(terms: &[Box<str>], part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
+fn add_terms(terms: &[Box<str>], part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
     for term in terms {
         if let Some(found) = part.find(term)? {
             counts.add(term, part.frequency(&found));
@@ -126,7 +126,7 @@ fn known(terms: &[Box<str>], part: TextPart<'_>, counts: &mut TermFrequencies<'_
 }
 
 /// Adds the terms within this number of edits.
-fn near(
+fn add_fuzzy(
     asked: &str,
     edits: u8,
     part: TextPart<'_>,
@@ -145,11 +145,11 @@ fn near(
         }
         TextPart::Segment(segment, gone) => {
             let query = FuzzyTermQuery::new(Term::from_field_text(field(), asked), edits, true);
-            let terms = segment.words().terms().search(query.automaton()?);
+            let terms = segment.inverted_index().terms().search(query.automaton()?);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() {
                 counts.watch.step(1)?;
-                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+                add_segment_term(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
         }
@@ -157,7 +157,7 @@ fn near(
 }
 
 /// Adds a term of a segment with its number of live documents.
-fn note(
+fn add_segment_term(
     key: &[u8],
     ordinal: u64,
     info: &TermInfo,
@@ -171,10 +171,10 @@ fn note(
 
 impl TermFrequencies<'_> {
     fn add(&mut self, term: &str, frequency: u64) {
-        match self.of.get_mut(term) {
+        match self.by_term.get_mut(term) {
             Some(sum) => *sum = sum.saturating_add(frequency),
             None => {
-                self.of.insert(term.into(), frequency);
+                self.by_term.insert(term.into(), frequency);
             }
         }
     }

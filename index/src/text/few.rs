@@ -19,16 +19,16 @@ const FEW: (u64, u64) = (6, 3);
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
-pub(super) fn few(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Vec<u32>>> {
+pub(super) fn few_candidates(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Vec<u32>>> {
     let most = match part {
         TextPart::Segment(..) => FEW.0,
         TextPart::Tail(_) => FEW.1,
     };
     let mut postings = 0_u64;
-    for local in &locals.units {
+    for local in &locals.clauses {
         postings = postings.saturating_add(match local {
             PartClause::Term(found) => found.postings(),
-            PartClause::Nothing => 0,
+            PartClause::NoMatch => 0,
             PartClause::Phrase(_) | PartClause::Group(_) => return Ok(None),
         });
     }
@@ -36,9 +36,9 @@ pub(super) fn few(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Ve
         return Ok(None);
     }
     let mut documents = Vec::with_capacity(usize::try_from(postings).unwrap_or_default());
-    for local in &locals.units {
+    for local in &locals.clauses {
         if let PartClause::Term(found) = local {
-            part.cursor(found)?.walk(part.end(), |document, _| documents.push(document));
+            part.cursor(found)?.visit_until(part.end(), |document, _| documents.push(document));
         }
     }
     documents.sort_unstable();
@@ -50,7 +50,7 @@ pub(super) fn few(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Ve
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if they cannot be read; those of the filter; `ERR_TIMEOUT`.
-pub(super) fn offer(
+pub(super) fn score_all(
     documents: &[u32],
     locals: &PartPlan<'_>,
     plan: &ScoringPlan,

@@ -7,15 +7,15 @@ use super::settings::Settings;
 
 /// The weight of a word in a plain field. A word shared by a neighbour in a conversation has weight 1, so
 /// this is the ratio of the grain's own words to those.
-const PLAIN: u32 = 6;
+const PLAIN_WEIGHT: u32 = 6;
 /// The weight of fields that state in few words what the grain is about.
-const TITLE: u32 = 8;
+const TITLE_WEIGHT: u32 = 8;
 /// The weight of fields beside the main content.
-const ASIDE: u32 = 4;
+const ASIDE_WEIGHT: u32 = 4;
 /// The weight of long fields that are mostly not prose.
-const BULK: u32 = 2;
+const BULK_WEIGHT: u32 = 2;
 /// The weight of text that repeats another field.
-const REPEATED: u32 = 1;
+const REPEATED_WEIGHT: u32 = 1;
 
 /// The extraction of texts from a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,41 +34,41 @@ enum TextExtraction {
 struct TextField {
     name: &'static str,
     /// The only grain type it carries language on; `None` for all types.
-    on: Option<GrainType>,
-    shape: TextExtraction,
+    grain_type: Option<GrainType>,
+    extraction: TextExtraction,
     weight: u32,
     /// True for the reasoning of a model, which is indexed only if the settings ask for it.
     thinking: bool,
     /// True for the utterance of a turn in a conversation, which is shared with its neighbours: they are
     /// found by it too.
-    said: bool,
+    is_utterance: bool,
 }
 
 const fn field(name: &'static str, weight: u32) -> TextField {
     TextField {
         name,
-        on: None,
-        shape: TextExtraction::Leaves,
+        grain_type: None,
+        extraction: TextExtraction::Leaves,
         weight,
         thinking: false,
-        said: false,
+        is_utterance: false,
     }
 }
 
 const fn field_on(on: GrainType, name: &'static str, weight: u32) -> TextField {
-    TextField { on: Some(on), ..field(name, weight) }
+    TextField { grain_type: Some(on), ..field(name, weight) }
 }
 
-const fn said(name: &'static str, shape: TextExtraction) -> TextField {
-    TextField { shape, said: true, ..field_on(GrainType::Event, name, PLAIN) }
+const fn utterance(name: &'static str, shape: TextExtraction) -> TextField {
+    TextField { extraction: shape, is_utterance: true, ..field_on(GrainType::Event, name, PLAIN_WEIGHT) }
 }
 
 const fn reasons(name: &'static str, weight: u32) -> TextField {
-    TextField { shape: TextExtraction::Reasons, ..field(name, weight) }
+    TextField { extraction: TextExtraction::Reasons, ..field(name, weight) }
 }
 
 const fn entries(name: &'static str, names: &'static [&'static str], weight: u32) -> TextField {
-    TextField { shape: TextExtraction::Entries(names), ..field(name, weight) }
+    TextField { extraction: TextExtraction::Entries(names), ..field(name, weight) }
 }
 
 /// The entries that describe a picture, a recording or a document.
@@ -79,60 +79,60 @@ const CAPTIONS: &[&str] =
 /// grains, times and states are found by filters, not by words.
 #[rustfmt::skip]
 static TEXT_FIELDS: [TextField; 54] = [
-    field("subject", TITLE),
-    field("relation", TITLE),
-    field("object", TITLE),
-    said("content_blocks", TextExtraction::Blocks),
-    said("content", TextExtraction::Leaves),
-    field_on(GrainType::Action, "content", BULK),
-    field("content", PLAIN),
-    field("description", TITLE),
-    field("conclusion", TITLE),
-    field("trigger", TITLE),
-    field("steps", PLAIN),
-    field("plan", PLAIN),
-    field("agreed_content", PLAIN),
-    field("criteria", PLAIN),
-    reasons("premises", ASIDE),
-    field("structural_tags", PLAIN),
-    entries("content_refs", CAPTIONS, PLAIN),
-    entries("embedding_refs", &["chunk_text"], BULK),
-    field("tool_name", TITLE),
-    field("tool_description", PLAIN),
-    field("input", ASIDE),
-    field("error", ASIDE),
-    field("error_type", ASIDE),
-    field("code", BULK),
-    field("stdout", BULK),
-    field("stderr", BULK),
-    entries("input_schema", &["description", "title"], BULK),
-    entries("output_schema", &["description", "title"], BULK),
-    field("criteria_structured", ASIDE),
-    field("expected_output", ASIDE),
-    field("state_reason", ASIDE),
-    reasons("satisfaction_evidence", BULK),
-    field("rollback_on_failure", BULK),
-    field("alternatives_considered", ASIDE),
-    field("inference_method", BULK),
-    TextField { thinking: true, ..field("thinking_content", BULK) },
-    field("scope", ASIDE),
-    field("basis", ASIDE),
-    field("jurisdiction", ASIDE),
-    field("observer_id", ASIDE),
-    field("observer_type", ASIDE),
-    field("observation_scope", BULK),
-    field("history", BULK),
-    field("context", BULK),
-    entries("owner", &["name", "legal_name"], BULK),
-    entries("provenance_chain", &["note", "description"], BULK),
-    field("supersession_justification", BULK),
-    field("invalidation_reason", BULK),
-    field("authorized_tools", BULK),
-    entries("related_to", &["note", "label", "description"], BULK),
-    entries("parameter_set", &["description"], BULK),
-    entries("software_environment", &["language"], BULK),
-    entries("statistical_context", &["description"], BULK),
-    entries("retention_policy", &["regulation"], BULK),
+    field("subject", TITLE_WEIGHT),
+    field("relation", TITLE_WEIGHT),
+    field("object", TITLE_WEIGHT),
+    utterance("content_blocks", TextExtraction::Blocks),
+    utterance("content", TextExtraction::Leaves),
+    field_on(GrainType::Action, "content", BULK_WEIGHT),
+    field("content", PLAIN_WEIGHT),
+    field("description", TITLE_WEIGHT),
+    field("conclusion", TITLE_WEIGHT),
+    field("trigger", TITLE_WEIGHT),
+    field("steps", PLAIN_WEIGHT),
+    field("plan", PLAIN_WEIGHT),
+    field("agreed_content", PLAIN_WEIGHT),
+    field("criteria", PLAIN_WEIGHT),
+    reasons("premises", ASIDE_WEIGHT),
+    field("structural_tags", PLAIN_WEIGHT),
+    entries("content_refs", CAPTIONS, PLAIN_WEIGHT),
+    entries("embedding_refs", &["chunk_text"], BULK_WEIGHT),
+    field("tool_name", TITLE_WEIGHT),
+    field("tool_description", PLAIN_WEIGHT),
+    field("input", ASIDE_WEIGHT),
+    field("error", ASIDE_WEIGHT),
+    field("error_type", ASIDE_WEIGHT),
+    field("code", BULK_WEIGHT),
+    field("stdout", BULK_WEIGHT),
+    field("stderr", BULK_WEIGHT),
+    entries("input_schema", &["description", "title"], BULK_WEIGHT),
+    entries("output_schema", &["description", "title"], BULK_WEIGHT),
+    field("criteria_structured", ASIDE_WEIGHT),
+    field("expected_output", ASIDE_WEIGHT),
+    field("state_reason", ASIDE_WEIGHT),
+    reasons("satisfaction_evidence", BULK_WEIGHT),
+    field("rollback_on_failure", BULK_WEIGHT),
+    field("alternatives_considered", ASIDE_WEIGHT),
+    field("inference_method", BULK_WEIGHT),
+    TextField { thinking: true, ..field("thinking_content", BULK_WEIGHT) },
+    field("scope", ASIDE_WEIGHT),
+    field("basis", ASIDE_WEIGHT),
+    field("jurisdiction", ASIDE_WEIGHT),
+    field("observer_id", ASIDE_WEIGHT),
+    field("observer_type", ASIDE_WEIGHT),
+    field("observation_scope", BULK_WEIGHT),
+    field("history", BULK_WEIGHT),
+    field("context", BULK_WEIGHT),
+    entries("owner", &["name", "legal_name"], BULK_WEIGHT),
+    entries("provenance_chain", &["note", "description"], BULK_WEIGHT),
+    field("supersession_justification", BULK_WEIGHT),
+    field("invalidation_reason", BULK_WEIGHT),
+    field("authorized_tools", BULK_WEIGHT),
+    entries("related_to", &["note", "label", "description"], BULK_WEIGHT),
+    entries("parameter_set", &["description"], BULK_WEIGHT),
+    entries("software_environment", &["language"], BULK_WEIGHT),
+    entries("statistical_context", &["description"], BULK_WEIGHT),
+    entries("retention_policy", &["regulation"], BULK_WEIGHT),
 ];
 
 /// A text of a grain.
@@ -142,36 +142,36 @@ pub(super) struct FieldText<'a> {
     /// The field it is in, by its full name.
     pub(super) field: &'a str,
     /// The index of that field in the table; fields outside the table come last.
-    pub(super) rank: usize,
+    pub(super) field_index: usize,
     /// The weight of each of its words.
     pub(super) weight: u32,
     /// True if its words are shared with the neighbours in a conversation.
-    pub(super) said: bool,
+    pub(super) is_utterance: bool,
 }
 
 /// Passes every indexed text of a grain to `sink`, in the order of the grain's bytes.
 ///
 /// All texts in fields of domain profiles and in fields the standard does not know are indexed with
 /// [`ASIDE`].
-pub(super) fn texts<'a>(
+pub(super) fn for_each_text<'a>(
     grain: &GrainRef<'a>,
     settings: &Settings,
     sink: &mut dyn FnMut(FieldText<'a>),
 ) {
     let grain_type = grain.grain_type();
     let blocks = grain_type == GrainType::Event
-        && grain.get("content_blocks").is_some_and(|blocks| has_said(&blocks));
+        && grain.get("content_blocks").is_some_and(|blocks| has_block_text(&blocks));
     for (name, value) in grain.iter() {
         let row = TEXT_FIELDS
             .iter()
             .enumerate()
-            .find(|(_, row)| row.name == name && row.on.is_none_or(|on| on == grain_type));
+            .find(|(_, row)| row.name == name && row.grain_type.is_none_or(|on| on == grain_type));
         let mut found = FieldText {
             text: "",
             field: name,
-            rank: TEXT_FIELDS.len(),
-            weight: ASIDE,
-            said: false,
+            field_index: TEXT_FIELDS.len(),
+            weight: ASIDE_WEIGHT,
+            is_utterance: false,
         };
         let Some((rank, row)) = row else {
             if is_domain_field(name) || !fields::FIELDS.iter().any(|known| known.name == name) {
@@ -184,10 +184,10 @@ pub(super) fn texts<'a>(
         }
         // The blocks of a message take precedence over its plain text (OMS 6.2).
         let repeats = blocks && name == "content";
-        found.rank = rank;
-        found.weight = if repeats { REPEATED } else { row.weight };
-        found.said = row.said && !repeats;
-        match row.shape {
+        found.field_index = rank;
+        found.weight = if repeats { REPEATED_WEIGHT } else { row.weight };
+        found.is_utterance = row.is_utterance && !repeats;
+        match row.extraction {
             TextExtraction::Leaves => leaves(&value, &mut |text| sink(FieldText { text, ..found })),
             TextExtraction::Reasons => leaves(&value, &mut |text| {
                 if !is_address(text) {
@@ -205,11 +205,11 @@ pub(super) fn texts<'a>(
 /// The text of a grain for an embedder: titles first, cut at a character boundary within `most` bytes. Empty
 /// for a grain without text.
 #[must_use]
-pub fn text_of(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String {
+pub fn embedding_text(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String {
     let mut found: Vec<(usize, &str)> = Vec::new();
-    texts(grain, settings, &mut |text| {
-        if text.weight >= PLAIN && !text.text.trim().is_empty() {
-            found.push((text.rank, text.text.trim()));
+    for_each_text(grain, settings, &mut |text| {
+        if text.weight >= PLAIN_WEIGHT && !text.text.trim().is_empty() {
+            found.push((text.field_index, text.text.trim()));
         }
     });
     found.sort_by_key(|(rank, _)| *rank);
@@ -219,7 +219,7 @@ pub fn text_of(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String
 }
 
 /// Returns `true` if the blocks of a message have any text.
-fn has_said(blocks: &ValueRef<'_>) -> bool {
+fn has_block_text(blocks: &ValueRef<'_>) -> bool {
     let said = |block: ValueRef<'_>| block.as_map()?.get("text")?.as_str().map(str::len);
     blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| said(block) > Some(0)))
 }
@@ -236,13 +236,13 @@ fn read_blocks<'a>(
             // The `source` of a picture, and ids, are not text.
             let weight = match key {
                 "text" => found.weight,
-                "name" | "title" | "caption" | "alt" | "alt_text" => ASIDE,
-                "input" | "content" => BULK,
-                "thinking" if settings.thinking => BULK,
+                "name" | "title" | "caption" | "alt" | "alt_text" => ASIDE_WEIGHT,
+                "input" | "content" => BULK_WEIGHT,
+                "thinking" if settings.thinking => BULK_WEIGHT,
                 _ => continue,
             };
-            let said = found.said && key == "text";
-            let text = FieldText { weight, said, ..found };
+            let said = found.is_utterance && key == "text";
+            let text = FieldText { weight, is_utterance: said, ..found };
             match key {
                 // The output of a tool is a text or a list of blocks.
                 "content" => {

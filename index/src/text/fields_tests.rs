@@ -7,8 +7,8 @@ use super::*;
 fn listed(json: &str, settings: &Settings) -> Vec<String> {
     let blob = blob(json);
     let mut found = Vec::new();
-    texts(&GrainRef::new(&blob).unwrap(), settings, &mut |text| {
-        let said = if text.said { "!" } else { "" };
+    for_each_text(&GrainRef::new(&blob).unwrap(), settings, &mut |text| {
+        let said = if text.is_utterance { "!" } else { "" };
         found.push(format!("{}*{}{said}: {}", text.field, text.weight, text.text));
     });
     found.sort();
@@ -129,8 +129,8 @@ fn every_field_of_the_table_is_one_of_the_standard_and_stands_there_once() {
     let mut seen = std::collections::HashSet::new();
     for row in &TEXT_FIELDS {
         assert!(fields::FIELDS.iter().any(|known| known.name == row.name), "{}", row.name);
-        assert!(seen.insert((row.name, row.on)), "{} twice", row.name);
-        assert!((REPEATED..=TITLE).contains(&row.weight), "{}", row.name);
+        assert!(seen.insert((row.name, row.grain_type)), "{} twice", row.name);
+        assert!((REPEATED_WEIGHT..=TITLE_WEIGHT).contains(&row.weight), "{}", row.name);
     }
 }
 
@@ -151,7 +151,7 @@ fn the_documentation_lists_every_field_with_its_weight() {
     let known: Vec<(String, String, String)> = TEXT_FIELDS
         .iter()
         .map(|row| {
-            let on = row.on.map(|on| on.name().to_owned()).unwrap_or_default();
+            let on = row.grain_type.map(|on| on.name().to_owned()).unwrap_or_default();
             (row.name.to_owned(), on, row.weight.to_string())
         })
         .collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::gone::DeletedDocs;
 use super::merge::merge;
-use super::policy::{SegmentSize, choose};
+use super::policy::{SegmentSize, segments_to_merge};
 use super::segment::Segment;
 use super::sources::MergeSource;
 use super::tail::TextTail;
@@ -16,7 +16,7 @@ use super::texts::{InvertedIndex, SegmentEntry, TextStats};
 use crate::error::{Error, Result};
 
 /// The number of documents at which a tail is to be folded.
-pub const MAX_TAIL: u64 = 4_096;
+pub const MAX_TAIL_DOCUMENTS: u64 = 4_096;
 /// The number of terms and positions at which a tail is to be folded even with fewer documents: some 100 MB
 /// if each were a distinct term. Documents of a hundred words reach the other limit first.
 pub const MAX_TAIL_SIZE: u64 = 1 << 20;
@@ -27,7 +27,7 @@ pub struct FoldJob {
     number: u32,
     tail: TextTail,
     merged: Vec<SegmentEntry>,
-    stamp: Arc<[u8]>,
+    log_position: Arc<[u8]>,
 }
 
 /// The output of a fold.
@@ -57,13 +57,13 @@ impl TextStats {
     /// Returns `true` if the tail should be folded: it has many documents, or many terms.
     #[must_use]
     pub fn is_tail_full(&self) -> bool {
-        self.tail >= MAX_TAIL || self.tail_size >= MAX_TAIL_SIZE
+        self.tail >= MAX_TAIL_DOCUMENTS || self.tail_size >= MAX_TAIL_SIZE
     }
 
     /// Returns `true` if the tail has twice the size at which it should be folded.
     #[must_use]
     pub fn is_tail_overfull(&self) -> bool {
-        self.tail >= 2 * MAX_TAIL || self.tail_size >= 2 * MAX_TAIL_SIZE
+        self.tail >= 2 * MAX_TAIL_DOCUMENTS || self.tail_size >= 2 * MAX_TAIL_SIZE
     }
 }
 
@@ -84,16 +84,16 @@ impl InvertedIndex {
     /// `ERR_INTEGRITY` if the log position is longer than [`super::MOST_STAMP`], or segment
     /// numbers are used up.
     pub fn freeze(&mut self, stamp: &[u8]) -> Result<FoldJob> {
-        if stamp.len() > super::MOST_STAMP {
+        if stamp.len() > super::MAX_LOG_POSITION_BYTES {
             return Err(Error::integrity("a stamp of the full text is too long"));
         }
-        let number = self.next;
-        self.next = number.checked_add(1).ok_or_else(Error::full)?;
+        let number = self.next_segment;
+        self.next_segment = number.checked_add(1).ok_or_else(Error::full)?;
         self.erased = imbl::OrdSet::new();
         let sizes: Vec<SegmentSize> = self.segments.iter().map(SegmentEntry::size).collect();
-        let chosen = choose(&sizes, self.tail.extent().documents);
+        let chosen = segments_to_merge(&sizes, self.tail.collection_stats().documents);
         let merged = chosen.iter().filter_map(|at| self.segments.get(*at)).cloned().collect();
-        Ok(FoldJob { number, tail: self.tail.clone(), merged, stamp: stamp.into() })
+        Ok(FoldJob { number, tail: self.tail.clone(), merged, log_position: stamp.into() })
     }
 
     /// Replaces the inputs of a fold by its output.
@@ -104,7 +104,7 @@ impl InvertedIndex {
     pub fn adopt(&mut self, folded: FoldOutput) -> Result<FileChanges> {
         let replaced: BTreeSet<u32> = folded.merged.iter().map(|kept| kept.number).collect();
         let here = self.segments.iter().filter(|kept| replaced.contains(&kept.number)).count();
-        if here != replaced.len() || self.next != folded.number.saturating_add(1) {
+        if here != replaced.len() || self.next_segment != folded.number.saturating_add(1) {
             return Err(Error::integrity("a fold of the full text is not of this state"));
         }
         let mut next = self.clone();
@@ -124,7 +124,7 @@ impl InvertedIndex {
             }
         }
         next.segments.sort_by_key(|kept| std::cmp::Reverse(kept.segment.documents()));
-        next.stamp = folded.stamp;
+        next.log_position = folded.stamp;
         next.erased = imbl::OrdSet::new();
         *self = next;
         let remove = folded.merged.iter().map(SegmentEntry::name).collect();
@@ -137,7 +137,7 @@ impl InvertedIndex {
         for (_, before) in folded.tail.entries() {
             let now = self.tail.get(before.sequence);
             if now.is_none_or(|(_, now)| !Arc::ptr_eq(&before.joined, &now.joined))
-                && let Some(document) = segment.document(before.sequence)
+                && let Some(document) = segment.doc_id(before.sequence)
             {
                 gone.remove(segment, document)?;
             }
@@ -146,16 +146,16 @@ impl InvertedIndex {
             let Some(now) = self.segments.iter().find(|kept| kept.number == before.number) else {
                 continue;
             };
-            for document in now.gone.iter().filter(|document| !before.gone.has(*document)) {
+            for document in now.gone.iter().filter(|document| !before.gone.contains(*document)) {
                 // A grain deleted from this segment before the fold may be in the new one from the tail; one
                 // deleted since is in the new one from here.
                 let sequence = before.segment.sequence(document);
-                if let Some(document) = sequence.and_then(|sequence| segment.document(sequence)) {
+                if let Some(document) = sequence.and_then(|sequence| segment.doc_id(sequence)) {
                     gone.remove(segment, document)?;
                 }
             }
         }
-        if self.erased.iter().any(|sequence| segment.document(*sequence).is_some()) {
+        if self.erased.iter().any(|sequence| segment.doc_id(*sequence).is_some()) {
             gone.mark_erased();
         }
         Ok(gone)
@@ -166,8 +166,8 @@ impl FoldJob {
     /// Returns `true` if there is nothing to write. Running and adopting the fold then only advances the log
     /// position.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.merged.is_empty() && self.tail.extent().documents == 0
+    pub fn is_empty(&self) -> bool {
+        self.merged.is_empty() && self.tail.collection_stats().documents == 0
     }
 
     /// Writes the segment. Takes time proportional to the documents, and holds no locks.
@@ -175,7 +175,7 @@ impl FoldJob {
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read or the written one cannot be opened.
     pub fn run(self) -> Result<FoldOutput> {
-        let Self { number, tail, merged, stamp } = self;
+        let Self { number, tail, merged, log_position: stamp } = self;
         let segments = merged
             .iter()
             .map(|kept| MergeSource::Segment(Arc::clone(&kept.segment), kept.gone.clone()));

@@ -9,7 +9,7 @@ use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
 use super::chars::{
-    ascii_digit, bare, is_accent, is_decomposed, is_ignored, is_in_word, is_stable,
+    ascii_digit, base_letter, is_accent, is_decomposed, is_ignored, is_in_word, is_normalization_stable,
 };
 use super::language::Language;
 
@@ -17,7 +17,7 @@ use super::language::Language;
 pub const MAX_TERM_BYTES: usize = 64;
 
 /// The bytes kept of a term that is cut, before the hash of the whole: `~` and 16 hexadecimal digits.
-const KEPT_BYTES: usize = MAX_TERM_BYTES - 17;
+const CUT_TERM_BYTES: usize = MAX_TERM_BYTES - 17;
 
 /// The most bytes of a word that is stemmed: longer than words of any language, and short enough for stemmers
 /// that read a word more than once.
@@ -25,8 +25,8 @@ const MAX_STEMMED_BYTES: usize = 192;
 
 /// The size of the stemmer cache in words, and the most bytes of a cached word. Text repeats its words, and
 /// stemming costs more than all other steps. Together under 1 MiB.
-const REMEMBERED: usize = 8192;
-const MAX_REMEMBERED_BYTES: usize = 24;
+const MAX_CACHED_WORDS: usize = 8192;
+const MAX_CACHED_WORD_BYTES: usize = 24;
 
 /// The word normaliser of one language.
 pub(super) struct WordNormaliser {
@@ -35,18 +35,18 @@ pub(super) struct WordNormaliser {
     /// The current word in lower case with accents, as the stemmers expect it.
     lower: String,
     /// The word without accents.
-    plain: String,
+    unaccented: String,
     /// The word without accents and suffix.
     term: String,
     /// The stemmer cache: terms by lower-case words.
-    known: HashMap<Box<str>, Box<str>>,
+    stem_cache: HashMap<Box<str>, Box<str>>,
 }
 
 /// A normalised word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NormalisedWord<'a> {
     /// The word without accents and case, not stemmed.
-    pub(super) plain: &'a str,
+    pub(super) unstemmed: &'a str,
     /// The indexed term: stemmed as well.
     pub(super) term: &'a str,
 }
@@ -54,7 +54,7 @@ pub(super) struct NormalisedWord<'a> {
 impl WordNormaliser {
     pub(super) fn new(language: Language) -> Self {
         let (lower, plain, term) = (String::new(), String::new(), String::new());
-        Self { language, stemmer: language.stemmer(), lower, plain, term, known: HashMap::new() }
+        Self { language, stemmer: language.stemmer(), lower, unaccented: plain, term, stem_cache: HashMap::new() }
     }
 
     /// Normalises a single word. The result may be empty, e.g. for an accent alone.
@@ -63,50 +63,50 @@ impl WordNormaliser {
         if self.language == Language::English {
             drop_apostrophes(&mut self.lower);
         }
-        fold_accents(&self.lower, self.language, &mut self.plain);
-        cut(&mut self.plain);
+        fold_accents(&self.lower, self.language, &mut self.unaccented);
+        shorten(&mut self.unaccented);
         self.term.clear();
-        if self.stemmer.is_some() && has_ending(&self.lower) {
+        if self.stemmer.is_some() && may_have_suffix(&self.lower) {
             self.stem();
         }
-        let term = if self.term.is_empty() { &self.plain } else { &self.term };
-        NormalisedWord { plain: &self.plain, term }
+        let term = if self.term.is_empty() { &self.unaccented } else { &self.term };
+        NormalisedWord { unstemmed: &self.unaccented, term }
     }
 
     /// Sets `term` to the stem of the word in `lower`.
     fn stem(&mut self) {
-        if let Some(term) = self.known.get(&*self.lower) {
+        if let Some(term) = self.stem_cache.get(&*self.lower) {
             self.term.push_str(term);
             return;
         }
         let Some(stemmer) = self.stemmer else { return };
         fold_accents(&stemmer.stem(&self.lower), self.language, &mut self.term);
-        cut(&mut self.term);
-        if self.lower.len() <= MAX_REMEMBERED_BYTES {
-            if self.known.len() >= REMEMBERED {
-                self.known.clear();
+        shorten(&mut self.term);
+        if self.lower.len() <= MAX_CACHED_WORD_BYTES {
+            if self.stem_cache.len() >= MAX_CACHED_WORDS {
+                self.stem_cache.clear();
             }
-            self.known.insert(self.lower.as_str().into(), self.term.as_str().into());
+            self.stem_cache.insert(self.lower.as_str().into(), self.term.as_str().into());
         }
     }
 
     /// Normalises an identifier, address or date, keeping the signs that join its words.
-    pub(super) fn whole(&mut self, raw: &str) -> &str {
+    pub(super) fn compound(&mut self, raw: &str) -> &str {
         self.lower(raw, |c| c.is_ascii_punctuation() && c != '\'');
         if self.language == Language::English {
             drop_apostrophes(&mut self.lower);
         }
-        fold_accents(&self.lower, self.language, &mut self.plain);
-        cut(&mut self.plain);
-        &self.plain
+        fold_accents(&self.lower, self.language, &mut self.unaccented);
+        shorten(&mut self.unaccented);
+        &self.unaccented
     }
 
     /// Normalises a part of a run of an unspaced script, or an emoji: only its length is limited.
     pub(super) fn cluster(&mut self, raw: &str) -> &str {
-        self.plain.clear();
-        self.plain.push_str(raw);
-        cut(&mut self.plain);
-        &self.plain
+        self.unaccented.clear();
+        self.unaccented.push_str(raw);
+        shorten(&mut self.unaccented);
+        &self.unaccented
     }
 
     /// Sets `lower`. Characters that are not part of a word are dropped, unless `kept` accepts them.
@@ -121,11 +121,11 @@ impl WordNormaliser {
             return;
         }
         // Most text is in NFKC already, and normalising it is expensive.
-        if is_stable(raw) || is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
+        if is_normalization_stable(raw) || is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
             raw.chars().for_each(|c| self.push_lower(c, &kept));
         } else {
             let seen = raw.chars().filter(|c| !is_ignored(*c));
-            let stays = |c: &char| is_in_word(*c) || is_joint(*c) || kept(*c);
+            let stays = |c: &char| is_in_word(*c) || is_joining_sign(*c) || kept(*c);
             // Marks that were separated may combine once the characters between them are dropped.
             seen.nfkc().filter(stays).nfc().for_each(|c| self.push_lower(c, &kept));
         }
@@ -148,7 +148,7 @@ impl WordNormaliser {
 }
 
 /// Returns `true` for the signs that `push_lower` handles although they are in no word.
-fn is_joint(c: char) -> bool {
+fn is_joining_sign(c: char) -> bool {
     matches!(c, '\u{2019}' | '\'' | '\u{2010}' | '\u{2011}')
 }
 
@@ -171,7 +171,7 @@ fn drop_apostrophes(word: &mut String) {
 }
 
 /// Returns `true` if a word may have a suffix: numbers and codes have none.
-fn has_ending(word: &str) -> bool {
+fn may_have_suffix(word: &str) -> bool {
     (3..=MAX_STEMMED_BYTES).contains(&word.len()) && !word.bytes().any(|b| b.is_ascii_digit())
 }
 
@@ -182,18 +182,18 @@ fn fold_accents(word: &str, language: Language, folded: &mut String) {
         return;
     }
     for c in word.chars() {
-        if c.is_ascii() || language.keeps(c) {
+        if c.is_ascii() || language.is_own_letter(c) {
             folded.push(c);
         } else if is_decomposed(c) {
-            decompose_canonical(c, |part| push_bare(part, folded));
+            decompose_canonical(c, |part| push_base_letter(part, folded));
         } else {
-            push_bare(c, folded);
+            push_base_letter(c, folded);
         }
     }
 }
 
-fn push_bare(c: char, folded: &mut String) {
-    match bare(c) {
+fn push_base_letter(c: char, folded: &mut String) {
+    match base_letter(c) {
         _ if is_accent(c) => {}
         Some(text) => folded.push_str(text),
         None => folded.push(c),
@@ -201,12 +201,12 @@ fn push_bare(c: char, folded: &mut String) {
 }
 
 /// Shortens a term to [`MAX_TERM_BYTES`]. A hash of the whole keeps long words distinct.
-fn cut(term: &mut String) {
+fn shorten(term: &mut String) {
     if term.len() <= MAX_TERM_BYTES {
         return;
     }
     let hash = Sha256::digest(term.as_bytes());
-    term.truncate(term.floor_char_boundary(KEPT_BYTES));
+    term.truncate(term.floor_char_boundary(CUT_TERM_BYTES));
     term.push('~');
     for byte in hash.iter().take(8) {
         term.extend(

@@ -7,7 +7,7 @@ use super::*;
 fn check(language: Language, word: &str, plain: &str, term: &str) {
     let mut folder = WordNormaliser::new(language);
     let folded = folder.word(word);
-    assert_eq!((folded.plain, folded.term), (plain, term), "{word} in {}", language.code());
+    assert_eq!((folded.unstemmed, folded.term), (plain, term), "{word} in {}", language.code());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_english_possessive_is_the_word_and_a_contraction_has_no_apostrophe() {
         ("O\u{2019}Brien", "obrien"),
         ("it's", "it"),
     ] {
-        assert_eq!(WordNormaliser::new(Language::English).word(word).plain, plain, "{word}");
+        assert_eq!(WordNormaliser::new(Language::English).word(word).unstemmed, plain, "{word}");
     }
 }
 
@@ -79,7 +79,7 @@ fn a_long_word_is_cut_and_stays_apart_from_others() {
     let (a, b) = ("a".repeat(70), format!("{}b", "a".repeat(69)));
     let cut = folder.word(&a).term.to_owned();
     assert_eq!(cut.len(), MAX_TERM_BYTES);
-    assert!(cut.starts_with(&"a".repeat(KEPT_BYTES)));
+    assert!(cut.starts_with(&"a".repeat(CUT_TERM_BYTES)));
     assert_eq!(folder.word(&a.to_uppercase()).term, cut);
     assert_ne!(folder.word(&b).term, cut);
     assert_eq!(folder.word(&"a".repeat(64)).term, "a".repeat(64));
@@ -91,9 +91,9 @@ fn a_long_word_is_cut_and_stays_apart_from_others() {
 fn marks_that_come_together_when_a_sign_is_left_out_stand_in_one_order() {
     let mut folder = WordNormaliser::new(Language::None);
     // U+FE70 is a space with a mark on it.
-    let once = folder.word("\u{1e008}\u{fe70}\u{1939}").plain.to_owned();
-    assert_eq!(folder.word(&once).plain, once);
-    assert_eq!(folder.word("\u{1e008}\u{1939}").plain, once);
+    let once = folder.word("\u{1e008}\u{fe70}\u{1939}").unstemmed.to_owned();
+    assert_eq!(folder.word(&once).unstemmed, once);
+    assert_eq!(folder.word("\u{1e008}\u{1939}").unstemmed, once);
 }
 
 proptest! {
@@ -103,9 +103,9 @@ proptest! {
         let mut folder = WordNormaliser::new(language);
         let folded = folder.word(&word);
         prop_assert!(folded.term.len() <= MAX_TERM_BYTES);
-        prop_assert!(folded.plain.len() <= MAX_TERM_BYTES);
-        prop_assert_eq!(folded.term.is_empty(), folded.plain.is_empty());
-        prop_assert!(folder.whole(&word).len() <= MAX_TERM_BYTES);
+        prop_assert!(folded.unstemmed.len() <= MAX_TERM_BYTES);
+        prop_assert_eq!(folded.term.is_empty(), folded.unstemmed.is_empty());
+        prop_assert!(folder.compound(&word).len() <= MAX_TERM_BYTES);
     }
 
     #[test]
@@ -120,9 +120,9 @@ proptest! {
     fn plain_words_are_not_changed_by_folding_them_again(word in "[\\p{L}\\p{M}\\p{N}]{0,20}") {
         for language in [Language::None, Language::English, Language::Turkish] {
             let mut folder = WordNormaliser::new(language);
-            let once = folder.word(&word).plain.to_owned();
+            let once = folder.word(&word).unstemmed.to_owned();
             if !once.contains('~') {
-                prop_assert_eq!(folder.word(&once).plain, once);
+                prop_assert_eq!(folder.word(&once).unstemmed, once);
             }
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct ForwardRecord<'a> {
     ordinals: &'a [u8],
     width: usize,
     weights: &'a [u8],
-    places: &'a [u8],
+    position_bytes: &'a [u8],
 }
 
 impl<'a> ForwardRecord<'a> {
@@ -24,7 +24,7 @@ impl<'a> ForwardRecord<'a> {
         let terms = usize::try_from(take_varint(&mut rest)?).ok()?;
         let (ordinals, rest) = rest.split_at_checked(terms.checked_mul(width)?)?;
         let (weights, places) = rest.split_at_checked(terms)?;
-        Some(Self { ordinals, width, weights, places })
+        Some(Self { ordinals, width, weights, position_bytes: places })
     }
 
     /// The weight of a term, 0 if the document does not have it.
@@ -34,7 +34,7 @@ impl<'a> ForwardRecord<'a> {
 
     /// The ordinals, ascending.
     pub(super) fn ordinals(&self) -> impl Iterator<Item = u32> {
-        self.ordinals.chunks_exact(self.width.max(1)).map(number)
+        self.ordinals.chunks_exact(self.width.max(1)).map(decode_ordinal)
     }
 
     /// The weights, in the order of the ordinals.
@@ -43,8 +43,8 @@ impl<'a> ForwardRecord<'a> {
     }
 
     /// The encoded positions.
-    pub(super) fn place_bytes(&self) -> &'a [u8] {
-        self.places
+    pub(super) fn position_bytes(&self) -> &'a [u8] {
+        self.position_bytes
     }
 
     /// The sum of the weights.
@@ -53,12 +53,12 @@ impl<'a> ForwardRecord<'a> {
     }
 
     /// The positions of a term, ascending.
-    pub(super) fn places(&self, ordinal: u32) -> Vec<u32> {
-        self.find(ordinal).and_then(|at| self.places_at(at)).unwrap_or_default()
+    pub(super) fn positions(&self, ordinal: u32) -> Vec<u32> {
+        self.find(ordinal).and_then(|at| self.positions_at(at)).unwrap_or_default()
     }
 
-    fn places_at(&self, wanted: usize) -> Option<Vec<u32>> {
-        let mut rest = self.places;
+    fn positions_at(&self, wanted: usize) -> Option<Vec<u32>> {
+        let mut rest = self.position_bytes;
         let mut next = 0;
         while !rest.is_empty() {
             let at = usize::try_from(take_varint(&mut rest)?).ok()?.checked_add(next)?;
@@ -85,7 +85,7 @@ impl<'a> ForwardRecord<'a> {
         while low < high {
             let middle = low.midpoint(high);
             let at = middle.checked_mul(self.width)?;
-            let here = number(self.ordinals.get(at..at.checked_add(self.width)?)?);
+            let here = decode_ordinal(self.ordinals.get(at..at.checked_add(self.width)?)?);
             match here.cmp(&ordinal) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Equal => return Some(middle),
@@ -97,7 +97,7 @@ impl<'a> ForwardRecord<'a> {
 }
 
 /// The bytes of an ordinal, for this number of terms.
-pub(super) const fn width(terms: usize) -> usize {
+pub(super) const fn ordinal_width(terms: usize) -> usize {
     match terms {
         0..=0x1_0000 => 2,
         0x1_0001..=0x100_0000 => 3,
@@ -106,7 +106,7 @@ pub(super) const fn width(terms: usize) -> usize {
 }
 
 /// Appends a record to `to` with its ordinals left blank, and returns where they go.
-pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8]) -> usize {
+pub(super) fn start_record(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8]) -> usize {
     put_varint(to, u32::try_from(weights.len()).unwrap_or(u32::MAX));
     let at = to.len();
     to.resize(at.saturating_add(weights.len().saturating_mul(width)), 0);
@@ -116,14 +116,14 @@ pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8
 }
 
 /// Encodes the positions of a document's terms.
-pub(super) fn place_bytes(shares: &[IndexedTerm]) -> Vec<u8> {
+pub(super) fn encode_positions(shares: &[IndexedTerm]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut next = 0;
-    for (at, share) in shares.iter().enumerate().filter(|(_, share)| !share.places.is_empty()) {
+    for (at, share) in shares.iter().enumerate().filter(|(_, share)| !share.positions.is_empty()) {
         put_varint(&mut bytes, u32::try_from(at - next).unwrap_or(u32::MAX));
-        put_varint(&mut bytes, u32::try_from(share.places.len()).unwrap_or(u32::MAX));
+        put_varint(&mut bytes, u32::try_from(share.positions.len()).unwrap_or(u32::MAX));
         let mut before = 0;
-        for place in &share.places {
+        for place in &share.positions {
             put_varint(&mut bytes, place.saturating_sub(before));
             before = *place;
         }
@@ -160,7 +160,7 @@ pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
 }
 
 /// Decodes a big-endian number of up to four bytes.
-fn number(bytes: &[u8]) -> u32 {
+fn decode_ordinal(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |value, byte| (value << 8) | u32::from(*byte))
 }
 

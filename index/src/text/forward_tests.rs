@@ -3,7 +3,7 @@
 use super::*;
 
 fn share(places: &[u32]) -> IndexedTerm {
-    IndexedTerm { term: "x".into(), weight: 1, places: places.into() }
+    IndexedTerm { term: "x".into(), weight: 1, positions: places.into() }
 }
 
 #[test]
@@ -11,16 +11,16 @@ fn a_record_gives_back_weights_and_places() {
     for width in [2, 3, 4] {
         let shares = [share(&[0, 3, 900]), share(&[]), share(&[]), share(&[7, 70_000])];
         let mut bytes = b"before".to_vec();
-        let at = start(&mut bytes, width, &[1, 2, 255, 4], &place_bytes(&shares));
+        let at = start_record(&mut bytes, width, &[1, 2, 255, 4], &encode_positions(&shares));
         for (slot, ordinal) in bytes[at..].chunks_exact_mut(width).zip([0_u32, 9, 300, 65_000]) {
             slot.copy_from_slice(&ordinal.to_be_bytes()[4 - width..]);
         }
         let record = ForwardRecord::read(&bytes[6..], width).unwrap();
         assert_eq!(record.ordinals().collect::<Vec<_>>(), [0, 9, 300, 65_000]);
         assert_eq!([0, 9, 300, 65_000, 10].map(|o| record.weight(o)), [1, 2, 255, 4, 0]);
-        assert_eq!(record.places(0), [0, 3, 900]);
-        assert_eq!(record.places(300), [0_u32; 0]);
-        assert_eq!(record.places(65_000), [7, 70_000]);
+        assert_eq!(record.positions(0), [0, 3, 900]);
+        assert_eq!(record.positions(300), [0_u32; 0]);
+        assert_eq!(record.positions(65_000), [7, 70_000]);
         assert_eq!(record.length(), 262);
     }
 }

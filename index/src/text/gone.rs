@@ -25,11 +25,11 @@ impl DeletedDocs {
     /// # Errors
     /// `ERR_INTEGRITY` if the segment has no terms for it.
     pub(super) fn remove(&mut self, segment: &Segment, document: u32) -> Result<()> {
-        if self.has(document) {
+        if self.contains(document) {
             return Ok(());
         }
         let record = segment.record(document)?;
-        let (word, bit) = place(document);
+        let (word, bit) = bit_of(document);
         while self.bits.len() <= word {
             self.bits.push_back(0);
         }
@@ -61,11 +61,11 @@ impl DeletedDocs {
 
     /// Returns `true` if a document is deleted.
     #[inline]
-    pub(super) fn has(&self, document: u32) -> bool {
+    pub(super) fn contains(&self, document: u32) -> bool {
         if self.documents == 0 {
             return false;
         }
-        let (word, bit) = place(document);
+        let (word, bit) = bit_of(document);
         self.bits.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
@@ -92,6 +92,6 @@ impl DeletedDocs {
     }
 }
 
-fn place(document: u32) -> (usize, u64) {
+fn bit_of(document: u32) -> (usize, u64) {
     (usize::try_from(document / 64).unwrap_or(usize::MAX), 1 << (document % 64))
 }

@@ -19,7 +19,7 @@ pub(super) enum ItemForm<'t> {
 /// The first item of a text, and the rest of the text.
 pub(super) fn next_item(text: &str) -> Option<(QueryItem<'_>, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
-    let (occur, text) = match sign(text) {
+    let (occur, text) = match occur_operator(text) {
         Some((occur, after)) => (occur, after),
         None => (Occur::Should, text),
     };
@@ -39,7 +39,7 @@ pub(super) fn next_item(text: &str) -> Option<(QueryItem<'_>, &str)> {
 }
 
 /// Reads a `+` or `-` directly before a word or a quote.
-fn sign(text: &str) -> Option<(Occur, &str)> {
+fn occur_operator(text: &str) -> Option<(Occur, &str)> {
     let (occur, after) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(after), _) => (Occur::Must, after),
         (_, Some(after)) => (Occur::MustNot, after),
@@ -62,7 +62,7 @@ pub(super) enum SuffixOperator {
 }
 
 /// Splits a word from its suffix operator.
-pub(super) fn suffix(word: &str) -> (&str, SuffixOperator) {
+pub(super) fn split_suffix(word: &str) -> (&str, SuffixOperator) {
     let word = word.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']']);
     let begins = word.trim_end_matches('*');
     let (bare, edits) = match word.rsplit_once('~') {

@@ -5,13 +5,13 @@ use super::document::{Document, DocumentTerm};
 
 /// The greatest weight of a term in a document. A grain that repeats a word more often is no better a hit: at
 /// this weight, its tf is within a few hundredths of the limit.
-pub const MOST_WEIGHT: u8 = u8::MAX;
+pub const MAX_TERM_WEIGHT: u8 = u8::MAX;
 
 /// The terms of a grain as indexed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexedDocument {
     /// Ascending by term, without duplicates, none with weight 0.
-    shares: Box<[IndexedTerm]>,
+    terms: Box<[IndexedTerm]>,
     /// The sum of the weights.
     length: u32,
     /// The number of terms and positions.
@@ -26,7 +26,7 @@ pub(super) struct IndexedTerm {
     /// Its weighted frequency, at least 1.
     pub(super) weight: u8,
     /// Its positions in the grain itself, ascending.
-    pub(super) places: Box<[u32]>,
+    pub(super) positions: Box<[u32]>,
 }
 
 impl IndexedDocument {
@@ -34,35 +34,35 @@ impl IndexedDocument {
     /// terms. Only its own terms have positions, so no phrase spans a neighbour. Weights are capped at
     /// [`MOST_WEIGHT`].
     #[must_use]
-    pub fn of(own: &Document, neighbours: &[&Document]) -> Self {
-        let lent = neighbours.iter().flat_map(|neighbour| neighbour.words());
+    pub fn join(own: &Document, neighbours: &[&Document]) -> Self {
+        let lent = neighbours.iter().flat_map(|neighbour| neighbour.terms());
         let mut parts: Vec<(&str, u32, &[u32])> = lent
             .filter(|word| word.lent > 0)
             .map(|word| (word.term.as_ref(), word.lent, [].as_slice()))
-            .chain(own.words().iter().map(own_part))
+            .chain(own.terms().iter().map(own_part))
             .collect();
         parts.sort_by_key(|part| part.0);
         let mut shares: Vec<IndexedTerm> = Vec::new();
         for group in parts.chunk_by(|a, b| a.0 == b.0) {
             let weight = group.iter().fold(0_u32, |sum, part| sum.saturating_add(part.1));
-            let weight = u8::try_from(weight).unwrap_or(MOST_WEIGHT);
+            let weight = u8::try_from(weight).unwrap_or(MAX_TERM_WEIGHT);
             let Some((term, ..)) = group.first() else { continue };
             if weight > 0 {
                 let places = group.iter().flat_map(|part| part.2).copied().collect();
-                shares.push(IndexedTerm { term: (*term).into(), weight, places });
+                shares.push(IndexedTerm { term: (*term).into(), weight, positions: places });
             }
         }
         let length =
             shares.iter().fold(0_u32, |sum, share| sum.saturating_add(share.weight.into()));
-        let places: usize = shares.iter().map(|share| share.places.len()).sum();
+        let places: usize = shares.iter().map(|share| share.positions.len()).sum();
         let size = shares.len().saturating_add(places) as u64;
-        Self { shares: shares.into_boxed_slice(), length, size }
+        Self { terms: shares.into_boxed_slice(), length, size }
     }
 
     /// Returns `true` if the document has no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.shares.is_empty()
+        self.terms.is_empty()
     }
 
     /// The number of terms and positions, to which its memory is proportional.
@@ -77,14 +77,14 @@ impl IndexedDocument {
     }
 
     /// The terms, ascending.
-    pub(super) fn shares(&self) -> &[IndexedTerm] {
-        &self.shares
+    pub(super) fn terms(&self) -> &[IndexedTerm] {
+        &self.terms
     }
 
     /// Looks up a term.
-    pub(super) fn share(&self, term: &str) -> Option<&IndexedTerm> {
-        let at = self.shares.binary_search_by(|share| share.term.as_ref().cmp(term)).ok()?;
-        self.shares.get(at)
+    pub(super) fn term(&self, term: &str) -> Option<&IndexedTerm> {
+        let at = self.terms.binary_search_by(|share| share.term.as_ref().cmp(term)).ok()?;
+        self.terms.get(at)
     }
 }
 
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn neighbours_lend_frequencies_and_no_places() {
-        let own = Document::from_words(vec![word("cat", 6, 1, &[3]), word("dog", 600, 2, &[1, 9])]);
-        let one = Document::from_words(vec![word("cat", 6, 2, &[0]), word("eel", 6, 1, &[1])]);
-        let other = Document::from_words(vec![word("cat", 1, 1, &[7]), word("fox", 6, 0, &[2])]);
-        let joined = IndexedDocument::of(&own, &[&one, &other]);
+        let own = Document::from_terms(vec![word("cat", 6, 1, &[3]), word("dog", 600, 2, &[1, 9])]);
+        let one = Document::from_terms(vec![word("cat", 6, 2, &[0]), word("eel", 6, 1, &[1])]);
+        let other = Document::from_terms(vec![word("cat", 1, 1, &[7]), word("fox", 6, 0, &[2])]);
+        let joined = IndexedDocument::join(&own, &[&one, &other]);
         let seen: Vec<(&str, u8, &[u32])> = joined
-            .shares()
+            .terms()
             .iter()
-            .map(|s| (s.term.as_ref(), s.weight, s.places.as_ref()))
+            .map(|s| (s.term.as_ref(), s.weight, s.positions.as_ref()))
             .collect();
         assert_eq!(
             seen,
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_word_that_comes_twice_counts_for_both() {
         let words = vec![word("a", 1, 1, &[4]), word("b", 1, 0, &[]), word("a", 2, 0, &[1, 4])];
-        let document = Document::from_words(words);
-        assert_eq!(document.words(), [word("a", 3, 1, &[1, 4]), word("b", 1, 0, &[])]);
+        let document = Document::from_terms(words);
+        assert_eq!(document.terms(), [word("a", 3, 1, &[1, 4]), word("b", 1, 0, &[])]);
     }
 }

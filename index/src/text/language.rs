@@ -116,7 +116,7 @@ impl Language {
     }
 
     /// Returns `true` if a lower-case letter with an accent is distinct from the letter without.
-    pub(super) fn keeps(self, letter: char) -> bool {
+    pub(super) fn is_own_letter(self, letter: char) -> bool {
         self.row().is_some_and(|row| row.letters.contains(letter))
     }
 

@@ -63,7 +63,7 @@ impl TermLookup<'_> {
         for (part, found) in self.parts.iter().zip(found) {
             let Some(found) = found else { continue };
             let mut documents = Vec::new();
-            part.cursor(found)?.walk(part.end(), |document, _| documents.push(document));
+            part.cursor(found)?.visit_until(part.end(), |document, _| documents.push(document));
             self.watch.step(documents.len())?;
             for document in documents.into_iter().filter(|document| part.is_live(*document)) {
                 count = count.saturating_add(u64::from(seen(part.sequence(document)?)));

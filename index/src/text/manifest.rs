@@ -27,14 +27,14 @@ use crate::error::{Error, Result};
 /// The first bytes of a manifest; the last one is the layout version.
 const MAGIC: [u8; 8] = *b"GRNTMAN\x01";
 /// The most bytes of a log position.
-pub const MOST_STAMP: usize = 128;
+pub const MAX_LOG_POSITION_BYTES: usize = 128;
 
 /// A decoded manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     analysis: u64,
     next: u32,
-    stamp: Vec<u8>,
+    log_position: Vec<u8>,
     segments: Vec<ManifestSegment>,
 }
 
@@ -44,7 +44,7 @@ struct ManifestSegment {
     length: u64,
     checksum: [u8; 4],
     erased: bool,
-    gone: Vec<u32>,
+    deleted: Vec<u32>,
 }
 
 impl Manifest {
@@ -62,17 +62,17 @@ impl Manifest {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.analysis.to_be_bytes());
         bytes.extend(self.next.to_be_bytes());
-        bytes.push(u8::try_from(self.stamp.len()).unwrap_or(u8::MAX));
-        bytes.extend(&self.stamp);
+        bytes.push(u8::try_from(self.log_position.len()).unwrap_or(u8::MAX));
+        bytes.extend(&self.log_position);
         bytes.extend(count(self.segments.len()));
         for segment in &self.segments {
             bytes.extend(segment.number.to_be_bytes());
             bytes.extend(segment.length.to_be_bytes());
             bytes.extend(segment.checksum);
             bytes.push(u8::from(segment.erased));
-            bytes.extend(count(segment.gone.len()));
+            bytes.extend(count(segment.deleted.len()));
             let mut before = 0;
-            for document in &segment.gone {
+            for document in &segment.deleted {
                 put_varint(&mut bytes, document.saturating_sub(before));
                 before = *document;
             }
@@ -89,13 +89,13 @@ impl Manifest {
 
     /// The log position the segments go up to.
     #[must_use]
-    pub fn stamp(&self) -> &[u8] {
-        &self.stamp
+    pub fn log_position(&self) -> &[u8] {
+        &self.log_position
     }
 
     /// The names of the files it lists. All other files are unused.
     #[must_use]
-    pub fn names(&self) -> Vec<String> {
+    pub fn file_names(&self) -> Vec<String> {
         self.segments.iter().map(|segment| file_name(segment.number)).collect()
     }
 }
@@ -112,16 +112,16 @@ impl InvertedIndex {
         read: &mut dyn FnMut(&str) -> Result<Vec<u8>>,
     ) -> Result<Self> {
         let mut texts = Self::new(manifest.analysis)?;
-        texts.next = manifest.next;
-        texts.stamp = manifest.stamp.as_slice().into();
+        texts.next_segment = manifest.next;
+        texts.log_position = manifest.log_position.as_slice().into();
         for listed in &manifest.segments {
             let bytes = read(&file_name(listed.number))?;
-            if !listed.is(&bytes) {
+            if !listed.matches(&bytes) {
                 return Err(Error::integrity("a file of the full text is not the one listed"));
             }
             let segment = Arc::new(Segment::open(bytes)?);
             let mut gone = DeletedDocs::default();
-            for document in &listed.gone {
+            for document in &listed.deleted {
                 gone.remove(&segment, *document)?;
             }
             if listed.erased {
@@ -140,12 +140,12 @@ impl InvertedIndex {
             length: kept.segment.bytes().len() as u64,
             checksum: checksum(kept.segment.bytes()).unwrap_or_default(),
             erased: kept.gone.is_erased(),
-            gone: kept.gone.iter().collect(),
+            deleted: kept.gone.iter().collect(),
         };
         let manifest = Manifest {
             analysis: self.analysis,
-            next: self.next,
-            stamp: self.stamp.to_vec(),
+            next: self.next_segment,
+            log_position: self.log_position.to_vec(),
             segments: self.segments.iter().map(listed).collect(),
         };
         manifest.encode()
@@ -153,7 +153,7 @@ impl InvertedIndex {
 
     /// The names of its files, as listed in the manifest.
     #[must_use]
-    pub fn names(&self) -> Vec<String> {
+    pub fn file_names(&self) -> Vec<String> {
         self.segments.iter().map(SegmentEntry::name).collect()
     }
 
@@ -166,14 +166,14 @@ impl InvertedIndex {
 
     /// The log position the segments go up to.
     #[must_use]
-    pub fn stamp(&self) -> &[u8] {
-        &self.stamp
+    pub fn log_position(&self) -> &[u8] {
+        &self.log_position
     }
 }
 
 impl ManifestSegment {
     /// Returns `true` if a file has the listed length and checksum.
-    fn is(&self, bytes: &[u8]) -> bool {
+    fn matches(&self, bytes: &[u8]) -> bool {
         bytes.len() as u64 == self.length && checksum(bytes) == Some(self.checksum)
     }
 }
@@ -202,8 +202,8 @@ fn parse(bytes: &[u8]) -> Option<Manifest> {
     for _ in 0..u32::from_be_bytes(take(&mut rest)?) {
         segments.push(parse_segment(&mut rest)?);
     }
-    let sound = rest.is_empty() && stamp.len() <= MOST_STAMP;
-    sound.then_some(Manifest { analysis, next, stamp: stamp.to_vec(), segments })
+    let sound = rest.is_empty() && stamp.len() <= MAX_LOG_POSITION_BYTES;
+    sound.then_some(Manifest { analysis, next, log_position: stamp.to_vec(), segments })
 }
 
 fn parse_segment(rest: &mut &[u8]) -> Option<ManifestSegment> {
@@ -217,7 +217,7 @@ fn parse_segment(rest: &mut &[u8]) -> Option<ManifestSegment> {
         document = document.checked_add(take_varint(rest)?)?;
         gone.push(document);
     }
-    Some(ManifestSegment { number, length, checksum, erased: erased != 0, gone })
+    Some(ManifestSegment { number, length, checksum, erased: erased != 0, deleted: gone })
 }
 
 #[cfg(test)]
@@ -231,10 +231,10 @@ mod tests {
             length: 258,
             checksum: [1, 2, 3, 4],
             erased: true,
-            gone: vec![5, 133],
+            deleted: vec![5, 133],
         };
         let manifest =
-            Manifest { analysis: 7, next: 4, stamp: b"log".to_vec(), segments: vec![listed] };
+            Manifest { analysis: 7, next: 4, log_position: b"log".to_vec(), segments: vec![listed] };
         let mut golden = b"GRNTMAN\x01".to_vec();
         golden.extend([0, 0, 0, 0, 0, 0, 0, 7]);
         golden.extend([0, 0, 0, 4]);
@@ -245,6 +245,6 @@ mod tests {
         golden.extend(crc32fast::hash(&golden).to_be_bytes());
         assert_eq!(manifest.encode(), golden);
         assert_eq!(Manifest::decode(&golden).unwrap(), manifest);
-        assert_eq!(manifest.names(), ["00000003.seg"]);
+        assert_eq!(manifest.file_names(), ["00000003.seg"]);
     }
 }

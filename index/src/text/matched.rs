@@ -8,7 +8,7 @@ use grainstore_format::GrainRef;
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
-use super::fields::texts;
+use super::fields::for_each_text;
 use super::question::FullTextQuery;
 use super::reader::{DocumentReader, MAX_OCCURRENCES};
 use super::settings::Settings;
@@ -16,14 +16,14 @@ use super::slips::{EditMatcher, IndexedForm};
 
 /// Returns `true` if the terms of one field of a grain match a query by themselves.
 #[must_use]
-pub fn answers_in(
+pub fn field_matches(
     grain: &GrainRef<'_>,
     field: &str,
     question: &FullTextQuery,
     settings: &Settings,
 ) -> bool {
     let fields = DocumentReader::new(*settings).by_field(grain);
-    fields.iter().any(|(name, words)| *name == field && question.is_answered_by(words))
+    fields.iter().any(|(name, words)| *name == field && question.matches(words))
 }
 
 impl DocumentReader {
@@ -35,7 +35,7 @@ impl DocumentReader {
         grain: &GrainRef<'a>,
         question: &FullTextQuery,
     ) -> Vec<&'a str> {
-        let wanted: Vec<&TermMatch> = found_by(question).collect();
+        let wanted: Vec<&TermMatch> = positive_matches(question).collect();
         if wanted.iter().any(|ask| matches!(ask, TermMatch::Phrase(_))) {
             let mut fields = self.by_field(grain);
             fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
@@ -44,15 +44,15 @@ impl DocumentReader {
         let mut slips = FuzzyMatcher::of(&wanted);
         let mut matched: Vec<(usize, &'a str)> = Vec::new();
         let mut occurrences = 0;
-        texts(grain, &self.settings, &mut |text| {
-            let field = (text.rank, text.field);
+        for_each_text(grain, &self.settings, &mut |text| {
+            let field = (text.field_index, text.field);
             if occurrences >= MAX_OCCURRENCES || matched.last() == Some(&field) {
                 return;
             }
             let found = self.analyser.analyse(text.text, &mut |token| {
                 occurrences += 1;
-                let enough = wanted.iter().any(|ask| is_met_by(ask, token.term))
-                    || slips.are_met_by(token.term);
+                let enough = wanted.iter().any(|ask| matches_term(ask, token.term))
+                    || slips.matches(token.term);
                 if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if found.is_break() {
@@ -68,7 +68,7 @@ impl FullTextQuery {
     /// Returns `true` if the own terms of a grain match: all required clauses, no excluded one, and if none
     /// is required, one of the others.
     #[must_use]
-    pub fn is_answered_by(&self, document: &Document) -> bool {
+    pub fn matches(&self, document: &Document) -> bool {
         let has = |clause: &Clause| document.has(&clause.ask);
         let of = |occur| self.clauses().iter().filter(move |clause| clause.occur == occur);
         if of(Occur::MustNot).any(has) || !of(Occur::Must).all(has) {
@@ -83,28 +83,28 @@ impl Document {
     #[must_use]
     pub fn has(&self, ask: &TermMatch) -> bool {
         match ask {
-            TermMatch::Word(terms) => terms.iter().any(|term| self.word(term).is_some()),
+            TermMatch::Word(terms) => terms.iter().any(|term| self.term(term).is_some()),
             TermMatch::Phrase(terms) => self.has_phrase(terms),
             TermMatch::Prefix(prefix) => self.has_prefix(prefix),
             TermMatch::Begin(prefix, terms) => {
-                self.has_prefix(prefix) || terms.iter().any(|term| self.word(term).is_some())
+                self.has_prefix(prefix) || terms.iter().any(|term| self.term(term).is_some())
             }
             TermMatch::Fuzzy(term, edits) => {
                 let slip = EditMatcher::of(term, *edits);
-                self.words().iter().any(|word| slip.edits(IndexedForm::of(&word.term)).is_some())
+                self.terms().iter().any(|word| slip.edits(IndexedForm::of(&word.term)).is_some())
             }
         }
     }
 
     fn has_prefix(&self, prefix: &str) -> bool {
-        let first = self.words().partition_point(|word| *word.term < *prefix);
-        self.words().get(first).is_some_and(|word| word.term.starts_with(prefix))
+        let first = self.terms().partition_point(|word| *word.term < *prefix);
+        self.terms().get(first).is_some_and(|word| word.term.starts_with(prefix))
     }
 
     fn has_phrase(&self, terms: &[(Box<str>, u32)]) -> bool {
         let Some(words) = terms
             .iter()
-            .map(|(term, at)| Some((self.word(term)?, *at)))
+            .map(|(term, at)| Some((self.term(term)?, *at)))
             .collect::<Option<Vec<_>>>()
         else {
             return false;
@@ -115,12 +115,12 @@ impl Document {
             .places
             .iter()
             .filter_map(|place| place.checked_sub(*at))
-            .any(|start| words.iter().all(|(word, at)| stands_at(word, start.saturating_add(*at))))
+            .any(|start| words.iter().all(|(word, at)| has_position(word, start.saturating_add(*at))))
     }
 }
 
 /// The clauses a document can match by: all but the excluded ones.
-fn found_by(question: &FullTextQuery) -> impl Iterator<Item = &TermMatch> {
+fn positive_matches(question: &FullTextQuery) -> impl Iterator<Item = &TermMatch> {
     let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
     found.map(|clause| &clause.ask)
 }
@@ -128,7 +128,7 @@ fn found_by(question: &FullTextQuery) -> impl Iterator<Item = &TermMatch> {
 /// The fuzzy terms of a query, with a cache of the terms that match none of them.
 struct FuzzyMatcher {
     slips: Vec<EditMatcher>,
-    unlike: HashSet<Box<str>>,
+    rejected_terms: HashSet<Box<str>>,
 }
 
 impl FuzzyMatcher {
@@ -137,17 +137,17 @@ impl FuzzyMatcher {
             TermMatch::Fuzzy(term, edits) => Some(EditMatcher::of(term, *edits)),
             _ => None,
         });
-        Self { slips: slips.collect(), unlike: HashSet::new() }
+        Self { slips: slips.collect(), rejected_terms: HashSet::new() }
     }
 
-    fn are_met_by(&mut self, term: &str) -> bool {
-        if self.slips.is_empty() || self.unlike.contains(term) {
+    fn matches(&mut self, term: &str) -> bool {
+        if self.slips.is_empty() || self.rejected_terms.contains(term) {
             return false;
         }
         let form = IndexedForm::of(term);
         let met = self.slips.iter().any(|slip| slip.edits(form).is_some());
         if !met {
-            self.unlike.insert(term.into());
+            self.rejected_terms.insert(term.into());
         }
         met
     }
@@ -155,7 +155,7 @@ impl FuzzyMatcher {
 
 /// Returns `true` if one term matches a clause by itself. Phrases need more than one term, and fuzzy terms
 /// are matched by [`FuzzyMatcher`].
-fn is_met_by(ask: &TermMatch, term: &str) -> bool {
+fn matches_term(ask: &TermMatch, term: &str) -> bool {
     match ask {
         TermMatch::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
         TermMatch::Prefix(prefix) => term.starts_with(&**prefix),
@@ -166,7 +166,7 @@ fn is_met_by(ask: &TermMatch, term: &str) -> bool {
     }
 }
 
-fn stands_at(word: &DocumentTerm, place: u32) -> bool {
+fn has_position(word: &DocumentTerm, place: u32) -> bool {
     word.places.binary_search(&place).is_ok()
 }
 

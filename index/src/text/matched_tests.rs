@@ -11,7 +11,7 @@ const TURN: &str = r#"{"type": "event", "content": "The user_id of Bob's iPhone 
 fn answers(json: &str, question: &str) -> bool {
     let blob = blob(json);
     let document = Document::of(&GrainRef::new(&blob).unwrap(), &Settings::default());
-    FullTextQuery::parse(question, Language::English).unwrap().is_answered_by(&document)
+    FullTextQuery::parse(question, Language::English).unwrap().matches(&document)
 }
 
 #[test]
@@ -94,13 +94,13 @@ proptest! {
         for clause in question.clauses() {
             prop_assert!(document.has(&clause.ask), "{:?}", clause);
             if let TermMatch::Word(terms) = &clause.ask {
-                prop_assert!(terms.iter().all(|term| document.word(term).is_some()));
+                prop_assert!(terms.iter().all(|term| document.term(term).is_some()));
             }
         }
         let quoted = text.replace(['"', '\u{201c}', '\u{201d}'], " ");
         if let Ok(phrase) = FullTextQuery::parse(&format!("\"{quoted}\""), Language::English) {
             let document = content(&quoted);
-            prop_assert_eq!(phrase.is_answered_by(&document), !document.is_empty());
+            prop_assert_eq!(phrase.matches(&document), !document.is_empty());
         }
     }
 
@@ -129,7 +129,7 @@ proptest! {
         let document = content(&text);
         for word in text.split_whitespace() {
             let question = FullTextQuery::words(word, Language::English).unwrap();
-            prop_assert!(question.is_empty() || question.is_answered_by(&document), "{}", word);
+            prop_assert!(question.is_empty() || question.matches(&document), "{}", word);
         }
     }
 }

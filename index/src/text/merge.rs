@@ -12,15 +12,15 @@ use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer};
 use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
-use super::forward::{start, width};
+use super::forward::{start_record, ordinal_width};
 use super::packed::pack;
-use super::segment::{FILES, field, inner};
+use super::segment::{FILES, field, library_segment};
 use super::sources::{MergeSource, TermCursor};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
 /// A doc id no document of the new segment has; marks deleted documents.
-const NOWHERE: u32 = u32::MAX;
+const NO_DOCUMENT: u32 = u32::MAX;
 
 /// Writes a segment of all live documents of the sources, no two of which may have the same grain. `None` if
 /// there are no documents.
@@ -34,7 +34,7 @@ pub(super) fn merge(sources: &[MergeSource]) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let directory = RamDirectory::default();
-    let segment = inner(directory.clone(), documents)?;
+    let segment = library_segment(directory.clone(), documents)?;
     write_lengths(&segment, &columns.codes)?;
     write_stubs(&segment, documents)?;
     write_terms(&segment, sources, &targets, &mut columns)?;
@@ -75,7 +75,7 @@ impl SegmentColumns {
     fn lay_out(sources: &[MergeSource]) -> Result<(Self, Vec<Vec<u32>>)> {
         let terms = sources.iter().map(MergeSource::terms).sum();
         let mut columns = Self {
-            width: width(terms),
+            width: ordinal_width(terms),
             length: 0,
             codes: Vec::new(),
             sequences: Vec::new(),
@@ -86,7 +86,7 @@ impl SegmentColumns {
         let mut targets = Vec::new();
         let mut origins: Vec<(Sequence, usize, u32)> = Vec::new();
         for (at, source) in sources.iter().enumerate() {
-            targets.push(vec![NOWHERE; usize::try_from(source.end()).unwrap_or_default()]);
+            targets.push(vec![NO_DOCUMENT; usize::try_from(source.end()).unwrap_or_default()]);
             origins.extend(source.live()?.into_iter().map(|(grain, here)| (grain, at, here)));
         }
         origins.sort_unstable();
@@ -110,13 +110,13 @@ impl SegmentColumns {
             .fold(self.length, |sum, weight| sum.saturating_add(u64::from(*weight)));
         self.codes.push(kept.code);
         self.sequences.extend(sequence.get().to_be_bytes());
-        self.next.push(start(&mut self.forward, self.width, &kept.weights, &kept.places));
+        self.next.push(start_record(&mut self.forward, self.width, &kept.weights, &kept.position_bytes));
         self.offsets.extend((self.forward.len() as u64).to_be_bytes());
         Ok(())
     }
 
     /// Writes the next ordinal of a document.
-    fn put(&mut self, document: u32, ordinal: u32) {
+    fn write_ordinal(&mut self, document: u32, ordinal: u32) {
         let at = usize::try_from(document).unwrap_or(usize::MAX);
         let Some(next) = self.next.get_mut(at) else { return };
         let end = next.saturating_add(self.width);
@@ -163,7 +163,7 @@ fn write_terms(
         found.clear();
         for (head, targets) in heads.iter_mut().zip(targets) {
             if head.term() == Some(&term) {
-                take(head, targets, &mut found)?;
+                collect_postings(head, targets, &mut found)?;
             }
         }
         if found.is_empty() {
@@ -171,7 +171,7 @@ fn write_terms(
         }
         found.sort_unstable();
         write_term(&mut out, &term, &found).map_err(Error::text)?;
-        found.iter().for_each(|(document, _)| columns.put(*document, ordinal));
+        found.iter().for_each(|(document, _)| columns.write_ordinal(*document, ordinal));
         ordinal = u32::checked_add(ordinal, 1).ok_or_else(Error::full)?;
     }
     out.close().map_err(Error::text)?;
@@ -187,11 +187,11 @@ fn next_term(heads: &mut [TermCursor<'_>], term: &mut Vec<u8>) -> bool {
 }
 
 /// Collects the documents of the current term of a source, and advances it.
-fn take(head: &mut TermCursor<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
+fn collect_postings(head: &mut TermCursor<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
     head.documents(&mut |document, weight| {
         let target = usize::try_from(document).ok().and_then(|at| targets.get(at));
         match target {
-            Some(&target) if target != NOWHERE => found.push((target, weight)),
+            Some(&target) if target != NO_DOCUMENT => found.push((target, weight)),
             _ => {}
         }
     })?;

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::MOST_STRICT_TERMS;
+use super::MAX_STRICT_EXPANSIONS;
 use super::clause::{Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::joined::IndexedDocument;
@@ -24,7 +24,7 @@ fn document() -> impl Strategy<Value = IndexedDocument> {
     });
     prop::collection::vec(word, 0..7).prop_map(|words| {
         let document: Document = words.into_iter().collect();
-        IndexedDocument::of(&document, &[])
+        IndexedDocument::join(&document, &[])
     })
 }
 
@@ -206,7 +206,7 @@ fn most_documents_that_have_a_common_word_are_not_looked_at() {
     let question = any_of(&["w1", "w2"], Occur::Should);
     let mut judge = |sequence: crate::posting::Sequence| Ok(Some(address(sequence.get())));
     let (hits, scored) =
-        store.texts.ask(&question).unwrap().search_counted(10, None, &mut judge).unwrap();
+        store.texts.prepare(&question).unwrap().search_counted(10, None, &mut judge).unwrap();
     let all = store.truth(&question);
     assert_eq!(bits(&hits), bits(&all[..10]));
     assert!(scored * 5 < all.len() as u64, "{scored} of {}", all.len());
@@ -249,10 +249,10 @@ fn what_must_be_there_or_must_not_counts_in_every_form_there_is() {
 
 #[test]
 fn a_condition_of_too_many_forms_is_refused_and_not_cut() {
-    let store = of_many_forms(MOST_STRICT_TERMS as u64 + 1);
+    let store = of_many_forms(MAX_STRICT_EXPANSIONS as u64 + 1);
     let ask = |occur, prefix: &str| {
         let question = std::iter::once(clause(occur, TermMatch::Prefix(prefix.into()))).collect();
-        store.texts.ask(&question).map(drop).map_err(|error| error.code())
+        store.texts.prepare(&question).map(drop).map_err(|error| error.code())
     };
     for occur in [Occur::Must, Occur::MustNot] {
         assert_eq!(ask(occur, "form"), Err("ERR_LIMIT"));

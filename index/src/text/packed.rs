@@ -21,8 +21,8 @@ use crate::error::{Error, Result};
 const MAGIC: [u8; 8] = *b"GRNTEXT\x01";
 /// The number of sections of a segment.
 pub(super) const SECTIONS: usize = 9;
-const HEADER: usize = 24 + 8 * SECTIONS;
-const CHECKSUM: usize = 4;
+const HEADER_BYTES: usize = 24 + 8 * SECTIONS;
+const CHECKSUM_BYTES: usize = 4;
 
 /// The parts of a segment.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub(super) fn pack(
     sections: &[&[u8]; SECTIONS],
 ) -> Vec<u8> {
     let size = sections.iter().map(|section| section.len()).sum::<usize>();
-    let mut bytes = Vec::with_capacity(HEADER.saturating_add(size).saturating_add(CHECKSUM));
+    let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(size).saturating_add(CHECKSUM_BYTES));
     bytes.extend(MAGIC);
     bytes.extend(documents.to_be_bytes());
     bytes.extend(u32::try_from(width).unwrap_or(u32::MAX).to_be_bytes());
@@ -69,7 +69,7 @@ pub(super) fn unpack(bytes: &OwnedBytes) -> Result<SegmentParts> {
 }
 
 fn parse(bytes: &OwnedBytes) -> Option<SegmentParts> {
-    let end = bytes.len().checked_sub(CHECKSUM)?;
+    let end = bytes.len().checked_sub(CHECKSUM_BYTES)?;
     let (body, checksum) = bytes.as_slice().split_at_checked(end)?;
     if crc32fast::hash(body).to_be_bytes() != checksum {
         return None;
@@ -79,7 +79,7 @@ fn parse(bytes: &OwnedBytes) -> Option<SegmentParts> {
     let documents = u32::from_be_bytes(take(&mut rest)?);
     let width = usize::try_from(u32::from_be_bytes(take(&mut rest)?)).ok()?;
     let length = u64::from_be_bytes(take(&mut rest)?);
-    let mut at = HEADER;
+    let mut at = HEADER_BYTES;
     let mut sections = [const { None }; SECTIONS];
     for section in &mut sections {
         let size = usize::try_from(u64::from_be_bytes(take(&mut rest)?)).ok()?;

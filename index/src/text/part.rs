@@ -64,7 +64,7 @@ impl<'a> TextPart<'a> {
     pub(super) fn is_live(self, document: u32) -> bool {
         match self {
             Self::Tail(_) => true,
-            Self::Segment(_, gone) => !gone.has(document),
+            Self::Segment(_, gone) => !gone.contains(document),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> TextPart<'a> {
         match self {
             Self::Tail(tail) => tail.get(sequence).map(|(slot, _)| slot),
             Self::Segment(segment, gone) => {
-                segment.document_from(sequence, from).filter(|document| !gone.has(*document))
+                segment.doc_id_from(sequence, from).filter(|document| !gone.contains(*document))
             }
         }
     }
@@ -118,7 +118,7 @@ impl<'a> TextPart<'a> {
                 let found = tail.term(term);
                 found.map(|(term, postings)| TermRef::Tail(Arc::clone(term), Arc::clone(postings)))
             }
-            Self::Segment(segment, _) => segment.entry(term)?.map(TermRef::Segment),
+            Self::Segment(segment, _) => segment.find_term(term)?.map(TermRef::Segment),
         })
     }
 
@@ -163,7 +163,7 @@ impl<'a> TextPart<'a> {
 
 impl TermRef {
     /// Returns `true` if it is the same term of the same part.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(super) fn is_same_term(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tail(own, _), Self::Tail(other, _)) => own == other,
             (Self::Segment(own), Self::Segment(other)) => own.ordinal == other.ordinal,
@@ -185,7 +185,7 @@ impl DocumentTerms<'_> {
     pub(super) fn weight(&self, found: &TermRef) -> u8 {
         match (self, found) {
             (Self::Tail(joined), TermRef::Tail(term, _)) => {
-                joined.share(term).map_or(0, |share| share.weight)
+                joined.term(term).map_or(0, |share| share.weight)
             }
             (Self::Segment(record), TermRef::Segment(entry)) => record.weight(entry.ordinal),
             _ => 0,
@@ -193,13 +193,13 @@ impl DocumentTerms<'_> {
     }
 
     /// The positions of a term, ascending.
-    pub(super) fn places(&self, found: &TermRef) -> Cow<'_, [u32]> {
+    pub(super) fn positions(&self, found: &TermRef) -> Cow<'_, [u32]> {
         match (self, found) {
             (Self::Tail(joined), TermRef::Tail(term, _)) => {
-                Cow::Borrowed(joined.share(term).map_or(&[], |share| &share.places))
+                Cow::Borrowed(joined.term(term).map_or(&[], |share| &share.positions))
             }
             (Self::Segment(record), TermRef::Segment(entry)) => {
-                Cow::Owned(record.places(entry.ordinal))
+                Cow::Owned(record.positions(entry.ordinal))
             }
             _ => Cow::Borrowed(&[]),
         }
@@ -227,7 +227,7 @@ impl PostingsCursor {
 
     /// Visits the remaining documents below `end`, with their weights.
     #[inline]
-    pub(super) fn walk(&mut self, end: u32, mut visit: impl FnMut(u32, u8)) {
+    pub(super) fn visit_until(&mut self, end: u32, mut visit: impl FnMut(u32, u8)) {
         match self {
             Self::Tail(postings, behind) => {
                 for posting in postings.get(*behind..).unwrap_or_default() {

@@ -8,7 +8,7 @@ use super::expand::expand;
 use super::lookup::TermLookup;
 use super::part::{DocumentTerms, TermRef};
 use super::question::FullTextQuery;
-use super::score::{CollectionStats, K1, LengthNorms, rarity};
+use super::score::{CollectionStats, K1, LengthNorms, idf};
 use super::watch::CancelCheck;
 use crate::error::Result;
 
@@ -19,13 +19,13 @@ pub(super) const MOST_UNITS: usize = 64;
 #[derive(Debug)]
 pub(super) struct ScoringPlan {
     /// The scored clauses, in the order of the query; scores are added in this order.
-    pub(super) units: Vec<ScoredClause>,
+    pub(super) clauses: Vec<ScoredClause>,
     /// The excluded clauses; one excludes a document that has all its members.
-    pub(super) barred: Vec<Vec<ClauseTerms>>,
+    pub(super) must_not: Vec<Vec<ClauseTerms>>,
     /// The length normalisation of BM25.
     pub(super) norms: LengthNorms,
     /// The collection the weights were computed for.
-    pub(super) extent: CollectionStats,
+    pub(super) collection: CollectionStats,
 }
 
 /// A scored clause.
@@ -58,7 +58,7 @@ pub(super) struct ResolvedTerm {
     /// The term in each part, `None` where a part does not have it.
     found: Vec<Option<TermRef>>,
     /// Its document frequency among live documents, as the reader may know it.
-    pub(super) frequency: u64,
+    pub(super) doc_frequency: u64,
 }
 
 /// The terms of a clause, resolved to one part.
@@ -70,13 +70,13 @@ pub(super) enum PartClause<'p> {
     /// Terms, each with a weight.
     Group(Vec<(&'p TermRef, f64)>),
     /// The part has no document that matches.
-    Nothing,
+    NoMatch,
 }
 
 impl ResolvedTerm {
     fn of(term: &str, lookup: &TermLookup<'_>) -> Result<Self> {
         let (found, frequency) = lookup.find(term)?;
-        Ok(Self { term: term.into(), found, frequency })
+        Ok(Self { term: term.into(), found, doc_frequency: frequency })
     }
 
     /// The term in the part at this index.
@@ -87,12 +87,12 @@ impl ResolvedTerm {
 
 impl ClauseTerms {
     /// Resolves the terms to the part at this index.
-    pub(super) fn localize(&self, part: usize) -> PartClause<'_> {
+    pub(super) fn resolve(&self, part: usize) -> PartClause<'_> {
         match self {
-            Self::Term(term) => term.at(part).map_or(PartClause::Nothing, PartClause::Term),
+            Self::Term(term) => term.at(part).map_or(PartClause::NoMatch, PartClause::Term),
             Self::Phrase(terms) => {
                 let found = terms.iter().map(|(term, far)| Some((term.at(part)?, *far)));
-                found.collect::<Option<_>>().map_or(PartClause::Nothing, PartClause::Phrase)
+                found.collect::<Option<_>>().map_or(PartClause::NoMatch, PartClause::Phrase)
             }
             Self::Group(terms) => {
                 let found = terms.iter().filter_map(|(term, worth)| Some((term.at(part)?, *worth)));
@@ -102,29 +102,29 @@ impl ClauseTerms {
     }
 
     /// An upper bound on the number of live documents that match and are seen.
-    pub(super) fn most_documents(&self) -> u64 {
+    pub(super) fn max_documents(&self) -> u64 {
         match self {
-            Self::Term(term) => term.frequency,
+            Self::Term(term) => term.doc_frequency,
             Self::Phrase(terms) => {
-                terms.iter().map(|(term, _)| term.frequency).min().unwrap_or_default()
+                terms.iter().map(|(term, _)| term.doc_frequency).min().unwrap_or_default()
             }
             Self::Group(terms) => {
-                terms.iter().map(|(term, _)| term.frequency).fold(0, u64::saturating_add)
+                terms.iter().map(|(term, _)| term.doc_frequency).fold(0, u64::saturating_add)
             }
         }
     }
 
     /// The idf: of a phrase, the sum over its terms; of a group, that of a term in as many documents as the
     /// members in sum.
-    fn rarity(&self, documents: u64) -> f64 {
+    fn idf(&self, documents: u64) -> f64 {
         match self {
-            Self::Term(term) => rarity(documents, term.frequency),
+            Self::Term(term) => idf(documents, term.doc_frequency),
             Self::Phrase(terms) => {
-                terms.iter().map(|(term, _)| rarity(documents, term.frequency)).sum()
+                terms.iter().map(|(term, _)| idf(documents, term.doc_frequency)).sum()
             }
             Self::Group(terms) => {
-                let sum = terms.iter().map(|(term, _)| term.frequency).sum::<u64>();
-                rarity(documents, sum)
+                let sum = terms.iter().map(|(term, _)| term.doc_frequency).sum::<u64>();
+                idf(documents, sum)
             }
         }
     }
@@ -137,7 +137,7 @@ impl PartClause<'_> {
     ///
     /// # Errors
     /// `ERR_TIMEOUT`.
-    pub(super) fn share(
+    pub(super) fn tf(
         &self,
         words: &DocumentTerms<'_>,
         (norms, code): (&LengthNorms, u8),
@@ -145,37 +145,37 @@ impl PartClause<'_> {
     ) -> Result<f64> {
         let of = |found: &TermRef| match words.weight(found) {
             0 => 0.0,
-            weight => norms.share(weight, code),
+            weight => norms.tf(weight, code),
         };
         Ok(match self {
             Self::Term(found) => of(found),
             Self::Phrase(terms) => {
                 let least = terms.iter().map(|(found, _)| words.weight(found)).min().unwrap_or(0);
-                if least == 0 || !occurs(words, terms, watch)? {
+                if least == 0 || !phrase_occurs(words, terms, watch)? {
                     return Ok(0.0);
                 }
-                norms.share(least, code)
+                norms.tf(least, code)
             }
             Self::Group(members) => {
                 watch.step(members.len())?;
                 members.iter().map(|(found, worth)| worth * of(found)).fold(0.0, f64::max)
             }
-            Self::Nothing => 0.0,
+            Self::NoMatch => 0.0,
         })
     }
 }
 
 /// Returns `true` if terms occur at their relative positions anywhere in a document. Each position of the
 /// rarest term is tried, checking the next rarest first.
-fn occurs(
+fn phrase_occurs(
     words: &DocumentTerms<'_>,
     terms: &[(&TermRef, u32)],
     watch: &CancelCheck<'_>,
 ) -> Result<bool> {
     let mut known: Vec<(&TermRef, Cow<'_, [u32]>)> = Vec::new();
     for (found, _) in terms {
-        if !known.iter().any(|(other, _)| other.is(found)) {
-            let places = words.places(found);
+        if !known.iter().any(|(other, _)| other.is_same_term(found)) {
+            let places = words.positions(found);
             watch.step(places.len())?;
             known.push((found, places));
         }
@@ -183,7 +183,7 @@ fn occurs(
     known.sort_by_key(|(_, places)| places.len());
     let mut stands: Vec<(usize, u32)> = Vec::with_capacity(terms.len());
     for (found, distance) in terms {
-        let at = known.iter().position(|(other, _)| other.is(found));
+        let at = known.iter().position(|(other, _)| other.is_same_term(found));
         stands.extend(at.map(|at| (at, *distance)));
     }
     stands.sort_unstable();
@@ -216,44 +216,44 @@ impl ScoringPlan {
         extent: CollectionStats,
         lookup: &TermLookup<'_>,
     ) -> Result<Self> {
-        let norms = LengthNorms::new(extent.average());
-        let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
+        let norms = LengthNorms::new(extent.average_length());
+        let mut plan = Self { clauses: Vec::new(), must_not: Vec::new(), norms, collection: extent };
         for clause in question.clauses() {
             match clause.occur {
-                Occur::MustNot => plan.barred.push(whats(clause, lookup)?),
-                Occur::Should | Occur::Must => plan.count(clause, lookup)?,
+                Occur::MustNot => plan.must_not.push(clause_terms(clause, lookup)?),
+                Occur::Should | Occur::Must => plan.add_scored(clause, lookup)?,
             }
         }
-        plan.barred.retain(|whats| !whats.is_empty());
+        plan.must_not.retain(|whats| !whats.is_empty());
         Ok(plan)
     }
 
     /// An upper bound on scores: that of a document with every term at unlimited frequency.
-    pub(super) fn ceiling(&self) -> f64 {
-        self.units.iter().map(|unit| unit.value).sum()
+    pub(super) fn max_score(&self) -> f64 {
+        self.clauses.iter().map(|unit| unit.value).sum()
     }
 
     /// Returns `true` if the search library can prune the query: some single terms, and no exclusions.
     pub(super) fn can_prune(&self) -> bool {
         let plain = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
-        self.barred.is_empty()
-            && !self.units.is_empty()
-            && self.units.len() <= MOST_UNITS
-            && self.units.iter().all(plain)
+        self.must_not.is_empty()
+            && !self.clauses.is_empty()
+            && self.clauses.len() <= MOST_UNITS
+            && self.clauses.iter().all(plain)
     }
 
-    fn count(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
+    fn add_scored(&mut self, clause: &Clause, lookup: &TermLookup<'_>) -> Result<()> {
         let must = clause.occur == Occur::Must;
-        for what in whats(clause, lookup)? {
-            let value = (K1 + 1.0) * what.rarity(self.extent.documents);
-            self.units.push(ScoredClause { must, value, what });
+        for what in clause_terms(clause, lookup)? {
+            let value = (K1 + 1.0) * what.idf(self.collection.documents);
+            self.clauses.push(ScoredClause { must, value, what });
         }
         Ok(())
     }
 }
 
 /// The terms of a clause. A word of several terms gives a scored clause for each.
-fn whats(clause: &Clause, lookup: &TermLookup<'_>) -> Result<Vec<ClauseTerms>> {
+fn clause_terms(clause: &Clause, lookup: &TermLookup<'_>) -> Result<Vec<ClauseTerms>> {
     let sought = |term: &str| ResolvedTerm::of(term, lookup);
     let ask = &clause.ask;
     match ask {

@@ -4,9 +4,9 @@
 //! number of times a document is rewritten is logarithmic.
 
 /// The most segments after a fold.
-pub(super) const MOST_SEGMENTS: usize = 12;
+pub(super) const MAX_SEGMENTS: usize = 12;
 /// A segment is rewritten when more than one document in this many is deleted.
-const GONE_SHARE: u64 = 5;
+const MAX_DELETED_DIVISOR: u64 = 5;
 
 /// The sizes of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,11 @@ impl SegmentSize {
 }
 
 /// The indices of the segments to be merged with a tail of this many documents, ascending.
-pub(super) fn choose(sizes: &[SegmentSize], tail: u64) -> Vec<usize> {
+pub(super) fn segments_to_merge(sizes: &[SegmentSize], tail: u64) -> Vec<usize> {
     let mut chosen = vec![false; sizes.len()];
     let mut total = tail;
     for (size, chosen) in sizes.iter().zip(&mut chosen) {
-        if size.erased || size.gone.saturating_mul(GONE_SHARE) > size.documents {
+        if size.erased || size.gone.saturating_mul(MAX_DELETED_DIVISOR) > size.documents {
             *chosen = true;
             total = total.saturating_add(size.live());
         }
@@ -45,7 +45,7 @@ pub(super) fn choose(sizes: &[SegmentSize], tail: u64) -> Vec<usize> {
     let mut left = others.len();
     for (live, at) in others {
         // The merged segments become one more segment.
-        if total == 0 || (live >= total.saturating_mul(2) && left < MOST_SEGMENTS) {
+        if total == 0 || (live >= total.saturating_mul(2) && left < MAX_SEGMENTS) {
             break;
         }
         total = total.saturating_add(live);
@@ -75,7 +75,7 @@ mod tests {
             (of(&[1000, 40, 20]), 10, vec![]),
             (of(&[1000, 40, 20]), 0, vec![]),
         ] {
-            assert_eq!(choose(&sizes, tail), expected, "{sizes:?} {tail}");
+            assert_eq!(segments_to_merge(&sizes, tail), expected, "{sizes:?} {tail}");
         }
     }
 
@@ -83,12 +83,12 @@ mod tests {
     fn what_is_erased_or_mostly_gone_is_written_anew_whatever_its_size() {
         let mut sizes = of(&[1_000_000, 5_000, 1_000]);
         sizes[0].erased = true;
-        assert_eq!(choose(&sizes, 0), [0, 1, 2]);
+        assert_eq!(segments_to_merge(&sizes, 0), [0, 1, 2]);
         let mut sizes = of(&[1_000_000, 5_000, 100]);
         sizes[2].gone = 21;
-        assert_eq!(choose(&sizes, 0), [2]);
+        assert_eq!(segments_to_merge(&sizes, 0), [2]);
         sizes[2].gone = 20;
-        assert_eq!(choose(&sizes, 0), [0_usize; 0]);
+        assert_eq!(segments_to_merge(&sizes, 0), [0_usize; 0]);
     }
 
     #[test]
@@ -96,13 +96,13 @@ mod tests {
         let mut sizes: Vec<SegmentSize> = Vec::new();
         for round in 0..20_000_u64 {
             let tail = 1 + (round * 7919) % 4_096;
-            let chosen = choose(&sizes, tail);
+            let chosen = segments_to_merge(&sizes, tail);
             let taken: u64 = chosen.iter().map(|at| sizes[*at].documents).sum();
             for at in chosen.into_iter().rev() {
                 sizes.remove(at);
             }
             sizes.push(SegmentSize { documents: taken + tail, gone: 0, erased: false });
-            assert!(sizes.len() <= MOST_SEGMENTS, "{sizes:?}");
+            assert!(sizes.len() <= MAX_SEGMENTS, "{sizes:?}");
         }
     }
 }

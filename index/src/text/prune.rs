@@ -33,7 +33,7 @@ use super::exact::PartPlan;
 use super::gone::DeletedDocs;
 use super::part::TextPart;
 use super::plan::{ClauseTerms, ScoringPlan};
-use super::score::{CollectionStats, K1, norm, rarity};
+use super::score::{CollectionStats, K1, norm, idf};
 use super::segment::{Segment, field};
 use super::watch::CancelCheck;
 use crate::error::Result;
@@ -59,28 +59,28 @@ impl PrunedQuery {
     pub(super) fn of(plan: &ScoringPlan, searcher: &Searcher) -> Result<Self> {
         // The library's own idf is useless near 0, where `f32` has no digits left. All terms get the idf of a
         // term no document has, and a boost that turns it into ours.
-        let common = rarity(plan.extent.documents, 0) * (K1 + 1.0);
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.units.len());
+        let common = idf(plan.collection.documents, 0) * (K1 + 1.0);
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.clauses.len());
         let mut scale = 1.0;
-        for unit in &plan.units {
+        for unit in &plan.clauses {
             let ClauseTerms::Term(term) = &unit.what else { continue };
             let term = Term::from_field_text(field(), &term.term);
             let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
             let occur = if unit.must { Occur::Must } else { Occur::Should };
             let factor = unit.value / common;
-            if plan.units.len() == 1 {
+            if plan.clauses.len() == 1 {
                 scale = factor;
                 clauses.push((occur, Box::new(query)));
             } else {
-                clauses.push((occur, Box::new(BoostQuery::new(Box::new(query), single(factor)))));
+                clauses.push((occur, Box::new(BoostQuery::new(Box::new(query), to_f32(factor)))));
             }
         }
-        let scoring = EnableScoring::enabled_from_statistics_provider(&plan.extent, searcher);
+        let scoring = EnableScoring::enabled_from_statistics_provider(&plan.collection, searcher);
         let weight = match clauses.as_slice() {
             [(_, query)] => query.weight(scoring)?,
             _ => BooleanQuery::new(clauses).weight(scoring)?,
         };
-        let average = plan.extent.average();
+        let average = plan.collection.average_length();
         Ok(Self { weight, scale, slack: term_slack(average), average })
     }
 
@@ -99,15 +99,15 @@ impl PrunedQuery {
         let part = TextPart::Segment(segment, gone);
         let slack = self.slack.max(block_slack(segment, self.average));
         // Scores the library may skip: the threshold, lowered by all possible errors.
-        let threshold = |best: &TopHits<'_, '_>| match best.floor() {
-            Some(floor) => single(floor / self.scale / slack * (1.0 - MARGIN)),
+        let threshold = |best: &TopHits<'_, '_>| match best.threshold() {
+            Some(floor) => to_f32(floor / self.scale / slack * (1.0 - MARGIN)),
             None => Score::MIN,
         };
         let mut failed = None;
         let mut scored = 0_u64;
         let mut offer = |document: DocId, score: Score, best: &mut TopHits<'_, '_>| -> Result<()> {
             let at_most = f64::from(score) * self.scale * (1.0 + MARGIN);
-            if gone.has(document) || best.floor().is_some_and(|floor| at_most < floor) {
+            if gone.contains(document) || best.threshold().is_some_and(|floor| at_most < floor) {
                 return Ok(());
             }
             scored = scored.saturating_add(1);
@@ -153,14 +153,14 @@ fn term_slack(average: f64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the margin has room for it")]
-fn single(value: f64) -> Score {
+fn to_f32(value: f64) -> Score {
     value as Score
 }
 
 /// The average length is ours; the idf of each term is set by a boost.
 impl Bm25StatisticsProvider for CollectionStats {
     fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
-        Ok(self.length)
+        Ok(self.total_length)
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {

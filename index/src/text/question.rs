@@ -21,7 +21,7 @@ impl FullTextQuery {
 
     /// Joins the clauses of several queries.
     #[must_use]
-    pub fn all<'q>(questions: impl IntoIterator<Item = &'q Self>) -> Self {
+    pub fn union<'q>(questions: impl IntoIterator<Item = &'q Self>) -> Self {
         questions.into_iter().flat_map(|one| one.clauses.iter().cloned()).collect()
     }
 

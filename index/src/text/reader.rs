@@ -7,7 +7,7 @@ use grainstore_format::GrainRef;
 
 use super::analysis::Analyser;
 use super::document::{Document, DocumentTerm};
-use super::fields::{FieldText, texts};
+use super::fields::{FieldText, for_each_text};
 use super::settings::Settings;
 
 /// The most occurrences indexed of one grain, in the order of its fields; later text is not found. Prose of
@@ -15,7 +15,7 @@ use super::settings::Settings;
 pub const MAX_OCCURRENCES: usize = 50_000;
 
 /// The gap in positions between two texts of a grain: more than the longest phrase has terms.
-const GAP: u32 = 128;
+const POSITION_GAP: u32 = 128;
 
 /// Reads the terms of grains, reusing its buffers.
 pub struct DocumentReader {
@@ -48,7 +48,7 @@ impl DocumentReader {
     pub fn document(&mut self, grain: &GrainRef<'_>) -> Document {
         let Self { settings, analyser, tally } = self;
         tally.clear();
-        texts(grain, settings, &mut |text| {
+        for_each_text(grain, settings, &mut |text| {
             let _full = tally.read(&text, analyser, MAX_OCCURRENCES);
         });
         tally.document()
@@ -58,11 +58,11 @@ impl DocumentReader {
     pub(super) fn by_field<'a>(&mut self, grain: &GrainRef<'a>) -> Vec<(&'a str, Document)> {
         let mut fields: Vec<(usize, &'a str, TermCounter)> = Vec::new();
         let mut left = MAX_OCCURRENCES;
-        texts(grain, &self.settings, &mut |text| {
+        for_each_text(grain, &self.settings, &mut |text| {
             if fields.last().is_none_or(|(_, name, _)| *name != text.field) {
                 let before = fields.last().map_or(0, |(_, _, tally)| tally.occurrences.len());
                 left = left.saturating_sub(before);
-                fields.push((text.rank, text.field, TermCounter::default()));
+                fields.push((text.field_index, text.field, TermCounter::default()));
             }
             if let Some((_, _, tally)) = fields.last_mut() {
                 let _full = tally.read(&text, &mut self.analyser, left);
@@ -80,7 +80,7 @@ struct TermCounter {
     terms: String,
     occurrences: Vec<Occurrence>,
     /// The first position of the next text.
-    place: u32,
+    position: u32,
 }
 
 /// An occurrence of a term.
@@ -91,16 +91,16 @@ struct Occurrence {
     /// The byte range of the term in `terms`.
     start: usize,
     end: usize,
-    place: u32,
+    position: u32,
     weight: u32,
-    said: bool,
+    is_utterance: bool,
 }
 
 impl TermCounter {
     fn clear(&mut self) {
         self.terms.clear();
         self.occurrences.clear();
-        self.place = 0;
+        self.position = 0;
     }
 
     /// Reads a text; breaks off at `most` occurrences.
@@ -113,25 +113,25 @@ impl TermCounter {
         if self.occurrences.len() >= most {
             return ControlFlow::Break(());
         }
-        let (first, mut next) = (self.place, None);
+        let (first, mut next) = (self.position, None);
         let flow = analyser.analyse(text.text, &mut |token| {
-            let place = first.saturating_add(token.place);
-            next = Some(place.saturating_add(GAP));
+            let place = first.saturating_add(token.position);
+            next = Some(place.saturating_add(POSITION_GAP));
             self.add(token.term, text, place);
             if self.occurrences.len() >= most {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         });
-        self.place = next.unwrap_or(first);
+        self.position = next.unwrap_or(first);
         flow
     }
 
     fn add(&mut self, term: &str, text: &FieldText<'_>, place: u32) {
         let start = self.terms.len();
         self.terms.push_str(term);
-        let (end, weight, said) = (self.terms.len(), text.weight, text.said);
-        self.occurrences.push(Occurrence { head: head(term), start, end, place, weight, said });
+        let (end, weight, said) = (self.terms.len(), text.weight, text.is_utterance);
+        self.occurrences.push(Occurrence { head: head(term), start, end, position: place, weight, is_utterance: said });
     }
 
     fn document(&mut self) -> Document {
@@ -139,14 +139,14 @@ impl TermCounter {
         let term = |at: &Occurrence| terms.get(at.start..at.end).unwrap_or_default();
         self.occurrences.sort_unstable_by(|a, b| {
             let by_term = a.head.cmp(&b.head).then_with(|| term(a).cmp(term(b)));
-            by_term.then(a.place.cmp(&b.place))
+            by_term.then(a.position.cmp(&b.position))
         });
         let same = |a: &Occurrence, b: &Occurrence| a.head == b.head && term(a) == term(b);
         let words = self.occurrences.chunk_by(same).map(|all| DocumentTerm {
             term: all.first().map(term).unwrap_or_default().into(),
             weight: all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.weight)),
-            lent: all.iter().fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.said))),
-            places: places(all),
+            lent: all.iter().fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.is_utterance))),
+            places: distinct_positions(all),
         });
         Document::from_ascending(words.collect())
     }
@@ -154,8 +154,8 @@ impl TermCounter {
 
 /// The positions, without duplicates: a word and one of its parts can be the same term at one position, as in
 /// `1-1a`.
-fn places(all: &[Occurrence]) -> Box<[u32]> {
-    let mut places: Vec<u32> = all.iter().map(|one| one.place).collect();
+fn distinct_positions(all: &[Occurrence]) -> Box<[u32]> {
+    let mut places: Vec<u32> = all.iter().map(|one| one.position).collect();
     places.dedup();
     places.into()
 }

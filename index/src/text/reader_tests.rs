@@ -19,7 +19,7 @@ fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> DocumentTerm {
 fn words_of_a_turn_are_weighted_lent_and_placed() {
     let turn = document(r#"{"type": "event", "content": "Dogs chase a dog"}"#);
     let expected = [word("a", 6, 1, &[2]), word("chase", 6, 1, &[1]), word("dog", 12, 2, &[0, 3])];
-    assert_eq!(turn.words(), expected);
+    assert_eq!(turn.terms(), expected);
 }
 
 #[test]
@@ -28,18 +28,18 @@ fn only_turns_lend_words() {
         r#"{"type": "belief", "subject": "bob", "relation": "likes", "object": "tea",
             "confidence": 1.0}"#,
     );
-    assert!(belief.words().iter().all(|word| word.lent == 0 && word.weight == 8));
-    assert_eq!(belief.words().len(), 3);
+    assert!(belief.terms().iter().all(|word| word.lent == 0 && word.weight == 8));
+    assert_eq!(belief.terms().len(), 3);
 }
 
 #[test]
 fn texts_of_a_grain_lie_too_far_apart_for_a_phrase() {
     let workflow =
         document(r#"{"type": "workflow", "steps": ["open door", "walk"], "trigger": "bell"}"#);
-    let place = |term: &str| workflow.word(term).map(|word| word.places.to_vec());
+    let place = |term: &str| workflow.term(term).map(|word| word.places.to_vec());
     assert_eq!(place("open"), Some(vec![0]));
-    assert_eq!(place("walk"), Some(vec![1 + GAP]));
-    assert_eq!(place("bell"), Some(vec![1 + 2 * GAP]));
+    assert_eq!(place("walk"), Some(vec![1 + POSITION_GAP]));
+    assert_eq!(place("bell"), Some(vec![1 + 2 * POSITION_GAP]));
 }
 
 #[test]
@@ -54,15 +54,15 @@ fn so_many_occurrences_of_one_grain_are_indexed_and_no_more() {
     let content = "word ".repeat(MAX_OCCURRENCES) + "beyond";
     let long = document(&format!(r#"{{"type": "event", "content": "{content}"}}"#));
     let most = u32::try_from(MAX_OCCURRENCES).unwrap();
-    assert_eq!(long.word("word").map(|word| word.lent), Some(most));
-    assert_eq!(long.words().len(), 1);
+    assert_eq!(long.term("word").map(|word| word.lent), Some(most));
+    assert_eq!(long.terms().len(), 1);
 }
 
 #[test]
 fn words_given_apart_become_one_document() {
     let words = vec![word("b", 1, 0, &[2]), word("a", 1, 1, &[]), word("b", 2, 1, &[1])];
-    let document = Document::from_words(words);
-    assert_eq!(document.words(), [word("a", 1, 1, &[]), word("b", 3, 1, &[1, 2])]);
+    let document = Document::from_terms(words);
+    assert_eq!(document.terms(), [word("a", 1, 1, &[]), word("b", 3, 1, &[1, 2])]);
 }
 
 #[test]
@@ -95,13 +95,13 @@ proptest! {
         let mut words = Vec::new();
         let mut analyser = Analyser::new(Language::English);
         let _flow = analyser.analyse(grain.text("content").unwrap(), &mut |token| {
-            words.push(word(token.term, 6, 1, &[token.place]));
+            words.push(word(token.term, 6, 1, &[token.position]));
             ControlFlow::Continue(())
         });
         let document = Document::of(&grain, &Settings::default());
-        prop_assert_eq!(&document, &Document::from_words(words));
-        for word in document.words() {
-            prop_assert_eq!(document.word(&word.term), Some(word));
+        prop_assert_eq!(&document, &Document::from_terms(words));
+        for word in document.terms() {
+            prop_assert_eq!(document.term(&word.term), Some(word));
         }
     }
 
@@ -111,8 +111,8 @@ proptest! {
         let blob = turn(&content);
         let grain = GrainRef::new(&blob).unwrap();
         let words = Document::of(&grain, &Settings::new(language));
-        prop_assert!(words.words().is_sorted_by(|a, b| a.term < b.term));
-        for word in words.words() {
+        prop_assert!(words.terms().is_sorted_by(|a, b| a.term < b.term));
+        for word in words.terms() {
             prop_assert!(!word.places.is_empty() && word.places.is_sorted_by(|a, b| a < b));
             prop_assert_eq!(word.weight, 6 * word.lent);
         }

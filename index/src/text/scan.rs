@@ -29,29 +29,29 @@ pub(super) fn scan(
     if locals.is_empty() {
         return Ok(false);
     }
-    let mut units = ClausePostings::all(part, &locals.units)?;
-    let mut barred = Vec::with_capacity(locals.barred.len());
-    for all in &locals.barred {
+    let mut units = ClausePostings::all(part, &locals.clauses)?;
+    let mut barred = Vec::with_capacity(locals.must_not.len());
+    for all in &locals.must_not {
         barred.push(ClausePostings::all(part, all)?);
     }
-    let musts = plan.units.iter().filter(|unit| unit.must).count();
+    let musts = plan.clauses.iter().filter(|unit| unit.must).count();
     let mut window = ScoreWindow::new(part.end().min(WINDOW), musts, !barred.is_empty());
     let mut first = 0;
     while first < part.end() {
         let end = part.end().min(first.saturating_add(WINDOW));
         window.start(first);
-        for (unit, walk) in plan.units.iter().zip(&mut units) {
-            walk.walk((plan, watch), part, end, first, &mut window.shares)?;
-            window.add(unit.value, unit.must);
+        for (unit, walk) in plan.clauses.iter().zip(&mut units) {
+            walk.accumulate((plan, watch), part, end, first, &mut window.tfs)?;
+            window.add_clause(unit.value, unit.must);
         }
         for all in &mut barred {
             for walk in all.iter_mut() {
-                walk.walk((plan, watch), part, end, first, &mut window.shares)?;
-                window.count();
+                walk.accumulate((plan, watch), part, end, first, &mut window.tfs)?;
+                window.count_excluded();
             }
-            window.bar(all.len());
+            window.exclude(all.len());
         }
-        for (document, score) in window.answers() {
+        for (document, score) in window.matches() {
             if part.is_live(document) && visit(document, score)? {
                 return Ok(true);
             }
@@ -66,13 +66,13 @@ struct ScoreWindow {
     first: u32,
     scores: Vec<f64>,
     /// The number of required clauses.
-    musts: usize,
+    required_clauses: usize,
     /// The number of required clauses each document matches; empty if there are none.
-    have: Vec<usize>,
+    matched_clauses: Vec<usize>,
     /// The number of members of the current excluded clause each document has; empty if there are none.
-    counts: Vec<usize>,
+    excluded_members: Vec<usize>,
     /// The tf values of the current clause; cleared as they are read.
-    shares: TfAccumulator,
+    tfs: TfAccumulator,
 }
 
 /// The tf of a clause, for the documents of a window that match it.
@@ -84,7 +84,7 @@ struct TfAccumulator {
 impl TfAccumulator {
     /// Records a tf; of several for one document the greatest counts.
     #[inline]
-    fn note(&mut self, at: u32, share: f64) {
+    fn record(&mut self, at: u32, share: f64) {
         let Some(slot) = usize::try_from(at).ok().and_then(|at| self.of.get_mut(at)) else {
             return;
         };
@@ -114,10 +114,10 @@ impl ScoreWindow {
         Self {
             first: 0,
             scores: vec![0.0; size],
-            musts,
-            have: vec![0; if musts > 0 { size } else { 0 }],
-            counts: vec![0; if bars { size } else { 0 }],
-            shares: TfAccumulator { of: vec![0.0; size], touched: Vec::new() },
+            required_clauses: musts,
+            matched_clauses: vec![0; if musts > 0 { size } else { 0 }],
+            excluded_members: vec![0; if bars { size } else { 0 }],
+            tfs: TfAccumulator { of: vec![0.0; size], touched: Vec::new() },
         }
     }
 
@@ -126,14 +126,14 @@ impl ScoreWindow {
         if first != self.first {
             self.first = first;
             self.scores.fill(0.0);
-            self.have.fill(0);
+            self.matched_clauses.fill(0);
         }
     }
 
     /// Adds a clause to the scores.
-    fn add(&mut self, value: f64, must: bool) {
-        let (scores, have) = (&mut self.scores, &mut self.have);
-        self.shares.drain(|at, share| {
+    fn add_clause(&mut self, value: f64, must: bool) {
+        let (scores, have) = (&mut self.scores, &mut self.matched_clauses);
+        self.tfs.drain(|at, share| {
             if let Some(score) = scores.get_mut(at) {
                 *score += value * share;
             }
@@ -144,9 +144,9 @@ impl ScoreWindow {
     }
 
     /// Counts a member of an excluded clause.
-    fn count(&mut self) {
-        let counts = &mut self.counts;
-        self.shares.drain(|at, _| {
+    fn count_excluded(&mut self) {
+        let counts = &mut self.excluded_members;
+        self.tfs.drain(|at, _| {
             if let Some(count) = counts.get_mut(at) {
                 *count += 1;
             }
@@ -154,8 +154,8 @@ impl ScoreWindow {
     }
 
     /// Excludes the documents that have all members.
-    fn bar(&mut self, all: usize) {
-        for (count, score) in self.counts.iter_mut().zip(&mut self.scores) {
+    fn exclude(&mut self, all: usize) {
+        for (count, score) in self.excluded_members.iter_mut().zip(&mut self.scores) {
             if std::mem::take(count) >= all {
                 *score = 0.0;
             }
@@ -163,10 +163,10 @@ impl ScoreWindow {
     }
 
     /// The documents that match all required clauses and have a score.
-    fn answers(&self) -> impl Iterator<Item = (u32, f64)> {
+    fn matches(&self) -> impl Iterator<Item = (u32, f64)> {
         let rows = (self.first..).zip(&self.scores).enumerate();
         rows.filter(|(at, (_, score))| {
-            **score > 0.0 && (self.musts == 0 || self.have.get(*at) == Some(&self.musts))
+            **score > 0.0 && (self.required_clauses == 0 || self.matched_clauses.get(*at) == Some(&self.required_clauses))
         })
         .map(|(_, (document, score))| (document, *score))
     }
@@ -185,7 +185,7 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
 
     fn of(part: TextPart<'_>, local: &'l PartClause<'p>) -> Result<Self> {
         Ok(match local {
-            PartClause::Nothing => Self::Terms(Vec::new()),
+            PartClause::NoMatch => Self::Terms(Vec::new()),
             PartClause::Term(found) => Self::Terms(vec![(part.cursor(found)?, 1.0)]),
             PartClause::Group(members) => {
                 let mut cursors = Vec::with_capacity(members.len());
@@ -202,7 +202,7 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
     }
 
     /// Records the tf of the remaining documents below `end`.
-    fn walk(
+    fn accumulate(
         &mut self,
         (plan, watch): (&ScoringPlan, &CancelCheck<'_>),
         part: TextPart<'_>,
@@ -214,10 +214,10 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
             Self::Terms(cursors) => {
                 for (cursor, worth) in cursors {
                     let mut postings = 1;
-                    cursor.walk(end, |document, weight| {
+                    cursor.visit_until(end, |document, weight| {
                         postings += 1;
-                        let share = plan.norms.share(weight, part.length_code(document));
-                        shares.note(document.saturating_sub(first), *worth * share);
+                        let share = plan.norms.tf(weight, part.length_code(document));
+                        shares.record(document.saturating_sub(first), *worth * share);
                     });
                     watch.step(postings)?;
                 }
@@ -225,14 +225,14 @@ impl<'l, 'p> ClausePostings<'l, 'p> {
             }
             Self::Phrase(cursor, local) => {
                 let mut documents = Vec::new();
-                cursor.walk(end, |document, _| documents.push(document));
+                cursor.visit_until(end, |document, _| documents.push(document));
                 for document in documents.into_iter().filter(|document| part.is_live(*document)) {
                     watch.step(1)?;
                     let words = part.words(document)?;
                     let norm = (&plan.norms, part.length_code(document));
-                    let share = local.share(&words, norm, watch)?;
+                    let share = local.tf(&words, norm, watch)?;
                     if share > 0.0 {
-                        shares.note(document.saturating_sub(first), share);
+                        shares.record(document.saturating_sub(first), share);
                     }
                 }
                 Ok(())

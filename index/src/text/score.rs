@@ -13,17 +13,17 @@ pub(super) struct CollectionStats {
     /// The number of documents.
     pub(super) documents: u64,
     /// The sum of their lengths.
-    pub(super) length: u64,
+    pub(super) total_length: u64,
 }
 
 impl CollectionStats {
     /// The average length; 1 if there are no documents.
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
-    pub(super) fn average(self) -> f64 {
-        if self.documents == 0 || self.length == 0 {
+    pub(super) fn average_length(self) -> f64 {
+        if self.documents == 0 || self.total_length == 0 {
             return 1.0;
         }
-        self.length as f64 / self.documents as f64
+        self.total_length as f64 / self.documents as f64
     }
 }
 
@@ -31,7 +31,7 @@ impl CollectionStats {
 ///
 /// `frequency` is the number of documents with the term, clamped to `documents`.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-pub(super) fn rarity(documents: u64, frequency: u64) -> f64 {
+pub(super) fn idf(documents: u64, frequency: u64) -> f64 {
     let frequency = frequency.min(documents);
     let without = (documents - frequency) as f64 + 0.5;
     (without / (frequency as f64 + 0.5)).ln_1p()
@@ -60,7 +60,7 @@ impl LengthNorms {
 
     /// The saturated tf of BM25 without the factor K1 + 1, in (0, 1).
     #[inline]
-    pub(super) fn share(&self, weight: u8, code: u8) -> f64 {
+    pub(super) fn tf(&self, weight: u8, code: u8) -> f64 {
         let norm = self.of.get(usize::from(code)).copied().unwrap_or_default();
         f64::from(weight) / (f64::from(weight) + norm)
     }
@@ -79,16 +79,16 @@ mod tests {
     #[test]
     fn a_word_of_all_documents_is_worth_little_and_not_nothing() {
         for (documents, frequency) in [(1, 1), (1_000_000_000, 1_000_000_000), (10, 0), (0, 0)] {
-            assert!(rarity(documents, frequency) > 0.0, "{documents} {frequency}");
+            assert!(idf(documents, frequency) > 0.0, "{documents} {frequency}");
         }
-        assert!(rarity(100, 3) > rarity(100, 4));
+        assert!(idf(100, 3) > idf(100, 4));
     }
 
     #[test]
     fn a_share_grows_with_weight_and_shrinks_with_length() {
         let norms = LengthNorms::new(12.0);
-        assert!(norms.share(2, 20) > norms.share(1, 20));
-        assert!(norms.share(2, 20) > norms.share(2, 21));
-        assert!(norms.share(255, 0) < 1.0);
+        assert!(norms.tf(2, 20) > norms.tf(1, 20));
+        assert!(norms.tf(2, 20) > norms.tf(2, 21));
+        assert!(norms.tf(255, 0) < 1.0);
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Segment {
     length: u64,
     width: usize,
     reader: SegmentReader,
-    words: Arc<InvertedIndexReader>,
+    inverted_index: Arc<InvertedIndexReader>,
     lengths: FieldNormReader,
     sequences: OwnedBytes,
     offsets: OwnedBytes,
@@ -63,7 +63,7 @@ pub(super) fn schema() -> Schema {
 }
 
 /// Opens the segment in a directory.
-pub(super) fn inner(directory: impl Into<Box<dyn Directory>>, documents: u32) -> Result<Inner> {
+pub(super) fn library_segment(directory: impl Into<Box<dyn Directory>>, documents: u32) -> Result<Inner> {
     let index = Index::create(directory, schema(), IndexSettings::default())?;
     let id =
         SegmentId::from_uuid_string("00000000000000000000000000000001").map_err(Error::text)?;
@@ -81,14 +81,14 @@ impl Segment {
         let packed = unpack(&bytes)?;
         let [.., sequences, offsets, forward] = &packed.sections;
         let files = FILES.into_iter().zip(packed.sections.iter().cloned()).collect();
-        let reader = SegmentReader::open(&inner(SegmentDirectory::new(files), packed.documents)?)?;
+        let reader = SegmentReader::open(&library_segment(SegmentDirectory::new(files), packed.documents)?)?;
         let words = reader.inverted_index(field())?;
         let lengths = reader.get_fieldnorms_reader(field())?;
         let segment = Self {
             documents: packed.documents,
             length: packed.length,
             width: packed.width,
-            words,
+            inverted_index: words,
             lengths,
             reader,
             sequences: sequences.clone(),
@@ -106,9 +106,9 @@ impl Segment {
         self.lengths.num_docs() == self.documents
             && rows(&self.sequences) == documents
             && rows(&self.offsets) == documents.saturating_add(1)
-            && words_of(&self.sequences).is_sorted_by(|a, b| a < b)
-            && words_of(&self.offsets).is_sorted()
-            && words_of(&self.offsets).last() == Some(self.forward.len() as u64)
+            && column_values(&self.sequences).is_sorted_by(|a, b| a < b)
+            && column_values(&self.offsets).is_sorted()
+            && column_values(&self.offsets).last() == Some(self.forward.len() as u64)
     }
 
     /// The bytes of the segment.
@@ -132,18 +132,18 @@ impl Segment {
     }
 
     /// The dictionary and the postings.
-    pub(super) fn words(&self) -> &InvertedIndexReader {
-        &self.words
+    pub(super) fn inverted_index(&self) -> &InvertedIndexReader {
+        &self.inverted_index
     }
 
     /// The doc id of a grain.
-    pub(super) fn document(&self, sequence: Sequence) -> Option<u32> {
-        self.document_from(sequence, &mut 0)
+    pub(super) fn doc_id(&self, sequence: Sequence) -> Option<u32> {
+        self.doc_id_from(sequence, &mut 0)
     }
 
     /// The doc id of a grain at or after `from`, by galloping search. `from` is advanced to the first doc id
     /// for later grains, so that ascending look-ups share the work.
-    pub(super) fn document_from(&self, sequence: Sequence, from: &mut u32) -> Option<u32> {
+    pub(super) fn doc_id_from(&self, sequence: Sequence, from: &mut u32) -> Option<u32> {
         let (mut low, mut high, mut step) = (*from, self.documents, 1_u32);
         while let Some(ahead) = low.checked_add(step).filter(|ahead| *ahead < high) {
             if self.sequence(ahead)? > sequence {
@@ -166,7 +166,7 @@ impl Segment {
 
     /// The sequence of a document.
     pub(super) fn sequence(&self, document: u32) -> Option<Sequence> {
-        word(&self.sequences, document).map(Sequence::new)
+        column_value(&self.sequences, document).map(Sequence::new)
     }
 
     /// The length code of a document.
@@ -181,8 +181,8 @@ impl Segment {
     /// `ERR_INTEGRITY` if there is no such document, or its record is malformed.
     pub(super) fn record(&self, document: u32) -> Result<ForwardRecord<'_>> {
         let read = || {
-            let start = usize::try_from(word(&self.offsets, document)?).ok()?;
-            let end = usize::try_from(word(&self.offsets, document.checked_add(1)?)?).ok()?;
+            let start = usize::try_from(column_value(&self.offsets, document)?).ok()?;
+            let end = usize::try_from(column_value(&self.offsets, document.checked_add(1)?)?).ok()?;
             ForwardRecord::read(self.forward.as_slice().get(start..end)?, self.width)
         };
         read().ok_or_else(unsound)
@@ -192,8 +192,8 @@ impl Segment {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the dictionary cannot be read.
-    pub(super) fn entry(&self, term: &str) -> Result<Option<SegmentTerm>> {
-        let terms = self.words.terms();
+    pub(super) fn find_term(&self, term: &str) -> Result<Option<SegmentTerm>> {
+        let terms = self.inverted_index.terms();
         let Some(info) = terms.get(term).map_err(Error::text)? else { return Ok(None) };
         let ordinal = terms.term_ord(term).map_err(Error::text)?;
         let ordinal = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
@@ -206,7 +206,7 @@ impl Segment {
     /// `ERR_INTEGRITY` if they cannot be read.
     pub(super) fn postings(&self, info: &TermInfo) -> Result<SegmentPostings> {
         let option = IndexRecordOption::WithFreqs;
-        self.words.read_postings_from_terminfo(info, option).map_err(Error::text)
+        self.inverted_index.read_postings_from_terminfo(info, option).map_err(Error::text)
     }
 
     /// The postings of a term, with weights, in blocks.
@@ -215,7 +215,7 @@ impl Segment {
     /// `ERR_INTEGRITY` if they cannot be read.
     pub(super) fn blocks(&self, info: &TermInfo) -> Result<BlockSegmentPostings> {
         let option = IndexRecordOption::WithFreqs;
-        self.words.read_block_postings_from_terminfo(info, option).map_err(Error::text)
+        self.inverted_index.read_block_postings_from_terminfo(info, option).map_err(Error::text)
     }
 }
 
@@ -230,13 +230,13 @@ fn unsound() -> Error {
 }
 
 /// A row of a column of 8-byte numbers.
-fn word(column: &OwnedBytes, row: u32) -> Option<u64> {
+fn column_value(column: &OwnedBytes, row: u32) -> Option<u64> {
     let at = usize::try_from(row).ok()?.checked_mul(8)?;
     let bytes = column.as_slice().get(at..)?.first_chunk::<8>()?;
     Some(u64::from_be_bytes(*bytes))
 }
 
-fn words_of(column: &OwnedBytes) -> impl Iterator<Item = u64> {
+fn column_values(column: &OwnedBytes) -> impl Iterator<Item = u64> {
     let (rows, _) = column.as_slice().as_chunks::<8>();
     rows.iter().map(|row| u64::from_be_bytes(*row))
 }

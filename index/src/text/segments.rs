@@ -42,7 +42,7 @@ pub(super) struct WordBreaker<'t> {
 #[derive(Clone, Copy)]
 struct Joiner {
     len: usize,
-    divides: bool,
+    separates: bool,
 }
 
 impl<'t> WordBreaker<'t> {
@@ -73,11 +73,11 @@ impl<'t> WordBreaker<'t> {
             match class {
                 CharClass::Gap | CharClass::Ignored => self.at = start + len,
                 CharClass::Word => {
-                    self.at = self.joined(start);
+                    self.at = self.joined_words_end(start);
                     return Some(TextRun::Words(self.slice(start, self.at)));
                 }
                 CharClass::Unspaced => {
-                    self.at = self.run(start);
+                    self.at = self.run_end(start);
                     return Some(TextRun::Unspaced(self.slice(start, self.at)));
                 }
                 CharClass::Emoji => {
@@ -90,21 +90,21 @@ impl<'t> WordBreaker<'t> {
     }
 
     /// The end of the joined words that begin here; sets `words`.
-    fn joined(&mut self, start: usize) -> usize {
+    fn joined_words_end(&mut self, start: usize) -> usize {
         self.words.clear();
         let (mut at, mut divided, mut locator) = (start, false, false);
         loop {
-            let end = self.word(at);
+            let end = self.word_end(at);
             self.words.push(WordSpan { start: at, end, divided });
-            let Some(joiner) = self.joiner(end, locator) else { return end + self.suffix(end) };
-            locator |= joiner.divides && joiner.len == 3;
-            divided = joiner.divides;
+            let Some(joiner) = self.joiner(end, locator) else { return end + self.name_suffix_len(end) };
+            locator |= joiner.separates && joiner.len == 3;
+            divided = joiner.separates;
             at = end + joiner.len;
         }
     }
 
     /// The end of the word that begins here.
-    fn word(&self, start: usize) -> usize {
+    fn word_end(&self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = start;
         let mut digits_since = start;
@@ -116,7 +116,7 @@ impl<'t> WordBreaker<'t> {
                 }
                 only_digits &= byte.is_ascii_digit();
                 at += 1;
-            } else if byte == b',' && only_digits && self.goes_on(at, digits_since) {
+            } else if byte == b',' && only_digits && self.is_digit_group(at, digits_since) {
                 digits_since = at + 1;
                 at += 1;
             } else if byte == b'\'' && self.apostrophes && self.is_word(at + 1) {
@@ -153,11 +153,11 @@ impl<'t> WordBreaker<'t> {
             [0xe2, 0x80, 0x90 | 0x91] => (3, false),
             _ => return None,
         };
-        self.is_word(end + len).then_some(Joiner { len, divides })
+        self.is_word(end + len).then_some(Joiner { len, separates: divides })
     }
 
     /// The length of the signs that belong to a one-letter name: `C++`, `F#`.
-    fn suffix(&self, end: usize) -> usize {
+    fn name_suffix_len(&self, end: usize) -> usize {
         let bytes = self.text.as_bytes();
         let [WordSpan { start, .. }] = *self.words else { return 0 };
         let letter = bytes
@@ -180,7 +180,7 @@ impl<'t> WordBreaker<'t> {
     }
 
     /// Returns `true` if the comma here groups the digits of one number: `1,000`.
-    fn goes_on(&self, comma: usize, digits_since: usize) -> bool {
+    fn is_digit_group(&self, comma: usize, digits_since: usize) -> bool {
         let bytes = self.text.as_bytes();
         let next = bytes.get(comma + 1..comma + 4);
         (1..=3).contains(&comma.saturating_sub(digits_since))
@@ -198,7 +198,7 @@ impl<'t> WordBreaker<'t> {
     }
 
     /// The end of the run of an unspaced script that begins here.
-    fn run(&self, start: usize) -> usize {
+    fn run_end(&self, start: usize) -> usize {
         let mut at = start;
         while let Some((CharClass::Unspaced | CharClass::Ignored, len)) = self.class_at(at) {
             at += len;
@@ -220,9 +220,9 @@ impl<'t> WordBreaker<'t> {
 /// Passes the parts of a word that its capitals and digits show: `getUserName`, `HTTPServer`, `sha256`. No
 /// parts if it is one part, or changes so often that it is a code and not a name.
 pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
-    const MOST: usize = 8;
-    const MOST_SWITCHES: usize = 3;
-    let mut cuts = [0; MOST];
+    const MAX_CUTS: usize = 8;
+    const MAX_DIGIT_SWITCHES: usize = 3;
+    let mut cuts = [0; MAX_CUTS];
     let (mut len, mut switches) = (0, 0);
     let mut chars = word.char_indices().peekable();
     let mut before: Option<CharKind> = None;
@@ -242,7 +242,7 @@ pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
         let Some(cut) = cuts.get_mut(len) else { return };
         (*cut, len) = (at, len + 1);
     }
-    if len == 0 || switches > MOST_SWITCHES {
+    if len == 0 || switches > MAX_DIGIT_SWITCHES {
         return;
     }
     let mut start = 0;

@@ -2,20 +2,20 @@
 //! replaces a character, or swaps two neighbours (optimal string alignment). Knows nothing of dictionaries.
 
 /// The greatest edit distance supported.
-pub const MOST_EDITS: u8 = 2;
+pub const MAX_EDITS: u8 = 2;
 
 /// The width of the band around the diagonal that can stay within the limit.
-const BAND: usize = 2 * MOST_EDITS as usize + 1;
+const BAND: usize = 2 * MAX_EDITS as usize + 1;
 /// Stands for any distance above the limit.
-const TOO_MANY: u8 = MOST_EDITS + 1;
+const TOO_MANY: u8 = MAX_EDITS + 1;
 
 /// A fuzzy term, to be compared with many indexed terms.
 #[derive(Debug)]
 pub(super) struct EditMatcher {
     chars: Vec<char>,
     bytes: usize,
-    letters: u64,
-    most: u8,
+    letter_bits: u64,
+    max_edits: u8,
 }
 
 /// An indexed term, to be compared with several fuzzy terms.
@@ -27,30 +27,30 @@ pub(super) struct IndexedForm<'t> {
 
 impl<'t> IndexedForm<'t> {
     pub(super) fn of(term: &'t str) -> Self {
-        Self { term, letters: letters(term) }
+        Self { term, letters: letter_bits(term) }
     }
 }
 
 impl EditMatcher {
     /// Creates a matcher for terms within `edits` edits, at most [`MOST_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
-        let (bytes, letters) = (word.len(), letters(word));
-        Self { chars: word.chars().collect(), bytes, letters, most: edits.min(MOST_EDITS) }
+        let (bytes, letters) = (word.len(), letter_bits(word));
+        Self { chars: word.chars().collect(), bytes, letter_bits: letters, max_edits: edits.min(MAX_EDITS) }
     }
 
     /// The edit distance of a term; `None` if it is above the limit.
     pub(super) fn edits(&self, form: IndexedForm<'_>) -> Option<u8> {
-        let most = u32::from(self.most);
+        let most = u32::from(self.max_edits);
         // A prefilter: a character has at most four bytes, and an edit changes at most two letter bits.
-        let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.most)
-            && (form.letters ^ self.letters).count_ones() <= 2 * most;
-        is_near.then(|| self.counted(form.term)).flatten()
+        let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.max_edits)
+            && (form.letters ^ self.letter_bits).count_ones() <= 2 * most;
+        is_near.then(|| self.banded_distance(form.term)).flatten()
     }
 
     /// The edit distances between prefixes of the term and of the word, one row for each prefix of the term.
     /// The cell `k` of row `i` is for the prefix of `i + k - MOST_EDITS` characters of the word.
-    fn counted(&self, term: &str) -> Option<u8> {
-        let middle = usize::from(MOST_EDITS);
+    fn banded_distance(&self, term: &str) -> Option<u8> {
+        let middle = usize::from(MAX_EDITS);
         let mut before = [TOO_MANY; BAND];
         let mut last: [u8; BAND] = std::array::from_fn(|k| match k.checked_sub(middle) {
             Some(inserted) => u8::try_from(inserted).unwrap_or(TOO_MANY),
@@ -83,18 +83,18 @@ impl EditMatcher {
                 left = least.min(TOO_MANY);
                 *cell = left;
             }
-            if row.iter().all(|edits| *edits > self.most) {
+            if row.iter().all(|edits| *edits > self.max_edits) {
                 return None;
             }
             (before, last, previous) = (last, row, Some(letter));
         }
         let end = (self.chars.len() + middle).checked_sub(rows)?;
-        last.get(end).copied().filter(|edits| *edits <= self.most)
+        last.get(end).copied().filter(|edits| *edits <= self.max_edits)
     }
 }
 
 /// A bitmap of the letters of a term; some letters share a bit.
-fn letters(term: &str) -> u64 {
+fn letter_bits(term: &str) -> u64 {
     term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     fn check(word: &str, term: &str) {
         let truth = strsim::osa_distance(word, term);
-        for most in 0..=MOST_EDITS {
+        for most in 0..=MAX_EDITS {
             let expected = u8::try_from(truth).ok().filter(|edits| *edits <= most);
             assert_eq!(
                 EditMatcher::of(word, most).edits(IndexedForm::of(term)),

@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use tantivy::termdict::TermStreamer;
 
-use super::forward::{ForwardRecord, place_bytes};
+use super::forward::{ForwardRecord, encode_positions};
 use super::gone::DeletedDocs;
 use super::score::length_code;
 use super::segment::Segment;
@@ -30,7 +30,7 @@ pub(super) struct DocumentData {
     /// The weights of its terms, in their order.
     pub(super) weights: Vec<u8>,
     /// The positions of its terms, encoded as in a record.
-    pub(super) places: Vec<u8>,
+    pub(super) position_bytes: Vec<u8>,
     /// The code of its length.
     pub(super) code: u8,
 }
@@ -48,7 +48,7 @@ impl MergeSource {
     pub(super) fn terms(&self) -> usize {
         match self {
             Self::Tail(tail) => tail.term_count(),
-            Self::Segment(segment, _) => segment.words().terms().num_terms(),
+            Self::Segment(segment, _) => segment.inverted_index().terms().num_terms(),
         }
     }
 
@@ -59,7 +59,7 @@ impl MergeSource {
                 Ok(tail.entries().map(|(slot, entry)| (entry.sequence, slot)).collect())
             }
             Self::Segment(segment, gone) => (0..segment.documents())
-                .filter(|document| !gone.has(*document))
+                .filter(|document| !gone.contains(*document))
                 .map(|document| {
                     let sequence = segment.sequence(document);
                     Ok((sequence.ok_or_else(unreadable)?, document))
@@ -74,8 +74,8 @@ impl MergeSource {
             Self::Tail(tail) => {
                 let joined = &tail.entry(document).ok_or_else(unreadable)?.joined;
                 Ok(DocumentData {
-                    weights: joined.shares().iter().map(|share| share.weight).collect(),
-                    places: place_bytes(joined.shares()),
+                    weights: joined.terms().iter().map(|share| share.weight).collect(),
+                    position_bytes: encode_positions(joined.terms()),
                     code: length_code(joined.length()),
                 })
             }
@@ -83,7 +83,7 @@ impl MergeSource {
                 let record: ForwardRecord<'_> = segment.record(document)?;
                 Ok(DocumentData {
                     weights: record.weights().to_vec(),
-                    places: record.place_bytes().to_vec(),
+                    position_bytes: record.position_bytes().to_vec(),
                     code: segment.length_code(document),
                 })
             }
@@ -99,7 +99,7 @@ impl MergeSource {
                 Ok(TermCursor::Tail(terms.into_iter().peekable()))
             }
             Self::Segment(segment, _) => {
-                let mut stream = segment.words().terms().stream().map_err(Error::text)?;
+                let mut stream = segment.inverted_index().terms().stream().map_err(Error::text)?;
                 let more = stream.advance();
                 Ok(TermCursor::Segment { segment, stream: Box::new(stream), more })
             }

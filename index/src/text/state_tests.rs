@@ -3,7 +3,7 @@
 use super::clause::{Occur, TermMatch};
 use super::segment::Segment;
 use super::test_kit::*;
-use super::{InvertedIndex, MAX_TAIL, MAX_TAIL_SIZE, Manifest};
+use super::{InvertedIndex, MAX_TAIL_DOCUMENTS, MAX_TAIL_SIZE, Manifest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::posting::Sequence;
 
@@ -11,7 +11,7 @@ use crate::posting::Sequence;
 fn holds(store: &Store, term: &str) -> bool {
     store.files.values().any(|file| {
         let segment = Segment::open(file.clone()).unwrap();
-        segment.entry(term).unwrap().is_some()
+        segment.find_term(term).unwrap().is_some()
     })
 }
 
@@ -73,7 +73,7 @@ fn a_snapshot_stays_as_it_is() {
     store.set(101, words(&["same", "same"], 1));
     store.fold(Vec::new());
     let mut judge = |sequence: Sequence| Ok(Some(address(sequence.get())));
-    let hits = before.ask(&any(&["same"])).unwrap().search(1_000, None, &mut judge).unwrap();
+    let hits = before.prepare(&any(&["same"])).unwrap().search(1_000, None, &mut judge).unwrap();
     assert_eq!(bits(&hits), bits(&truth));
 }
 
@@ -112,7 +112,7 @@ fn a_judge_that_fails_ends_the_search_with_its_error() {
     store.set(200, words(&["same"], 1));
     for question in [any(&["own3"]), any(&["same", "own3"]), any(&["same"])] {
         let mut judge = |_| Err(Error::full());
-        let error = store.texts.ask(&question).unwrap().search(5, None, &mut judge).unwrap_err();
+        let error = store.texts.prepare(&question).unwrap().search(5, None, &mut judge).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
     }
 }
@@ -191,7 +191,7 @@ fn a_tail_is_full_of_many_documents_or_of_many_words() {
     texts.set(Sequence::new(1), None).unwrap();
     assert_eq!(texts.stats().tail_size, 100_000 * (count - 2) + 4);
     let mut texts = InvertedIndex::new(1).unwrap();
-    for at in 0..MAX_TAIL {
+    for at in 0..MAX_TAIL_DOCUMENTS {
         assert!(!texts.is_due());
         texts.set(Sequence::new(at), Some(words(&["a"], 1))).unwrap();
     }
@@ -230,11 +230,11 @@ fn a_rare_hidden_word_changes_no_hit_that_is_seen_and_no_ceiling() {
     ];
     let told = |store: &Store, asked, seen| {
         let asked = std::slice::from_ref(asked);
-        let search = store.texts.ask_until(asked, None, seen, || false).unwrap();
+        let search = store.texts.prepare_cancellable(asked, None, seen, || false).unwrap();
         let mut judge = |at: Sequence| Ok(even(at).then(|| address(at.get())));
         let hits = search.search(usize::MAX, None, &mut judge).unwrap();
         assert!(!hits.is_empty());
-        (bits(&hits), search.ceiling().to_bits())
+        (bits(&hits), search.max_score().to_bits())
     };
     for asked in &asks {
         assert_eq!(told(&one, asked, Some(&even)), told(&other, asked, Some(&even)), "{asked:?}");

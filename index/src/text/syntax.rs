@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Token, TokenKind};
 use super::clause::{Clause, Occur, TermMatch};
-use super::endings::kept_under;
-use super::items::{ItemForm, SuffixOperator, next_item, suffix};
+use super::endings::completed_terms;
+use super::items::{ItemForm, SuffixOperator, next_item, split_suffix};
 use super::language::Language;
 use super::stop_words::is_stop_word;
 
@@ -53,46 +53,46 @@ struct QueryWord {
 
 struct OwnedToken {
     term: Box<str>,
-    plain: Box<str>,
+    unstemmed: Box<str>,
     kind: TokenKind,
-    place: u32,
+    position: u32,
 }
 
 impl QueryWord {
     /// The token that names it as a whole: a whole identifier, or a single word. `None` for a run.
     fn name(&self) -> Option<&OwnedToken> {
         let named = self.tokens.iter().find(|token| token.kind == TokenKind::Whole);
-        let mut words = self.at_places();
+        let mut words = self.positioned_tokens();
         named.or_else(|| words.next().filter(|_| words.next().is_none()))
     }
 
     /// The tokens that have positions of their own.
-    fn at_places(&self) -> impl Iterator<Item = &OwnedToken> {
+    fn positioned_tokens(&self) -> impl Iterator<Item = &OwnedToken> {
         self.tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Lone))
     }
 
     /// The clause for a required or excluded item: its words side by side, or the whole of an identifier.
-    fn strictly(&self) -> Option<TermMatch> {
-        match (self.at_places().count(), self.name()) {
+    fn as_condition(&self) -> Option<TermMatch> {
+        match (self.positioned_tokens().count(), self.name()) {
             (1, Some(OwnedToken { kind: TokenKind::Whole, term, .. })) => {
                 Some(TermMatch::Word(vec![term.clone()]))
             }
-            _ => strictly(self.at_places()),
+            _ => phrase_of(self.positioned_tokens()),
         }
     }
 
     fn is_stop_word(&self, language: Language) -> bool {
-        matches!(&*self.tokens, [only] if is_stop_word(language, &only.plain))
+        matches!(&*self.tokens, [only] if is_stop_word(language, &only.unstemmed))
     }
 
     /// The clause for an item that adds to the score, with all its terms. Single digits or letters that are
     /// parts of a word are left out: `B12` would match anything with a 12.
-    fn loosely(&self) -> TermMatch {
+    fn as_optional(&self) -> TermMatch {
         if let [OwnedToken { kind: TokenKind::Lone, term, .. }] = &*self.tokens {
             return TermMatch::Prefix(term.clone());
         }
         let says_little = |token: &OwnedToken| {
-            let letters = token.plain.chars().filter(|c| c.is_alphabetic()).count();
+            let letters = token.unstemmed.chars().filter(|c| c.is_alphabetic()).count();
             token.kind == TokenKind::Last || token.kind == TokenKind::Inner && letters < 2
         };
         let mut seen = HashSet::new();
@@ -104,14 +104,14 @@ impl QueryWord {
 }
 
 /// Tokens side by side: one token is a word; a lone character is a prefix.
-fn strictly<'a>(tokens: impl Iterator<Item = &'a OwnedToken>) -> Option<TermMatch> {
+fn phrase_of<'a>(tokens: impl Iterator<Item = &'a OwnedToken>) -> Option<TermMatch> {
     let tokens: Vec<&OwnedToken> = tokens.collect();
     let first = tokens.first()?;
     Some(match &*tokens {
         [OwnedToken { kind: TokenKind::Lone, term, .. }] => TermMatch::Prefix(term.clone()),
         [one] => TermMatch::Word(vec![one.term.clone()]),
         _ => {
-            let distance = |token: &OwnedToken| token.place.saturating_sub(first.place);
+            let distance = |token: &OwnedToken| token.position.saturating_sub(first.position);
             TermMatch::Phrase(tokens.iter().map(|t| (t.term.clone(), distance(t))).collect())
         }
     })
@@ -123,14 +123,14 @@ struct ClauseBuilder {
     analyser: Analyser,
     clauses: Vec<Clause>,
     /// Stop words, used if no other clause remains.
-    stopped: Vec<Clause>,
+    stop_word_clauses: Vec<Clause>,
     words: usize,
     /// The terms of words that add to the score.
     words_seen: HashSet<Box<str>>,
     /// The number of terms that add to the score.
-    loose: usize,
+    optional_terms: usize,
     /// The number of terms under `+` and `-`.
-    strict: usize,
+    conditional_terms: usize,
 }
 
 impl ClauseBuilder {
@@ -139,11 +139,11 @@ impl ClauseBuilder {
             language,
             analyser: Analyser::new(language),
             clauses: Vec::new(),
-            stopped: Vec::new(),
+            stop_word_clauses: Vec::new(),
             words: 0,
             words_seen: HashSet::new(),
-            loose: 0,
-            strict: 0,
+            optional_terms: 0,
+            conditional_terms: 0,
         }
     }
 
@@ -151,29 +151,29 @@ impl ClauseBuilder {
         let finds = self.clauses.iter().any(|clause| clause.occur != Occur::MustNot);
         let mut clauses = self.clauses;
         if !finds {
-            clauses.extend(self.stopped);
+            clauses.extend(self.stop_word_clauses);
         }
         clauses
     }
 
     fn phrase(&mut self, occur: Occur, text: &str) -> Result<()> {
         let units = self.words_of(text)?;
-        match strictly(units.iter().flat_map(QueryWord::at_places)) {
+        match phrase_of(units.iter().flat_map(QueryWord::positioned_tokens)) {
             Some(ask) => self.add(occur, ask),
             None => Ok(()),
         }
     }
 
     fn bare(&mut self, occur: Occur, text: &str) -> Result<()> {
-        let (text, suffix) = suffix(text);
+        let (text, suffix) = split_suffix(text);
         let mut units = self.words_of(text)?;
         let last = units.pop();
         units.iter().try_for_each(|unit| self.word(occur, unit))?;
         let Some(last) = last else { return Ok(()) };
         let ask = match suffix {
             SuffixOperator::None => None,
-            SuffixOperator::Prefix => last.name().map(|name| self.begin(name)),
-            SuffixOperator::Fuzzy(edits) => last.name().and_then(|name| fuzzy(name, edits)),
+            SuffixOperator::Prefix => last.name().map(|name| self.prefix_match(name)),
+            SuffixOperator::Fuzzy(edits) => last.name().and_then(|name| fuzzy_match(name, edits)),
         };
         match ask {
             Some(ask) => self.add(occur, ask),
@@ -183,13 +183,13 @@ impl ClauseBuilder {
 
     /// Builds a prefix clause. Terms are stored without suffixes: if the typed word has one, its stem is the
     /// prefix; if it ends within a suffix, the terms of the completed words are added.
-    fn begin(&mut self, name: &OwnedToken) -> TermMatch {
-        let stem = name.plain.starts_with(&*name.term);
-        let prefix = if stem { name.term.clone() } else { name.plain.clone() };
+    fn prefix_match(&mut self, name: &OwnedToken) -> TermMatch {
+        let stem = name.unstemmed.starts_with(&*name.term);
+        let prefix = if stem { name.term.clone() } else { name.unstemmed.clone() };
         let others = match name.kind {
             TokenKind::Word => {
-                let word = (&*name.plain, &*name.term);
-                kept_under(word, &prefix, self.language, &mut self.analyser)
+                let word = (&*name.unstemmed, &*name.term);
+                completed_terms(word, &prefix, self.language, &mut self.analyser)
             }
             _ => Vec::new(),
         };
@@ -198,16 +198,16 @@ impl ClauseBuilder {
 
     fn word(&mut self, occur: Occur, unit: &QueryWord) -> Result<()> {
         if occur != Occur::Should {
-            return unit.strictly().map_or(Ok(()), |ask| self.add(occur, ask));
+            return unit.as_condition().map_or(Ok(()), |ask| self.add(occur, ask));
         }
         if unit.is_stop_word(self.language) {
-            let clause = Clause { occur, ask: unit.loosely() };
-            if self.stopped.len() < MAX_TERMS && !self.stopped.contains(&clause) {
-                self.stopped.push(clause);
+            let clause = Clause { occur, ask: unit.as_optional() };
+            if self.stop_word_clauses.len() < MAX_TERMS && !self.stop_word_clauses.contains(&clause) {
+                self.stop_word_clauses.push(clause);
             }
             return Ok(());
         }
-        self.add(occur, unit.loosely())
+        self.add(occur, unit.as_optional())
     }
 
     /// Adds a clause, unless it is a duplicate.
@@ -220,8 +220,8 @@ impl ClauseBuilder {
             return Ok(());
         }
         if occur != Occur::Should {
-            self.strict += term_count(&clause.ask);
-            if self.strict > MAX_TERMS {
+            self.conditional_terms += term_count(&clause.ask);
+            if self.conditional_terms > MAX_TERMS {
                 let message = format!("a question has at most {MAX_TERMS} words under + and -");
                 return Err(Error::limit(message));
             }
@@ -234,7 +234,7 @@ impl ClauseBuilder {
 
     /// The part of a clause that is within the limit; of words, without the terms of earlier words.
     fn within_limit(&mut self, ask: TermMatch) -> Option<TermMatch> {
-        let Self { words_seen, loose, .. } = self;
+        let Self { words_seen, optional_terms: loose, .. } = self;
         let mut fits = |terms: usize| {
             let fits = *loose + terms <= MAX_TERMS;
             *loose += if fits { terms } else { 0 };
@@ -279,12 +279,12 @@ impl ClauseBuilder {
 }
 
 fn owned(token: &Token<'_>) -> OwnedToken {
-    let (term, plain) = (token.term.into(), token.plain.into());
-    OwnedToken { term, plain, kind: token.kind, place: token.place }
+    let (term, plain) = (token.term.into(), token.unstemmed.into());
+    OwnedToken { term, unstemmed: plain, kind: token.kind, position: token.position }
 }
 
 /// Limits the edits so that something of a short word remains.
-fn fuzzy(name: &OwnedToken, edits: u8) -> Option<TermMatch> {
+fn fuzzy_match(name: &OwnedToken, edits: u8) -> Option<TermMatch> {
     let most = match name.term.chars().count() {
         0..=2 => 0,
         3..=4 => 1,

@@ -47,8 +47,8 @@ pub(super) struct TailPosting {
 
 impl TextTail {
     /// The number of documents and their total length.
-    pub(super) fn extent(&self) -> CollectionStats {
-        CollectionStats { documents: self.slots.len() as u64, length: self.length }
+    pub(super) fn collection_stats(&self) -> CollectionStats {
+        CollectionStats { documents: self.slots.len() as u64, total_length: self.length }
     }
 
     /// The number of terms and positions, to which its memory is proportional.
@@ -66,7 +66,7 @@ impl TextTail {
         let old = self.slots.get(&sequence).copied();
         let slot = old.unwrap_or_else(|| self.end());
         let before = old.and_then(|slot| self.entry(slot)).map(|entry| Arc::clone(&entry.joined));
-        self.change(slot, before.as_deref().map_or(&[], IndexedDocument::shares), joined.shares());
+        self.replace_terms(slot, before.as_deref().map_or(&[], IndexedDocument::terms), joined.terms());
         let code = length_code(joined.length());
         self.size = self.size.saturating_sub(before.as_ref().map_or(0, |joined| joined.size()));
         self.size = self.size.saturating_add(joined.size());
@@ -90,7 +90,7 @@ impl TextTail {
         let Some(slot) = self.slots.remove(&sequence) else { return false };
         let at = usize::try_from(slot).unwrap_or(usize::MAX);
         if let Some(entry) = self.entries.get_mut(at).and_then(Option::take) {
-            self.change(slot, entry.joined.shares(), &[]);
+            self.replace_terms(slot, entry.joined.terms(), &[]);
             self.length = self.length.saturating_sub(entry.joined.length().into());
             self.size = self.size.saturating_sub(entry.joined.size());
         }
@@ -137,7 +137,7 @@ impl TextTail {
     }
 
     /// Replaces the terms of a slot; both lists ascend by term.
-    fn change(&mut self, slot: u32, old: &[IndexedTerm], new: &[IndexedTerm]) {
+    fn replace_terms(&mut self, slot: u32, old: &[IndexedTerm], new: &[IndexedTerm]) {
         let mut old = old.iter().peekable();
         for share in new {
             while let Some(gone) = old.next_if(|old| old.term < share.term) {

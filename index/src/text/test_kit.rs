@@ -8,9 +8,9 @@ use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::joined::IndexedDocument;
 use super::question::FullTextQuery;
-use super::score::{CollectionStats, K1, LengthNorms, length_code, rarity};
+use super::score::{CollectionStats, K1, LengthNorms, length_code, idf};
 use super::texts::InvertedIndex;
-use super::{Hit, MOST_TERMS, Manifest, SearchAfter};
+use super::{Hit, MAX_EXPANSIONS, Manifest, SearchAfter};
 use crate::posting::Sequence;
 
 /// A document of these words in this order, each of the same weight.
@@ -21,7 +21,7 @@ pub(super) fn words(words: &[&str], weight: u32) -> IndexedDocument {
         lent: 0,
         places: [place].into(),
     };
-    IndexedDocument::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
+    IndexedDocument::join(&(0..).zip(words).map(word).collect::<Document>(), &[])
 }
 
 pub(super) fn clause(occur: Occur, ask: TermMatch) -> Clause {
@@ -103,7 +103,7 @@ impl Store {
         }
         saving.remove.iter().for_each(|name| assert!(self.files.remove(name).is_some()));
         assert_eq!(self.files.keys().cloned().collect::<BTreeSet<_>>(), {
-            self.texts.names().into_iter().collect()
+            self.texts.file_names().into_iter().collect()
         });
         self.manifest = Some(saving.manifest);
     }
@@ -112,7 +112,7 @@ impl Store {
     pub(super) fn reopen(&mut self) {
         let Some(manifest) = &self.manifest else { return };
         let manifest = Manifest::decode(manifest).unwrap();
-        let from = u64::from_le_bytes(manifest.stamp().try_into().unwrap());
+        let from = u64::from_le_bytes(manifest.log_position().try_into().unwrap());
         self.texts =
             InvertedIndex::open(&manifest, &mut |name| Ok(self.files[name].clone())).unwrap();
         for change in &self.log[usize::try_from(from).unwrap()..] {
@@ -134,7 +134,7 @@ impl Store {
             assert!(asked.insert(sequence), "asked twice about one");
             Ok(filter(sequence.get()).then(|| address(sequence.get())))
         };
-        self.texts.ask(question).unwrap().search(limit, after, &mut judge).unwrap()
+        self.texts.prepare(question).unwrap().search(limit, after, &mut judge).unwrap()
     }
 
     /// Compares all hits of a query with those of the model.
@@ -151,22 +151,22 @@ impl Store {
         assert_eq!(bits(&hits), bits(&filtered[..filtered.len().min(5)]));
         let all = |_| Ok(Some([0; 32]));
         assert_eq!(
-            self.texts.ask(question).unwrap().matches(&mut all.clone(), 4).unwrap(),
+            self.texts.prepare(question).unwrap().count_matches(&mut all.clone(), 4).unwrap(),
             truth.len().min(4)
         );
         let count =
-            self.texts.ask(question).unwrap().matches(&mut all.clone(), usize::MAX).unwrap();
+            self.texts.prepare(question).unwrap().count_matches(&mut all.clone(), usize::MAX).unwrap();
         assert_eq!(count, truth.len());
-        let ceiling = self.texts.ask(question).unwrap().ceiling();
+        let ceiling = self.texts.prepare(question).unwrap().max_score();
         assert!(truth.iter().all(|hit| hit.score > 0.0 && hit.score <= ceiling));
         let scores: BTreeMap<u64, u64> =
             truth.iter().map(|hit| (hit.sequence.get(), hit.score.to_bits())).collect();
         for sequence in self.live.keys().step_by(1 + self.live.len() / 50) {
             let score =
-                self.texts.ask(question).unwrap().score_of(Sequence::new(*sequence)).unwrap();
+                self.texts.prepare(question).unwrap().score_of(Sequence::new(*sequence)).unwrap();
             assert_eq!(score.map(f64::to_bits), scores.get(sequence).copied());
-            let asked = self.texts.ask(question).unwrap();
-            assert_eq!(asked.has(Sequence::new(*sequence)).unwrap(), score.is_some());
+            let asked = self.texts.prepare(question).unwrap();
+            assert_eq!(asked.is_match(Sequence::new(*sequence)).unwrap(), score.is_some());
         }
     }
 
@@ -186,8 +186,8 @@ impl Store {
     /// All hits, by reading every document.
     pub(super) fn truth(&self, question: &FullTextQuery) -> Vec<Hit> {
         let length = self.live.values().map(|joined| u64::from(joined.length())).sum();
-        let extent = CollectionStats { documents: self.live.len() as u64, length };
-        let norms = LengthNorms::new(extent.average());
+        let extent = CollectionStats { documents: self.live.len() as u64, total_length: length };
+        let norms = LengthNorms::new(extent.average_length());
         let clauses: Vec<(&Clause, Vec<Naive>)> =
             question.clauses().iter().map(|clause| (clause, self.naive(clause))).collect();
         let mut hits = Vec::new();
@@ -217,12 +217,12 @@ impl Store {
     }
 
     fn frequency(&self, term: &str) -> u64 {
-        self.live.values().filter(|joined| joined.share(term).is_some()).count() as u64
+        self.live.values().filter(|joined| joined.term(term).is_some()).count() as u64
     }
 
     fn naive(&self, Clause { occur, ask }: &Clause) -> Vec<Naive> {
         let documents = self.live.len() as u64;
-        let rarity_of = |term: &str| rarity(documents, self.frequency(term));
+        let rarity_of = |term: &str| idf(documents, self.frequency(term));
         match ask {
             TermMatch::Word(terms) => terms
                 .iter()
@@ -240,7 +240,7 @@ impl Store {
                 let all: BTreeSet<&str> = self
                     .live
                     .values()
-                    .flat_map(|joined| joined.shares().iter().map(|share| share.term.as_ref()))
+                    .flat_map(|joined| joined.terms().iter().map(|share| share.term.as_ref()))
                     .collect();
                 let mut members: Vec<(u64, &str)> = all
                     .into_iter()
@@ -248,11 +248,11 @@ impl Store {
                     .map(|term| (self.frequency(term), term))
                     .collect();
                 members.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-                members.truncate(if *occur == Occur::Should { MOST_TERMS } else { usize::MAX });
+                members.truncate(if *occur == Occur::Should { MAX_EXPANSIONS } else { usize::MAX });
                 let sum = members.iter().map(|member| member.0).sum::<u64>().min(documents);
                 let terms = members.iter().map(|(_, term)| ((*term).into(), worth(ask, term)));
                 let what = NaiveWhat::Any(terms.collect());
-                vec![Naive { rarity: rarity(documents, sum), what }]
+                vec![Naive { rarity: idf(documents, sum), what }]
             }
         }
     }
@@ -294,22 +294,22 @@ enum NaiveWhat {
 impl Naive {
     fn share(&self, joined: &IndexedDocument, norms: &LengthNorms) -> f64 {
         let code = length_code(joined.length());
-        let weight = |term: &str| joined.share(term).map_or(0, |share| share.weight);
+        let weight = |term: &str| joined.term(term).map_or(0, |share| share.weight);
         match &self.what {
             NaiveWhat::Any(terms) => terms
                 .iter()
                 .filter(|(term, _)| weight(term) > 0)
-                .map(|(term, worth)| worth * norms.share(weight(term), code))
+                .map(|(term, worth)| worth * norms.tf(weight(term), code))
                 .fold(0.0, f64::max),
             NaiveWhat::Phrase(terms) => {
                 let least = terms.iter().map(|(term, _)| weight(term)).min().unwrap();
                 let stands = |start: u32| {
                     terms.iter().all(|(term, distance)| {
-                        let share = joined.share(term);
-                        share.is_some_and(|share| share.places.contains(&(start + distance)))
+                        let share = joined.term(term);
+                        share.is_some_and(|share| share.positions.contains(&(start + distance)))
                     })
                 };
-                if least > 0 && (0..40).any(stands) { norms.share(least, code) } else { 0.0 }
+                if least > 0 && (0..40).any(stands) { norms.tf(least, code) } else { 0.0 }
             }
         }
     }

@@ -26,11 +26,11 @@ pub struct InvertedIndex {
     /// The fingerprint of the analysis: its version and settings.
     pub(super) analysis: u64,
     /// The number of the next segment.
-    pub(super) next: u32,
+    pub(super) next_segment: u32,
     /// The grains erased since the last fold was started: its output may contain them.
     pub(super) erased: imbl::OrdSet<Sequence>,
     /// The log position of the segments, opaque to this crate.
-    pub(super) stamp: Arc<[u8]>,
+    pub(super) log_position: Arc<[u8]>,
     /// An empty searcher, which the library needs to compile a query.
     searcher: Searcher,
 }
@@ -75,9 +75,9 @@ impl InvertedIndex {
             tail: TextTail::default(),
             segments: Vec::new(),
             analysis,
-            next: 1,
+            next_segment: 1,
             erased: imbl::OrdSet::new(),
-            stamp: Arc::default(),
+            log_position: Arc::default(),
             searcher: reader.searcher(),
         })
     }
@@ -93,7 +93,7 @@ impl InvertedIndex {
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
     pub fn set(&mut self, sequence: Sequence, joined: Option<IndexedDocument>) -> Result<()> {
-        self.leave_segments(sequence, false)?;
+        self.delete_from_segments(sequence, false)?;
         match joined.filter(|joined| !joined.is_empty()) {
             Some(joined) => self.tail.set(sequence, Arc::new(joined)),
             None => {
@@ -109,7 +109,7 @@ impl InvertedIndex {
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
     pub fn erase(&mut self, sequence: Sequence) -> Result<()> {
-        self.leave_segments(sequence, true)?;
+        self.delete_from_segments(sequence, true)?;
         self.tail.remove(sequence);
         self.erased.insert(sequence);
         Ok(())
@@ -120,11 +120,11 @@ impl InvertedIndex {
     pub fn stats(&self) -> TextStats {
         let segments = self.segments.iter();
         TextStats {
-            documents: self.extent().documents,
+            documents: self.collection_stats().documents,
             segments: self.segments.len(),
             bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
             gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
-            tail: self.tail.extent().documents,
+            tail: self.tail.collection_stats().documents,
             tail_size: self.tail.size(),
         }
     }
@@ -141,20 +141,20 @@ impl InvertedIndex {
     }
 
     /// The number of live documents and their total length.
-    pub(super) fn extent(&self) -> CollectionStats {
-        let mut extent = self.tail.extent();
+    pub(super) fn collection_stats(&self) -> CollectionStats {
+        let mut extent = self.tail.collection_stats();
         for kept in &self.segments {
             let documents = kept.segment.documents().saturating_sub(kept.gone.documents());
             let length = kept.segment.length().saturating_sub(kept.gone.length());
             extent.documents = extent.documents.saturating_add(documents.into());
-            extent.length = extent.length.saturating_add(length);
+            extent.total_length = extent.total_length.saturating_add(length);
         }
         extent
     }
 
-    fn leave_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
+    fn delete_from_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
         for kept in &mut self.segments {
-            if let Some(document) = kept.segment.document(sequence) {
+            if let Some(document) = kept.segment.doc_id(sequence) {
                 kept.gone.remove(&kept.segment, document)?;
                 if erased {
                     kept.gone.mark_erased();

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::error::{Error, Result};
 
 /// Steps between two polls: some hundred terms compared, or postings read.
-const EVERY: usize = 512;
+const POLL_INTERVAL_STEPS: usize = 512;
 
 /// Counts the steps of a task, and ends it once the caller's `stop` returns true.
 pub(super) struct CancelCheck<'s> {
@@ -30,13 +30,13 @@ impl<'s> CancelCheck<'s> {
                 self.left.set(left);
                 Ok(())
             }
-            None => self.look(),
+            None => self.poll(),
         }
     }
 
     #[cold]
-    fn look(&self) -> Result<()> {
-        self.left.set(EVERY);
+    fn poll(&self) -> Result<()> {
+        self.left.set(POLL_INTERVAL_STEPS);
         if (self.stop)() { Err(Error::stopped()) } else { Ok(()) }
     }
 }

@@ -19,7 +19,7 @@ fn given_up(
         looks.get() > after
     };
     let mut judge = |sequence: Sequence| Ok(Some(address(sequence.get())));
-    let asked = store.texts.ask_until(std::slice::from_ref(question), None, None, stop);
+    let asked = store.texts.prepare_cancellable(std::slice::from_ref(question), None, None, stop);
     let hits = asked.and_then(|asked| asked.search(10, None, &mut judge));
     (hits, looks.get())
 }

@@ -71,7 +71,7 @@ fn dead_are_not_shown(
             vector: &vector(query),
             limit: 10,
             within: None,
-            care: SearchEffort::Width(64),
+            care: SearchEffort::Ef(64),
         };
         let found =
             view.search::<crate::Error>(space, &ask, &mut |sequence| Ok(Some(address(sequence))));

@@ -8,10 +8,10 @@ use super::space::{Metric, Space, Vector};
 
 /// Codes are padded with zeros to a multiple of this: one block of the inner loop.
 const LANES: usize = 32;
-const ROW_LIMIT: f64 = 127.0;
-const PROBE_LIMIT: f64 = 4095.0;
+const MAX_ROW_CODE: f64 = 127.0;
+const MAX_PROBE_CODE: f64 = 4095.0;
 /// An upper bound on what rounding to `f32` changes in a header, relative to the lengths.
-const SLACK: f64 = 1e-6;
+const ROUNDING_BOUND: f64 = 1e-6;
 
 /// The values stored beside the codes of a row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,8 +30,8 @@ pub(crate) fn stride(dimension: usize) -> usize {
 
 /// Appends the codes of a vector.
 pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> CodeHeader {
-    let unit = unit(metric, vector);
-    let (scale, lost) = quantise(vector, unit, ROW_LIMIT, |code| {
+    let unit = unit_factor(metric, vector);
+    let (scale, lost) = quantise(vector, unit, MAX_ROW_CODE, |code| {
         #[expect(clippy::cast_possible_truncation, reason = "within ROW_LIMIT")]
         codes.push(code as i8);
     });
@@ -40,7 +40,7 @@ pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> Co
     let length = vector.length() * unit;
     #[expect(clippy::cast_possible_truncation, reason = "rounding is within SLACK")]
     let square = (length * length) as f32;
-    CodeHeader { scale, lost: up(lost), square }
+    CodeHeader { scale, lost: round_up(lost), square }
 }
 
 /// The vector rows are compared with: a query, or a row that searches for its neighbours.
@@ -49,9 +49,9 @@ pub(crate) struct Probe {
     codes: Box<[i16]>,
     metric: Metric,
     scale: f64,
-    lost: f64,
+    error_norm: f64,
     length: f64,
-    side: ProbeKind,
+    kind: ProbeKind,
 }
 
 /// The kind of a probe.
@@ -66,15 +66,15 @@ impl Probe {
     /// The probe of a query.
     pub(crate) fn query(space: &Space, vector: &Vector) -> Self {
         let metric = space.metric();
-        let unit = unit(metric, vector);
+        let unit = unit_factor(metric, vector);
         let mut codes = Vec::with_capacity(stride(vector.dimension()));
-        let (scale, lost) = quantise(vector, unit, PROBE_LIMIT, |code| {
+        let (scale, lost) = quantise(vector, unit, MAX_PROBE_CODE, |code| {
             #[expect(clippy::cast_possible_truncation, reason = "within PROBE_LIMIT")]
             codes.push(code as i16);
         });
         codes.resize(stride(vector.dimension()), 0);
         let (scale, length) = (f64::from(scale), vector.length() * unit);
-        Self { codes: codes.into(), metric, scale, lost, length, side: ProbeKind::Query }
+        Self { codes: codes.into(), metric, scale, error_norm: lost, length, kind: ProbeKind::Query }
     }
 
     /// The probe of a row. `reach` is the greatest squared length, used for inner products only.
@@ -82,23 +82,23 @@ impl Probe {
         let codes = codes.iter().map(|code| i16::from(*code)).collect();
         let (scale, lost) = (f64::from(head.scale), f64::from(head.lost));
         let length = f64::from(head.square).sqrt();
-        Self { codes, metric, scale, lost, length, side: ProbeKind::Row(beyond(head, reach)) }
+        Self { codes, metric, scale, error_norm: lost, length, kind: ProbeKind::Row(extra_dimension(head, reach)) }
     }
 
     /// Estimates the similarity of a row; greater is nearer. For L2 it is minus half the squared distance.
     /// For inner products between rows, vectors are extended by one dimension that gives all the same length,
     /// so that the nearest by angle has the greatest product.
-    pub(crate) fn about(&self, codes: &[i8], head: &CodeHeader, reach: f32) -> f32 {
+    pub(crate) fn estimate(&self, codes: &[i8], head: &CodeHeader, reach: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
         let product =
             (self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes))) as f32;
-        match (self.metric, self.side) {
+        match (self.metric, self.kind) {
             (Metric::L2, _) => {
                 #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
                 let own = (self.length * self.length) as f32;
                 product - f32::midpoint(own, head.square)
             }
-            (Metric::Dot, ProbeKind::Row(own)) => own.mul_add(beyond(head, reach), product),
+            (Metric::Dot, ProbeKind::Row(own)) => own.mul_add(extra_dimension(head, reach), product),
             _ => product,
         }
     }
@@ -107,13 +107,13 @@ impl Probe {
     ///
     /// With `q = a + e` and `x = b + d`, where a and b are what the codes say:
     /// `q.x = a.b + e.b + q.d`, so `|q.x - a.b| <= |e| |b| + |q| |d|`, and `|b| <= |x| + |d|`.
-    pub(crate) fn most(&self, codes: &[i8], head: &CodeHeader) -> f64 {
+    pub(crate) fn upper_bound(&self, codes: &[i8], head: &CodeHeader) -> f64 {
         let product = self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes));
         let (square, lost) = (f64::from(head.square), f64::from(head.lost));
         let length = square.sqrt();
         let own = self.length * self.length;
-        let doubt = self.lost * (length + lost) + self.length * lost;
-        let rounding = SLACK * (own + square + self.length * length);
+        let doubt = self.error_norm * (length + lost) + self.length * lost;
+        let rounding = ROUNDING_BOUND * (own + square + self.length * length);
         let most = product + doubt + rounding;
         match self.metric {
             Metric::L2 => most - f64::midpoint(own, square),
@@ -123,7 +123,7 @@ impl Probe {
 }
 
 /// Estimates the similarity of two rows, on the scale of [`Probe::estimate`].
-pub(crate) fn between(
+pub(crate) fn similarity(
     metric: Metric,
     a: (&[i8], &CodeHeader),
     b: (&[i8], &CodeHeader),
@@ -140,21 +140,21 @@ pub(crate) fn between(
     match metric {
         Metric::Cosine => product,
         Metric::L2 => product - f32::midpoint(a_head.square, b_head.square),
-        Metric::Dot => beyond(a_head, reach).mul_add(beyond(b_head, reach), product),
+        Metric::Dot => extra_dimension(a_head, reach).mul_add(extra_dimension(b_head, reach), product),
     }
 }
 
 /// The inner product in `f64`, always summed in the same order.
 pub(crate) fn product(a: &[f32], b: &[f32]) -> f64 {
-    folded(a, b, |a, b| a * b)
+    sum_of_terms(a, b, |a, b| a * b)
 }
 
 /// The squared distance in `f64`, always summed in the same order.
 pub(crate) fn distance_square(a: &[f32], b: &[f32]) -> f64 {
-    folded(a, b, |a, b| (a - b) * (a - b))
+    sum_of_terms(a, b, |a, b| (a - b) * (a - b))
 }
 
-fn folded(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+fn sum_of_terms(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
     const WIDTH: usize = 8;
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
     let mut sums = [0.0_f64; WIDTH];
@@ -168,7 +168,7 @@ fn folded(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// The factor applied to a vector before coding: for cosine it gives unit length.
-fn unit(metric: Metric, vector: &Vector) -> f64 {
+fn unit_factor(metric: Metric, vector: &Vector) -> f64 {
     match metric {
         Metric::Cosine => vector.length().recip(),
         _ => 1.0,
@@ -210,12 +210,12 @@ fn dot(probe: &[i16], row: &[i8]) -> i32 {
 }
 
 /// The coordinate of a row in the extra dimension that makes all rows equally long.
-fn beyond(head: &CodeHeader, reach: f32) -> f32 {
+fn extra_dimension(head: &CodeHeader, reach: f32) -> f32 {
     (reach - head.square).max(0.0).sqrt()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounded, then made more than it was")]
-fn up(value: f64) -> f32 {
+fn round_up(value: f64) -> f32 {
     let rounded = value as f32;
     if f64::from(rounded) < value { rounded.next_up() } else { rounded }
 }

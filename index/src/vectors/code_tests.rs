@@ -39,9 +39,9 @@ proptest! {
             let mut codes = Vec::new();
             let head = encode(metric, &row, &mut codes);
             let probe = Probe::query(&space, &query);
-            let (most, rank) = (probe.most(&codes, &head), exact(metric, &a, &b));
+            let (most, rank) = (probe.upper_bound(&codes, &head), exact(metric, &a, &b));
             prop_assert!(rank <= most, "{metric:?}: {rank} > {most}");
-            prop_assert!(probe.about(&codes, &head, 0.0).is_finite());
+            prop_assert!(probe.estimate(&codes, &head, 0.0).is_finite());
         }
     }
 }
@@ -55,7 +55,7 @@ fn the_greatest_codes_of_the_longest_vector_fit_their_sum() {
         let mut codes = Vec::new();
         let head = encode(Metric::Dot, &row, &mut codes);
         let probe = Probe::query(&space(dimension, Metric::Dot), &query);
-        let about = probe.about(&codes, &head, 0.0);
+        let about = probe.estimate(&codes, &head, 0.0);
         assert!((about - sign * 4096.0).abs() < 1.0, "{about}");
     }
 }
@@ -68,7 +68,7 @@ fn codes_are_close_enough_to_tell_directions_apart() {
         let mut codes = Vec::new();
         let head = encode(metric, &vector(&b), &mut codes);
         let probe = Probe::query(&space(384, metric), &vector(&a));
-        let (about, rank) = (f64::from(probe.about(&codes, &head, 0.0)), exact(metric, &a, &b));
+        let (about, rank) = (f64::from(probe.estimate(&codes, &head, 0.0)), exact(metric, &a, &b));
         let scale = if metric == Metric::Cosine { 1.0 } else { vector(&a).length().powi(2) };
         assert!((about - rank).abs() < 0.005 * scale, "{metric:?}: {about} {rank}");
     }

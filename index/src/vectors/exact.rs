@@ -8,10 +8,10 @@ use super::query::QueryVector;
 use super::rows::VectorRows;
 
 /// The number of rows refined in the first round, for each result requested, and at least.
-const CLOSE: usize = 8;
-const CLOSE_LEAST: usize = 256;
+const REFINED_PER_RESULT: usize = 8;
+const MIN_REFINED_ROWS: usize = 256;
 /// The growth factor of each further round.
-const MORE: usize = 8;
+const REFINE_GROWTH: usize = 8;
 
 /// An upper bound on a row's score, and the row.
 type RowBound = (f32, u32);
@@ -24,10 +24,10 @@ pub(crate) fn search<E>(
     best: &mut TopNeighbours<'_, E>,
     limit: usize,
 ) -> Result<(), E> {
-    let mut close = limit.saturating_mul(CLOSE).max(CLOSE_LEAST).min(rows.len().max(1));
+    let mut close = limit.saturating_mul(REFINED_PER_RESULT).max(MIN_REFINED_ROWS).min(rows.len().max(1));
     let mut done: Option<RowBound> = None;
     loop {
-        let bounds = most(rows, query, among.clone(), best.floor(), done, close);
+        let bounds = greatest_bounds(rows, query, among.clone(), best.floor(), done, close);
         let more = bounds.len() == close;
         done = bounds.last().copied();
         for (bound, row) in bounds {
@@ -41,12 +41,12 @@ pub(crate) fn search<E>(
         if !more {
             return Ok(());
         }
-        close = close.saturating_mul(MORE).min(rows.len().max(1));
+        close = close.saturating_mul(REFINE_GROWTH).min(rows.len().max(1));
     }
 }
 
 /// The `close` greatest bounds after `done`, greatest first.
-fn most(
+fn greatest_bounds(
     rows: &VectorRows,
     query: &QueryVector<'_>,
     among: impl Iterator<Item = u32>,
@@ -60,25 +60,25 @@ fn most(
         if rows.is_dead(row) {
             continue;
         }
-        let bound = (query.most(rows, row), row);
-        let is_done = done.is_some_and(|done| before(&bound, &done).is_le());
+        let bound = (query.upper_bound(rows, row), row);
+        let is_done = done.is_some_and(|done| by_bound(&bound, &done).is_le());
         if bound.0 < least || is_done {
             continue;
         }
         bounds.push(bound);
         if bounds.len() >= close.saturating_mul(2) {
-            bounds.select_nth_unstable_by(close.saturating_sub(1), before);
+            bounds.select_nth_unstable_by(close.saturating_sub(1), by_bound);
             bounds.truncate(close);
             least = bounds.last().map_or(least, |bound| bound.0.max(least));
         }
     }
-    bounds.sort_unstable_by(before);
+    bounds.sort_unstable_by(by_bound);
     bounds.truncate(close);
     bounds
 }
 
 /// Greater bounds first, then ascending rows.
-fn before(a: &RowBound, b: &RowBound) -> std::cmp::Ordering {
+fn by_bound(a: &RowBound, b: &RowBound) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 

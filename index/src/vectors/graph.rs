@@ -5,28 +5,28 @@
 
 use super::code::Probe;
 use super::layer::{Layer, ScoredNode};
-use super::rows::{VectorRows, place_of};
+use super::rows::{VectorRows, bit_of};
 
 /// The links kept when a node's list is pruned.
-pub(crate) const LINKS: usize = 32;
+pub(crate) const DEGREE: usize = 32;
 /// The links a list has room for before it is pruned: pruning dominates the build time.
-pub(crate) const ROOM: usize = 48;
+pub(crate) const MAX_DEGREE: usize = 48;
 /// The two limits for the layers above the bottom.
-pub(crate) const UPPER_LINKS: usize = 16;
-pub(crate) const UPPER_ROOM: usize = 24;
+pub(crate) const UPPER_DEGREE: usize = 16;
+pub(crate) const UPPER_MAX_DEGREE: usize = 24;
 /// One row in 2^4 is also in the layer above.
 const LEVEL_BITS: u32 = 4;
 /// The most levels: more than 2^32 rows need.
-const MOST_LEVELS: u32 = 8;
+const MAX_LEVEL: u32 = 8;
 /// The ef of the descent through the upper layers.
-const DESCENT: usize = 4;
+const DESCENT_EF: usize = 4;
 
 /// The layers, the bottom first.
 #[derive(Debug, Clone)]
 pub(crate) struct HnswGraph {
     pub(crate) layers: Vec<Layer>,
     /// The greatest squared length among the first rows, for inner products.
-    pub(crate) reach: f32,
+    pub(crate) max_squared_norm: f32,
     pub(crate) holes: Vec<u32>,
 }
 
@@ -44,8 +44,8 @@ impl HnswGraph {
             starts = match above {
                 None => layer.nodes().take(1).collect(),
                 Some(above) => {
-                    let met = above.walk((rows, probe, self.reach), starts, DESCENT, |_, _| ());
-                    below(above, layer, &met)
+                    let met = above.search((rows, probe, self.max_squared_norm), starts, DESCENT_EF, |_, _| ());
+                    nodes_below(above, layer, &met)
                 }
             };
             above = Some(layer);
@@ -59,7 +59,7 @@ impl HnswGraph {
         let mut reached = vec![0_u64; bottom.len().div_ceil(64)];
         let mut open = Vec::new();
         let mut reach = |node: u32, open: &mut Vec<u32>| {
-            let (word, bit) = place_of(node);
+            let (word, bit) = bit_of(node);
             if let Some(word) = reached.get_mut(word)
                 && *word & bit == 0
             {
@@ -67,7 +67,7 @@ impl HnswGraph {
                 open.push(node);
             }
         };
-        if let Some(entry) = self.entry() {
+        if let Some(entry) = self.entry_point() {
             reach(entry, &mut open);
         }
         while let Some(node) = open.pop() {
@@ -76,7 +76,7 @@ impl HnswGraph {
             }
         }
         let is_reached = |row: &u32| {
-            let (word, bit) = place_of(*row);
+            let (word, bit) = bit_of(*row);
             reached.get(word).is_some_and(|word| word & bit != 0)
         };
         let known = bottom.nodes().filter(|row| self.holes.binary_search(row).is_err());
@@ -84,30 +84,30 @@ impl HnswGraph {
     }
 
     /// The entry point: the row every search starts at.
-    fn entry(&self) -> Option<u32> {
+    fn entry_point(&self) -> Option<u32> {
         let top = self.layers.last()?;
         Some(top.row(top.nodes().next()?))
     }
 }
 
 /// Orders nearest first, then by ascending node.
-pub(crate) fn nearest(a: &ScoredNode, b: &ScoredNode) -> std::cmp::Ordering {
-    b.near.total_cmp(&a.near).then(a.node.cmp(&b.node))
+pub(crate) fn by_similarity(a: &ScoredNode, b: &ScoredNode) -> std::cmp::Ordering {
+    b.similarity.total_cmp(&a.similarity).then(a.node.cmp(&b.node))
 }
 
 /// The nodes of the same rows in the layer below.
-pub(crate) fn below(above: &Layer, layer: &Layer, met: &[ScoredNode]) -> Vec<u32> {
+pub(crate) fn nodes_below(above: &Layer, layer: &Layer, met: &[ScoredNode]) -> Vec<u32> {
     met.iter().filter_map(|met| layer.node(above.row(met.node))).collect()
 }
 
 /// The highest layer of a row, drawn from a hash of its number alone.
 pub(crate) fn level(row: u32) -> usize {
-    let zeros = mixed(row.into()).leading_zeros() / LEVEL_BITS;
-    usize::try_from(zeros.min(MOST_LEVELS)).unwrap_or(0)
+    let zeros = hash(row.into()).leading_zeros() / LEVEL_BITS;
+    usize::try_from(zeros.min(MAX_LEVEL)).unwrap_or(0)
 }
 
 /// Hashes a number: spreads consecutive numbers over all bits.
-fn mixed(number: u64) -> u64 {
+fn hash(number: u64) -> u64 {
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::approximate::{ApproximateIndex, BuildOptions, GraphAudit, RowFilter};
 use super::code::Probe;
-use super::graph::{HnswGraph, nearest};
+use super::graph::{HnswGraph, by_similarity};
 use super::layer::{Layer, ScoredNode};
 use super::rows::VectorRows;
 use super::saved;
@@ -28,18 +28,18 @@ impl ApproximateIndex for HnswGraph {
         let Some(bottom) = self.bottom() else { return Vec::new() };
         let width = width.clamp(1, bottom.len().max(1));
         let starts = self.descend(rows, probe, 0);
-        let about = (rows, probe, self.reach);
+        let about = (rows, probe, self.max_squared_norm);
         let Some(allow) = allow else {
-            let met = bottom.walk(about, starts, width, |_, _| ());
+            let met = bottom.search(about, starts, width, |_, _| ());
             return met.into_iter().map(|met| met.node).collect();
         };
         let mut allowed = Vec::new();
-        bottom.walk(about, starts, width, |row, near| {
+        bottom.search(about, starts, width, |row, near| {
             if allow(row) {
-                allowed.push(ScoredNode { near, node: row });
+                allowed.push(ScoredNode { similarity: near, node: row });
             }
         });
-        allowed.sort_unstable_by(nearest);
+        allowed.sort_unstable_by(by_similarity);
         allowed.truncate(width);
         allowed.into_iter().map(|met| met.node).collect()
     }

@@ -18,22 +18,22 @@ use super::view::VectorView;
 use super::work::{SavedGraph, SpaceWork, WorkOutcome, WorkProduct, WorkResult, WorkTask};
 
 /// The number of vectors up to which a full scan takes no longer than a graph.
-const FEW: usize = 8192;
+const MAX_SCANNED_VECTORS: usize = 8192;
 /// The graph is rebuilt when dead rows are at least `DEAD_LEAST` and one in `DEAD_PART`.
-const DEAD_PART: usize = 5;
-const DEAD_LEAST: usize = 64;
+const DEAD_DIVISOR: usize = 5;
+const MIN_DEAD_ROWS: usize = 64;
 /// The graph is extended when unindexed rows exceed `BESIDE_LEAST` plus one in `BESIDE_PART`.
-const BESIDE_LEAST: usize = 512;
-const BESIDE_PART: usize = 64;
+const MIN_UNINDEXED_ROWS: usize = 512;
+const UNINDEXED_DIVISOR: usize = 64;
 /// The graph is saved again when one row in this many has changed.
-const UNSAVED_PART: usize = 8;
+const UNSAVED_DIVISOR: usize = 8;
 
 /// The spaces of a store.
 #[derive(Debug)]
 pub struct VectorIndex {
-    shelves: Arc<BTreeMap<Space, SpaceIndex>>,
-    records: BTreeMap<Space, SpaceState>,
-    few: usize,
+    spaces: Arc<BTreeMap<Space, SpaceIndex>>,
+    states: BTreeMap<Space, SpaceState>,
+    max_scanned: usize,
 }
 
 /// The state of a space beside its vectors.
@@ -57,18 +57,18 @@ impl VectorIndex {
     /// An index without spaces.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_scan_up_to(FEW)
+        Self::with_scan_up_to(MAX_SCANNED_VECTORS)
     }
 
     /// An index without spaces. Spaces of at most this many vectors have no graph and are scanned.
     #[must_use]
     pub fn with_scan_up_to(vectors: usize) -> Self {
-        Self { shelves: Arc::default(), records: BTreeMap::new(), few: vectors }
+        Self { spaces: Arc::default(), states: BTreeMap::new(), max_scanned: vectors }
     }
 
     /// The name of the file for the graph of a space.
     #[must_use]
-    pub fn file_of(space: &Space) -> String {
+    pub fn file_name(space: &Space) -> String {
         let digest = saved::digest(space);
         let start = digest.iter().take(8);
         start.map(|byte| format!("{byte:02x}")).chain([".graph".to_owned()]).collect()
@@ -77,7 +77,7 @@ impl VectorIndex {
     /// A snapshot of all spaces.
     #[must_use]
     pub fn view(&self) -> VectorView {
-        VectorView { shelves: Arc::clone(&self.shelves) }
+        VectorView { spaces: Arc::clone(&self.spaces) }
     }
 
     /// Adds the vector of a grain, or of a part of it; replaces the one that is there.
@@ -94,10 +94,10 @@ impl VectorIndex {
         vector: &Vector,
     ) -> Result<()> {
         space.admit(vector)?;
-        let shelves = Arc::make_mut(&mut self.shelves);
+        let shelves = Arc::make_mut(&mut self.spaces);
         if !shelves.contains_key(space) {
             shelves
-                .insert(space.clone(), SpaceIndex::new(VectorRows::new(space.clone()), self.few));
+                .insert(space.clone(), SpaceIndex::new(VectorRows::new(space.clone()), self.max_scanned));
         }
         if let Some(shelf) = shelves.get_mut(space) {
             shelf.rows.push(VectorKey { sequence, chunk }, vector)?;
@@ -109,7 +109,7 @@ impl VectorIndex {
     /// Removes all vectors of a grain in every space. Returns the names of the saved graphs that may still
     /// record its neighbours: if the grain is erased, the caller must remove those files.
     pub fn remove(&mut self, sequence: Sequence) -> Vec<String> {
-        let shelves = Arc::make_mut(&mut self.shelves);
+        let shelves = Arc::make_mut(&mut self.spaces);
         let removed = shelves
             .iter_mut()
             .filter_map(|(space, shelf)| shelf.rows.remove(sequence).then(|| space.clone()));
@@ -117,15 +117,15 @@ impl VectorIndex {
         for space in &spaces {
             self.record(space).changed();
         }
-        spaces.iter().map(Self::file_of).collect()
+        spaces.iter().map(Self::file_name).collect()
     }
 
     /// Removes a space with all its vectors, e.g. after its model was replaced. Returns the name of its file.
     pub fn remove_space(&mut self, space: &Space) -> String {
-        Arc::make_mut(&mut self.shelves).remove(space);
+        Arc::make_mut(&mut self.spaces).remove(space);
         self.record(space).generation += 1;
         self.record(space).file = None;
-        Self::file_of(space)
+        Self::file_name(space)
     }
 
     /// Hands over a saved graph. The next work of the space checks it; until then, and if it is damaged or
@@ -136,8 +136,8 @@ impl VectorIndex {
 
     /// The most urgent work; `None` if none is due. To be called again after the result was adopted.
     #[must_use]
-    pub fn plan(&mut self) -> Option<SpaceWork> {
-        let space = self.shelves.keys().find(|space| self.due(space).is_some())?.clone();
+    pub fn next_work(&mut self) -> Option<SpaceWork> {
+        let space = self.spaces.keys().find(|space| self.due(space).is_some())?.clone();
         let due = self.due(&space)?;
         let record = self.record(&space);
         let task = match due {
@@ -146,32 +146,32 @@ impl VectorIndex {
             DueWork::Extend => WorkTask::Extend,
             DueWork::Save => WorkTask::Save,
         };
-        self.work(space, task)
+        self.work_on(space, task)
     }
 
     /// Returns `true` if no work is due in any space: all graphs are in use and saved. Work that is running
     /// still counts as due.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.shelves.keys().all(|space| self.due(space).is_none())
+        self.spaces.keys().all(|space| self.due(space).is_none())
     }
 
     /// The work before the store is closed: saving the graphs that changed.
     #[must_use]
-    pub fn last_plan(&mut self) -> Option<SpaceWork> {
+    pub fn closing_work(&mut self) -> Option<SpaceWork> {
         let is_unsaved = |(space, shelf): &(&Space, &SpaceIndex)| {
-            let saved = self.records.get(*space).and_then(|record| record.unsaved);
+            let saved = self.states.get(*space).and_then(|record| record.unsaved);
             shelf.graph.is_some() && saved != Some(0)
         };
-        let space = self.shelves.iter().find(is_unsaved)?.0.clone();
-        self.work(space, WorkTask::Save)
+        let space = self.spaces.iter().find(is_unsaved)?.0.clone();
+        self.work_on(space, WorkTask::Save)
     }
 
     /// Applies the result of a work. Changes made since it began are not lost.
     pub fn adopt(&mut self, done: WorkResult) -> (WorkOutcome, Option<SavedGraph>) {
-        let WorkResult { work, space, before, generation } = done;
-        let shelves = Arc::make_mut(&mut self.shelves);
-        let record = self.records.entry(space.clone()).or_default();
+        let WorkResult { product: work, space, before, generation } = done;
+        let shelves = Arc::make_mut(&mut self.spaces);
+        let record = self.states.entry(space.clone()).or_default();
         let Some(shelf) = shelves.get_mut(&space).filter(|_| record.generation == generation)
         else {
             return (WorkOutcome::Dropped, None);
@@ -189,15 +189,15 @@ impl VectorIndex {
                 record.unsaved = None;
                 let vectors = rows.len();
                 let is_built = graph.is_some();
-                shelf.rows = caught_up(rows, &before, &shelf.rows);
+                shelf.rows = replay_changes(rows, &before, &shelf.rows);
                 shelf.graph = graph;
                 if is_built { WorkOutcome::Built(vectors) } else { WorkOutcome::Compacted(vectors) }
             }
             WorkProduct::Extended(graph) => {
                 record.generation += 1;
-                let beside = shelf.beside().count();
+                let beside = shelf.unindexed().count();
                 shelf.graph = Some(graph);
-                WorkOutcome::Extended(beside.saturating_sub(shelf.beside().count()))
+                WorkOutcome::Extended(beside.saturating_sub(shelf.unindexed().count()))
             }
             // A vector removed in the meantime may be erased: a file that names it must not be written.
             WorkProduct::Saved(_) if before.dead_count() != shelf.rows.dead_count() => {
@@ -205,41 +205,41 @@ impl VectorIndex {
             }
             WorkProduct::Saved(bytes) => {
                 record.unsaved = Some(0);
-                let saved = SavedGraph { name: Self::file_of(&space), bytes };
+                let saved = SavedGraph { name: Self::file_name(&space), bytes };
                 return (WorkOutcome::Saved, Some(saved));
             }
-            WorkProduct::Nothing => WorkOutcome::Dropped,
+            WorkProduct::Stopped => WorkOutcome::Dropped,
         };
         (outcome, None)
     }
 
     fn record(&mut self, space: &Space) -> &mut SpaceState {
-        self.records.entry(space.clone()).or_default()
+        self.states.entry(space.clone()).or_default()
     }
 
-    fn work(&self, space: Space, task: WorkTask) -> Option<SpaceWork> {
-        let shelf = self.shelves.get(&space)?.clone();
-        let generation = self.records.get(&space).map_or(0, |record| record.generation);
-        Some(SpaceWork { space, shelf, task, generation })
+    fn work_on(&self, space: Space, task: WorkTask) -> Option<SpaceWork> {
+        let shelf = self.spaces.get(&space)?.clone();
+        let generation = self.states.get(&space).map_or(0, |record| record.generation);
+        Some(SpaceWork { space, index: shelf, task, generation })
     }
 
     fn due(&self, space: &Space) -> Option<DueWork> {
-        let shelf = self.shelves.get(space)?;
-        let record = self.records.get(space)?;
+        let shelf = self.spaces.get(space)?;
+        let record = self.states.get(space)?;
         let (all, dead) = (shelf.rows.len(), shelf.rows.dead_count());
-        let few = shelf.rows.live_count() <= self.few;
+        let few = shelf.rows.live_count() <= self.max_scanned;
         if record.file.is_some() && shelf.graph.is_none() && !few {
             return Some(DueWork::Load);
         }
-        let many_dead = dead >= DEAD_LEAST && dead.saturating_mul(DEAD_PART) > all;
+        let many_dead = dead >= MIN_DEAD_ROWS && dead.saturating_mul(DEAD_DIVISOR) > all;
         if many_dead || (shelf.graph.is_none() && !few) {
             return Some(DueWork::Build);
         }
         shelf.graph.as_ref()?;
-        if shelf.beside().count() > BESIDE_LEAST.saturating_add(all / BESIDE_PART) {
+        if shelf.unindexed().count() > MIN_UNINDEXED_ROWS.saturating_add(all / UNINDEXED_DIVISOR) {
             return Some(DueWork::Extend);
         }
-        let is_unsaved = |changes: usize| changes.saturating_mul(UNSAVED_PART) > all;
+        let is_unsaved = |changes: usize| changes.saturating_mul(UNSAVED_DIVISOR) > all;
         record.unsaved.is_none_or(is_unsaved).then_some(DueWork::Save)
     }
 }
@@ -259,7 +259,7 @@ impl SpaceState {
 }
 
 /// The live rows of `before`, compacted, with the changes since.
-fn caught_up(mut rows: VectorRows, before: &VectorRows, now: &VectorRows) -> VectorRows {
+fn replay_changes(mut rows: VectorRows, before: &VectorRows, now: &VectorRows) -> VectorRows {
     for row in before.ids() {
         if now.is_dead(row)
             && !before.is_dead(row)

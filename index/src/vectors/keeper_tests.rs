@@ -36,7 +36,7 @@ fn filled(count: usize, few: usize) -> (VectorIndex, Vec<Vec<f32>>) {
 #[test]
 fn a_space_is_scanned_while_it_is_small_and_until_its_graph_serves() {
     let (mut small, vectors) = filled(100, 100);
-    assert!(small.plan().is_none());
+    assert!(small.next_work().is_none());
     assert_eq!(
         ask(&small.view(), &vectors[0], 3, SearchEffort::Usual).way,
         SearchMethod::Exact { rows: 100 }
@@ -59,7 +59,7 @@ fn what_comes_and_goes_while_work_is_done_is_not_lost() {
     for sequence in 0..200 {
         keeper.remove(Sequence::new(sequence));
     }
-    let work = keeper.plan().unwrap();
+    let work = keeper.next_work().unwrap();
     let late = vec![5.0, -4.0, 3.0, -2.0, 1.0, 0.5, -9.0, 7.0];
     keeper.add(&ours(), Sequence::new(5000), 0, &vector(&late)).unwrap();
     keeper.add(&ours(), Sequence::new(300), 1, &vector(&late)).unwrap();
@@ -67,13 +67,13 @@ fn what_comes_and_goes_while_work_is_done_is_not_lost() {
     let done = work.run(&BuildOptions { threads: 2, stop: &GO });
     assert_eq!(keeper.adopt(done).0, WorkOutcome::Built(500));
     let view = keeper.view();
-    let found = ask(&view, &late, 2, SearchEffort::Width(50));
+    let found = ask(&view, &late, 2, SearchEffort::Ef(50));
     let mut sequences: Vec<u64> = found.near.iter().map(|near| near.sequence.get()).collect();
     sequences.sort_unstable();
     assert_eq!(sequences, [300, 5000]);
     assert!(matches!(found.way, SearchMethod::Graph { beside: 2, .. }), "{:?}", found.way);
     for gone in [0, 199, 400] {
-        for care in [SearchEffort::Exact, SearchEffort::Width(64)] {
+        for care in [SearchEffort::Exact, SearchEffort::Ef(64)] {
             let found = ask(&view, &vectors[gone], 20, care);
             assert!(found.near.iter().all(|near| near.sequence.get() != gone as u64));
         }
@@ -100,7 +100,7 @@ fn random_changes_and_work_never_show_what_is_dead_nor_hide_what_is_new() {
                 let named = keeper.remove(Sequence::new(gone));
                 assert_eq!(named.len(), usize::from(model.remove(&gone).is_some()));
             }
-            8 if step % 3 == 0 => work = work.or_else(|| keeper.plan()),
+            8 if step % 3 == 0 => work = work.or_else(|| keeper.next_work()),
             _ => {
                 if let Some(work) = work.take() {
                     let done: WorkResult =
@@ -123,11 +123,11 @@ fn check_against(view: &VectorView, model: &BTreeMap<u64, Vec<f32>>, random: &mu
     let query = random.vector(DIMENSION);
     let all = naive(Metric::Cosine, &query, &rows, rows.len(), |_| true);
     assert_eq!(ask(view, &query, 12, SearchEffort::Exact).near, all[..12.min(all.len())]);
-    let found = ask(view, &query, 12, SearchEffort::Width(24)).near;
+    let found = ask(view, &query, 12, SearchEffort::Ef(24)).near;
     assert_eq!(found.len(), 12.min(all.len()));
     assert!(found.iter().all(|near| all.contains(near)));
     let (newest, values) = model.last_key_value().unwrap();
-    let found = ask(view, values, 1, SearchEffort::Width(24)).near;
+    let found = ask(view, values, 1, SearchEffort::Ef(24)).near;
     assert_eq!(found[0].sequence.get(), *newest);
 }
 
@@ -148,10 +148,10 @@ fn a_saved_graph_serves_after_reopening_and_a_damaged_one_is_made_anew() {
         let exact = ask(&opened.view(), &vectors[9], 5, SearchEffort::Usual);
         assert_eq!(exact.way, SearchMethod::Exact { rows: 600 });
         assert_eq!(settle(&mut opened).0, wanted);
-        let found = ask(&opened.view(), &vectors[9], 5, SearchEffort::Width(40));
+        let found = ask(&opened.view(), &vectors[9], 5, SearchEffort::Ef(40));
         assert!(matches!(found.way, SearchMethod::Graph { .. }));
         assert_eq!(found.near[0], exact.near[0]);
-        assert!(opened.last_plan().is_none());
+        assert!(opened.closing_work().is_none());
     }
 }
 
@@ -164,7 +164,7 @@ fn a_judge_is_asked_about_whatever_a_graph_proposes() {
         |sequence| -> Result<Option<[u8; 32]>> { Ok(visible(sequence).then(|| address(sequence))) };
     let list: Vec<Sequence> = (0..900).step_by(2).map(Sequence::new).collect();
     for (within, wanted) in [(None, 18), (Some(list.as_slice()), 18)] {
-        for care in [SearchEffort::Usual, SearchEffort::Width(30)] {
+        for care in [SearchEffort::Usual, SearchEffort::Ef(30)] {
             let ask = NearestQuery { vector: &vector(&vectors[3]), limit: 40, within, care };
             let found = keeper.view().search(&ours(), &ask, &mut judge).unwrap();
             assert_eq!(found.near.len(), wanted);
@@ -187,7 +187,7 @@ fn a_graph_grows_and_dead_rows_are_left_behind() {
     }
     assert_eq!(settle(&mut keeper).0, [WorkOutcome::Built(900), WorkOutcome::Saved]);
     let stats = keeper.view().stats(&ours()).unwrap();
-    assert_eq!((stats.vectors, stats.dead, stats.beside), (900, 0, 0));
+    assert_eq!((stats.vectors, stats.dead, stats.unindexed), (900, 0, 0));
     assert_eq!(stats.audit.unwrap().orphans, 0);
     for sequence in 1000..1650 {
         keeper.remove(Sequence::new(sequence));
@@ -201,9 +201,9 @@ fn a_graph_grows_and_dead_rows_are_left_behind() {
 #[test]
 fn a_graph_that_names_what_was_removed_while_it_was_saved_is_not_written() {
     let (mut keeper, _) = filled(300, 100);
-    let done = keeper.plan().unwrap().run(&BuildOptions { threads: 1, stop: &GO });
+    let done = keeper.next_work().unwrap().run(&BuildOptions { threads: 1, stop: &GO });
     keeper.adopt(done);
-    let save = keeper.plan().unwrap();
+    let save = keeper.next_work().unwrap();
     assert_eq!(keeper.remove(Sequence::new(5)).len(), 1);
     let done = save.run(&BuildOptions { threads: 1, stop: &GO });
     assert_eq!(keeper.adopt(done), (WorkOutcome::Dropped, None));
@@ -214,16 +214,16 @@ fn a_graph_that_names_what_was_removed_while_it_was_saved_is_not_written() {
 fn work_that_was_stopped_or_comes_too_late_changes_nothing() {
     let (mut keeper, _) = filled(300, 100);
     let stop = AtomicBool::new(true);
-    let done = keeper.plan().unwrap().run(&BuildOptions { threads: 1, stop: &stop });
+    let done = keeper.next_work().unwrap().run(&BuildOptions { threads: 1, stop: &stop });
     assert_eq!(keeper.adopt(done).0, WorkOutcome::Dropped);
-    let (first, second) = (keeper.plan().unwrap(), keeper.plan().unwrap());
+    let (first, second) = (keeper.next_work().unwrap(), keeper.next_work().unwrap());
     let (first, second) = (
         first.run(&BuildOptions { threads: 1, stop: &GO }),
         second.run(&BuildOptions { threads: 1, stop: &GO }),
     );
     assert_eq!(keeper.adopt(first).0, WorkOutcome::Built(300));
     assert_eq!(keeper.adopt(second).0, WorkOutcome::Dropped);
-    let gone = keeper.plan().unwrap();
+    let gone = keeper.next_work().unwrap();
     keeper.remove_space(&ours());
     assert_eq!(
         keeper.adopt(gone.run(&BuildOptions { threads: 1, stop: &GO })).0,
@@ -244,6 +244,6 @@ fn spaces_do_not_mix() {
     let sequences: Vec<u64> = found.near.iter().map(|near| near.sequence.get()).collect();
     assert_eq!(sequences, [1]);
     assert_eq!(keeper.view().spaces().count(), 2);
-    assert_eq!(keeper.view().between(&ours(), Sequence::new(1), Sequence::new(1)), Some(1.0));
-    assert_eq!(keeper.view().between(&ours(), Sequence::new(1), Sequence::new(2)), None);
+    assert_eq!(keeper.view().closeness(&ours(), Sequence::new(1), Sequence::new(1)), Some(1.0));
+    assert_eq!(keeper.view().closeness(&ours(), Sequence::new(1), Sequence::new(2)), None);
 }

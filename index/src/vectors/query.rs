@@ -26,19 +26,19 @@ impl<'q> QueryVector<'q> {
     /// The score of a row, from its full numbers.
     pub(crate) fn score(&self, rows: &VectorRows, row: u32) -> Option<f32> {
         let own = (self.vector.values(), self.vector.length());
-        Some(near::score(self.metric, rank(self.metric, own, rows.values(row)?)))
+        Some(near::score(self.metric, similarity(self.metric, own, rows.values(row)?)))
     }
 
     /// An upper bound on the score of a row, from its codes.
-    pub(crate) fn most(&self, rows: &VectorRows, row: u32) -> f32 {
+    pub(crate) fn upper_bound(&self, rows: &VectorRows, row: u32) -> f32 {
         let (codes, head) = rows.codes(row);
-        near::score(self.metric, self.probe.most(codes, head))
+        near::score(self.metric, self.probe.upper_bound(codes, head))
     }
 }
 
 /// The similarity of two vectors with their lengths: cosine, inner product, or minus half the squared
 /// distance.
-pub(crate) fn rank(
+pub(crate) fn similarity(
     metric: Metric,
     (a, a_length): (&[f32], f64),
     (b, b_length): (&[f32], f64),

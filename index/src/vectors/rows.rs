@@ -15,7 +15,7 @@ use super::code::{self, CodeHeader};
 use super::space::{Space, Vector};
 
 /// The rows of a full block.
-const BLOCK: usize = 256;
+const BLOCK_ROWS: usize = 256;
 
 /// The key of a vector: a grain, and a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +75,7 @@ impl VectorRows {
 
     /// The number of rows, dead ones included.
     pub(crate) fn len(&self) -> usize {
-        self.full.len().saturating_mul(BLOCK).saturating_add(self.last.len())
+        self.full.len().saturating_mul(BLOCK_ROWS).saturating_add(self.last.len())
     }
 
     pub(crate) fn dead_count(&self) -> usize {
@@ -136,7 +136,7 @@ impl VectorRows {
 
     /// Marks a row dead.
     fn bury(&mut self, row: u32) {
-        let (word, bit) = place_of(row);
+        let (word, bit) = bit_of(row);
         let dead = Arc::make_mut(&mut self.dead);
         if dead.len() <= word {
             dead.resize(word.saturating_add(1), 0);
@@ -156,7 +156,7 @@ impl VectorRows {
     }
 
     pub(crate) fn is_dead(&self, row: u32) -> bool {
-        let (word, bit) = place_of(row);
+        let (word, bit) = bit_of(row);
         self.dead.get(word).is_some_and(|word| word & bit != 0)
     }
 
@@ -204,7 +204,7 @@ impl VectorRows {
         match &self.order {
             KeyOrder::Map(map) => {
                 for sequence in sequences {
-                    let (first, last) = keys_of(*sequence);
+                    let (first, last) = key_range(*sequence);
                     rows.extend(map.range(first..=last).map(|(_, row)| *row));
                 }
             }
@@ -276,8 +276,8 @@ impl VectorRows {
     fn append(&mut self, block: RowBlock) {
         let last = Arc::make_mut(&mut self.last);
         last.push(Arc::new(block));
-        if last.len() == BLOCK {
-            let block = Arc::new(RowBlock::joined(&std::mem::take(last)));
+        if last.len() == BLOCK_ROWS {
+            let block = Arc::new(RowBlock::concat(&std::mem::take(last)));
             Arc::make_mut(&mut self.full).push(block);
         }
     }
@@ -304,7 +304,7 @@ impl VectorRows {
 }
 
 impl RowBlock {
-    fn joined(rows: &[Arc<Self>]) -> Self {
+    fn concat(rows: &[Arc<Self>]) -> Self {
         let mut joined = Self::default();
         for row in rows {
             joined.keys.extend_from_slice(&row.keys);
@@ -328,9 +328,9 @@ fn block_of<'b>(
     row: u32,
 ) -> Option<(&'b RowBlock, usize)> {
     let row = usize::try_from(row).ok()?;
-    match full.get(row / BLOCK) {
-        Some(block) => Some((block, row % BLOCK)),
-        None => Some((last.get(row.checked_sub(full.len().checked_mul(BLOCK)?)?)?, 0)),
+    match full.get(row / BLOCK_ROWS) {
+        Some(block) => Some((block, row % BLOCK_ROWS)),
+        None => Some((last.get(row.checked_sub(full.len().checked_mul(BLOCK_ROWS)?)?)?, 0)),
     }
 }
 
@@ -340,12 +340,12 @@ fn key_in(full: &[Arc<RowBlock>], last: &[Arc<RowBlock>], row: u32) -> Option<Ve
 }
 
 /// The least and the greatest key of a grain.
-fn keys_of(sequence: Sequence) -> (VectorKey, VectorKey) {
+fn key_range(sequence: Sequence) -> (VectorKey, VectorKey) {
     (VectorKey { sequence, chunk: 0 }, VectorKey { sequence, chunk: u32::MAX })
 }
 
 /// The word and the bit of a row in a bitmap.
-pub(crate) fn place_of(row: u32) -> (usize, u64) {
+pub(crate) fn bit_of(row: u32) -> (usize, u64) {
     (usize::try_from(row / 64).unwrap_or(usize::MAX), 1 << (row % 64))
 }
 

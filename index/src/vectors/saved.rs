@@ -25,11 +25,11 @@ use super::rows::{VectorKey, VectorRows};
 use super::space::Space;
 
 const MAGIC: &[u8; 4] = b"GVG2";
-const KEY_BYTES: usize = 16;
+const STORED_KEY_BYTES: usize = 16;
 /// A limit on layers: more than any graph has.
-const MOST_LAYERS: u32 = 16;
+const MAX_LAYERS: u32 = 16;
 /// A file that lacks more than one row in this many is not loaded.
-const HOLES_PART: usize = 4;
+const MAX_MISSING_DIVISOR: usize = 4;
 
 /// The rows of one layer, each with its neighbours.
 type AdjacencyLists = BTreeMap<u32, Vec<u32>>;
@@ -58,7 +58,7 @@ pub(crate) fn to_bytes(graph: &HnswGraph, rows: &VectorRows) -> Vec<u8> {
         let known = !rows.is_dead(row) && graph.holes.binary_search(&row).is_err();
         known.then_some(row)
     };
-    let mut layers = carried(graph, rows, &live);
+    let mut layers = remap_layers(graph, rows, &live);
     while layers.len() > 1 && layers.last().is_some_and(BTreeMap::is_empty) {
         layers.pop();
     }
@@ -68,7 +68,7 @@ pub(crate) fn to_bytes(graph: &HnswGraph, rows: &VectorRows) -> Vec<u8> {
     let bottom = layers.first().map(numbers).unwrap_or_default();
     let mut bytes = MAGIC.to_vec();
     bytes.extend(digest(rows.space()));
-    bytes.extend(graph.reach.to_le_bytes());
+    bytes.extend(graph.max_squared_norm.to_le_bytes());
     put_count(&mut bytes, bottom.len());
     put_count(&mut bytes, layers.len());
     for (row, key) in bottom.keys().filter_map(|row| Some((*row, rows.key(*row)?))) {
@@ -108,23 +108,23 @@ pub(crate) fn from_bytes(bytes: &[u8], rows: &VectorRows) -> Option<LoadedGraph>
     }
     let reach = f32::from_le_bytes(*input.array()?);
     let (count, layers) = (input.number()?, input.number()?);
-    if !reach.is_finite() || !(1..=MOST_LAYERS).contains(&layers) {
+    if !reach.is_finite() || !(1..=MAX_LAYERS).contains(&layers) {
         return None;
     }
-    let keys = input.take(usize::try_from(count).ok()?.checked_mul(KEY_BYTES)?)?;
-    let (places, outdated) = places(keys, rows)?;
-    let stored = HnswGraph { layers: input.layers(count, layers)?, reach, holes: Vec::new() };
+    let keys = input.take(usize::try_from(count).ok()?.checked_mul(STORED_KEY_BYTES)?)?;
+    let (places, outdated) = map_rows(keys, rows)?;
+    let stored = HnswGraph { layers: input.layers(count, layers)?, max_squared_norm: reach, holes: Vec::new() };
     let place = |row: u32| *places.get(usize::try_from(row).ok()?)?;
-    let lists = carried(&stored, rows, &place);
-    Some(LoadedGraph { graph: assembled(&lists, reach, rows)?, outdated })
+    let lists = remap_layers(&stored, rows, &place);
+    Some(LoadedGraph { graph: assemble(&lists, reach, rows)?, outdated })
 }
 
 /// Maps each stored row to its current row, if the vector is the same, and counts those whose vectors differ;
 /// `None` if two stored rows map to one.
-fn places(keys: &[u8], rows: &VectorRows) -> Option<(Vec<Option<u32>>, usize)> {
+fn map_rows(keys: &[u8], rows: &VectorRows) -> Option<(Vec<Option<u32>>, usize)> {
     let (mut taken, mut outdated) = (BTreeSet::new(), 0);
-    let mut places = Vec::with_capacity(keys.len() / KEY_BYTES);
-    for key in keys.as_chunks::<KEY_BYTES>().0 {
+    let mut places = Vec::with_capacity(keys.len() / STORED_KEY_BYTES);
+    for key in keys.as_chunks::<STORED_KEY_BYTES>().0 {
         let mut input = ByteReader(key);
         let sequence = Sequence::new(u64::from_le_bytes(*input.array()?));
         let place = rows.find(VectorKey { sequence, chunk: input.number()? });
@@ -140,13 +140,13 @@ fn places(keys: &[u8], rows: &VectorRows) -> Option<(Vec<Option<u32>>, usize)> {
 }
 
 /// Builds a graph of adjacency lists over `rows`.
-fn assembled(lists: &[AdjacencyLists], reach: f32, rows: &VectorRows) -> Option<HnswGraph> {
+fn assemble(lists: &[AdjacencyLists], reach: f32, rows: &VectorRows) -> Option<HnswGraph> {
     let bottom = lists.first()?;
     let covers = bottom.keys().last().map_or(0, |last| last.saturating_add(1));
     let holes: Vec<u32> =
         (0..covers).filter(|row| !bottom.contains_key(row) && !rows.is_dead(*row)).collect();
     let missing = rows.live_count().saturating_sub(bottom.len());
-    if missing > rows.live_count() / HOLES_PART {
+    if missing > rows.live_count() / MAX_MISSING_DIVISOR {
         return None;
     }
     let mut layers = Vec::with_capacity(lists.len());
@@ -154,7 +154,7 @@ fn assembled(lists: &[AdjacencyLists], reach: f32, rows: &VectorRows) -> Option<
         if lists.is_empty() {
             break;
         }
-        let (_, room) = build::limits(level);
+        let (_, room) = build::degree_limits(level);
         let mut layer = if level == 0 { Layer::bottom(room) } else { Layer::upper(room) };
         for row in lists.keys() {
             layer.add(*row);
@@ -165,14 +165,14 @@ fn assembled(lists: &[AdjacencyLists], reach: f32, rows: &VectorRows) -> Option<
         }
         layers.push(layer);
     }
-    let mut graph = HnswGraph { layers, reach, holes };
-    build::mend(&mut graph, rows);
+    let mut graph = HnswGraph { layers, max_squared_norm: reach, holes };
+    build::link_orphans(&mut graph, rows);
     Some(graph)
 }
 
 /// The layers with only the rows that `place` maps, by their new numbers. A link to a row that is gone
 /// becomes links to its neighbours, pruned.
-fn carried(
+fn remap_layers(
     graph: &HnswGraph,
     rows: &VectorRows,
     place: &dyn Fn(u32) -> Option<u32>,
@@ -196,10 +196,10 @@ fn carried(
                 let links = layer.links(node).iter().filter_map(|link| at(*link));
                 return Some((own, links.filter(|link| *link != own).collect()));
             }
-            let met = |row| ScoredNode { near: build::between(graph, rows, own, row), node: row };
+            let met = |row| ScoredNode { similarity: build::row_similarity(graph, rows, own, row), node: row };
             let mut met: Vec<ScoredNode> = links.into_iter().map(met).collect();
-            met.sort_unstable_by(graph::nearest);
-            Some((own, build::diverse(graph, rows, &met, build::limits(level).0)))
+            met.sort_unstable_by(graph::by_similarity);
+            Some((own, build::select_neighbours(graph, rows, &met, build::degree_limits(level).0)))
         };
         layer.nodes().filter_map(node).collect()
     };
@@ -234,7 +234,7 @@ impl<'b> ByteReader<'b> {
     fn layers(&mut self, count: u32, layers: u32) -> Option<Vec<Layer>> {
         let mut read = Vec::new();
         for level in 0..layers {
-            let room = build::limits(usize::try_from(level).ok()?).1;
+            let room = build::degree_limits(usize::try_from(level).ok()?).1;
             let mut layer = if level == 0 { Layer::bottom(room) } else { Layer::upper(room) };
             if level == 0 {
                 if let Some(last) = count.checked_sub(1) {
@@ -275,7 +275,7 @@ impl<'b> ByteReader<'b> {
         let links: Vec<u32> =
             bytes.as_chunks::<4>().0.iter().map(|link| u32::from_le_bytes(*link)).collect();
         let known = links.iter().all(|link| layer.nodes().contains(link));
-        (known && links.len() <= layer.room()).then_some(links)
+        (known && links.len() <= layer.max_degree()).then_some(links)
     }
 }
 

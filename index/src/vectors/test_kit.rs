@@ -118,7 +118,7 @@ pub(crate) fn naive(
 pub(crate) fn settle(keeper: &mut VectorIndex) -> (Vec<WorkOutcome>, Option<SavedGraph>) {
     let stop = AtomicBool::new(false);
     let (mut outcomes, mut saved) = (Vec::new(), None);
-    while let Some(work) = keeper.plan() {
+    while let Some(work) = keeper.next_work() {
         let done = work.run(&BuildOptions { threads: 2, stop: &stop });
         let (outcome, file) = keeper.adopt(done);
         outcomes.push(outcome);

@@ -15,7 +15,7 @@ use super::space::{Space, Vector};
 /// An immutable snapshot of all spaces; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct VectorView {
-    pub(crate) shelves: Arc<BTreeMap<Space, SpaceIndex>>,
+    pub(crate) spaces: Arc<BTreeMap<Space, SpaceIndex>>,
 }
 
 /// A query for nearest neighbours.
@@ -40,7 +40,7 @@ pub enum SearchEffort {
     /// Always a scan of all rows, or of those of the given grains: the result is exact.
     Exact,
     /// The graph wherever there is one, with this ef (the number of rows kept in mind).
-    Width(usize),
+    Ef(usize),
 }
 
 /// The result of a search, and the method used.
@@ -67,7 +67,7 @@ impl VectorView {
         judge: NeighbourFilter<'_, E>,
     ) -> Result<NearestAnswer, E> {
         let query = QueryVector::new(space, ask.vector)?;
-        let Some(shelf) = self.shelves.get(space) else {
+        let Some(shelf) = self.spaces.get(space) else {
             return Ok(NearestAnswer { near: Vec::new(), way: SearchMethod::Exact { rows: 0 } });
         };
         let mut best = TopNeighbours::new(ask.limit, judge);
@@ -81,16 +81,16 @@ impl VectorView {
             given => given,
         };
         let width = match ask.care {
-            SearchEffort::Width(width) => Some(width),
+            SearchEffort::Ef(width) => Some(width),
             _ => None,
         };
         let way = match (within, ask.care) {
             (None, SearchEffort::Exact) => shelf.scan(&query, &mut best, ask.limit)?,
-            (None, _) => shelf.anywhere(&query, &mut best, (ask.limit, width))?,
+            (None, _) => shelf.search_all(&query, &mut best, (ask.limit, width))?,
             (Some(list), SearchEffort::Exact) => {
                 shelf.scan_within(list, &query, &mut best, ask.limit)?
             }
-            (Some(list), _) => shelf.within(list, &query, &mut best, (ask.limit, width))?,
+            (Some(list), _) => shelf.search_within(list, &query, &mut best, (ask.limit, width))?,
         };
         Ok(NearestAnswer { near: best.into_near(), way })
     }
@@ -99,18 +99,18 @@ impl VectorView {
     ///
     /// `None` if either has no vector in this space.
     #[must_use]
-    pub fn between(&self, space: &Space, a: Sequence, b: Sequence) -> Option<f32> {
-        self.shelves.get(space)?.between(a, b)
+    pub fn closeness(&self, space: &Space, a: Sequence, b: Sequence) -> Option<f32> {
+        self.spaces.get(space)?.closeness(a, b)
     }
 
     /// Iterates over the spaces that have vectors.
     pub fn spaces(&self) -> impl Iterator<Item = &Space> {
-        self.shelves.keys()
+        self.spaces.keys()
     }
 
     /// Statistics of a space; `None` if it has no vectors. The audit visits the whole graph.
     #[must_use]
     pub fn stats(&self, space: &Space) -> Option<SpaceStats> {
-        Some(self.shelves.get(space)?.stats())
+        Some(self.spaces.get(space)?.stats())
     }
 }

@@ -15,7 +15,7 @@ use super::space::Space;
 #[derive(Debug)]
 pub struct SpaceWork {
     pub(crate) space: Space,
-    pub(crate) shelf: SpaceIndex,
+    pub(crate) index: SpaceIndex,
     pub(crate) task: WorkTask,
     /// The generation of the space it belongs to.
     pub(crate) generation: u64,
@@ -37,7 +37,7 @@ pub(crate) enum WorkTask {
 /// The result of a work.
 #[derive(Debug)]
 pub struct WorkResult {
-    pub(crate) work: WorkProduct,
+    pub(crate) product: WorkProduct,
     pub(crate) space: Space,
     pub(crate) before: VectorRows,
     pub(crate) generation: u64,
@@ -52,7 +52,7 @@ pub(crate) enum WorkProduct {
     Built(VectorRows, Option<Arc<dyn ApproximateIndex>>),
     Extended(Arc<dyn ApproximateIndex>),
     Saved(Vec<u8>),
-    Nothing,
+    Stopped,
 }
 
 /// The outcome of a work, for a log.
@@ -97,13 +97,13 @@ impl SpaceWork {
     /// Runs the work. Takes seconds if it builds a graph of many vectors.
     #[must_use]
     pub fn run(self, effort: &BuildOptions<'_>) -> WorkResult {
-        let Self { space, shelf, task, generation } = self;
-        let work = made(&shelf, task, effort);
-        WorkResult { work, space, before: shelf.rows, generation }
+        let Self { space, index: shelf, task, generation } = self;
+        let work = run_task(&shelf, task, effort);
+        WorkResult { product: work, space, before: shelf.rows, generation }
     }
 }
 
-fn made(shelf: &SpaceIndex, task: WorkTask, effort: &BuildOptions<'_>) -> WorkProduct {
+fn run_task(shelf: &SpaceIndex, task: WorkTask, effort: &BuildOptions<'_>) -> WorkProduct {
     match task {
         WorkTask::Load(bytes) => match saved::from_bytes(&bytes, &shelf.rows) {
             Some(read) => WorkProduct::Loaded(Arc::new(read.graph), read.outdated),
@@ -111,21 +111,21 @@ fn made(shelf: &SpaceIndex, task: WorkTask, effort: &BuildOptions<'_>) -> WorkPr
         },
         WorkTask::Build => {
             let rows = shelf.rows.compact();
-            if rows.len() <= shelf.few {
+            if rows.len() <= shelf.max_scanned {
                 return WorkProduct::Built(rows, None);
             }
             match HnswGraph::build(&rows, effort) {
                 Some(graph) => WorkProduct::Built(rows, Some(Arc::new(graph))),
-                None => WorkProduct::Nothing,
+                None => WorkProduct::Stopped,
             }
         }
         WorkTask::Extend => {
             let extended = shelf.graph.as_ref().map(|graph| graph.extended(&shelf.rows, effort));
-            extended.flatten().map_or(WorkProduct::Nothing, WorkProduct::Extended)
+            extended.flatten().map_or(WorkProduct::Stopped, WorkProduct::Extended)
         }
         WorkTask::Save => {
             let bytes = shelf.graph.as_ref().map(|graph| graph.to_bytes(&shelf.rows));
-            bytes.map_or(WorkProduct::Nothing, WorkProduct::Saved)
+            bytes.map_or(WorkProduct::Stopped, WorkProduct::Saved)
         }
     }
 }

@@ -43,15 +43,15 @@ impl SlotKeys {
 }
 
 impl Blinder for SlotKeys {
-    fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+    fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
         self.index.of(kind, &[text])
     }
 
-    fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+    fn shared_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
         self.shared.of(kind, &[text])
     }
 
-    fn word(&self, term: &str) -> [u8; 32] {
+    fn term_token(&self, term: &str) -> [u8; 32] {
         self.text.of(0, &[term.as_bytes()])
     }
 }

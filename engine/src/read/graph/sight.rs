@@ -94,7 +94,7 @@ impl<'s> GraphReader<'s> {
         &mut self,
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        self.charge(self.view.index().ranges(&self.spaces, shapes)?)?;
+        self.charge(self.view.index().range_count(&self.spaces, shapes)?)?;
         self.open(&self.spaces, shapes)
     }
 
@@ -105,7 +105,7 @@ impl<'s> GraphReader<'s> {
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let spaces = ScopeNamespaces::of(*scope);
-        self.charge(self.view.index().ranges(&spaces, shapes)?)?;
+        self.charge(self.view.index().range_count(&spaces, shapes)?)?;
         self.open(&spaces, shapes)
     }
 
@@ -115,7 +115,7 @@ impl<'s> GraphReader<'s> {
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let reader = self.view.index();
-        let found = reader.find(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
+        let found = reader.intersect_unions(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
         Ok(found.map(|posting| Ok(posting?)))
     }
 
@@ -143,11 +143,11 @@ impl<'s> GraphReader<'s> {
     /// Like [`GraphReader::postings`].
     pub(crate) fn estimate(&mut self, shapes: &[IndexLookup<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
-        self.charge(reader.ranges(&self.spaces, shapes)?)?;
+        self.charge(reader.range_count(&self.spaces, shapes)?)?;
         let scope = self.session.viewer().partitions();
         shapes.iter().try_fold(0_usize, |count, shape| {
             let left = cap.saturating_sub(count);
-            let rows = reader.estimate(&scope, shape, TimeRange::default(), left)?;
+            let rows = reader.count_up_to(&scope, shape, TimeRange::default(), left)?;
             Ok(count.saturating_add(rows))
         })
     }

@@ -54,7 +54,7 @@ impl PostingUnion<'_> {
     ) -> Result<PostingEstimate> {
         let mut size = PostingEstimate { postings: 0, exact: true };
         for shape in &self.shapes {
-            let one = reader.size(spaces, shape, times)?;
+            let one = reader.estimate_postings(spaces, shape, times)?;
             size.postings = size.postings.saturating_add(one.postings);
             size.exact &= one.exact;
         }
@@ -94,13 +94,13 @@ impl<'q> AccessPath<'q> {
         };
         let mut choices = Vec::new();
         for shapes in lookups(query) {
-            if reader.ranges(&spaces, &shapes)? <= MAX_RANGES {
+            if reader.range_count(&spaces, &shapes)? <= MAX_RANGES {
                 choices.push(shapes);
             }
         }
         if choices.is_empty() {
             choices.push(vec![IndexLookup::All]);
-            if reader.ranges(&spaces, &[IndexLookup::All])? > MAX_RANGES {
+            if reader.range_count(&spaces, &[IndexLookup::All])? > MAX_RANGES {
                 spaces = ScopeNamespaces::of(Scope::All);
             }
         }
@@ -207,7 +207,7 @@ fn values<'q>(
     name: &str,
     texts: impl IntoIterator<Item = &'q str>,
 ) -> Option<Vec<IndexLookup<'q>>> {
-    let field = Field::of_payload(name)?;
+    let field = Field::from_payload_name(name)?;
     Some(texts.into_iter().map(|text| value(field, text)).collect())
 }
 

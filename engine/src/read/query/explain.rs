@@ -156,7 +156,7 @@ pub(crate) fn explain(
                 return Ok(plan.behind_asked(sought.question()));
             }
             let texts = view.texts(session.store().inner().library(), cancel)?;
-            let asked = texts.map(|texts| texts.ask(sought.question())).transpose()?;
+            let asked = texts.map(|texts| texts.prepare(sought.question())).transpose()?;
             Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))
         }
         _ => Ok(plan),
@@ -238,7 +238,7 @@ fn own_of(
     list: &PostingUnion<'_>,
 ) -> Result<(u64, bool)> {
     let (reader, reach) = (view.index(), session.reach(view));
-    let found = reader.find(&access.spaces, &[&list.shapes], access.times, TimeOrder::Newest)?;
+    let found = reader.intersect_unions(&access.spaces, &[&list.shapes], access.times, TimeOrder::Newest)?;
     let (mut looked, mut own) = (0, 0);
     for posting in found {
         if own > FEW || looked == LOOKED_AT {

@@ -68,7 +68,7 @@ impl<'v> GrainSimilarity<'v> {
 
     fn by_vector(&self, one: Sequence, other: Sequence) -> Option<f64> {
         let (spaces, all) = self.spaces.as_ref()?;
-        let near = all.iter().find_map(|space| spaces.between(space, one, other))?;
+        let near = all.iter().find_map(|space| spaces.closeness(space, one, other))?;
         // A closeness of 0.5 is a cosine of 0, which counts as no similarity.
         Some((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0))
     }
@@ -107,8 +107,8 @@ struct TermVector {
 impl TermVectors {
     fn add(&mut self, at: Sequence, document: &Document) {
         let slot = self.grains.len();
-        let mut words = Vec::with_capacity(document.words().len());
-        for word in document.words() {
+        let mut words = Vec::with_capacity(document.terms().len());
+        for word in document.terms() {
             let weight = f64::from(word.weight);
             let new = self.having.len();
             let term = match self.terms.get(&word.term) {
@@ -162,10 +162,10 @@ mod tests {
     /// Cosine of the terms of two grains, computed directly.
     fn cosine(a: &Document, b: &Document) -> f64 {
         let square = |of: &Document| {
-            of.words().iter().map(|word| f64::from(word.weight).powi(2)).sum::<f64>()
+            of.terms().iter().map(|word| f64::from(word.weight).powi(2)).sum::<f64>()
         };
-        let shared = a.words().iter().filter_map(|word| {
-            Some(f64::from(word.weight) * f64::from(b.word(&word.term)?.weight))
+        let shared = a.terms().iter().filter_map(|word| {
+            Some(f64::from(word.weight) * f64::from(b.term(&word.term)?.weight))
         });
         let lengths = (square(a) * square(b)).sqrt();
         if lengths > 0.0 { shared.sum::<f64>() / lengths } else { 0.0 }

@@ -196,7 +196,7 @@ impl<'w> CandidateScan<'w> {
     ) -> Result<Vec<LinkedGrain>, ScanError> {
         self.cancel.check().map_err(ScanError::Stopped)?;
         let reader = self.view.index();
-        let ranges = reader.ranges(&tour.spaces, &[shape])?;
+        let ranges = reader.range_count(&tour.spaces, &[shape])?;
         tour.ranges = tour.ranges.saturating_add(ranges);
         if tour.ranges > MOST_RANGES || tour.looked >= MOST_LOOKED {
             tour.cut = true;

@@ -11,7 +11,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
     DocumentReader, FullTextQuery, Hit, Language, Occur, PreparedSearch, SearchAfter, SeenFilter,
-    Settings, answers_in,
+    Settings, field_matches,
 };
 
 use super::access::AccessPath;
@@ -55,7 +55,7 @@ impl ParsedSearch {
         for ask in search.asks() {
             parts.push((FullTextQuery::parse(&ask.text, language)?, ask.field));
         }
-        let whole = FullTextQuery::all(parts.iter().map(|(question, _)| question));
+        let whole = FullTextQuery::union(parts.iter().map(|(question, _)| question));
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
@@ -137,14 +137,14 @@ impl SearchRun<'_> {
     /// Returns `true` if a grain matches each part.
     fn is_answered(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
         for part in &self.parts {
-            if !part.has(at)? {
+            if !part.is_match(at)? {
                 return Ok(false);
             }
         }
         let ParsedSearch { parts, settings, .. } = &self.sought;
         let in_fields = parts.iter().filter_map(|(question, field)| Some((question, (*field)?)));
         let mut answers =
-            in_fields.map(|(question, field)| answers_in(grain, field, question, settings));
+            in_fields.map(|(question, field)| field_matches(grain, field, question, settings));
         Ok(answers.all(|answers| answers))
     }
 
@@ -164,7 +164,7 @@ impl<'w> CandidateScan<'w> {
         self.rank_by(RankingKind::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
         // If hardly any grain has the terms, checking the other conditions on those is cheapest.
-        let few = match ranked.asked.most_answers() <= HARDLY_ANY {
+        let few = match ranked.asked.max_matches() <= HARDLY_ANY {
             true => None,
             false => self.few()?,
         };
@@ -221,7 +221,7 @@ impl<'w> CandidateScan<'w> {
         let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
         let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
         let ask = |question: &FullTextQuery, statistics| -> Result<_, ScanError> {
-            let asked = texts.ask_until(&view.in_tokens(question)?, statistics, seen, stop);
+            let asked = texts.prepare_cancellable(&view.in_tokens(question)?, statistics, seen, stop);
             visible.as_ref().map_or(Ok(()), VisibleGrains::failed)?;
             Ok(asked?)
         };
@@ -232,7 +232,7 @@ impl<'w> CandidateScan<'w> {
             parts.push(ask(question, None)?);
         }
         self.statistics = asked.statistics();
-        let ceiling = asked.ceiling();
+        let ceiling = asked.max_score();
         Ok(Some(SearchRun { sought, asked, parts, ceiling }))
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use grainstore_index::Sequence;
-use grainstore_index::text::{Settings, text_of};
+use grainstore_index::text::{Settings, embedding_text};
 use grainstore_index::vectors::{Metric, Space};
 use serde::Serialize;
 
@@ -246,7 +246,7 @@ impl EmbeddingWorker {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
                 let has_words = self.wording.of(grain).is_some() && !is_withdrawn(view, grain)?;
-                Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
+                Ok(has_words.then(|| embedding_text(grain, &Settings::default(), MAX_TEXT)))
             })
         });
         Ok(whole(read)?.flatten().filter(|text| !text.is_empty()))

@@ -236,7 +236,7 @@ impl DocumentCache {
             lent.push(self.document(view, lender, wording)?);
         }
         let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
-        Ok(IndexedDocument::of(&own, &lent))
+        Ok(IndexedDocument::join(&own, &lent))
     }
 
     fn document(

@@ -257,7 +257,7 @@ impl TextIndex {
             let state = self.lock();
             (state.loaded()?.clone(), state.unsaved, state.on_disk.clone())
         };
-        let names: BTreeSet<String> = texts.names().into_iter().collect();
+        let names: BTreeSet<String> = texts.file_names().into_iter().collect();
         let new = names.difference(&there);
         let new = new.filter_map(|name| Some((name.as_str(), texts.file(name)?)));
         files.save(&new.collect::<Vec<_>>(), &texts.manifest(), &names)?;
@@ -279,7 +279,7 @@ impl TextIndex {
         };
         match saved {
             Ok(Some((texts, at))) => {
-                state.on_disk = texts.names().into_iter().collect();
+                state.on_disk = texts.file_names().into_iter().collect();
                 (state.texts, state.at) = (Some(texts), at);
             }
             Ok(None) => state.start_anew(analysis)?,
@@ -305,7 +305,7 @@ impl TextIndex {
         if manifest.analysis() != self.analysis() {
             return Err("its words were analysed in another way".to_owned());
         }
-        let at = guarded(|| stamp::position(view, manifest.stamp())).map_err(told)?;
+        let at = guarded(|| stamp::position(view, manifest.log_position())).map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
         if guarded(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());

@@ -80,7 +80,7 @@ impl Turn {
         let spaces = ScopeNamespaces::of(Scope::Exact(self.namespace.as_str().into()));
         let shape = IndexLookup::Value(Field::Session, self.session.as_str().into());
         view.with_index_of(self.of.user.as_deref(), |reader| {
-            let mut postings = reader.find(&spaces, &[&[shape]], times, order)?;
+            let mut postings = reader.intersect_unions(&spaces, &[&[shape]], times, order)?;
             postings.seek(self.place)?;
             let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
             let mut beside = Vec::new();

@@ -122,7 +122,7 @@ impl StoreVectors {
                 dimension: space.dimension(),
                 metric: space.metric().name(),
                 vectors: stats.as_ref().map(|stats| stats.vectors),
-                beside: stats.as_ref().map_or(0, |stats| stats.beside),
+                beside: stats.as_ref().map_or(0, |stats| stats.unindexed),
                 outdated: outdated.get(space).copied().unwrap_or(0),
                 dead: stats.as_ref().map_or(0, |stats| stats.dead),
                 bytes: stats.as_ref().map_or(0, |stats| stats.rows_bytes + stats.graph_bytes),
@@ -180,7 +180,7 @@ impl StoreVectors {
         if state.row.is_some() {
             self.follow(&mut state, view)?;
         }
-        self.files.as_ref().map_or(Ok(()), |files| files.remove(&VectorIndex::file_of(space)))
+        self.files.as_ref().map_or(Ok(()), |files| files.remove(&VectorIndex::file_name(space)))
     }
 
     /// Forgets the vectors of erased grains, which the view no longer has. A reader of an older view cannot
@@ -240,7 +240,7 @@ impl StoreVectors {
         if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
                 // A graph that cannot be read is built again.
-                if let Ok(Some(bytes)) = files.read(&VectorIndex::file_of(space)) {
+                if let Ok(Some(bytes)) = files.read(&VectorIndex::file_name(space)) {
                     state.keeper.restore(space, bytes);
                 }
             }
@@ -253,7 +253,7 @@ impl StoreVectors {
     /// due.
     fn work(&self, only_save: bool) -> bool {
         let mut state = self.lock();
-        let due = if only_save { state.keeper.last_plan() } else { state.keeper.plan() };
+        let due = if only_save { state.keeper.closing_work() } else { state.keeper.next_work() };
         drop(state);
         let Some(work) = due else { return true };
         let space = work.space().clone();
@@ -272,7 +272,7 @@ impl StoreVectors {
             // What cannot be saved is built again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
             let state = self.lock();
-            if !state.known.values().any(|space| VectorIndex::file_of(space) == saved.name) {
+            if !state.known.values().any(|space| VectorIndex::file_name(space) == saved.name) {
                 // The space was removed meanwhile.
                 let _ = files.remove(&saved.name);
             }

@@ -41,7 +41,7 @@ fn what_is_removed_is_nowhere_and_may_come_again() {
     assert!(settled(&session));
     assert_eq!(addresses(&session, &near(Some("former"), &FORMER)).len(), GRAINS);
     let space = Space::new("former", 3, Metric::Cosine).unwrap();
-    let graph = dir.path().join("vectors").join(VectorIndex::file_of(&space));
+    let graph = dir.path().join("vectors").join(VectorIndex::file_name(&space));
     fs::create_dir_all(graph.parent().unwrap()).unwrap();
     fs::write(&graph, b"a graph").unwrap();
     session.store().remove_vectors("former").unwrap();

@@ -82,8 +82,8 @@ fn answers(all: &[Known], known: &Known, question: &FullTextQuery) -> bool {
     let lent: Vec<&Document> =
         lenders(all, known).into_iter().map(|lender| &lender.words).collect();
     let has_term = |wanted: &dyn Fn(&str) -> bool| {
-        known.words.words().iter().any(|word| wanted(&word.term))
-            || lent.iter().any(|l| l.words().iter().any(|w| w.lent > 0 && wanted(&w.term)))
+        known.words.terms().iter().any(|word| wanted(&word.term))
+            || lent.iter().any(|l| l.terms().iter().any(|w| w.lent > 0 && wanted(&w.term)))
     };
     let has = |ask: &TermMatch, whole: bool| match ask {
         TermMatch::Word(terms) if whole => terms.iter().all(|term| has_term(&|own| *own == **term)),

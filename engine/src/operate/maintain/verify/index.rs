@@ -245,7 +245,7 @@ fn look_up(
         findings.add(ProblemKind::IndexWrong, ProblemLocation::Row("log", place.get()), detail);
     }
     with_fields(blob, |grain| {
-        let facts = IndexedFields::of(grain);
+        let facts = IndexedFields::from_grain(grain);
         let scope = Scope::Exact(facts.namespace);
         for shape in shapes(grain) {
             let is_found = check.view.with_index_of(person_of(grain), |index| {

@@ -11,7 +11,7 @@ pub struct CancelHandle {
     shared: Arc<CancelState>,
     limit: Option<Arc<Deadline>>,
     /// Set when the part of the statement this handle belongs to is no longer needed.
-    unwanted: Option<Arc<AtomicBool>>,
+    part_cancelled: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct CancelState {
 struct Deadline {
     deadline: Instant,
     /// Microseconds by which the deadline was extended.
-    excused_us: AtomicU64,
+    extension_us: AtomicU64,
     outer: Option<Arc<Deadline>>,
 }
 
@@ -56,22 +56,22 @@ impl CancelHandle {
 
     /// Returns a handle that also stops after `time` from now, or earlier if this one already would.
     #[must_use]
-    pub fn within(&self, time: Duration) -> Self {
+    pub fn with_deadline(&self, time: Duration) -> Self {
         let Some(deadline) = Instant::now().checked_add(time) else { return self.clone() };
         let (excused_us, outer) = (AtomicU64::new(0), self.limit.clone());
-        let limit = Some(Arc::new(Deadline { deadline, excused_us, outer }));
+        let limit = Some(Arc::new(Deadline { deadline, extension_us: excused_us, outer }));
         Self { limit, ..self.clone() }
     }
 
     /// Returns a handle for a part of a statement whose result may turn out not to be needed:
     /// [`CancelHandle::drop_part`] stops it and its clones, and no other handle. Parts do not nest.
     pub(crate) fn for_part(&self) -> Self {
-        Self { unwanted: Some(Arc::default()), ..self.clone() }
+        Self { part_cancelled: Some(Arc::default()), ..self.clone() }
     }
 
     /// Stops the work of a handle made by [`CancelHandle::for_part`].
-    pub(crate) fn drop_part(&self) {
-        if let Some(unwanted) = &self.unwanted {
+    pub(crate) fn cancel_part(&self) {
+        if let Some(unwanted) = &self.part_cancelled {
             unwanted.store(true, Ordering::Relaxed);
         }
     }
@@ -79,15 +79,15 @@ impl CancelHandle {
     /// Extends the deadlines of this handle by time spent on work that is not the statement's, such as
     /// reloading an index. Deadlines that other statements of the host set on the same handle do not
     /// change.
-    pub fn excuse(&self, time: Duration) {
+    pub fn extend_deadlines(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        for limit in self.limits() {
-            limit.excused_us.fetch_add(micros, Ordering::Relaxed);
+        for limit in self.deadlines() {
+            limit.extension_us.fetch_add(micros, Ordering::Relaxed);
         }
     }
 
     /// Returns the deadlines, innermost first.
-    fn limits(&self) -> impl Iterator<Item = &Deadline> {
+    fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         std::iter::successors(self.limit.as_deref(), |limit| limit.outer.as_deref())
     }
 
@@ -99,16 +99,16 @@ impl CancelHandle {
     /// Returns the reason to stop, if there is one. Reads the clock: in tight loops poll every hundred
     /// iterations or so.
     #[must_use]
-    pub fn stopped(&self) -> Option<StopReason> {
+    pub fn stop_reason(&self) -> Option<StopReason> {
         #[cfg(test)]
         self.look();
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        if is_set(&self.shared.requested) || self.unwanted.as_deref().is_some_and(is_set) {
+        if is_set(&self.shared.requested) || self.part_cancelled.as_deref().is_some_and(is_set) {
             return Some(StopReason::Cancelled);
         }
         self.limit.as_ref()?;
         let now = Instant::now();
-        self.limits().any(|limit| limit.is_over(now)).then_some(StopReason::Timeout)
+        self.deadlines().any(|limit| limit.has_passed(now)).then_some(StopReason::Timeout)
     }
 
     /// Returns a handle that cancels at the poll after `looks` polls.
@@ -141,13 +141,13 @@ impl CancelHandle {
     /// # Errors
     /// The reason to stop.
     pub fn check(&self) -> Result<(), StopReason> {
-        self.stopped().map_or(Ok(()), Err)
+        self.stop_reason().map_or(Ok(()), Err)
     }
 }
 
 impl Deadline {
-    fn is_over(&self, now: Instant) -> bool {
-        let excused = Duration::from_micros(self.excused_us.load(Ordering::Relaxed));
+    fn has_passed(&self, now: Instant) -> bool {
+        let excused = Duration::from_micros(self.extension_us.load(Ordering::Relaxed));
         self.deadline.checked_add(excused).is_some_and(|deadline| now >= deadline)
     }
 }
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn clones_stop_together_and_the_earlier_deadline_holds() {
         let host = CancelHandle::new();
-        let late = host.within(Duration::from_secs(3600));
-        assert_eq!(late.stopped(), None);
-        assert_eq!(late.within(Duration::ZERO).stopped(), Some(StopReason::Timeout));
+        let late = host.with_deadline(Duration::from_secs(3600));
+        assert_eq!(late.stop_reason(), None);
+        assert_eq!(late.with_deadline(Duration::ZERO).stop_reason(), Some(StopReason::Timeout));
         assert_eq!(
-            late.within(Duration::ZERO).within(Duration::MAX).stopped(),
+            late.with_deadline(Duration::ZERO).with_deadline(Duration::MAX).stop_reason(),
             Some(StopReason::Timeout)
         );
         host.cancel();
@@ -174,28 +174,28 @@ mod tests {
     fn what_is_not_wanted_stops_alone_and_the_host_stops_it_too() {
         let host = CancelHandle::new();
         let (part, other) = (host.for_part(), host.for_part());
-        let within = part.within(Duration::from_secs(3600));
-        part.drop_part();
-        assert_eq!(part.stopped(), Some(StopReason::Cancelled));
-        assert_eq!(within.stopped(), Some(StopReason::Cancelled), "a handle made of it");
-        assert_eq!((host.stopped(), other.stopped()), (None, None));
-        host.drop_part();
-        assert_eq!(host.stopped(), None, "it is nobody's part");
+        let within = part.with_deadline(Duration::from_secs(3600));
+        part.cancel_part();
+        assert_eq!(part.stop_reason(), Some(StopReason::Cancelled));
+        assert_eq!(within.stop_reason(), Some(StopReason::Cancelled), "a handle made of it");
+        assert_eq!((host.stop_reason(), other.stop_reason()), (None, None));
+        host.cancel_part();
+        assert_eq!(host.stop_reason(), None, "it is nobody's part");
         host.cancel();
-        assert_eq!(other.stopped(), Some(StopReason::Cancelled));
+        assert_eq!(other.stop_reason(), Some(StopReason::Cancelled));
     }
 
     #[test]
     fn time_that_is_excused_puts_off_the_deadlines_of_one_statement_and_of_no_other() {
         let host = CancelHandle::new();
-        let (late, other) = (host.within(Duration::ZERO), host.within(Duration::ZERO));
-        let inner = late.within(Duration::ZERO);
-        assert_eq!(late.stopped(), Some(StopReason::Timeout));
-        inner.clone().excuse(Duration::from_secs(3600));
-        assert_eq!((inner.stopped(), late.stopped()), (None, None));
-        assert_eq!(other.stopped(), Some(StopReason::Timeout));
-        assert_eq!(host.within(Duration::ZERO).stopped(), Some(StopReason::Timeout));
+        let (late, other) = (host.with_deadline(Duration::ZERO), host.with_deadline(Duration::ZERO));
+        let inner = late.with_deadline(Duration::ZERO);
+        assert_eq!(late.stop_reason(), Some(StopReason::Timeout));
+        inner.clone().extend_deadlines(Duration::from_secs(3600));
+        assert_eq!((inner.stop_reason(), late.stop_reason()), (None, None));
+        assert_eq!(other.stop_reason(), Some(StopReason::Timeout));
+        assert_eq!(host.with_deadline(Duration::ZERO).stop_reason(), Some(StopReason::Timeout));
         host.cancel();
-        assert_eq!(late.stopped(), Some(StopReason::Cancelled));
+        assert_eq!(late.stop_reason(), Some(StopReason::Cancelled));
     }
 }

@@ -126,7 +126,7 @@ pub struct Warning {
 /// `CAL-W001`: a relation in the reserved `mg:` space that OMS does not define.
 pub(crate) const UNKNOWN_RELATION: &str = "CAL-W001";
 /// `CAL-W002`: a domain field without the tag of its profile (CAL 12.2).
-pub(crate) const PROFILE_NOT_ASKED: &str = "CAL-W002";
+pub(crate) const MISSING_PROFILE_TAG: &str = "CAL-W002";
 /// `CAL-W003`: a domain prefix that no profile registers.
 pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
 /// `CAL-W004`: an option that is unknown, not supported or without effect where it stands, ignored.
@@ -134,7 +134,7 @@ pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
 /// `CAL-W005`: TOON chosen automatically because the budget is tight (CAL 10.9.5).
 pub(crate) const FORMAT_CHOSEN: &str = "CAL-W005";
 /// `CAL-W006`: values left out because they come from reasonings that require human review.
-pub(crate) const UNREVIEWED: &str = "CAL-W006";
+pub(crate) const UNREVIEWED_VALUES: &str = "CAL-W006";
 /// `CAL-W101`: a namespace outside the session's, replaced by the session's.
 pub(crate) const NAMESPACE_REPLACED: &str = "CAL-W101";
 /// `CAL-W102`: an old name of a grain type.

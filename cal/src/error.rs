@@ -98,7 +98,7 @@ impl Error {
 
     /// Sets the span, unless one is set already or the error is the memory's, which knows no query.
     #[must_use]
-    pub(crate) fn within(self, span: Span) -> Self {
+    pub(crate) fn at_unless_memory(self, span: Span) -> Self {
         if self.0.kind == ErrorKind::Memory { self } else { self.at(span) }
     }
 
@@ -111,7 +111,7 @@ impl Error {
 
     /// Replaces message and suggestion with those of a host that knows the cause and the remedy.
     #[must_use]
-    pub fn because(mut self, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
+    pub fn with_message(mut self, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
         self.0.message = message.into();
         self.suggest(suggestion)
     }
@@ -125,14 +125,14 @@ impl Error {
 
     /// Sets the statement that was probably meant as the example.
     #[must_use]
-    pub(crate) fn correct(mut self, statement: String) -> Self {
+    pub(crate) fn with_correction(mut self, statement: String) -> Self {
         self.0.example = Some(Cow::Owned(statement));
         self.0.mended = true;
         self
     }
 
     /// Returns `true` if the example is the refused statement, corrected.
-    pub(crate) fn is_mended(&self) -> bool {
+    pub(crate) fn is_corrected(&self) -> bool {
         self.0.mended
     }
 
@@ -155,14 +155,14 @@ impl Error {
 
     /// Maps the span through `place`, which may drop it.
     #[must_use]
-    pub(crate) fn moved(mut self, place: impl FnOnce(Span) -> Option<Span>) -> Self {
+    pub(crate) fn map_span(mut self, place: impl FnOnce(Span) -> Option<Span>) -> Self {
         self.0.span = self.0.span.and_then(place);
         self
     }
 
     /// Sets the JSON Pointer of the value the error is about.
     #[must_use]
-    pub(crate) fn pointing(mut self, pointer: String) -> Self {
+    pub(crate) fn with_pointer(mut self, pointer: String) -> Self {
         self.0.pointer = Some(pointer);
         self
     }

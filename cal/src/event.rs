@@ -15,22 +15,22 @@ use crate::error::Error;
 pub trait EventListener {
     /// Called when the statement has been checked and may run. Events follow, the last of which says how it
     /// ended. If this is not called, there are no events.
-    fn begins(&mut self, began: &StreamStart<'_>) {
+    fn on_start(&mut self, began: &StreamStart<'_>) {
         let _ = began;
     }
 
     /// Called when the text is complete and before the events that depend on it, with the number of grains
     /// in it. Called at most once: not at all if the assembly ended earlier.
-    fn gives(&mut self, grains: u64) {
+    fn on_text(&mut self, grains: u64) {
         let _ = grains;
     }
 
     /// Receives one event. `Break` cancels the assembly; no event follows.
-    fn event(&mut self, event: Event) -> ControlFlow<()>;
+    fn on_event(&mut self, event: Event) -> ControlFlow<()>;
 }
 
 impl<F: FnMut(Event) -> ControlFlow<()>> EventListener for F {
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         self(event)
     }
 }
@@ -213,15 +213,15 @@ impl EventKind {
     /// The name of the event, such as `chunk`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        self.row().0
+        self.name_and_class().0
     }
 
     /// Returns the class of STREAM that selects it.
     pub(crate) const fn class(&self) -> EventClass {
-        self.row().1
+        self.name_and_class().1
     }
 
-    const fn row(&self) -> (&'static str, EventClass) {
+    const fn name_and_class(&self) -> (&'static str, EventClass) {
         match self {
             Self::AssemblyStarted { .. } => ("assembly_started", EventClass::Progress),
             Self::SourceStarted { .. } => ("source_started", EventClass::Progress),

@@ -15,7 +15,7 @@ pub(crate) enum ValueKind {
     /// Text, compared exactly by code point.
     Text,
     /// One of a closed list of words.
-    Word(ValueList),
+    ClosedList(ValueList),
     /// A content address as text, with or without `sha256:`.
     Address,
     /// A number; if `unit`, it lies in 0..=1.
@@ -148,7 +148,7 @@ pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
     let near = suggest::closest(name, names_for(grain_type)).map(|(near, _)| near);
     let advice = match near.or_else(|| Some(suggest::closest(name, names())?.0)) {
         Some(near) => format!("Did you mean \"{near}\"?{}", only_of(near, grain_type)),
-        None if grain_type.is_none() => NO_TYPE.to_owned(),
+        None if grain_type.is_none() => NO_TYPE_ADVICE.to_owned(),
         None => ErrorKind::UnknownField.advice().to_owned(),
     };
     let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{name}\""));
@@ -156,7 +156,7 @@ pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
 }
 
 /// Advice for an unknown field in a statement that names no type.
-const NO_TYPE: &str = "use a listed field, or name the grain type whose field it is";
+const NO_TYPE_ADVICE: &str = "use a listed field, or name the grain type whose field it is";
 
 /// Returns a note that the field belongs to another type than the statement is about; else an empty string.
 fn only_of(name: &str, grain_type: Option<GrainType>) -> String {
@@ -262,10 +262,10 @@ static FIELDS: [Field; 49] = [
     common("time", ValueKind::Time, PERIOD).sorts(),
     common("hash", ValueKind::Hash, EQ),
     common("contradicted", ValueKind::Flag, EQ),
-    common("verification_status", ValueKind::Word(VERIFICATION_STATUSES), EQ).sorts(),
+    common("verification_status", ValueKind::ClosedList(VERIFICATION_STATUSES), EQ).sorts(),
     common("source_type", ValueKind::Text, EQ).sorts(),
-    common("recall_priority", ValueKind::Word(RECALL_PRIORITIES), EQ),
-    common("epistemic_status", ValueKind::Word(EPISTEMIC_STATUSES), EQ),
+    common("recall_priority", ValueKind::ClosedList(RECALL_PRIORITIES), EQ),
+    common("epistemic_status", ValueKind::ClosedList(EPISTEMIC_STATUSES), EQ),
     of(GrainType::Event, "role", ValueKind::Text, EQ_NE),
     of(GrainType::Event, "session_id", ValueKind::Text, EQ),
     of(GrainType::Event, "parent_message_id", ValueKind::Address, EQ),
@@ -276,12 +276,12 @@ static FIELDS: [Field; 49] = [
     of(GrainType::Workflow, "trigger", ValueKind::Text, EQ_NE),
     of(GrainType::Workflow, "steps", ValueKind::Search, EQ),
     of(GrainType::Action, "tool_name", ValueKind::Text, EQ_NE_IN),
-    of(GrainType::Action, "action_phase", ValueKind::Word(ACTION_PHASES), EQ),
+    of(GrainType::Action, "action_phase", ValueKind::ClosedList(ACTION_PHASES), EQ),
     of(GrainType::Action, "is_error", ValueKind::Flag, EQ),
     of(GrainType::Action, "tool_call_id", ValueKind::Text, EQ),
     of(GrainType::Observation, "observer_id", ValueKind::Text, EQ_NE),
     of(GrainType::Observation, "observer_type", ValueKind::Text, EQ_NE),
-    of(GrainType::Goal, "goal_state", ValueKind::Word(GOAL_STATES), EQ_NE),
+    of(GrainType::Goal, "goal_state", ValueKind::ClosedList(GOAL_STATES), EQ_NE),
     of(GrainType::Goal, "assigned_agent", ValueKind::Text, EQ_NE),
     of(GrainType::Goal, "deadline", ValueKind::Time, PERIOD),
     of(GrainType::Goal, "depends_on", ValueKind::Address, EQ | ops::IN),
@@ -291,7 +291,7 @@ static FIELDS: [Field; 49] = [
     of(GrainType::Consensus, "threshold", NUMBER, EQ | ops::ORDER),
     of(GrainType::Consensus, "agreement_count", NUMBER, EQ | ops::ORDER),
     of(GrainType::Consensus, "participating_observers", ValueKind::List, ops::INCLUDE),
-    of(GrainType::Consent, "consent_action", ValueKind::Word(CONSENT_ACTIONS), EQ).reads("is_withdrawal"),
+    of(GrainType::Consent, "consent_action", ValueKind::ClosedList(CONSENT_ACTIONS), EQ).reads("is_withdrawal"),
     of(GrainType::Consent, "purpose", ValueKind::Text, EQ_NE),
     of(GrainType::Consent, "grantor_did", ValueKind::Text, EQ).reads("subject_did"),
     of(GrainType::Consent, "grantee_did", ValueKind::Text, EQ),

@@ -23,10 +23,10 @@ pub trait AdmissionGate: Sync {
     ///
     /// # Errors
     /// The refusal; it refuses the whole statement.
-    fn gives_whole(&self, grain: &Grain) -> Result<(), MemoryError>;
+    fn admit_whole_grain(&self, grain: &Grain) -> Result<(), MemoryError>;
 
     /// Returns `true` if [`AdmissionRequest::texts`] is needed; building it costs time.
-    fn reads_text(&self) -> bool {
+    fn needs_texts(&self) -> bool {
         false
     }
 }
@@ -49,7 +49,7 @@ pub struct AdmissionRequest {
     /// Estimated cost, by the table in docs/cal.md. It does not depend on the store.
     pub complexity: u64,
     /// The most grains that one of its recalls returns; `None` if all matches count.
-    pub asked: Option<u64>,
+    pub max_grains: Option<u64>,
     /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty unless
     /// [`AdmissionGate::reads_text`].
     pub texts: Vec<String>,
@@ -63,7 +63,7 @@ impl AdmissionRequest {
         plan: &PlanWithLets,
         with_texts: bool,
     ) -> Self {
-        let StatementCost { operations, reads, writes, points, asked, desugared } =
+        let StatementCost { operations, reads, writes, points, max_grains: asked, desugared } =
             StatementCost::of(plan);
         let mut texts = Vec::new();
         if with_texts {
@@ -77,7 +77,7 @@ impl AdmissionRequest {
             reads,
             writes,
             complexity: points,
-            asked,
+            max_grains: asked,
             texts,
         }
     }

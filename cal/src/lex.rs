@@ -29,9 +29,9 @@ pub(crate) enum TokenKind {
     /// `$name`, span with the dollar.
     Param,
     /// Punctuation or an operator.
-    Mark(Punctuation),
+    Punctuation(Punctuation),
     /// The text between the braces of a template section, unprocessed; it may be empty.
-    Raw,
+    RawText,
     /// The end of the query.
     End,
 }
@@ -69,13 +69,13 @@ pub(crate) struct Lexer<'a> {
 /// The context that earlier tokens give the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LexContext {
-    Anything,
+    Default,
     /// After a keyword that is followed by a name: `TEMPLATE header { ... }`.
-    Names,
+    NameExpected,
     /// After the keyword of a template section.
     Section,
     /// After the opening brace of a section: raw text follows.
-    Opens,
+    RawTextExpected,
 }
 
 impl<'a> Lexer<'a> {
@@ -86,7 +86,7 @@ impl<'a> Lexer<'a> {
 
     /// Returns a lexer at byte `at` of `source`.
     pub(crate) fn at(source: &'a str, at: usize) -> Self {
-        Self { source, at, before: LexContext::Anything }
+        Self { source, at, before: LexContext::Default }
     }
 
     /// Returns the next token; at the end, `End` every time.
@@ -95,11 +95,11 @@ impl<'a> Lexer<'a> {
     /// E002 for a character of no token, E005, E006 and E015 for malformed literals, E094 for the text of a
     /// template without a closing brace.
     pub(crate) fn next(&mut self) -> Result<Token> {
-        if self.before == LexContext::Opens {
-            self.before = LexContext::Anything;
+        if self.before == LexContext::RawTextExpected {
+            self.before = LexContext::Default;
             return self.raw();
         }
-        let token = self.token_of_cal()?;
+        let token = self.cal_token()?;
         self.before = self.before.then(token.kind);
         Ok(token)
     }
@@ -116,10 +116,10 @@ impl<'a> Lexer<'a> {
             return Err(error.at(Span::new(start.saturating_sub(1), start)).suggest(advice));
         };
         self.at += length;
-        Ok(self.token(start, TokenKind::Raw))
+        Ok(self.token(start, TokenKind::RawText))
     }
 
-    fn token_of_cal(&mut self) -> Result<Token> {
+    fn cal_token(&mut self) -> Result<Token> {
         self.skip_blank();
         let start = self.at;
         let Some(byte) = self.byte(0) else { return Ok(self.token(start, TokenKind::End)) };
@@ -223,7 +223,7 @@ impl<'a> Lexer<'a> {
         let message = "a number is digits with an optional minus and fraction, without exponent";
         let error = Error::new(ErrorKind::BadNumber, message).at(Span::new(start, self.at));
         let text = self.source.get(start..self.at).unwrap_or("");
-        Err(match number_meant(text) {
+        Err(match number_advice(text) {
             Some(advice) => error.suggest(advice),
             None => error,
         })
@@ -259,13 +259,13 @@ impl<'a> Lexer<'a> {
             [b'=', _] => (Punctuation::Equal, 1),
             [b'>', _] => (Punctuation::Greater, 1),
             [b'<', _] => (Punctuation::Less, 1),
-            _ => return Err(self.stranger(start)),
+            _ => return Err(self.unexpected_character(start)),
         };
         self.at += length;
-        Ok(self.token(start, TokenKind::Mark(mark)))
+        Ok(self.token(start, TokenKind::Punctuation(mark)))
     }
 
-    fn stranger(&self, start: usize) -> Error {
+    fn unexpected_character(&self, start: usize) -> Error {
         let found = self.source.get(start..).and_then(|rest| rest.chars().next());
         let end = start + found.map_or(1, char::len_utf8);
         let shown = found.map_or_else(String::new, |c| c.escape_debug().to_string());
@@ -285,15 +285,15 @@ impl LexContext {
     fn then(self, kind: TokenKind) -> Self {
         match kind {
             TokenKind::Word(WordClass::Keyword(Keyword::Template | Keyword::Extends)) => {
-                Self::Names
+                Self::NameExpected
             }
             TokenKind::Word(WordClass::Keyword(word))
-                if self != Self::Names && word.section().is_some() =>
+                if self != Self::NameExpected && word.section().is_some() =>
             {
                 Self::Section
             }
-            TokenKind::Mark(Punctuation::LeftBrace) if self == Self::Section => Self::Opens,
-            _ => Self::Anything,
+            TokenKind::Punctuation(Punctuation::LeftBrace) if self == Self::Section => Self::RawTextExpected,
+            _ => Self::Default,
         }
     }
 }
@@ -305,17 +305,17 @@ pub(crate) fn is_hash_digits(digits: &str) -> bool {
 }
 
 /// Returns advice for an address without its prefix.
-pub(crate) fn hash_meant(digits: &str) -> Option<String> {
+pub(crate) fn hash_advice(digits: &str) -> Option<String> {
     is_hash_digits(digits).then(|| format!("an address stands as sha256:{digits}, without quotes"))
 }
 
 /// Returns advice for text that begins as a number: an address, or a number and its unit.
-fn number_meant(text: &str) -> Option<String> {
+fn number_advice(text: &str) -> Option<String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_unit = ["tokens", "grains"].iter().any(|known| known.eq_ignore_ascii_case(unit));
     let amount = text.get(..text.len().saturating_sub(unit.len())).unwrap_or("");
     let spaced = is_unit.then(|| format!("put a space behind the number: {amount} {unit}"));
-    spaced.or_else(|| hash_meant(text))
+    spaced.or_else(|| hash_advice(text))
 }
 
 /// Returns `true` if `text` is one word: a letter, then letters, digits and `_`.

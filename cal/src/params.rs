@@ -34,8 +34,8 @@ impl Params {
         if self.0.contains_key(name) {
             return Err(Error::new(ErrorKind::BoundTwice, format!("${name} is bound twice")));
         }
-        if self.0.len() == limits::PARAMETERS {
-            let message = format!("at most {} parameters can be bound", limits::PARAMETERS);
+        if self.0.len() == limits::MAX_PARAMETERS {
+            let message = format!("at most {} parameters can be bound", limits::MAX_PARAMETERS);
             return Err(Error::new(ErrorKind::TooMany, message));
         }
         let literal = match value {
@@ -53,15 +53,15 @@ impl Params {
     }
 
     /// Returns names and values as a canonical text: equal bindings give equal text.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn canonical_text(&self) -> String {
         let pairs = self.0.iter().map(|(name, value)| format!("${name} = {value}\n"));
         pairs.collect()
     }
 
     /// Returns the approximate memory used by names and values, in bytes.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.0.iter().map(|(name, value)| name.len().saturating_add(taken(value))).sum()
+    pub fn memory_bytes(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len().saturating_add(literal_bytes(value))).sum()
     }
 
     /// Returns the value of a name.
@@ -71,11 +71,11 @@ impl Params {
 }
 
 /// Returns the memory of a value in bytes, with its container.
-fn taken(value: &Literal<'_>) -> usize {
+fn literal_bytes(value: &Literal<'_>) -> usize {
     let own = match value {
         Literal::Text(text) | Literal::Hash(text) => text.len(),
         Literal::Number(number) => number.text.len(),
-        Literal::Array(items) => items.iter().map(|item| taken(&item.node)).sum(),
+        Literal::Array(items) => items.iter().map(|item| literal_bytes(&item.node)).sum(),
         _ => 0,
     };
     own.saturating_add(size_of::<Literal<'_>>())
@@ -142,12 +142,12 @@ mod tests {
         let taken = |value: &Value| {
             let mut params = Params::new();
             params.bind("p", value).unwrap();
-            params.bytes()
+            params.memory_bytes()
         };
         let one = taken(&json!("a"));
         assert_eq!(taken(&json!("a".repeat(1_000))), one + 999);
         assert!(taken(&json!(vec!["a"; 1_000])) > 1_000 * (one - 2));
-        assert_eq!(Params::new().bytes(), 0);
+        assert_eq!(Params::new().memory_bytes(), 0);
     }
 
     #[test]

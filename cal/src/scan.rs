@@ -33,7 +33,7 @@ pub enum SyntaxKind {
     /// A string literal.
     Text,
     /// A string literal without its closing quote.
-    OpenText,
+    UnterminatedText,
     /// A number.
     Number,
     /// A content address.
@@ -41,7 +41,7 @@ pub enum SyntaxKind {
     /// `$name`.
     Parameter,
     /// Punctuation or an operator.
-    Mark,
+    Punctuation,
     /// A semicolon.
     Semicolon,
     /// A comment.
@@ -49,7 +49,7 @@ pub enum SyntaxKind {
     /// The text of a template section, between its braces, closed or not.
     Template,
     /// Text that is no token.
-    Wrong,
+    Invalid,
 }
 
 /// Returns the spans of a text, in order; whitespace is left out.
@@ -74,7 +74,7 @@ pub fn scan(source: &str) -> Vec<SyntaxSpan> {
                 let end = end.max(start + 1);
                 let end = (end..).find(|end| source.is_char_boundary(*end)).unwrap_or(source.len());
                 lexer = Lexer::at(source, end.min(source.len()));
-                (Some((start, kind_of_wrong(&error, source.get(start..)))), end)
+                (Some((start, invalid_kind(&error, source.get(start..)))), end)
             }
         };
         let end = end.min(source.len());
@@ -92,11 +92,11 @@ pub fn scan(source: &str) -> Vec<SyntaxSpan> {
 }
 
 /// Returns the class of text that the lexer rejects.
-fn kind_of_wrong(error: &Error, rest: Option<&str>) -> SyntaxKind {
+fn invalid_kind(error: &Error, rest: Option<&str>) -> SyntaxKind {
     match error.kind() {
         ErrorKind::TemplateSyntax => SyntaxKind::Template,
-        _ if rest.is_some_and(|text| text.starts_with('"')) => SyntaxKind::OpenText,
-        _ => SyntaxKind::Wrong,
+        _ if rest.is_some_and(|text| text.starts_with('"')) => SyntaxKind::UnterminatedText,
+        _ => SyntaxKind::Invalid,
     }
 }
 
@@ -121,9 +121,9 @@ fn kind(kind: TokenKind) -> SyntaxKind {
         TokenKind::Number => SyntaxKind::Number,
         TokenKind::Hash => SyntaxKind::Hash,
         TokenKind::Param => SyntaxKind::Parameter,
-        TokenKind::Raw => SyntaxKind::Template,
-        TokenKind::Mark(Punctuation::Semicolon) => SyntaxKind::Semicolon,
-        TokenKind::Mark(_) | TokenKind::End => SyntaxKind::Mark,
+        TokenKind::RawText => SyntaxKind::Template,
+        TokenKind::Punctuation(Punctuation::Semicolon) => SyntaxKind::Semicolon,
+        TokenKind::Punctuation(_) | TokenKind::End => SyntaxKind::Punctuation,
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
             ("beliefs", Name),
             ("WHERE", Keyword),
             ("x", Name),
-            ("=", Mark),
+            ("=", Punctuation),
             ("\"a;b\"", Text),
             ("LIMIT", Keyword),
             ("$n", Parameter),
@@ -168,15 +168,15 @@ mod tests {
             ("DEFINE", Keyword),
             ("TEMPLATE", Keyword),
             ("header", Keyword),
-            ("{", Mark),
+            ("{", Punctuation),
             ("HEADER", Keyword),
-            ("{", Mark),
-            ("}", Mark),
+            ("{", Punctuation),
+            ("}", Punctuation),
             ("ELEMENT", Keyword),
-            ("{", Mark),
+            ("{", Punctuation),
             (" -- {{x}}; DROP \" ", Template),
-            ("}", Mark),
-            ("}", Mark),
+            ("}", Punctuation),
+            ("}", Punctuation),
             ("-- end", Comment),
         ];
         assert_eq!(shown(source), expected);
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn what_is_no_token_is_a_piece_and_scanning_goes_on() {
         use SyntaxKind::*;
-        assert_eq!(shown("a é ' b"), [("a", Name), ("é", Wrong), ("'", Wrong), ("b", Name)]);
-        assert_eq!(shown("x \"open é"), [("x", Name), ("\"open é", OpenText)]);
-        assert_eq!(shown("sha256:XY 1e5 "), [("sha256:XY", Wrong), ("1e5", Wrong)]);
+        assert_eq!(shown("a é ' b"), [("a", Name), ("é", Invalid), ("'", Invalid), ("b", Name)]);
+        assert_eq!(shown("x \"open é"), [("x", Name), ("\"open é", UnterminatedText)]);
+        assert_eq!(shown("sha256:XY 1e5 "), [("sha256:XY", Invalid), ("1e5", Invalid)]);
         assert_eq!(shown(" \n"), []);
     }
 

@@ -26,7 +26,7 @@ use crate::tier::{Tier, tier_of};
 pub struct QuerySource<'a> {
     pub(crate) given: &'a str,
     /// The text form of a query in JSON.
-    spelled: Option<TranslatedQuery>,
+    translated: Option<TranslatedQuery>,
 }
 
 /// Identification of a query without its text.
@@ -42,12 +42,12 @@ pub struct QueryIdentity {
 
 impl<'a> QuerySource<'a> {
     /// Reads a query without suggesting corrected statements in errors.
-    pub(crate) fn plain_read(given: &'a str) -> Result<Self> {
+    pub(crate) fn read_without_suggestion(given: &'a str) -> Result<Self> {
         if json::is_json(given) {
-            return Ok(Self { given, spelled: Some(json::spell(given)?) });
+            return Ok(Self { given, translated: Some(json::translate(given)?) });
         }
         parse::check_length(given).map_err(|error| error.locate(given))?;
-        Ok(Self { given, spelled: None })
+        Ok(Self { given, translated: None })
     }
 
     /// Reads a query given as bytes.
@@ -55,18 +55,18 @@ impl<'a> QuerySource<'a> {
     /// # Errors
     /// E070 if they are not UTF-8, else those of [`QuerySource::read`].
     pub fn read_bytes(given: &'a [u8]) -> Result<Self> {
-        Self::plain_read(parse::utf8(given, limits::JSON_BYTES)?)
+        Self::read_without_suggestion(parse::utf8(given, limits::MAX_JSON_BYTES)?)
     }
 
     /// Returns the query in text: as given, or as its JSON is written in text.
     #[must_use]
     pub fn text(&self) -> &str {
-        self.spelled.as_ref().map_or(self.given, |spelled| &spelled.text)
+        self.translated.as_ref().map_or(self.given, |spelled| &spelled.text)
     }
 
     /// Parses the query without suggesting corrected statements in errors.
-    pub(crate) fn plain_statement(&self) -> Result<Statement<'_>> {
-        parse::unplaced(self.text()).map_err(|error| self.locate(error))
+    pub(crate) fn statement_without_suggestion(&self) -> Result<Statement<'_>> {
+        parse::parse_unlocated(self.text()).map_err(|error| self.locate(error))
     }
 
     /// Positions an error about the value bound to the parameter `name` at the first use of that parameter
@@ -91,7 +91,7 @@ impl<'a> QuerySource<'a> {
     /// # Errors
     /// Those of [`QuerySource::statement`], except errors that stay in a slot of a BATCH.
     pub fn identity(&self, asked: Tier) -> Result<QueryIdentity> {
-        let (statement, refused) = self.forgiving()?;
+        let (statement, refused) = self.statement_for_execution()?;
         Ok(QueryIdentity {
             statement_type: statement.statement_type(),
             tier: tier_of(&statement, asked),
@@ -100,13 +100,13 @@ impl<'a> QuerySource<'a> {
     }
 
     /// Parses the query for execution; see [`parse::forgiving`].
-    pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
-        parse::forgiving(self.text()).map_err(|error| self.locate(error))
+    pub(crate) fn statement_for_execution(&self) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
+        parse::parse_for_execution(self.text()).map_err(|error| self.locate(error))
     }
 
     /// Positions an error in the form that was given.
     pub(crate) fn locate(&self, error: Error) -> Error {
-        match &self.spelled {
+        match &self.translated {
             Some(spelled) => json::locate(error, spelled, self.given),
             None => error.locate(self.given),
         }

@@ -1,7 +1,7 @@
 //! "Did you mean": the known word closest to a given one.
 
 /// Words of other query languages, with their CAL equivalents.
-const ELSEWHERE: [(&str, &str); 6] = [
+const SYNONYMS: [(&str, &str); 6] = [
     ("SELECT", "RECALL"),
     ("GET", "RECALL"),
     ("FILTER", "WHERE"),
@@ -26,7 +26,7 @@ pub(crate) fn closest(
     if given.len() > LONGEST || STRANGERS.iter().any(|word| word.eq_ignore_ascii_case(given)) {
         return None;
     }
-    let translated = ELSEWHERE.iter().find(|(word, _)| word.eq_ignore_ascii_case(given));
+    let translated = SYNONYMS.iter().find(|(word, _)| word.eq_ignore_ascii_case(given));
     let translated = translated.map(|(_, ours)| *ours);
     let given = given.to_ascii_lowercase();
     let distance = |word: &'static str| match translated {

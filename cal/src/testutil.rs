@@ -174,7 +174,7 @@ impl Memory for Fake {
         let starts = |kept: &&Kept| kept.address.to_string().starts_with(prefix.digits());
         let found: Vec<_> = self.visible().iter().filter(starts).map(|kept| kept.address).collect();
         Ok(match found.as_slice() {
-            [] if prefix.whole().is_some()
+            [] if prefix.full_address().is_some()
                 && self.grains.lock().unwrap().iter().any(|k| starts(&k)) =>
             {
                 PrefixMatch::Elsewhere
@@ -261,7 +261,7 @@ impl Memory for Fake {
         Ok(members.into_iter().take(limit).collect())
     }
 
-    fn asks_outside(&self, query: &Query) -> bool {
+    fn uses_external_service(&self, query: &Query) -> bool {
         self.asks_outside && query.search().is_some()
     }
 
@@ -292,14 +292,14 @@ impl Memory for Fake {
         Ok(self.templates.lock().unwrap().clone())
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
+    fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         let mut kept = self.templates.lock().unwrap();
         let of_session = template.keeper == TemplateOwner::Session;
         let takes = |of: &NamedTemplate| of_session || of.keeper == template.keeper;
         if kept.iter().any(|of| of.name == template.name && takes(of)) {
             return Ok(TemplateSaveOutcome::Taken);
         }
-        if kept.iter().filter(|of| of.keeper == template.keeper).count() == NamedTemplate::MOST {
+        if kept.iter().filter(|of| of.keeper == template.keeper).count() == NamedTemplate::MAX_PER_OWNER {
             return Ok(TemplateSaveOutcome::Full);
         }
         kept.retain(|of| of.name != template.name);

@@ -37,7 +37,7 @@ pub fn fields_of(type_name: Option<&str>) -> impl Iterator<Item = &'static str> 
 #[must_use]
 pub fn values_of(field: &str) -> &'static [&'static str] {
     match fields::by_name(field).map(|field| field.shape) {
-        Some(ValueKind::Word(vocabulary)) => vocabulary.values,
+        Some(ValueKind::ClosedList(vocabulary)) => vocabulary.values,
         _ => &[],
     }
 }
@@ -53,17 +53,17 @@ pub fn groupable() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the options of WITH that this version supports.
-pub fn options() -> impl Iterator<Item = &'static str> {
+pub fn with_options() -> impl Iterator<Item = &'static str> {
     parse::option_names()
 }
 
 /// Returns the options of STREAM.
-pub fn streamed() -> impl Iterator<Item = &'static str> {
+pub fn stream_options() -> impl Iterator<Item = &'static str> {
     StreamOption::NAMES.into_iter()
 }
 
 /// Returns the targets of DESCRIBE.
-pub fn described() -> impl Iterator<Item = &'static str> {
+pub fn describe_targets() -> impl Iterator<Item = &'static str> {
     parse::DESCRIBED.into_iter()
 }
 
@@ -83,7 +83,7 @@ pub fn domains() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the known word closest to `given`; `None` if none is near.
-pub fn meant(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+pub fn closest(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     suggest::closest(given, known).map(|(word, _)| word)
 }
 
@@ -126,10 +126,10 @@ mod tests {
         for singular in singulars() {
             assert!(parse(&format!("DESCRIBE fields {singular}")).is_ok(), "{singular}");
         }
-        for what in described() {
+        for what in describe_targets() {
             assert!(parse(&format!("DESCRIBE {what}")).is_ok(), "{what}");
         }
-        for option in streamed().filter(|option| *option != "chunk_size") {
+        for option in stream_options().filter(|option| *option != "chunk_size") {
             let query = format!("ASSEMBLE FROM (RECALL) STREAM {{ {option} }}");
             assert!(parse(&query).is_ok(), "{query}");
         }
@@ -141,7 +141,7 @@ mod tests {
             let query = format!("RECALL beliefs | ORDER BY {field}");
             assert!(parse(&query).is_ok(), "{query}");
         }
-        for option in options() {
+        for option in with_options() {
             let bare = format!("RECALL beliefs WITH {option}");
             let refused = parse(&bare).err().map(|error| error.message().to_owned());
             let refused = refused.filter(|message| message.contains("not in this version"));

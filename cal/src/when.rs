@@ -11,7 +11,7 @@ use jiff::{Span, Timestamp, ToSpan};
 use crate::bounds::TimeRange;
 
 /// Numbers below this are epoch seconds, others milliseconds.
-const FIRST_MILLISECOND: f64 = 1e11;
+const MIN_MILLISECOND_VALUE: f64 = 1e11;
 
 /// Examples shown if a phrase is not understood.
 pub(crate) const EXAMPLES: [&str; 8] = [
@@ -28,7 +28,7 @@ pub(crate) const EXAMPLES: [&str; 8] = [
 /// Returns the instant of a number: epoch seconds or milliseconds.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by the check before the cast")]
 pub(crate) fn of_number(value: f64) -> Option<TimeRange> {
-    let ms = if value.abs() < FIRST_MILLISECOND { value * 1000.0 } else { value };
+    let ms = if value.abs() < MIN_MILLISECOND_VALUE { value * 1000.0 } else { value };
     let rounded = ms.round();
     (rounded.abs() < 9e15).then(|| instant(rounded as i64))
 }
@@ -37,14 +37,14 @@ pub(crate) fn of_number(value: f64) -> Option<TimeRange> {
 pub(crate) fn of_text(text: &str, now: EpochMs) -> Option<TimeRange> {
     let text = text.trim();
     if text.bytes().next()?.is_ascii_digit()
-        && let Some(found) = iso(text)
+        && let Some(found) = parse_iso(text)
     {
         return Some(found);
     }
     phrase(&text.to_ascii_lowercase(), now)
 }
 
-fn iso(text: &str) -> Option<TimeRange> {
+fn parse_iso(text: &str) -> Option<TimeRange> {
     let digits_only = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.len() {
         4 if digits_only => calendar(TimeUnit::Year, format!("{text}-01-01").parse().ok()?, 0),
@@ -137,14 +137,14 @@ fn relative(words: &[&str], now: DateTime) -> Option<TimeRange> {
     let end = ms(now)?;
     match words {
         ["last" | "past", count, name] => {
-            let from = back(now, number(count)?, unit(name)?)?;
+            let from = time_before(now, number(count)?, unit(name)?)?;
             Some(TimeRange { from: EpochMs::new(from), to: EpochMs::new(end) })
         }
         ["last" | "past", name] => {
-            let from = back(now, 1, unit(name)?)?;
+            let from = time_before(now, 1, unit(name)?)?;
             Some(TimeRange { from: EpochMs::new(from), to: EpochMs::new(end) })
         }
-        [count, name, "ago"] => Some(instant(back(now, number(count)?, unit(name)?)?)),
+        [count, name, "ago"] => Some(instant(time_before(now, number(count)?, unit(name)?)?)),
         _ => None,
     }
 }
@@ -202,7 +202,7 @@ fn calendar(unit: TimeUnit, date: Date, offset: i64) -> Option<TimeRange> {
 }
 
 /// Returns the time `count` units before `now`, in epoch milliseconds.
-fn back(now: DateTime, count: i32, unit: TimeUnit) -> Option<i64> {
+fn time_before(now: DateTime, count: i32, unit: TimeUnit) -> Option<i64> {
     let span = Span::new();
     let span = match unit {
         TimeUnit::Second => span.try_seconds(count),

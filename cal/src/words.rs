@@ -6,7 +6,7 @@
 use grainstore_sml::Section;
 
 /// Length of the longest word of the table; longer identifiers are always plain names.
-const LONGEST: usize = 16;
+const MAX_WORD_BYTES: usize = 16;
 
 /// The class of an identifier-shaped word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum WordClass {
 
 /// Returns the class of `word`, in any case.
 pub(crate) fn classify(word: &str) -> WordClass {
-    let mut upper = [0_u8; LONGEST];
+    let mut upper = [0_u8; MAX_WORD_BYTES];
     let Some(buffer) = upper.get_mut(..word.len()) else { return WordClass::Name };
     buffer.copy_from_slice(word.as_bytes());
     buffer.make_ascii_uppercase();
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_fits_the_buffer() {
         assert!(WORDS.iter().zip(WORDS.iter().skip(1)).all(|(a, b)| a.0 < b.0));
-        assert!(WORDS.iter().all(|(word, _)| word.len() <= LONGEST));
+        assert!(WORDS.iter().all(|(word, _)| word.len() <= MAX_WORD_BYTES));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl WriteQuotas {
     ///
     /// # Errors
     /// E052 for ADD and E043 for SUPERSEDE and REVERT if the quota is used up.
-    pub(crate) fn take(&self, write: WriteKind, now: Instant) -> Result<()> {
+    pub(crate) fn consume(&self, write: WriteKind, now: Instant) -> Result<()> {
         let limit = match write {
             WriteKind::Add => self.limits.adds,
             WriteKind::Supersede => self.limits.supersedes,
@@ -93,7 +93,7 @@ impl WriteQuotas {
     }
 
     /// Returns the last write to its quota, because it was refused.
-    pub(crate) fn give_back(&self, write: WriteKind) {
+    pub(crate) fn refund(&self, write: WriteKind) {
         self.lock().times(write).pop_back();
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let writes = WriteQuotas::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
         let start = Instant::now();
         let code = |write, at: u64| {
-            let taken = writes.take(write, start + Duration::from_secs(at));
+            let taken = writes.consume(write, start + Duration::from_secs(at));
             taken.err().map(|error| error.code().to_owned())
         };
         assert_eq!(code(WriteKind::Add, 0), None);
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(code(WriteKind::Supersede, 61).as_deref(), Some("CAL-E043"));
         assert_eq!(code(WriteKind::Revert, 61), None);
         assert_eq!(code(WriteKind::Revert, 62).as_deref(), Some("CAL-E043"));
-        writes.give_back(WriteKind::Supersede);
+        writes.refund(WriteKind::Supersede);
         assert_eq!(code(WriteKind::Supersede, 62), None);
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn ask_formatted(question: &Question<'_>, session: &Session) -> Resul
     if question.format.is_some()
         && let Ok(source) = QuerySource::read_bytes(question.query)
         && let Ok(statement) = source.statement()
-        && !statement.gives_text()
+        && !statement.renders_text()
     {
         return Err(no_text());
     }

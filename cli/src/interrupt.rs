@@ -78,15 +78,15 @@ mod tests {
     #[test]
     fn what_runs_and_what_follows_it_is_stopped_until_that_is_over() {
         let interrupt = Interrupt::default();
-        assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
+        assert_eq!(interrupt.during(|cancel| cancel.stop_reason()), None);
         let stopped = interrupt.during(|cancel| {
             interrupt.shared.press();
-            cancel.stopped()
+            cancel.stop_reason()
         });
         assert_eq!((stopped, interrupt.was_pressed()), (Some(StopReason::Cancelled), true));
-        let next = interrupt.during(|cancel| cancel.stopped());
+        let next = interrupt.during(|cancel| cancel.stop_reason());
         assert_eq!(next, Some(StopReason::Cancelled), "the next of the same file");
         interrupt.forget();
-        assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
+        assert_eq!(interrupt.during(|cancel| cancel.stop_reason()), None);
     }
 }

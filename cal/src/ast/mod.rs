@@ -159,7 +159,7 @@ impl fmt::Display for WholeNumber<'_> {
 
 impl CountArg<'_> {
     /// Returns the number as written; `value` for a parameter.
-    pub(crate) fn written(&self, value: u64) -> String {
+    pub(crate) fn as_written(&self, value: u64) -> String {
         match self {
             Self::Given(count) => count.to_string(),
             Self::Param(_) => value.to_string(),
@@ -229,7 +229,7 @@ pub(crate) enum FormatClause<'a> {
 /// The name of a format as written: a format's own, or that of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormatName {
-    Of(Format),
+    Format(Format),
     /// Preset for sml.
     Structured,
     /// Preset for markdown.
@@ -247,13 +247,13 @@ impl FormatName {
 
     /// Returns every name.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        Format::ALL.into_iter().map(Self::Of).chain(Self::PRESETS)
+        Format::ALL.into_iter().map(Self::Format).chain(Self::PRESETS)
     }
 
     /// Returns the name as written.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Of(format) => format.name(),
+            Self::Format(format) => format.name(),
             Self::Structured => "structured",
             Self::Readable => "readable",
             Self::Compact => "compact",
@@ -264,7 +264,7 @@ impl FormatName {
     /// Returns the format of the name.
     pub(crate) fn format(self) -> Format {
         match self {
-            Self::Of(format) => format,
+            Self::Format(format) => format,
             Self::Structured => Format::Sml,
             Self::Readable => Format::Markdown,
             Self::Compact => Format::Text,
@@ -276,7 +276,7 @@ impl FormatName {
 /// HISTORY of one grain, or of a subject and relation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum History<'a> {
-    Of {
+    ByHash {
         target: Spanned<HashArg<'a>>,
         /// DIFF: the version to compare with.
         diff: Option<Spanned<HashArg<'a>>>,
@@ -375,15 +375,15 @@ impl Statement<'_> {
     /// Returns `true` if a format chosen by the host affects its answer: for an ASSEMBLE, or for whole
     /// grains.
     #[must_use]
-    pub fn gives_text(&self) -> bool {
+    pub fn renders_text(&self) -> bool {
         match &self.0 {
-            ParsedQuery::Statement(request) => request.body.node.gives_text(),
+            ParsedQuery::Statement(request) => request.body.node.renders_text(),
             ParsedQuery::Define(_) => false,
         }
     }
 
     /// Returns the span of its first keyword.
-    pub(crate) fn place(&self) -> Span {
+    pub(crate) fn keyword_span(&self) -> Span {
         match &self.0 {
             ParsedQuery::Statement(request) => request.body.span,
             ParsedQuery::Define(definition) => definition.span,
@@ -409,12 +409,12 @@ impl StatementBody<'_> {
         }
     }
 
-    fn gives_text(&self) -> bool {
+    fn renders_text(&self) -> bool {
         match self {
-            Self::Recall(recall) => recall.gives_text(),
+            Self::Recall(recall) => recall.renders_text(),
             Self::Assemble(_) | Self::Set(_) => true,
-            Self::Coalesce(branches) => branches.iter().any(|branch| branch.node.gives_text()),
-            Self::Batch(entries) => entries.iter().any(|entry| entry.body.node.gives_text()),
+            Self::Coalesce(branches) => branches.iter().any(|branch| branch.node.renders_text()),
+            Self::Batch(entries) => entries.iter().any(|entry| entry.body.node.renders_text()),
             _ => false,
         }
     }

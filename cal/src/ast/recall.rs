@@ -74,7 +74,7 @@ impl AsFormat {
 
 impl Recall<'_> {
     /// Returns `true` if it answers whole grains, which a format can render as text.
-    pub(crate) fn gives_text(&self) -> bool {
+    pub(crate) fn renders_text(&self) -> bool {
         let cuts = |stage: &Spanned<PipelineStage<'_>>| {
             matches!(
                 stage.node,
@@ -92,7 +92,7 @@ impl Recall<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamespaceClause<'a> {
     /// True for SCOPE: the namespaces below it are included.
-    pub(crate) scope: bool,
+    pub(crate) include_descendants: bool,
     pub(crate) namespace: TextArg<'a>,
 }
 
@@ -169,11 +169,11 @@ pub(crate) struct ProjectClause<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ProjectField<'a> {
     /// A CAL field, or a field of a domain profile.
-    Of(ConditionField<'a>),
+    Field(ConditionField<'a>),
     /// An SML attribute that is no CAL field.
     Attribute(&'static str),
     /// `x_name`, an extension field of the payload.
-    Extra(&'a str),
+    Extension(&'a str),
 }
 
 /// ASC or DESC, as written.

@@ -20,8 +20,8 @@ pub(super) fn assemble(
     let mut intent = None;
     if let Some(clause) = &assemble.intent {
         let text = context.text(&clause.node, clause.span)?;
-        if text.chars().count() > limits::INTENT_CHARS {
-            let message = format!("FOR has at most {} characters", limits::INTENT_CHARS);
+        if text.chars().count() > limits::MAX_INTENT_CHARS {
+            let message = format!("FOR has at most {} characters", limits::MAX_INTENT_CHARS);
             return Err(Error::new(ErrorKind::QueryTooLong, message).at(clause.span));
         }
         intent = Some(text.to_owned());
@@ -36,21 +36,21 @@ pub(super) fn assemble(
             return Err(error.at(span).suggest("give each source a label of its own"));
         }
         // A format chosen by the host replaces FORMAT; it does not render the sources one by one.
-        let formats = std::mem::take(&mut context.formats);
-        let explains = context.explains;
-        context.explains |= options::asks_explanation(assemble.options.as_ref());
-        let from = from(source, context);
-        (context.formats, context.explains) = (formats, explains);
+        let formats = std::mem::take(&mut context.host_renders_text);
+        let explains = context.needs_desugared;
+        context.needs_desugared |= options::asks_explanation(assemble.options.as_ref());
+        let from = source_input(source, context);
+        (context.host_renders_text, context.needs_desugared) = (formats, explains);
         sources.push(SourcePlan { label, from: from? });
     }
-    let show = options::of_assemble(
+    let show = options::assemble_options(
         assemble.options.as_ref(),
         &sources.iter().map(|source| source.from.grain_type()).collect::<Vec<_>>(),
         context,
     )?;
     for source in &mut sources {
         if let SourceInput::Recall(plan) = &mut source.from {
-            options::hand_over(&show, plan);
+            options::pass_to_source(&show, plan);
         }
     }
     Ok(AssemblePlan {
@@ -59,11 +59,11 @@ pub(super) fn assemble(
         priority: priority(assemble.priority.as_ref(), &sources)?,
         sources,
         budget: budget(assemble.budget.as_ref(), context)?,
-        budgeted: assemble.budget.is_some(),
+        has_budget_clause: assemble.budget.is_some(),
         stream: stream::stream(assemble.stream.as_ref(), context)?,
         format: assemble.format.as_ref().and_then(|format| format_of(&format.node)),
         template: match &assemble.format {
-            Some(format) => template::of_format(&format.node, context)?,
+            Some(format) => template::format_template(&format.node, context)?,
             None => None,
         },
         show,
@@ -84,18 +84,18 @@ fn label(source: &AssembleSource<'_>, at: usize) -> String {
 }
 
 /// Checks the origin of a source's grains.
-fn from(
+fn source_input(
     source: &Spanned<AssembleSource<'_>>,
     context: &mut CheckContext<'_>,
 ) -> Result<SourceInput> {
     match &source.node.body {
         SourceOrigin::Recall(recall) => {
             let plan = recall::recall(recall, context)?;
-            plan.yields_grains("a source", source.span)?;
+            plan.require_whole_grains("a source", source.span)?;
             Ok(SourceInput::Recall(Box::new(plan)))
         }
         SourceOrigin::Let(name) => match context.bindings.find(name, false)? {
-            Some(at) => Ok(SourceInput::Let(at, context.bindings.asked(at))),
+            Some(at) => Ok(SourceInput::Let(at, context.bindings.requested_grains(at))),
             None => {
                 let message = format!("${} is not bound by a LET", name.node);
                 let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
@@ -139,8 +139,8 @@ fn budget(
 ) -> Result<Budget> {
     let unit = clause.map_or(BudgetUnit::Tokens, |clause| clause.node.unit);
     let (default, most) = match unit {
-        BudgetUnit::Tokens => limits::TOKENS,
-        BudgetUnit::Grains => limits::GRAINS,
+        BudgetUnit::Tokens => limits::TOKEN_BUDGET,
+        BudgetUnit::Grains => limits::GRAIN_BUDGET,
     };
     let mut amount = default;
     if let Some(clause) = clause {
@@ -151,7 +151,7 @@ fn budget(
         }
         if amount > most {
             let Spanned { node, span } = &clause.node.amount;
-            let written = node.written(amount);
+            let written = node.as_written(amount);
             let message = format!("BUDGET {written} is above the maximum of {most}");
             return Err(Error::new(ErrorKind::BudgetExceeded, message).at(*span));
         }

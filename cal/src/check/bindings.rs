@@ -14,7 +14,7 @@ pub(crate) struct LetInScope {
     /// True if it holds values, false if it holds grains.
     gives_values: bool,
     /// The number of grains it asks for.
-    asked: u64,
+    requested_grains: u64,
     /// Length of the longest chain of LETs that ends with this one.
     depth: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) struct LetInScope {
 pub(crate) struct Bindings {
     known: Vec<LetInScope>,
     /// True while LETs cannot be used: only those of an ASSEMBLE may use earlier ones.
-    closed: bool,
+    sealed: bool,
     deepest_used: usize,
 }
 
@@ -41,22 +41,22 @@ pub(super) fn lets(
             let message = format!("${name} is bound by a LET already");
             return Err(Error::new(ErrorKind::BoundTwice, message).at(binding.name.span));
         }
-        context.bindings.closed = !builds;
+        context.bindings.sealed = !builds;
         context.bindings.deepest_used = 0;
-        let plan = one(binding, context);
-        context.bindings.closed = false;
+        let plan = check_let(binding, context);
+        context.bindings.sealed = false;
         let plan = plan?;
         let depth = context.bindings.deepest_used + 1;
-        if depth > limits::LET_DEPTH {
-            let message = format!("LETs build on each other at most {} deep", limits::LET_DEPTH);
+        if depth > limits::MAX_LET_DEPTH {
+            let message = format!("LETs build on each other at most {} deep", limits::MAX_LET_DEPTH);
             return Err(Error::new(ErrorKind::TooDeep, message).at(binding.name.span));
         }
         let gives_values = binding.extract.is_some();
-        let asked = plan.recall.asked();
+        let asked = plan.recall.requested_grains();
         context.bindings.known.push(LetInScope {
             name: name.to_owned(),
             gives_values,
-            asked,
+            requested_grains: asked,
             depth,
         });
         plans.push(plan);
@@ -64,21 +64,21 @@ pub(super) fn lets(
     Ok(plans)
 }
 
-fn one(binding: &LetBinding<'_>, context: &mut CheckContext<'_>) -> Result<LetPlan> {
+fn check_let(binding: &LetBinding<'_>, context: &mut CheckContext<'_>) -> Result<LetPlan> {
     let place = binding.name.span;
     let plan = recall::recall_for(&binding.recall, binding.extract, context)?;
-    let recall = feeding(plan, binding.extract, place)?;
+    let recall = check_feed(plan, binding.extract, place)?;
     Ok(LetPlan { name: binding.name.node.to_owned(), recall, extract: binding.extract })
 }
 
 /// Checks a RECALL whose grains or values another part of the query takes.
-pub(super) fn feeding(
+pub(super) fn check_feed(
     mut plan: RecallPlan,
     extract: Option<Extractor>,
     place: Span,
 ) -> Result<RecallPlan> {
-    plan.yields_grains("a LET or subquery", place)?;
-    plan.is_not_shown("a LET or subquery", place)?;
+    plan.require_whole_grains("a LET or subquery", place)?;
+    plan.require_no_display("a LET or subquery", place)?;
     if let Some(extractor) = extract {
         recall::check_extractor(extractor, &plan, place)?;
         plan.drop_default_limit();
@@ -107,8 +107,8 @@ impl Bindings {
     }
 
     /// Returns the number of grains that the LET at this index asks for.
-    pub(super) fn asked(&self, at: usize) -> u64 {
-        self.known.get(at).map_or(0, |known| known.asked)
+    pub(super) fn requested_grains(&self, at: usize) -> u64 {
+        self.known.get(at).map_or(0, |known| known.requested_grains)
     }
 
     /// Returns the index of the LET of this name, which must hold values if `wants_values`, else grains;
@@ -127,7 +127,7 @@ impl Bindings {
             Err(error.suggest(advice.to_owned()))
         };
         let Some(known) = self.known.get(at) else { return Ok(None) };
-        if self.closed {
+        if self.sealed {
             let message = format!("${} cannot be used in another LET here", name.node);
             return refused(message, "only the LETs of an ASSEMBLE build on each other");
         }

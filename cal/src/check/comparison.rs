@@ -59,7 +59,7 @@ fn feed(
     match set {
         InSet::Recall(inner, extractor) => {
             let plan = recall::recall_for(inner, Some(*extractor), context)?;
-            let plan = bindings::feeding(plan, Some(*extractor), place)?;
+            let plan = bindings::check_feed(plan, Some(*extractor), place)?;
             Ok(Some(DeferredValues::Recall(Box::new(plan), *extractor)))
         }
         InSet::Values(values) => {
@@ -76,7 +76,7 @@ fn feed(
 fn list(field: FieldRef, set: &InSet<'_>, context: &mut CheckContext<'_>) -> Result<Predicate> {
     let InSet::Values(literals) = set else { return Ok(Predicate::among(field, Vec::new())) };
     let values = context.spread(literals)?;
-    if let Some(extra) = values.get(limits::IN_VALUES) {
+    if let Some(extra) = values.get(limits::MAX_IN_VALUES) {
         return Err(too_many_values(extra.span));
     }
     let mut wanted = Vec::with_capacity(values.len());
@@ -109,8 +109,8 @@ fn compare(
             note_unknown_relation(field, &text, context);
             Predicate::text(field, comparator, text)
         }
-        ValueKind::Word(vocabulary) => {
-            let word = closed(vocabulary, field.name, value.node, value.span)?;
+        ValueKind::ClosedList(vocabulary) => {
+            let word = closed_list_word(vocabulary, field.name, value.node, value.span)?;
             Predicate::text(field, comparator, word.to_owned())
         }
         ValueKind::Search if !is_membership(field, value.node) => {
@@ -119,7 +119,7 @@ fn compare(
         ValueKind::Address | ValueKind::Search => {
             Predicate::address(field, vec![address_digits(value, context)?])
         }
-        ValueKind::Score => return floor(field, comparator, value, query),
+        ValueKind::Score => return min_score(field, comparator, value, query),
         ValueKind::Number { unit } => {
             let number = number(unit, value.node, value.span, field.name)?;
             Predicate::number(field, comparator, number)
@@ -149,12 +149,12 @@ fn is_membership(field: FieldRef, value: &Literal<'_>) -> bool {
 fn search(field: FieldRef, value: &Spanned<&Literal<'_>>, query: &mut Query) -> Result<()> {
     let text = text_of(value.node, value.span)?;
     let within = (field.name != "query").then_some(field.payload);
-    query.require_search(searched(&text, within, value.span)?);
+    query.require_search(text_query(&text, within, value.span)?);
     Ok(())
 }
 
 /// Returns a text query: E020 for blank text.
-pub(super) fn searched(text: &str, field: Option<&'static str>, place: Span) -> Result<Ask> {
+pub(super) fn text_query(text: &str, field: Option<&'static str>, place: Span) -> Result<Ask> {
     if text.trim().is_empty() {
         let error = Error::new(ErrorKind::WrongType, "there is nothing to search for");
         return Err(error.at(place).suggest("write some words"));
@@ -163,7 +163,7 @@ pub(super) fn searched(text: &str, field: Option<&'static str>, place: Span) -> 
 }
 
 /// Adds `score >= x` or `score > x`.
-fn floor(
+fn min_score(
     field: FieldRef,
     comparator: Comparator,
     value: &Spanned<&Literal<'_>>,
@@ -175,7 +175,7 @@ fn floor(
 }
 
 /// Returns a word of a closed list.
-pub(super) fn closed<'l>(
+pub(super) fn closed_list_word<'l>(
     vocabulary: ValueList,
     name: &str,
     value: &'l Literal<'_>,

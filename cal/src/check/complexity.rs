@@ -12,27 +12,27 @@ use crate::limits;
 use crate::operation::CalOperation;
 
 /// Points of a RECALL.
-const RECALL: u64 = 10;
+const RECALL_POINTS: u64 = 10;
 /// Points of a text or vector search.
-const SEARCH: u64 = 20;
+const SEARCH_POINTS: u64 = 20;
 /// Points of following a thread from a message.
-const THREAD: u64 = 20;
+const THREAD_POINTS: u64 = 20;
 /// Points of a condition.
-const CONDITION: u64 = 1;
+const CONDITION_POINTS: u64 = 1;
 /// Requested grains per point.
-const GRAINS_A_POINT: u64 = 10;
+const GRAINS_PER_POINT: u64 = 10;
 /// Points of an option that compares grains with each other, or explains each.
-const OPTION: u64 = 20;
+const OPTION_POINTS: u64 = 20;
 /// Points of an ASSEMBLE in addition to its sources.
-const ASSEMBLE: u64 = 10;
+const ASSEMBLE_POINTS: u64 = 10;
 /// Budget tokens per point.
-const TOKENS_A_POINT: u64 = 100;
+const TOKENS_PER_POINT: u64 = 100;
 /// Points of a HISTORY.
-const HISTORY: u64 = 20;
+const HISTORY_POINTS: u64 = 20;
 /// Points of a statement that reads at most one grain.
-const LITTLE: u64 = 1;
+const SINGLE_GRAIN_POINTS: u64 = 1;
 /// Points of a statement that writes.
-const WRITE: u64 = 20;
+const WRITE_POINTS: u64 = 20;
 
 /// Cost and properties of a plan.
 #[derive(Debug, Default)]
@@ -41,14 +41,14 @@ pub(crate) struct StatementCost {
     pub(crate) reads: Vec<GrainType>,
     pub(crate) writes: Option<GrainType>,
     pub(crate) points: u64,
-    pub(crate) asked: Option<u64>,
+    pub(crate) max_grains: Option<u64>,
     /// The recalls without shortcuts, if the checker made them.
     pub(crate) desugared: Vec<String>,
 }
 
 impl StatementCost {
     pub(crate) fn of(plan: &PlanWithLets) -> Self {
-        let mut weighed = Self { asked: Some(0), ..Self::default() };
+        let mut weighed = Self { max_grains: Some(0), ..Self::default() };
         weighed.request(plan);
         weighed
     }
@@ -67,16 +67,16 @@ impl StatementCost {
     fn statement(&mut self, plan: &StatementPlan) {
         match plan {
             StatementPlan::Recall(recall) => {
-                let counts = recall.end == PipelineOutput::Count;
-                self.does(if counts { CalOperation::Count } else { CalOperation::Recall }, 0);
+                let counts = recall.output == PipelineOutput::Count;
+                self.add_operation(if counts { CalOperation::Count } else { CalOperation::Recall }, 0);
                 self.recall(recall);
             }
             StatementPlan::Assemble(assemble) => {
                 let points = match assemble.budget {
-                    Budget::Tokens(tokens) => points(tokens) / TOKENS_A_POINT,
-                    Budget::Grains(grains) => points(grains) / GRAINS_A_POINT,
+                    Budget::Tokens(tokens) => points(tokens) / TOKENS_PER_POINT,
+                    Budget::Grains(grains) => points(grains) / GRAINS_PER_POINT,
                 };
-                self.does(CalOperation::Assemble, ASSEMBLE.saturating_add(points));
+                self.add_operation(CalOperation::Assemble, ASSEMBLE_POINTS.saturating_add(points));
                 for source in &assemble.sources {
                     if let SourceInput::Recall(recall) = &source.from {
                         self.recall(recall);
@@ -84,46 +84,46 @@ impl StatementCost {
                 }
             }
             StatementPlan::Set(set) => {
-                self.does(CalOperation::Recall, LITTLE);
+                self.add_operation(CalOperation::Recall, SINGLE_GRAIN_POINTS);
                 self.request(&set.left);
                 self.request(&set.right);
             }
-            StatementPlan::Exists(_) => self.does(CalOperation::Exists, LITTLE),
+            StatementPlan::Exists(_) => self.add_operation(CalOperation::Exists, SINGLE_GRAIN_POINTS),
             StatementPlan::History(
-                HistoryPlan::Of(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_),
+                HistoryPlan::ByHash(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_),
             ) => {
-                self.does(CalOperation::History, HISTORY);
+                self.add_operation(CalOperation::History, HISTORY_POINTS);
             }
             // The explained statement does not run.
-            StatementPlan::Explain(_) => self.does(CalOperation::Explain, LITTLE),
-            StatementPlan::Describe(_) => self.does(CalOperation::Describe, LITTLE),
+            StatementPlan::Explain(_) => self.add_operation(CalOperation::Explain, SINGLE_GRAIN_POINTS),
+            StatementPlan::Describe(_) => self.add_operation(CalOperation::Describe, SINGLE_GRAIN_POINTS),
             StatementPlan::Batch(entries) => {
-                self.does(CalOperation::Batch, LITTLE);
+                self.add_operation(CalOperation::Batch, SINGLE_GRAIN_POINTS);
                 entries.iter().filter_map(|(_, entry)| entry.as_ref().ok()).for_each(|entry| {
                     self.statement(entry);
                 });
             }
             StatementPlan::Coalesce(branches) => {
-                self.does(CalOperation::Coalesce, LITTLE);
+                self.add_operation(CalOperation::Coalesce, SINGLE_GRAIN_POINTS);
                 branches.iter().for_each(|branch| self.recall(branch));
             }
             StatementPlan::Add(add) => {
-                self.does(CalOperation::Add, WRITE);
+                self.add_operation(CalOperation::Add, WRITE_POINTS);
                 self.writes = Some(add.grain_type);
             }
             StatementPlan::Supersede(_) => {
-                self.does(CalOperation::Supersede, WRITE);
+                self.add_operation(CalOperation::Supersede, WRITE_POINTS);
                 self.writes = Some(GrainType::Belief);
             }
             StatementPlan::Revert(_) => {
-                self.does(CalOperation::Revert, WRITE);
+                self.add_operation(CalOperation::Revert, WRITE_POINTS);
                 self.writes = Some(GrainType::Belief);
             }
-            StatementPlan::Define(_) => self.does(CalOperation::DefineTemplate, WRITE),
+            StatementPlan::Define(_) => self.add_operation(CalOperation::DefineTemplate, WRITE_POINTS),
         }
     }
 
-    fn does(&mut self, operation: CalOperation, points: u64) {
+    fn add_operation(&mut self, operation: CalOperation, points: u64) {
         if !self.operations.contains(&operation) {
             self.operations.push(operation);
         }
@@ -141,20 +141,20 @@ impl StatementCost {
             self.reads.push(grain_type);
         }
         self.desugared.extend(plan.desugared.clone());
-        let every = plan.end != PipelineOutput::Grains;
-        let asked = if every { u64::MAX } else { plan.asked() };
-        self.asked = self.asked.filter(|_| asked != u64::MAX).map(|most| most.max(asked));
-        self.add(RECALL);
-        self.add(asked.min(limits::MAX_LIMIT) / GRAINS_A_POINT);
-        self.add(CONDITION.saturating_mul(points(plan.query.predicates().len())));
+        let every = plan.output != PipelineOutput::Grains;
+        let asked = if every { u64::MAX } else { plan.requested_grains() };
+        self.max_grains = self.max_grains.filter(|_| asked != u64::MAX).map(|most| most.max(asked));
+        self.add(RECALL_POINTS);
+        self.add(asked.min(limits::MAX_LIMIT) / GRAINS_PER_POINT);
+        self.add(CONDITION_POINTS.saturating_mul(points(plan.query.predicates().len())));
         let show = &plan.show;
         let extras = [
-            (SEARCH, plan.query.search().is_some() || plan.otherwise.is_some()),
-            (THREAD, plan.thread.is_some()),
-            (OPTION, show.diversity.is_some()),
-            (OPTION, show.dedup.is_some()),
-            (OPTION, show.contradictions),
-            (OPTION, show.explanation),
+            (SEARCH_POINTS, plan.query.search().is_some() || plan.fallback_search.is_some()),
+            (THREAD_POINTS, plan.thread.is_some()),
+            (OPTION_POINTS, show.diversity.is_some()),
+            (OPTION_POINTS, show.dedup.is_some()),
+            (OPTION_POINTS, show.contradictions),
+            (OPTION_POINTS, show.explanation),
         ];
         for (points, _) in extras.into_iter().filter(|(_, there)| *there) {
             self.add(points);

@@ -37,7 +37,7 @@ pub(super) fn conditions(
             ConditionField::Table(row) => {
                 let field = Spanned::new(row, condition.field.span);
                 belongs(&field, grain_type)?;
-                takes(&field, &condition.test)?;
+                check_operator(&field, &condition.test)?;
                 found.feeds.extend(comparison::add(row, &condition.test, context, query)?);
                 // For a search, the matching fields depend on the grain.
                 if row.name != "query" && row.shape != ValueKind::Score {
@@ -73,7 +73,7 @@ pub(super) fn type_named(
 }
 
 /// Checks that the field takes the operator: E020.
-fn takes(field: &Spanned<FieldRef>, test: &Spanned<ConditionTest<'_>>) -> Result<()> {
+fn check_operator(field: &Spanned<FieldRef>, test: &Spanned<ConditionTest<'_>>) -> Result<()> {
     let operator = match &test.node {
         ConditionTest::Compare(comparator, _) => comparator.op(),
         ConditionTest::In(_) => ops::IN,

@@ -70,7 +70,7 @@ fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
             if !cuts(plain) && plain.recent.is_none() {
                 plain
                     .stages
-                    .push(at(PipelineStage::Limit(Arg::Given(limits::THREAD_LIMIT.into()))));
+                    .push(at(PipelineStage::Limit(Arg::Given(limits::DEFAULT_THREAD_LIMIT.into()))));
             }
         }
         from @ ThreadClause::From(_) => plain.thread = Some(at(from)),
@@ -85,7 +85,7 @@ fn stages(plain: &mut Recall<'_>) {
     }
     if !cuts(plain) {
         let limit =
-            if plain.thread.is_some() { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+            if plain.thread.is_some() { limits::DEFAULT_THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
         plain.stages.push(at(PipelineStage::Limit(Arg::Given(limit.into()))));
     }
 }

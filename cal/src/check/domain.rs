@@ -41,7 +41,7 @@ pub(super) fn predicate(
         }
         ConditionTest::In(InSet::Values(literals)) => {
             let values = context.spread(literals)?;
-            if let Some(extra) = values.get(limits::IN_VALUES) {
+            if let Some(extra) = values.get(limits::MAX_IN_VALUES) {
                 return Err(too_many_values(extra.span));
             }
             let values: Result<Vec<Value>> =
@@ -77,7 +77,7 @@ pub(super) fn warn(
         }
     }
     let message = format!("{full} without tags INCLUDE [\"{tag}\"] also finds other profiles");
-    context.warn(codes::PROFILE_NOT_ASKED, message);
+    context.warn(codes::MISSING_PROFILE_TAG, message);
     Ok(())
 }
 

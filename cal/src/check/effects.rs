@@ -22,10 +22,10 @@ pub(super) fn check(
             WithOption::Diversity(_)
             | WithOption::Explanation
             | WithOption::Provenance
-            | WithOption::ScoreBreakdown => about_grains(plan, &option.node, option.span)?,
-            WithOption::ContradictionDetection => lists(plan, context),
+            | WithOption::ScoreBreakdown => check_grain_option(plan, &option.node, option.span)?,
+            WithOption::ContradictionDetection => warn_contradictions_not_listed(plan, context),
             WithOption::ProgressiveDisclosure(_) | WithOption::IsoTimestamps => {
-                shapes_text(plan, &option.node, option.span, context)?;
+                check_text_option(plan, &option.node, option.span, context)?;
             }
             _ => {}
         }
@@ -34,16 +34,16 @@ pub(super) fn check(
 }
 
 /// Checks an option that adds data to each grain: E021 if the answer has no grains.
-fn about_grains(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Result<()> {
-    let Some(end) = answers(plan.end) else { return Ok(()) };
+fn check_grain_option(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Result<()> {
+    let Some(end) = non_grain_output(plan.output) else { return Ok(()) };
     let message = format!("{option} is told of grains, and {end}");
     let error = Error::new(ErrorKind::WrongStage, message).at(place);
     Err(error.suggest("drop the option, or the last stage"))
 }
 
 /// Warns with W004 if contradicted grains are included but the contradictions are not listed.
-fn lists(plan: &RecallPlan, context: &mut CheckContext<'_>) {
-    if let Some(end) = answers(plan.end) {
+fn warn_contradictions_not_listed(plan: &RecallPlan, context: &mut CheckContext<'_>) {
+    if let Some(end) = non_grain_output(plan.output) {
         let message =
             format!("contradicted grains are in, but {end}: what contradicts is not listed");
         context.warn(codes::IGNORED_OPTION, message);
@@ -51,19 +51,19 @@ fn lists(plan: &RecallPlan, context: &mut CheckContext<'_>) {
 }
 
 /// Checks an option that shapes text: E021 if the answer has no text; W004 if no text was requested.
-fn shapes_text(
+fn check_text_option(
     plan: &RecallPlan,
     option: &WithOption<'_>,
     place: Span,
     context: &mut CheckContext<'_>,
 ) -> Result<()> {
-    let end = answers(plan.end).or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
+    let end = non_grain_output(plan.output).or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
     if let Some(end) = end {
         let message = format!("{option} shapes the text of AS, and {end}");
         let error = Error::new(ErrorKind::WrongStage, message).at(place);
         return Err(error.suggest("drop the option, or the stage"));
     }
-    if plan.format.is_none() && !context.formats {
+    if plan.format.is_none() && !context.host_renders_text {
         let message = format!("{option} shapes the text of AS, which is not asked for");
         context.warn(codes::IGNORED_OPTION, message);
     }
@@ -71,7 +71,7 @@ fn shapes_text(
 }
 
 /// Returns the form of an answer that has no grains.
-fn answers(end: PipelineOutput) -> Option<&'static str> {
+fn non_grain_output(end: PipelineOutput) -> Option<&'static str> {
     match end {
         PipelineOutput::Grains => None,
         PipelineOutput::Count => Some("COUNT answers a number"),

@@ -3,7 +3,7 @@
 use grainstore_format::{ContentAddress, GrainType, Map, Value};
 
 use super::CheckContext;
-use super::comparison::{closed, note_unknown_relation, number, texts};
+use super::comparison::{closed_list_word, note_unknown_relation, number, texts};
 use super::plan::{AddPlan, RevertPlan, SupersedePlan};
 use super::resolve::{hash_of, hint_at_old_name, text_of};
 use crate::ast::{Add, Literal, Revert, SetClause, Supersede, TextArg};
@@ -24,7 +24,7 @@ struct SettableField {
     /// The only type that has it; `None` if all addable types do.
     owner: Option<GrainType>,
     /// True if SUPERSEDE takes it too.
-    evolves: bool,
+    supersedable: bool,
 }
 
 /// The kind of value a settable field takes.
@@ -39,11 +39,11 @@ enum SettableKind {
 }
 
 const fn set(name: &'static str, kind: SettableKind, evolves: bool) -> SettableField {
-    SettableField { name, payload: name, kind, owner: None, evolves }
+    SettableField { name, payload: name, kind, owner: None, supersedable: evolves }
 }
 
 const fn of(owner: GrainType, name: &'static str, kind: SettableKind) -> SettableField {
-    SettableField { name, payload: name, kind, owner: Some(owner), evolves: false }
+    SettableField { name, payload: name, kind, owner: Some(owner), supersedable: false }
 }
 
 const SETTABLE: [SettableField; 12] = [
@@ -98,11 +98,11 @@ pub(super) fn supersede(
     context: &mut CheckContext<'_>,
 ) -> Result<SupersedePlan> {
     let target = context.hash(&supersede.target)?;
-    let usable = |row: &SettableField| row.evolves;
+    let usable = |row: &SettableField| row.supersedable;
     let mut fields = Map::new();
     for clause in &supersede.sets {
         let row = settable(clause, &usable)?;
-        if !row.evolves {
+        if !row.supersedable {
             let message = format!("SUPERSEDE cannot set {}", row.name);
             let error = Error::new(ErrorKind::UnknownSetField, message).at(clause.name.span);
             return Err(error.valid(names(&usable)));
@@ -162,7 +162,7 @@ fn write(
         SettableKind::Unit => Value::from(number(true, literal, span, row.name)?),
         SettableKind::Texts => Value::from(texts(&clause.value, context)?),
         SettableKind::GoalState => {
-            let state = closed(GOAL_STATES, row.name, literal, span)?;
+            let state = closed_list_word(GOAL_STATES, row.name, literal, span)?;
             Value::from(fields::payload_goal_state(state))
         }
         SettableKind::Time => Value::from(context.time(literal, span)?.from.get()),
@@ -195,8 +195,8 @@ fn reason(reason: &Spanned<TextArg<'_>>, context: &CheckContext<'_>) -> Result<S
     if text.trim().is_empty() {
         return Err(Error::new(ErrorKind::BadReason, "REASON is blank").at(reason.span));
     }
-    if text.chars().count() > limits::REASON_CHARS {
-        let message = format!("REASON has at most {} characters", limits::REASON_CHARS);
+    if text.chars().count() > limits::MAX_REASON_CHARS {
+        let message = format!("REASON has at most {} characters", limits::MAX_REASON_CHARS);
         return Err(Error::new(ErrorKind::BadReason, message).at(reason.span));
     }
     Ok(text.to_owned())

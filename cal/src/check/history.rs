@@ -17,15 +17,15 @@ pub(super) fn history(
     context: &mut CheckContext<'_>,
 ) -> Result<HistoryPlan> {
     let (within, subject, relation, as_of) = match history {
-        History::Of { target, diff: None } => return Ok(HistoryPlan::Of(context.hash(target)?)),
-        History::Of { target, diff: Some(other) } => {
+        History::ByHash { target, diff: None } => return Ok(HistoryPlan::ByHash(context.hash(target)?)),
+        History::ByHash { target, diff: Some(other) } => {
             return Ok(HistoryPlan::Diff(context.hash(target)?, context.hash(other)?));
         }
         History::Triple { within, subject, relation, as_of } => (within, subject, relation, as_of),
     };
     let mut query = Query { visibility: Visibility::EVERYTHING, ..Query::default() };
     if let Some(within) = within {
-        query.reach = recall::reach(&within.node, within.span, context)?;
+        query.reach = recall::namespace_scope(&within.node, within.span, context)?;
     }
     for (name, literal) in [("subject", subject), ("relation", relation)] {
         let text = text_of(context.value(literal)?, literal.span)?.into_owned();

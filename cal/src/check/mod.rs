@@ -47,16 +47,16 @@ pub(crate) struct CheckContext<'c> {
     pub(crate) now: EpochMs,
     pub(crate) warnings: Vec<Warning>,
     /// The host's default LIMIT for a RECALL that states none, if it is lower than CAL's.
-    pub(crate) few: Option<u64>,
+    pub(crate) default_limit_cap: Option<u64>,
     bindings: Bindings,
     /// True if the desugared form is needed, because the plan is only shown.
-    explains: bool,
+    needs_desugared: bool,
     /// True if the host renders grains as text even without AS.
-    pub(crate) formats: bool,
+    pub(crate) host_renders_text: bool,
     /// True if a consistency level was requested.
-    pub(crate) consistency: bool,
+    pub(crate) consistency_requested: bool,
     /// True if a cached answer was allowed.
-    pub(crate) cache: bool,
+    pub(crate) cache_allowed: bool,
 }
 
 /// Checks a query and turns it into a plan.
@@ -157,8 +157,8 @@ fn operand(
     let checked = check_request(request, context)?;
     let place = request.body.span;
     let yields = |plan: &RecallPlan| {
-        plan.yields_grains("an operand", place)?;
-        plan.is_not_shown("an operand", place)
+        plan.require_whole_grains("an operand", place)?;
+        plan.require_no_display("an operand", place)
     };
     match &checked.plan {
         StatementPlan::Recall(plan) => yields(plan)?,
@@ -185,7 +185,7 @@ fn explain(
     place: Span,
     context: &mut CheckContext<'_>,
 ) -> Result<StatementPlan> {
-    context.explains = true;
+    context.needs_desugared = true;
     Ok(StatementPlan::Explain(Box::new(ExplainPlan {
         statement: body.to_string(),
         statement_type: body.statement_type(),
@@ -204,7 +204,7 @@ impl<'c> CheckContext<'c> {
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
         let (few, formats, consistency, cache) = (None, false, false, false);
-        Self { memory, params, now, warnings, few, bindings, explains, formats, consistency, cache }
+        Self { memory, params, now, warnings, default_limit_cap: few, bindings, needs_desugared: explains, host_renders_text: formats, consistency_requested: consistency, cache_allowed: cache }
     }
 
     /// Adds a warning, unless the same code and message is there already.

@@ -17,7 +17,7 @@ use crate::span::Spanned;
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 
 /// Checks the options of a RECALL about `grain_type`.
-pub(super) fn of_recall(
+pub(super) fn recall_options(
     options: Option<&Options<'_>>,
     grain_type: Option<GrainType>,
     context: &mut CheckContext<'_>,
@@ -29,7 +29,7 @@ pub(super) fn of_recall(
 }
 
 /// Checks the options of an ASSEMBLE of these sources; those about grains are passed on to each source.
-pub(super) fn of_assemble(
+pub(super) fn assemble_options(
     options: Option<&Options<'_>>,
     sources: &[SourceGrainType],
     context: &mut CheckContext<'_>,
@@ -47,9 +47,9 @@ pub(super) fn asks_explanation(options: Option<&Options<'_>>) -> bool {
 }
 
 /// Adds the options of an ASSEMBLE about grains to those of one of its sources.
-pub(super) fn hand_over(show: &DisplayOptions, plan: &mut RecallPlan) {
+pub(super) fn pass_to_source(show: &DisplayOptions, plan: &mut RecallPlan) {
     let of = &mut plan.show;
-    of.told = show.tells_of_grains();
+    of.assemble_adds_metadata = show.adds_grain_metadata();
     of.state |= show.state;
     of.score_breakdown |= show.score_breakdown;
     of.explanation |= show.explanation;
@@ -79,7 +79,7 @@ fn deduplicated<'o>(
 fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceGrainType]) -> Result<()> {
     let has = |source: &SourceGrainType| match source {
         SourceGrainType::Named(named) => Some(*named) == field.node.owner,
-        SourceGrainType::OfLet => true,
+        SourceGrainType::FromLet => true,
         SourceGrainType::Any => false,
     };
     if sources.iter().any(has) {
@@ -87,7 +87,7 @@ fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceGrainType]) -
     }
     let named = sources.iter().find_map(|source| match source {
         SourceGrainType::Named(named) => Some(*named),
-        SourceGrainType::Any | SourceGrainType::OfLet => None,
+        SourceGrainType::Any | SourceGrainType::FromLet => None,
     });
     belongs(field, named)
 }
@@ -119,15 +119,15 @@ fn read(options: Option<&Options<'_>>, context: &mut CheckContext<'_>) -> Result
                 if let ConsistencyLevel::Bounded(seconds) = demand {
                     not_negative(seconds, context)?;
                 }
-                context.consistency = true;
+                context.consistency_requested = true;
             }
             // Not used, although allowed: an answer cached beyond an erasure would show erased grains.
             WithOption::Cache(seconds) => {
                 context.whole(seconds, option.span)?;
-                context.cache = true;
+                context.cache_allowed = true;
             }
             WithOption::Diversity(of) => show.diversity = Some(diversity(of, context)?),
-            WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
+            WithOption::Dedup(field) => show.dedup = Some(dedup_field(field)?),
             WithOption::Locale(locale) => {
                 let locale = context.text(locale, option.span)?.to_owned();
                 let message = format!("locale \"{locale}\" is ignored; text sorts by code point");
@@ -153,7 +153,7 @@ fn diversity(of: &DiversityOption<'_>, context: &CheckContext<'_>) -> Result<Div
         Err(error.at(number.span).suggest("write a fraction such as 0.5"))
     };
     Ok(match of {
-        DiversityOption::Mmr(None) => Diversity::Mmr { lambda: limits::LAMBDA },
+        DiversityOption::Mmr(None) => Diversity::Mmr { lambda: limits::DEFAULT_MMR_LAMBDA },
         DiversityOption::Mmr(Some(lambda)) => Diversity::Mmr { lambda: share(lambda, "lambda")? },
         DiversityOption::Threshold(most) => Diversity::Threshold(share(most, "the threshold")?),
     })
@@ -177,7 +177,7 @@ fn fixed(level: LevelName) -> Disclosure {
 }
 
 /// Checks the field of `dedup`: E021 unless it holds a single value.
-fn comparable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
+fn dedup_field(field: &Spanned<FieldRef>) -> Result<FieldRef> {
     let one = match field.node.shape {
         ValueKind::List | ValueKind::Hash | ValueKind::Score => false,
         ValueKind::Search => field.node.name == "content",

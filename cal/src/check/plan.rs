@@ -68,7 +68,7 @@ pub(crate) struct ExplainPlan {
 pub(crate) struct RecallPlan {
     pub(crate) query: Query,
     /// ABOUT: the text to search for if no grain has it as its subject.
-    pub(crate) otherwise: Option<String>,
+    pub(crate) fallback_search: Option<String>,
     /// Conditions whose values come from a LET or another RECALL.
     pub(crate) feeds: Vec<DeferredIn>,
     /// THREAD FROM: the message whose whole thread is recalled.
@@ -78,7 +78,7 @@ pub(crate) struct RecallPlan {
     /// True if the last step is the default LIMIT.
     pub(crate) limited_by_default: bool,
     /// The form of the answer.
-    pub(crate) end: PipelineOutput,
+    pub(crate) output: PipelineOutput,
     /// SELECT: the fields shown of each grain; `None` shows all.
     pub(crate) select: Option<Vec<FieldRef>>,
     /// PROJECT: the fields shown in text, in place of those of the type.
@@ -203,12 +203,12 @@ pub(crate) struct DisplayOptions {
     /// WITH dedup(field).
     pub(crate) dedup: Option<FieldRef>,
     /// For a source: the enclosing ASSEMBLE asks for data about each grain.
-    pub(crate) told: bool,
+    pub(crate) assemble_adds_metadata: bool,
 }
 
 impl DisplayOptions {
     /// Returns `true` if data is added to each grain beside its content.
-    pub(crate) fn tells_of_grains(&self) -> bool {
+    pub(crate) fn adds_grain_metadata(&self) -> bool {
         self.state
             || self.score_breakdown
             || self.explanation
@@ -230,7 +230,7 @@ pub(crate) struct AssemblePlan {
     /// FORMAT TEMPLATE, if written.
     pub(crate) template: Option<Template>,
     /// True if BUDGET was written.
-    pub(crate) budgeted: bool,
+    pub(crate) has_budget_clause: bool,
     pub(crate) stream: StreamPlan,
     pub(crate) show: DisplayOptions,
 }
@@ -239,7 +239,7 @@ pub(crate) struct AssemblePlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPlan {
     /// True if STREAM was written.
-    pub(crate) written: bool,
+    pub(crate) has_stream_clause: bool,
     /// Start and end of the assembly and of its sources.
     pub(crate) progress: bool,
     /// Deduplication, budget shares, disclosure levels.
@@ -254,7 +254,7 @@ impl Default for StreamPlan {
     /// No events.
     fn default() -> Self {
         let chunk_tokens = limits::DEFAULT_CHUNK_TOKENS;
-        Self { written: false, progress: false, budget: false, chunks: false, chunk_tokens }
+        Self { has_stream_clause: false, progress: false, budget: false, chunks: false, chunk_tokens }
     }
 }
 
@@ -271,7 +271,7 @@ impl fmt::Display for StreamPlan {
 
 impl StreamPlan {
     /// Selects every event.
-    pub(crate) fn everything(&mut self) {
+    pub(crate) fn select_all(&mut self) {
         (self.progress, self.budget, self.chunks) = (true, true, true);
     }
 }
@@ -294,12 +294,12 @@ pub(crate) enum SourceInput {
 pub(crate) enum SourceGrainType {
     Named(GrainType),
     Any,
-    OfLet,
+    FromLet,
 }
 
 /// A HISTORY.
 pub(crate) enum HistoryPlan {
-    Of(Spanned<HashPrefix>),
+    ByHash(Spanned<HashPrefix>),
     Diff(Spanned<HashPrefix>, Spanned<HashPrefix>),
     Triple(Box<Query>),
 }
@@ -365,7 +365,7 @@ impl SourceInput {
             Self::Recall(plan) => {
                 plan.grain_type.map_or(SourceGrainType::Any, SourceGrainType::Named)
             }
-            Self::Let(..) => SourceGrainType::OfLet,
+            Self::Let(..) => SourceGrainType::FromLet,
         }
     }
 
@@ -378,9 +378,9 @@ impl SourceInput {
     }
 
     /// Returns the number of grains it asks for.
-    pub(crate) fn asked(&self) -> u64 {
+    pub(crate) fn requested_grains(&self) -> u64 {
         match self {
-            Self::Recall(plan) => plan.asked(),
+            Self::Recall(plan) => plan.requested_grains(),
             Self::Let(_, asked) => *asked,
         }
     }
@@ -401,7 +401,7 @@ impl RecallPlan {
     }
 
     /// Returns the number of grains it asks for; `u64::MAX` without a limit.
-    pub(crate) fn asked(&self) -> u64 {
+    pub(crate) fn requested_grains(&self) -> u64 {
         let takes = self.steps.iter().filter_map(|step| match step {
             PipelineStep::Take(count) => Some(*count),
             _ => None,
@@ -411,7 +411,7 @@ impl RecallPlan {
 
     /// Checks that AS, PROJECT and options that shape text are absent where the text would not be shown:
     /// E021.
-    pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
+    pub(crate) fn require_no_display(&self, outer: &str, place: Span) -> Result<()> {
         let of_project = self
             .project
             .as_ref()
@@ -444,9 +444,9 @@ impl RecallPlan {
     ///
     /// # Errors
     /// E021 otherwise.
-    pub(crate) fn yields_grains(&self, outer: &str, place: Span) -> Result<()> {
+    pub(crate) fn require_whole_grains(&self, outer: &str, place: Span) -> Result<()> {
         let beside = self.show.explanation || self.show.provenance || self.show.score_breakdown;
-        let (what, advice) = match (self.end, &self.select) {
+        let (what, advice) = match (self.output, &self.select) {
             (PipelineOutput::Count, _) => ("COUNT answers a number", "drop COUNT"),
             (PipelineOutput::Values(_), _) => ("an extractor answers values", "drop the extractor"),
             (PipelineOutput::Groups(_), _) => ("GROUP BY answers groups", "drop GROUP BY"),

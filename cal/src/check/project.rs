@@ -41,7 +41,7 @@ fn checked(
     context: &mut CheckContext<'_>,
 ) -> Result<ProjectedField> {
     match field.node {
-        ProjectField::Of(ConditionField::Table(row)) => {
+        ProjectField::Field(ConditionField::Table(row)) => {
             belongs(&Spanned::new(row, field.span), grain_type)?;
             if !fields::is_projectable(row) {
                 let message = format!("PROJECT does not take {}", row.name);
@@ -51,13 +51,13 @@ fn checked(
             }
             Ok(ProjectedField::Field(row))
         }
-        ProjectField::Of(ConditionField::Domain { prefix, name }) => {
+        ProjectField::Field(ConditionField::Domain { prefix, name }) => {
             let full = format!("{prefix}:{name}");
             let conditions = recall.conditions.as_ref().map(|list| list.node.as_slice());
             domain::warn(prefix, &full, conditions.unwrap_or_default(), context)?;
             Ok(ProjectedField::Domain(full))
         }
         ProjectField::Attribute(name) => Ok(ProjectedField::Attribute(name)),
-        ProjectField::Extra(name) => Ok(ProjectedField::Payload(name.to_owned())),
+        ProjectField::Extension(name) => Ok(ProjectedField::Payload(name.to_owned())),
     }
 }

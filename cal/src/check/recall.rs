@@ -40,9 +40,9 @@ pub(super) fn recall_for(
         query.types = TypeSet::of(grain_type);
     }
     if let Some(within) = &recall.within {
-        query.reach = reach(&within.node, within.span, context)?;
+        query.reach = namespace_scope(&within.node, within.span, context)?;
     }
-    let about = people(recall, context, &mut query, &mut fields)?;
+    let about = my_and_about(recall, context, &mut query, &mut fields)?;
     like(recall, context, &mut query)?;
     let thread = thread(recall, context, &mut query, &mut fields)?;
     times(recall, context, &mut query, &mut fields)?;
@@ -52,7 +52,7 @@ pub(super) fn recall_for(
         fields.extend(found.matched);
         feeds = found.feeds;
     }
-    let mut show = options::of_recall(recall.options.as_ref(), grain_type, context)?;
+    let mut show = options::recall_options(recall.options.as_ref(), grain_type, context)?;
     if recall.contradictions.is_some() {
         show.contradictions = true;
         query.require(Predicate::contradicted(true));
@@ -62,7 +62,7 @@ pub(super) fn recall_for(
     query.visibility.contradicted |= show.contradictions;
     query.rerank = show.diversity.map(|of| Rerank { diversity: Some(of), ..Rerank::default() });
     let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
-    let shown = context.explains || show.explanation;
+    let shown = context.needs_desugared || show.explanation;
     let user = context.memory.scope().user_id.as_deref();
     let mut desugared = shown.then(|| desugar(recall, extract, user));
     if let (Some(plain), true) = (&mut desugared, pipeline.limited_by_default)
@@ -74,13 +74,13 @@ pub(super) fn recall_for(
     let whole = pipeline.end == PipelineOutput::Grains && pipeline.select.is_none();
     let format = recall.format.map(|format| format.node);
     let plan = RecallPlan {
-        otherwise: about.filter(|_| query.search.is_none()),
+        fallback_search: about.filter(|_| query.search.is_none()),
         query,
         feeds,
         thread,
         steps: pipeline.steps,
         limited_by_default: pipeline.limited_by_default,
-        end: pipeline.end,
+        output: pipeline.end,
         select: pipeline.select,
         project: pipeline.project,
         grain_type,
@@ -91,7 +91,7 @@ pub(super) fn recall_for(
         desugared: desugared.map(|recall| recall.to_string()),
     };
     effects::check(&plan, recall, context)?;
-    refuse_contrary(&plan, recall)?;
+    refuse_conflicting_output(&plan, recall)?;
     Ok(plan)
 }
 
@@ -149,7 +149,7 @@ fn named_type(recall: &Recall<'_>, context: &mut CheckContext<'_>) -> Result<Opt
 }
 
 /// Adds MY and ABOUT; returns the text of ABOUT.
-fn people(
+fn my_and_about(
     recall: &Recall<'_>,
     context: &CheckContext<'_>,
     query: &mut Query,
@@ -174,7 +174,7 @@ fn people(
 fn like(recall: &Recall<'_>, context: &CheckContext<'_>, query: &mut Query) -> Result<()> {
     if let Some(like) = &recall.like {
         let text = context.text(&like.node, like.span)?;
-        query.require_search(comparison::searched(text, None, like.span)?);
+        query.require_search(comparison::text_query(text, None, like.span)?);
     }
     Ok(())
 }
@@ -228,29 +228,29 @@ fn times(
 }
 
 /// Returns the namespaces of IN, never wider than the session's.
-pub(super) fn reach(
+pub(super) fn namespace_scope(
     within: &NamespaceClause<'_>,
     span: Span,
     context: &mut CheckContext<'_>,
 ) -> Result<Reach> {
     let namespace = context.text(&within.namespace, span)?.to_owned();
     let namespace = own_or(namespace, context);
-    Ok(if within.scope { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
+    Ok(if within.include_descendants { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
 }
 
 /// Refuses clauses that contradict the end of the pipeline (E021) and extractors of a type without the
 /// field (E022).
-fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
+fn refuse_conflicting_output(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
-    let whole = plan.end == PipelineOutput::Grains && plan.select.is_none();
+    let whole = plan.output == PipelineOutput::Grains && plan.select.is_none();
     if plan.show.summarize && !whole {
         let error = Error::new(ErrorKind::WrongStage, "summarize is about whole grains");
         return Err(error.at(last).suggest("drop summarize, or the stage"));
     }
-    if let PipelineOutput::Values(extractor) = plan.end {
+    if let PipelineOutput::Values(extractor) = plan.output {
         check_extractor(extractor, plan, last)?;
     }
-    let what = match plan.end {
+    let what = match plan.output {
         PipelineOutput::Count => "COUNT answers a number",
         PipelineOutput::Values(_) => "an extractor answers values",
         PipelineOutput::Groups(_) => "GROUP BY answers groups",
@@ -281,7 +281,7 @@ fn holds_grains(format: &Spanned<AsFormat>) -> Result<()> {
 /// E021: the other formats hold grains alone, and no text shows addresses.
 fn holds_rows(format: &Spanned<AsFormat>, plan: &RecallPlan, what: &str) -> Result<()> {
     let refused = |message: String| Error::new(ErrorKind::WrongStage, message).at(format.span);
-    if plan.end == PipelineOutput::Values(Extractor::Hashes) {
+    if plan.output == PipelineOutput::Values(Extractor::Hashes) {
         let error = refused("HASHES answers addresses, which no formatted text shows".to_owned());
         return Err(error.suggest("drop AS"));
     }

@@ -248,9 +248,9 @@ pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) 
 
 /// Returns E011: the set of an IN is too large.
 pub(crate) fn too_many_values(place: Span) -> Error {
-    let message = format!("IN has more than {} values", limits::IN_VALUES);
+    let message = format!("IN has more than {} values", limits::MAX_IN_VALUES);
     let error = Error::new(ErrorKind::SetTooLarge, message).at(place);
-    error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::IN_VALUES))
+    error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::MAX_IN_VALUES))
 }
 
 /// Returns the namespace; the session's own, with W101, for one outside it.

@@ -33,8 +33,8 @@ pub(super) fn pipeline(
     context: &mut CheckContext<'_>,
     query: &mut Query,
 ) -> Result<Pipeline> {
-    if let Some(extra) = recall.stages.get(limits::STAGES) {
-        let message = format!("a pipeline has at most {} stages", limits::STAGES);
+    if let Some(extra) = recall.stages.get(limits::MAX_STAGES) {
+        let message = format!("a pipeline has at most {} stages", limits::MAX_STAGES);
         return Err(Error::new(ErrorKind::TooManyStages, message).at(extra.span));
     }
     let mut pipeline = Pipeline {
@@ -91,8 +91,8 @@ pub(super) fn pipeline(
 /// Returns the LIMIT of a RECALL that states none.
 pub(super) fn default_limit(recall: &Recall<'_>, context: &CheckContext<'_>) -> u64 {
     let thread = recall.thread.is_some();
-    let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
-    context.few.map_or(default, |few| default.min(few))
+    let default = if thread { limits::DEFAULT_THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+    context.default_limit_cap.map_or(default, |few| default.min(few))
 }
 
 impl Pipeline {
@@ -174,7 +174,7 @@ fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &CheckContext<'_
             Err(error.at(span).suggest(format!("write a number from 1 to {}", limits::MAX_LIMIT)))
         }
         rows if rows > limits::MAX_LIMIT => {
-            let (written, most) = (count.written(rows), limits::MAX_LIMIT);
+            let (written, most) = (count.as_written(rows), limits::MAX_LIMIT);
             let message = format!("{name} {written} is above the maximum of {most}");
             Err(Error::new(ErrorKind::LimitTooLarge, message).at(span))
         }

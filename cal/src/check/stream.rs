@@ -13,7 +13,7 @@ pub(super) fn stream(
     clause: Option<&Spanned<StreamClause<'_>>>,
     context: &CheckContext<'_>,
 ) -> Result<StreamPlan> {
-    let mut plan = StreamPlan { written: clause.is_some(), ..StreamPlan::default() };
+    let mut plan = StreamPlan { has_stream_clause: clause.is_some(), ..StreamPlan::default() };
     let mut seen: Vec<&str> = Vec::new();
     for option in clause.iter().flat_map(|clause| &clause.node) {
         let name = option.node.name();
@@ -26,12 +26,12 @@ pub(super) fn stream(
             StreamOption::Progress => plan.progress = true,
             StreamOption::Budget => plan.budget = true,
             StreamOption::Chunks => plan.chunks = true,
-            StreamOption::All => plan.everything(),
+            StreamOption::All => plan.select_all(),
             StreamOption::ChunkSize(size) => {
                 let tokens = context.whole(size, option.span)?;
-                if !limits::CHUNK_TOKENS.contains(&tokens) {
-                    let (least, most) = limits::CHUNK_TOKENS.into_inner();
-                    let written = size.written(tokens);
+                if !limits::CHUNK_TOKEN_RANGE.contains(&tokens) {
+                    let (least, most) = limits::CHUNK_TOKEN_RANGE.into_inner();
+                    let written = size.as_written(tokens);
                     let message = format!("chunk_size {written} is not from {least} to {most}");
                     return Err(Error::new(ErrorKind::ChunkSize, message).at(option.span));
                 }
@@ -40,7 +40,7 @@ pub(super) fn stream(
         }
     }
     if !(plan.progress || plan.budget || plan.chunks) {
-        plan.everything();
+        plan.select_all();
     }
     Ok(plan)
 }

@@ -26,7 +26,7 @@ pub(super) fn define(
 ) -> Result<PlanWithLets> {
     let TemplateDefinition { lets, name, extends, sections } = &definition.node;
     let lets = bindings::lets(lets, false, context)?;
-    compiled(extends.as_ref(), sections)?;
+    compile(extends.as_ref(), sections)?;
     if FormatName::PRESETS.iter().any(|preset| preset.name().eq_ignore_ascii_case(name.node)) {
         let message = format!("{} is a preset", name.node);
         return Err(Error::new(ErrorKind::TemplateTaken, message).at(name.span));
@@ -43,19 +43,19 @@ pub(super) fn define(
 ///
 /// # Errors
 /// E085 for an unknown name; E090 to E096 for an invalid inline template.
-pub(super) fn of_format(
+pub(super) fn format_template(
     clause: &FormatClause<'_>,
     context: &CheckContext<'_>,
 ) -> Result<Option<Template>> {
     match clause {
         FormatClause::Name(_) => Ok(None),
-        FormatClause::Inline(sections) => compiled(None, sections).map(Some),
+        FormatClause::Inline(sections) => compile(None, sections).map(Some),
         FormatClause::Template(name) => {
             let known = context.memory.templates()?;
             // Templates of the session take precedence over those of its namespace.
             let named = known.iter().filter(|of| of.name == name.node);
             match named.min_by_key(|of| of.keeper) {
-                Some(found) => kept(found).map(Some),
+                Some(found) => stored_template(found).map(Some),
                 None => Err(not_found(name, &known)),
             }
         }
@@ -65,14 +65,14 @@ pub(super) fn of_format(
 impl NamedTemplate {
     /// Returns `true` if the stored definition is valid and has the template's name.
     #[must_use]
-    pub fn is_sound(&self) -> bool {
-        kept(self).is_ok()
+    pub fn is_valid(&self) -> bool {
+        stored_template(self).is_ok()
     }
 }
 
 /// Parses a stored template.
-fn kept(template: &NamedTemplate) -> Result<Template> {
-    let statement = parse::unplaced(&template.definition)?;
+fn stored_template(template: &NamedTemplate) -> Result<Template> {
+    let statement = parse::parse_unlocated(&template.definition)?;
     let damaged = || {
         let message = format!("the template {} is kept in a way nobody reads", template.name);
         Error::new(ErrorKind::TemplateNotFound, message)
@@ -81,7 +81,7 @@ fn kept(template: &NamedTemplate) -> Result<Template> {
     if definition.node.name.node != template.name {
         return Err(damaged());
     }
-    compiled(definition.node.extends.as_ref(), &definition.node.sections).map_err(|_| damaged())
+    compile(definition.node.extends.as_ref(), &definition.node.sections).map_err(|_| damaged())
 }
 
 fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
@@ -100,7 +100,7 @@ fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
 }
 
 /// Compiles the sections of a template.
-fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
+fn compile(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
     let preset = match extends {
         Some(name) => {
             Preset::from_extends(name.node).map_err(|error| of_template(&error, name.span))?
@@ -109,12 +109,12 @@ fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Re
     };
     let texts: Vec<(Section, &str)> =
         sections.iter().map(|of| (of.section.node, of.text.node.as_ref())).collect();
-    Template::new(preset, &texts).map_err(|error| of_template(&error, place(&error, sections)))
+    Template::new(preset, &texts).map_err(|error| of_template(&error, error_span(&error, sections)))
 }
 
 /// Returns the span of an error in a template: the byte range if the text is unchanged from the source,
 /// else the whole text.
-fn place(error: &grainstore_sml::Error, sections: &[SectionText<'_>]) -> Span {
+fn error_span(error: &grainstore_sml::Error, sections: &[SectionText<'_>]) -> Span {
     let Some(place) = error.place() else { return Span::default() };
     let Some(SectionText { section, text }) = sections.get(place.section) else {
         return Span::default();
@@ -136,7 +136,7 @@ fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
     let refused = Error::new(kind, error.to_string()).at(place);
     match (kind, error.name()) {
         (ErrorKind::UnknownVariable, Some(name)) => refused
-            .suggest(variable_meant(name).map_or_else(
+            .suggest(closest_variable(name).map_or_else(
                 || error.hint().to_owned(),
                 |near| format!("Did you mean \"{near}\"?"),
             ))
@@ -155,7 +155,7 @@ fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
 }
 
 /// Returns the variable closest to `name`: among those with the same part before the dot, else among all.
-fn variable_meant(name: &str) -> Option<&'static str> {
+fn closest_variable(name: &str) -> Option<&'static str> {
     let (group, rest) = name.split_once('.').unwrap_or((name, ""));
     let of_group = || {
         template_variables()

@@ -19,7 +19,7 @@ impl ExecuteOptions<'_> {
     pub(super) fn threads(&self) -> usize {
         static HERE: OnceLock<usize> = OnceLock::new();
         #[cfg(test)]
-        if let Some(threads) = self.given.threads {
+        if let Some(threads) = self.test_limits.threads {
             return threads;
         }
         *HERE.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
@@ -27,44 +27,44 @@ impl ExecuteOptions<'_> {
 
     /// Acquires a slot for a helper thread; `None` if the statements of this process already have as many as
     /// the available parallelism.
-    fn helper(&self) -> Option<HelperSlot> {
+    fn helper_slot(&self) -> Option<HelperSlot> {
         #[cfg(test)]
-        if self.given.threads.is_some() {
-            return HelperSlot::among(usize::MAX);
+        if self.test_limits.threads.is_some() {
+            return HelperSlot::acquire(usize::MAX);
         }
-        HelperSlot::among(self.threads())
+        HelperSlot::acquire(self.threads())
     }
 }
 
 /// Helper threads of this process that run sources now.
-static HELPERS: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE_HELPERS: AtomicUsize = AtomicUsize::new(0);
 
 /// A counted slot for a helper thread, released on drop.
 struct HelperSlot(());
 
 impl HelperSlot {
     /// Acquires a slot if fewer than `most` are taken.
-    fn among(most: usize) -> Option<Self> {
+    fn acquire(most: usize) -> Option<Self> {
         let more = |helpers| (helpers < most).then_some(helpers + 1);
-        HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(()))
+        ACTIVE_HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(()))
     }
 }
 
 impl Drop for HelperSlot {
     fn drop(&mut self) {
-        HELPERS.fetch_sub(1, Ordering::Relaxed);
+        ACTIVE_HELPERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// The sources of an assembly and their progress, shared by its threads.
 pub(super) struct SourceScheduler<'a> {
-    part: SourceRunner<'a>,
+    runner: SourceRunner<'a>,
     sources: &'a [SourcePlan],
     /// Bytes that a source run ahead may hold.
-    share: usize,
+    share_bytes: usize,
     states: Mutex<Vec<SourceState>>,
     /// Signalled when a source has finished.
-    ended: Condvar,
+    finished: Condvar,
 }
 
 /// The progress of a source.
@@ -80,11 +80,11 @@ enum SourceState {
 /// An instruction to the caller's thread about the source whose turn it is.
 pub(super) enum Turn {
     /// Run the source.
-    Now,
+    RunNow,
     /// Run this other source, since a helper is running the one in turn.
-    Meanwhile(usize),
+    RunOther(usize),
     /// Use the outcome of the source.
-    Ended(thread::Result<SourceOutcome>),
+    Finished(thread::Result<SourceOutcome>),
 }
 
 impl<'a> SourceScheduler<'a> {
@@ -96,20 +96,20 @@ impl<'a> SourceScheduler<'a> {
         long: impl Iterator<Item = bool>,
     ) -> Self {
         let states = Mutex::new(long.map(|long| SourceState::Waiting { long }).collect());
-        Self { part, sources, share, states, ended: Condvar::new() }
+        Self { runner: part, sources, share_bytes: share, states, finished: Condvar::new() }
     }
 
     /// Calls `turns` while up to `helpers` threads run sources ahead. All of them have ended when it returns
     /// or unwinds; what they are still running is cancelled.
-    pub(super) fn while_helped<T>(&self, helpers: usize, turns: impl FnOnce() -> T) -> T {
+    pub(super) fn with_helpers<T>(&self, helpers: usize, turns: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
-            let _over = CancelOnDrop(&self.part);
+            let _over = CancelOnDrop(&self.runner);
             for _ in 0..helpers {
                 // Without a slot, or a thread, the remaining threads do the work.
-                let Some(place) = self.part.options.helper() else { break };
+                let Some(place) = self.runner.options.helper_slot() else { break };
                 let helper = thread::Builder::new().name("cal-source".to_owned());
                 let help = move || {
-                    self.help();
+                    self.run_helper();
                     drop(place);
                 };
                 if helper.spawn_scoped(scope, help).is_err() {
@@ -124,34 +124,34 @@ impl<'a> SourceScheduler<'a> {
     pub(super) fn turn(&self, at: usize) -> Turn {
         let mut states = self.lock();
         loop {
-            let Some(state) = states.get_mut(at) else { return Turn::Now };
+            let Some(state) = states.get_mut(at) else { return Turn::RunNow };
             match std::mem::replace(state, SourceState::Running) {
-                SourceState::Waiting { .. } => return Turn::Now,
-                SourceState::Ended(ended) => return Turn::Ended(ended),
+                SourceState::Waiting { .. } => return Turn::RunNow,
+                SourceState::Ended(ended) => return Turn::Finished(ended),
                 SourceState::Running => {}
             }
-            if let Some(other) = take(&mut states) {
-                return Turn::Meanwhile(other);
+            if let Some(other) = claim_next(&mut states) {
+                return Turn::RunOther(other);
             }
-            states = self.ended.wait(states).unwrap_or_else(PoisonError::into_inner);
+            states = self.finished.wait(states).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Runs a source claimed ahead of its turn. A panic is caught and resumed in its turn.
     pub(super) fn run(&self, at: usize) {
         let Some(source) = self.sources.get(at) else { return };
-        let run = || self.part.run(source, 0, self.share);
+        let run = || self.runner.run(source, 0, self.share_bytes);
         let ended = catch_unwind(AssertUnwindSafe(run));
         if let Some(state) = self.lock().get_mut(at) {
             *state = SourceState::Ended(ended);
         }
-        self.ended.notify_all();
+        self.finished.notify_all();
     }
 
     /// Runs sources ahead until all are claimed or the work is cancelled.
-    fn help(&self) {
-        while self.part.cancel.stopped().is_none() {
-            let taken = take(&mut self.lock());
+    fn run_helper(&self) {
+        while self.runner.cancel.stop_reason().is_none() {
+            let taken = claim_next(&mut self.lock());
             let Some(at) = taken else { break };
             self.run(at);
         }
@@ -163,7 +163,7 @@ impl<'a> SourceScheduler<'a> {
 }
 
 /// Claims the first expensive source that has not started.
-fn take(states: &mut [SourceState]) -> Option<usize> {
+fn claim_next(states: &mut [SourceState]) -> Option<usize> {
     let at =
         states.iter().position(|state| matches!(state, SourceState::Waiting { long: true }))?;
     *states.get_mut(at)? = SourceState::Running;
@@ -175,6 +175,6 @@ struct CancelOnDrop<'o, 'p>(&'o SourceRunner<'p>);
 
 impl Drop for CancelOnDrop<'_, '_> {
     fn drop(&mut self) {
-        self.0.cancel.drop_part();
+        self.0.cancel.cancel_part();
     }
 }

@@ -22,7 +22,7 @@ use crate::testutil::Fake;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn given(threads: usize, row_bytes: Option<usize>) -> ExecuteOptions<'static> {
-    ExecuteOptions { given: TestLimits { threads: Some(threads), row_bytes }, ..options() }
+    ExecuteOptions { test_limits: TestLimits { threads: Some(threads), row_bytes }, ..options() }
 }
 
 /// Thirty beliefs of alice and ten of bob; recalls about bob fail.
@@ -62,10 +62,10 @@ impl Gathering {
 /// Returns `true` if the statement is cancelled before the time is up.
 fn is_cancelled_soon(cancel: &CancelHandle) -> bool {
     let began = Instant::now();
-    while cancel.stopped().is_none() && began.elapsed() < PATIENCE {
+    while cancel.stop_reason().is_none() && began.elapsed() < PATIENCE {
         thread::yield_now();
     }
-    cancel.stopped() == Some(StopReason::Cancelled)
+    cancel.stop_reason() == Some(StopReason::Cancelled)
 }
 
 const SEARCHES: &str = "ASSEMBLE FROM a: (RECALL LIKE \"red\" LIMIT 5), b: (RECALL LIKE \"more\" LIMIT 5), \
@@ -283,7 +283,7 @@ fn a_listener_that_takes_no_more_stops_all_that_runs_and_not_the_host() {
     let (deaf, ended) = heard(&memory, &source, &asked, ear(7, None));
     assert_eq!(deaf.names().last(), Some(&"source_completed"));
     assert_eq!(ended.unwrap_err().0, "CAL-E082");
-    assert_eq!(asked.cancel.stopped(), None, "the handle is the host's");
+    assert_eq!(asked.cancel.stop_reason(), None, "the handle is the host's");
     assert_eq!(left.load(Ordering::Relaxed), *meeting.0.lock().unwrap());
 }
 

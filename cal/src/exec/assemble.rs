@@ -28,29 +28,29 @@ const TOON_CHOSEN: &str =
 impl Executor<'_> {
     /// Runs an ASSEMBLE statement.
     pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
-        self.tell_started(&plan)?;
+        self.send_started(&plan)?;
         let mut resolved = self.resolve(&plan)?;
-        let before = grains_of(&resolved);
+        let before = count_grains(&resolved);
         remove_duplicates(&mut resolved, &plan.priority, plan.show.dedup);
-        self.tell_dedup(before, grains_of(&resolved))?;
+        self.send_dedup(before, count_grains(&resolved))?;
         let (cancel, counter) = (self.cancel.clone(), self.options.counter);
-        let stops = || cancel.stopped().is_some();
+        let stops = || cancel.stop_reason().is_some();
         let watch = CancelCheck::from_fn(&stops);
-        let stopped = self.stopped;
-        let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
+        let stopped = self.stop_error;
+        let refused = |error: grainstore_sml::Error| text_error(&error, &cancel, stopped);
         let mut items = Vec::with_capacity(resolved.len());
         let clock = self.clock(plan.show.iso_timestamps);
         for (source, of) in resolved.iter().zip(&plan.sources) {
             items.push(self.items(&source.hits, of.from.project(), &clock)?);
         }
         if plan.show.summarize {
-            summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
+            add_summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
         }
         let sources: Vec<AssemblySource<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| AssemblySource {
                 label: &source.label,
                 items,
-                limit: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
+                limit: usize::try_from(source.from.requested_grains()).unwrap_or(usize::MAX),
                 failed: resolved.answer.error.is_some(),
             })
             .collect();
@@ -69,7 +69,7 @@ impl Executor<'_> {
             self.options.as_format.is_some() || plan.format.is_some() || plan.template.is_some();
         if self.options.auto_toon
             && !chosen
-            && plan.budgeted
+            && plan.has_budget_clause
             && self.is_tight(&sources, &options)?
         {
             options.format = Format::Toon;
@@ -78,31 +78,31 @@ impl Executor<'_> {
         let format = options.template.map_or(options.format.name(), |_| "template");
         let mut unheard = Ok(());
         let mut tell = |shares| {
-            unheard = self.tell_allocated(&plan, shares);
+            unheard = self.send_allocations(&plan, shares);
             if unheard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let assembly =
             assemble_with_progress(&sources, &options, counter, &mut tell).map_err(refused);
         unheard?;
         let assembly = assembly?;
-        self.go_on()?;
-        self.tell_text(&plan, &resolved, &assembly, format)?;
-        Ok(self.assembled(plan, resolved, assembly, format))
+        self.check_stop()?;
+        self.send_text(&plan, &resolved, &assembly, format)?;
+        Ok(self.assembly_answer(plan, resolved, assembly, format))
     }
 
     /// Builds the answer of a finished assembly.
-    fn assembled(
+    fn assembly_answer(
         &mut self,
         plan: AssemblePlan,
         resolved: Vec<ResolvedSource>,
         assembly: Assembly,
         format: &'static str,
     ) -> Answer {
-        self.used.tokens_used = count(assembly.tokens);
+        self.usage.tokens_used = count(assembly.tokens);
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
-            self.used.grains_returned += shown(&report);
-            (source.label, answer(*resolved.answer, &report))
+            self.usage.grains_returned += grains_shown(&report);
+            (source.label, with_report(*resolved.answer, &report))
         });
         Answer::Assembly {
             name: plan.name,
@@ -128,7 +128,7 @@ impl Executor<'_> {
             types.next().is_none_or(|first| types.all(|other| other == first))
         };
         let wanted = grainstore_sml::required_budget(sources, options, self.options.counter)
-            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
+            .map_err(|error| text_error(&error, &self.cancel, self.stop_error))?;
         let tight = wanted.saturating_mul(100) > total.saturating_mul(85);
         Ok(tight && sources.iter().all(of_one_type))
     }
@@ -147,7 +147,7 @@ impl Executor<'_> {
     ) -> Result<usize> {
         let clock = self.clock(plan.show.iso_timestamps);
         let items = self.items(hits, source.from.project(), &clock)?;
-        let stops = || self.cancel.stopped().is_some();
+        let stops = || self.cancel.stop_reason().is_some();
         let options = AssemblyOptions {
             template: plan.template.as_ref().filter(|_| self.options.as_format.is_none()),
             format: self.format_of(plan),
@@ -162,28 +162,28 @@ impl Executor<'_> {
         let demand = |items| {
             let source = AssemblySource { label: &source.label, items, limit: 0, failed: false };
             grainstore_sml::required_budget(&[source], &options, self.options.counter)
-                .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
+                .map_err(|error| text_error(&error, &self.cancel, self.stop_error))
         };
         Ok(demand(&items)?.saturating_sub(demand(&[])?))
     }
 }
 
 /// Converts the error of a text that was not written: the budget, or a stop, which `stopped` converts.
-pub(super) fn unwritten(
+pub(super) fn text_error(
     error: &grainstore_sml::Error,
     cancel: &CancelHandle,
     stopped: fn(StopReason) -> Error,
 ) -> Error {
     match error.kind() {
         grainstore_sml::ErrorKind::Stopped => {
-            stopped(cancel.stopped().unwrap_or(StopReason::Timeout))
+            stopped(cancel.stop_reason().unwrap_or(StopReason::Timeout))
         }
         _ => Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
     }
 }
 
 /// Adds the summary of each source that did not fail, WITH summarize.
-fn summaries(
+fn add_summaries(
     resolved: &mut [ResolvedSource],
     items: &[Vec<Item>],
     clock: &Clock,
@@ -198,11 +198,11 @@ fn summaries(
 }
 
 /// Returns the number of grains of all sources.
-fn grains_of(resolved: &[ResolvedSource]) -> usize {
+fn count_grains(resolved: &[ResolvedSource]) -> usize {
     resolved.iter().map(|source| source.hits.len()).sum()
 }
 
-pub(super) fn stopped(stop: StopReason) -> Error {
+pub(super) fn stop_error(stop: StopReason) -> Error {
     match stop {
         StopReason::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
         StopReason::Cancelled => {
@@ -219,19 +219,19 @@ fn remove_duplicates(resolved: &mut [ResolvedSource], priority: &[usize], dedup:
     for at in priority {
         let Some(source) = resolved.get_mut(*at) else { continue };
         if let Some(field) = dedup {
-            source.hits.retain(|hit| !key(field, hit).is_some_and(|key| values.contains(&key)));
-            values.extend(source.hits.iter().filter_map(|hit| key(field, hit)));
+            source.hits.retain(|hit| !dedup_key(field, hit).is_some_and(|key| values.contains(&key)));
+            values.extend(source.hits.iter().filter_map(|hit| dedup_key(field, hit)));
         }
         source.hits.retain(|hit| addresses.insert(hit.address));
     }
 }
 
 /// Returns the type and the dedup key of a grain; `None` if it lacks the field.
-fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, DedupKey)> {
-    Some((hit.grain.grain_type(), HitRef::from(hit).told_apart_by(field)?))
+fn dedup_key(field: FieldRef, hit: &Hit) -> Option<(GrainType, DedupKey)> {
+    Some((hit.grain.grain_type(), HitRef::from(hit).dedup_key(field)?))
 }
 
-fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {
+fn with_report(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {
     SourceAnswer {
         full: count(report.full),
         standard: count(report.standard),
@@ -243,6 +243,6 @@ fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {
     }
 }
 
-pub(super) fn shown(report: &SourceReport) -> u64 {
+pub(super) fn grains_shown(report: &SourceReport) -> u64 {
     count(report.full) + count(report.standard) + count(report.summary)
 }

@@ -47,7 +47,7 @@ fn given() -> Given {
     let goal = memory.keep(r#"{"type": "goal", "description": "d", "goal_state": "active"}"#);
     let elsewhere = memory.keep(&belief("s", "r", "o", r#", "namespace": "home""#));
     memory.broken_subject = Some("broken".to_owned());
-    for n in 0..NamedTemplate::MOST {
+    for n in 0..NamedTemplate::MAX_PER_OWNER {
         let (name, definition) =
             (format!("brief_{n}"), format!("DEFINE TEMPLATE brief_{n} ELEMENT {{}}"));
         let template = NamedTemplate { name, keeper: TemplateOwner::Namespace, definition };
@@ -159,7 +159,7 @@ fn refused(memory: &Fake, source: &[u8], how: How) -> crate::Error {
             options.tier = Tier::Evolve;
             limits = WriteLimits { adds: 0, supersedes: 0, reverts: 0 };
         }
-        Late => options.cancel = options.cancel.within(Duration::ZERO),
+        Late => options.cancel = options.cancel.with_deadline(Duration::ZERO),
         Cancelled => options.cancel.cancel(),
     }
     let writes = WriteQuotas::new(limits);

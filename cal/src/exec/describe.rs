@@ -69,18 +69,18 @@ impl Executor<'_> {
                 "revert": writes.reverts,
             },
             "limits": {
-                "query_bytes": limits::QUERY_BYTES,
-                "parameters": limits::PARAMETERS,
-                "default_limit": self.options.few.map_or(usual, |few| few.min(usual)),
+                "query_bytes": limits::MAX_QUERY_BYTES,
+                "parameters": limits::MAX_PARAMETERS,
+                "default_limit": self.options.default_limit.map_or(usual, |few| few.min(usual)),
                 "max_limit": limits::MAX_LIMIT,
-                "stages": limits::STAGES,
-                "in_values": limits::IN_VALUES,
-                "subqueries": limits::SUBQUERIES,
-                "lets": limits::LETS,
-                "set_operands": limits::OPERANDS,
-                "batch_entries": limits::ENTRIES,
-                "coalesce_branches": limits::BRANCHES,
-                "sources": limits::SOURCES,
+                "stages": limits::MAX_STAGES,
+                "in_values": limits::MAX_IN_VALUES,
+                "subqueries": limits::MAX_SUBQUERY_DEPTH,
+                "lets": limits::MAX_LETS,
+                "set_operands": limits::MAX_OPERANDS,
+                "batch_entries": limits::MAX_BATCH_ENTRIES,
+                "coalesce_branches": limits::MAX_COALESCE_BRANCHES,
+                "sources": limits::MAX_SOURCES,
             },
         }))
     }
@@ -98,8 +98,8 @@ impl Executor<'_> {
             "variables": template_variables().collect::<Vec<_>>(),
             "limits": {
                 "bytes": MAX_TEMPLATE_BYTES,
-                "templates": NamedTemplate::MOST,
-                "name_characters": limits::NAME_CHARS,
+                "templates": NamedTemplate::MAX_PER_OWNER,
+                "name_characters": limits::MAX_NAME_CHARS,
                 "nesting": MAX_TEMPLATE_DEPTH,
                 "each": MAX_TEMPLATE_EACH,
                 "characters_a_token": TEMPLATE_CHARS_A_TOKEN,
@@ -148,22 +148,22 @@ fn row(field: FieldRef) -> Value {
         "name": field.name,
         "payload": field.payload,
         "type": field.owner.map(GrainType::name),
-        "holds": holds(field.shape),
+        "holds": value_kind(field.shape),
         "operators": field.operator_names().collect::<Vec<_>>(),
         "sortable": field.sortable,
         "groupable": fields::GROUPABLE.contains(&field.name),
         "selectable": fields::is_projectable(field),
     });
-    if let (ValueKind::Word(vocabulary), Some(row)) = (field.shape, row.as_object_mut()) {
+    if let (ValueKind::ClosedList(vocabulary), Some(row)) = (field.shape, row.as_object_mut()) {
         row.insert("values".to_owned(), json!(vocabulary.values));
     }
     row
 }
 
-fn holds(shape: ValueKind) -> &'static str {
+fn value_kind(shape: ValueKind) -> &'static str {
     match shape {
         ValueKind::Text => "text",
-        ValueKind::Word(_) => "one of its values",
+        ValueKind::ClosedList(_) => "one of its values",
         ValueKind::Address | ValueKind::Hash => "a content address",
         ValueKind::Number { unit: true } => "a number from 0 to 1",
         ValueKind::Number { unit: false } => "a number",

@@ -15,7 +15,7 @@ use crate::span::Spanned;
 use crate::writes::WriteKind;
 
 /// Payload fields of a version itself, which a successor does not inherit.
-const OWN: [&str; 10] = [
+const UNINHERITED_FIELDS: [&str; 10] = [
     "created_at",
     "timestamp_ms",
     "contradicted",
@@ -30,7 +30,7 @@ const OWN: [&str; 10] = [
 
 /// Payload fields about the supersession of a version, which a successor does not inherit. It does inherit
 /// `invalidation_policy`.
-const OWN_REASONS: [&str; 5] = [
+const UNINHERITED_REASONS: [&str; 5] = [
     "supersession_justification",
     "supersession_auth",
     "invalidation_type",
@@ -42,8 +42,8 @@ impl Executor<'_> {
     /// Runs an ADD statement.
     pub(super) fn add(&self, plan: &AddPlan) -> Result<Answer> {
         let fields = self.new_fields(plan)?;
-        let content_address = self.quota(WriteKind::Add, |run| {
-            let grain = run.fresh(fields)?;
+        let content_address = self.with_quota(WriteKind::Add, |run| {
+            let grain = run.new_grain(fields)?;
             Ok(run.memory.add(grain, &plan.reason)?)
         })?;
         Ok(Answer::Added { content_address })
@@ -51,38 +51,38 @@ impl Executor<'_> {
 
     /// Runs a SUPERSEDE statement.
     pub(super) fn supersede(&self, plan: SupersedePlan) -> Result<Answer> {
-        let old = self.replaced(&plan)?;
+        let old = self.supersede_target(&plan)?;
         let superseded = old.address;
-        let content_address = self.quota(WriteKind::Supersede, |run| {
+        let content_address = self.with_quota(WriteKind::Supersede, |run| {
             let author = run.memory.scope().actor.as_ref();
-            let mut fields = successor(old, superseded, &plan.reason, author);
-            set(&mut fields, plan.fields);
-            let grain = run.fresh(fields)?;
+            let mut fields = successor_fields(old, superseded, &plan.reason, author);
+            apply_set(&mut fields, plan.fields);
+            let grain = run.new_grain(fields)?;
             Ok(run.memory.supersede(&superseded, grain, &plan.reason)?)
         })?;
         Ok(Answer::Superseded { content_address, superseded })
     }
 
     /// Returns the grain that a SUPERSEDE replaces.
-    pub(super) fn replaced(&self, plan: &SupersedePlan) -> Result<Hit> {
-        let old = self.target(&plan.target)?;
-        self.is_current(&old, &plan.target)?;
+    pub(super) fn supersede_target(&self, plan: &SupersedePlan) -> Result<Hit> {
+        let old = self.resolve_target(&plan.target)?;
+        self.check_current(&old, &plan.target)?;
         Ok(old)
     }
 
     /// Runs a write within its rate limit. A refused write does not count.
-    pub(super) fn quota<T>(
+    pub(super) fn with_quota<T>(
         &self,
         write: WriteKind,
         run: impl FnOnce(&Self) -> Result<T>,
     ) -> Result<T> {
-        self.writes.take(write, Instant::now())?;
-        run(self).inspect_err(|_| self.writes.give_back(write))
+        self.writes.consume(write, Instant::now())?;
+        run(self).inspect_err(|_| self.writes.refund(write))
     }
 
     /// Builds a grain of these fields, created now. If the very same grain exists, the time is raised by a
     /// millisecond until the address is new.
-    pub(super) fn fresh(&self, mut fields: Map) -> Result<Grain> {
+    pub(super) fn new_grain(&self, mut fields: Map) -> Result<Grain> {
         const TRIES: i64 = 1_000;
         let created_ms = self.writes.created_at(self.options.now).get();
         for later in 0..TRIES {
@@ -118,7 +118,7 @@ impl Executor<'_> {
             GrainType::Belief => default("confidence", Some(0.8.into())),
             GrainType::Goal => {
                 default("description", plan.fields.get("object").cloned());
-                let waits = self.waits(&plan.depends_on)?;
+                let waits = self.has_unsatisfied(&plan.depends_on)?;
                 default("goal_state", Some(if waits { "suspended" } else { "active" }.into()));
             }
             GrainType::Observation => {
@@ -139,7 +139,7 @@ impl Executor<'_> {
 
     /// Returns `true` if one of these goals is not satisfied, by the newest version of each (ruling 23); a
     /// goal that depends on it cannot be active.
-    fn waits(&self, goals: &[ContentAddress]) -> Result<bool> {
+    fn has_unsatisfied(&self, goals: &[ContentAddress]) -> Result<bool> {
         for address in goals {
             let versions = self.memory.history(address, 1)?;
             let head = versions.first().filter(|head| head.state.is_current_at(self.options.now));
@@ -154,11 +154,11 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// E046 if the target is not found, E045 if it is outside the session, E042 if it is no belief.
-    pub(super) fn target(&self, target: &Spanned<HashPrefix>) -> Result<Hit> {
-        let refused = |kind, what| refused(target, kind, what);
+    pub(super) fn resolve_target(&self, target: &Spanned<HashPrefix>) -> Result<Hit> {
+        let refused = |kind, what| target_error(target, kind, what);
         let address = match self.memory.locate(&target.node)? {
             PrefixMatch::One(address) => address,
-            PrefixMatch::Nothing => return Err(leads_nowhere(target)),
+            PrefixMatch::Nothing => return Err(target_not_found(target)),
             PrefixMatch::Elsewhere => {
                 return Err(refused(
                     ErrorKind::OtherNamespace,
@@ -168,7 +168,7 @@ impl Executor<'_> {
             PrefixMatch::Several => return Err(check::ambiguous(target)),
         };
         let Some(old) = self.memory.get(&address)? else {
-            return Err(leads_nowhere(target));
+            return Err(target_not_found(target));
         };
         if old.grain.grain_type() != GrainType::Belief {
             return Err(refused(ErrorKind::NotEvolvable, "is no belief"));
@@ -178,9 +178,9 @@ impl Executor<'_> {
 
     /// Checks that a target is current: E040 if it is superseded, contradicted, retracted or ended (ruling
     /// 38).
-    pub(super) fn is_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
+    pub(super) fn check_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
         if let Some(current) = old.state.superseded_by {
-            let error = refused(target, ErrorKind::NotCurrent, "is superseded already");
+            let error = target_error(target, ErrorKind::NotCurrent, "is superseded already");
             // The successor is named only if the session sees it.
             return Err(match self.memory.exists(&current)? {
                 true => error.suggest(format!("its successor is sha256:{current}")),
@@ -195,22 +195,22 @@ impl Executor<'_> {
             state if state.contradicted => "is contradicted",
             _ => "is retracted",
         };
-        Err(refused(target, ErrorKind::NotCurrent, what)
+        Err(target_error(target, ErrorKind::NotCurrent, what)
             .suggest("ADD a belief that stands by itself"))
     }
 }
 
 /// Returns E046 for the target of a write.
-pub(super) fn leads_nowhere(target: &Spanned<HashPrefix>) -> Error {
-    refused(target, ErrorKind::TargetNotFound, "leads to no grain")
+pub(super) fn target_not_found(target: &Spanned<HashPrefix>) -> Error {
+    target_error(target, ErrorKind::TargetNotFound, "leads to no grain")
 }
 
-fn refused(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {
+fn target_error(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {
     Error::new(kind, format!("{} {what}", target.node)).at(target.span)
 }
 
 /// Applies the fields of a SUPERSEDE. The vectors belong to the old object, so they go if it changes.
-pub(super) fn set(fields: &mut Map, values: Map) {
+pub(super) fn apply_set(fields: &mut Map, values: Map) {
     if values.get("object").is_some_and(|object| fields.get("object") != Some(object)) {
         fields.remove("embedding_refs");
     }
@@ -219,14 +219,14 @@ pub(super) fn set(fields: &mut Map, values: Map) {
 
 /// Returns the payload of the grain that supersedes `head`: the fields inherited from `model`, and its
 /// provenance.
-pub(super) fn successor(
+pub(super) fn successor_fields(
     model: Hit,
     head: ContentAddress,
     reason: &str,
     author: Option<&String>,
 ) -> Map {
     let mut fields = model.grain.into_fields();
-    fields.retain(|name, _| !OWN.contains(&&**name) && !OWN_REASONS.contains(&&**name));
+    fields.retain(|name, _| !UNINHERITED_FIELDS.contains(&&**name) && !UNINHERITED_REASONS.contains(&&**name));
     let derived_from = Value::from(vec![head.to_string()]);
     fields.insert("derived_from".to_owned(), derived_from);
     fields.insert("supersession_justification".to_owned(), reason.into());

@@ -575,7 +575,7 @@ fn a_cancelled_or_late_statement_stops() {
     let cancelled = options();
     cancelled.cancel.cancel();
     let late =
-        ExecuteOptions { cancel: options().cancel.within(std::time::Duration::ZERO), ..options() };
+        ExecuteOptions { cancel: options().cancel.with_deadline(std::time::Duration::ZERO), ..options() };
     for (source, options, code) in [
         ("RECALL", &cancelled, "CAL-E082 at RECALL"),
         ("RECALL", &late, "CAL-E031 at RECALL"),

@@ -19,11 +19,11 @@ use crate::tier::Tier;
 impl Executor<'_> {
     /// Runs an EXPLAIN statement. Nothing of the statement it explains is run.
     pub(super) fn explain(&self, explained: &ExplainPlan, lets: &[LetPlan]) -> Result<Answer> {
-        Ok(Answer::Plan { plan: self.report_of(explained, lets)? })
+        Ok(Answer::Plan { plan: self.plan_report(explained, lets)? })
     }
 
     /// Returns the plan of a statement.
-    pub(super) fn report_of(
+    pub(super) fn plan_report(
         &self,
         explained: &ExplainPlan,
         lets: &[LetPlan],
@@ -36,7 +36,7 @@ impl Executor<'_> {
         let most = match &explained.plan {
             StatementPlan::Assemble(plan) => match plan.budget {
                 Budget::Tokens(tokens) => count(tokens),
-                Budget::Grains(grains) => count(grains).saturating_mul(limits::TOKENS_A_GRAIN),
+                Budget::Grains(grains) => count(grains).saturating_mul(limits::ESTIMATED_GRAIN_TOKENS),
             },
             _ => u64::MAX,
         };
@@ -92,7 +92,7 @@ impl Executor<'_> {
                 Ok(())
             }
             StatementPlan::History(HistoryPlan::Triple(query)) => {
-                let most = count(limits::SORTED_ROWS);
+                let most = count(limits::MAX_BUFFERED_GRAINS);
                 reports.push(self.explain_query(query, part.to_owned(), most)?);
                 Ok(())
             }
@@ -148,17 +148,17 @@ impl Executor<'_> {
         if let Some(thread) = &plan.thread {
             waits_for.push(format!("the thread of {}", thread.message.node));
         }
-        let most = if gives { plan.asked() } else { 0 };
+        let most = if gives { plan.requested_grains() } else { 0 };
         let mut report = self.explain_query(&plan.query, part, most)?;
-        if let Some(subject) = &plan.otherwise {
+        if let Some(subject) = &plan.fallback_search {
             let text = Literal::Text(subject.as_str().into());
             report.otherwise = Some(format!("where nothing has this subject: query = {text}"));
-            let search = self.explained(&plan.query.clone().searching_for_subject(subject));
-            self.go_on()?;
+            let search = self.access_plan(&plan.query.clone().searching_for_subject(subject));
+            self.check_stop()?;
             // A search that would be refused is an error only if the statement comes to run it.
             if let Ok(search) = search {
                 if report.plan.estimated == 0 {
-                    report.estimated_tokens = tokens(search.estimated.min(most));
+                    report.estimated_tokens = estimate_tokens(search.estimated.min(most));
                 }
                 report.otherwise_plan = Some(search);
             }
@@ -170,11 +170,11 @@ impl Executor<'_> {
 
     /// Reports a query of which at most `most` grains become text.
     fn explain_query(&self, query: &Query, part: String, most: u64) -> Result<RecallReport> {
-        let plan = self.explained(query)?;
+        let plan = self.access_plan(query)?;
         Ok(RecallReport {
             part,
             desugared: String::new(),
-            estimated_tokens: tokens(plan.estimated.min(most)),
+            estimated_tokens: estimate_tokens(plan.estimated.min(most)),
             plan,
             waits_for: Vec::new(),
             otherwise: None,
@@ -185,7 +185,7 @@ impl Executor<'_> {
 
 impl Executor<'_> {
     /// Returns the access plan of a query; one that cannot match has no index.
-    pub(super) fn explained(&self, query: &Query) -> Result<AccessPlan> {
+    pub(super) fn access_plan(&self, query: &Query) -> Result<AccessPlan> {
         if query.is_impossible() {
             let index = "none".to_owned();
             return Ok(AccessPlan { index, scans_at_most: Some(0), ..AccessPlan::default() });
@@ -199,12 +199,12 @@ impl Executor<'_> {
     fn refusals(&self, plan: &StatementPlan) -> Result<Vec<Error>> {
         let (target, found) = match plan {
             StatementPlan::Add(plan) => (None, self.new_fields(plan).map(drop)),
-            StatementPlan::Supersede(plan) => (Some(&plan.target), self.replaced(plan).map(drop)),
-            StatementPlan::Revert(plan) => (Some(&plan.target), self.reverted(plan).map(drop)),
+            StatementPlan::Supersede(plan) => (Some(&plan.target), self.supersede_target(plan).map(drop)),
+            StatementPlan::Revert(plan) => (Some(&plan.target), self.revert_versions(plan).map(drop)),
             _ => return Ok(Vec::new()),
         };
         let refused = found.err().map(|error| match (target, error.kind()) {
-            (Some(target), ErrorKind::OtherNamespace) => evolve::leads_nowhere(target),
+            (Some(target), ErrorKind::OtherNamespace) => evolve::target_not_found(target),
             _ => error,
         });
         if let Some(error) = refused.as_ref().filter(|error| error.kind() == ErrorKind::Memory) {
@@ -219,12 +219,12 @@ impl Executor<'_> {
 
 /// Returns `true` if a RECALL answers grains.
 fn gives_grains(plan: &RecallPlan) -> bool {
-    plan.end == PipelineOutput::Grains
+    plan.output == PipelineOutput::Grains
 }
 
 /// Estimates the tokens of so many grains in a text.
-fn tokens(grains: u64) -> u64 {
-    grains.saturating_mul(limits::TOKENS_A_GRAIN)
+fn estimate_tokens(grains: u64) -> u64 {
+    grains.saturating_mul(limits::ESTIMATED_GRAIN_TOKENS)
 }
 
 /// Returns the checks that are made only when a statement runs.

@@ -31,14 +31,14 @@ impl AdmissionGate for Keeper {
         }
     }
 
-    fn gives_whole(&self, _: &Grain) -> Result<(), MemoryError> {
+    fn admit_whole_grain(&self, _: &Grain) -> Result<(), MemoryError> {
         match self.keeps_whole {
             true => Err(MemoryError::new("ERR_POLICY", "not whole", "name fields")),
             false => Ok(()),
         }
     }
 
-    fn reads_text(&self) -> bool {
+    fn needs_texts(&self) -> bool {
         true
     }
 }
@@ -80,8 +80,8 @@ fn a_gate_is_told_what_a_statement_does() {
     assert_eq!((of.writes, of.tier), (None, 0));
     let add = told(r#"ADD goal SET subject = "a" SET relation = "b" SET object = "c" REASON "r""#);
     assert_eq!((add.writes, add.tier), (Some(GrainType::Goal), 1));
-    assert_eq!(told("RECALL LIMIT 7").asked, Some(7));
-    assert_eq!(told("RECALL | COUNT").asked, None);
+    assert_eq!(told("RECALL LIMIT 7").max_grains, Some(7));
+    assert_eq!(told("RECALL | COUNT").max_grains, None);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_host_may_want_fewer_grains_than_the_language() {
         ));
     }
     let few = |query: &str, few| {
-        let options = ExecuteOptions { few, ..ExecuteOptions::at(EpochMs::new(1)) };
+        let options = ExecuteOptions { default_limit: few, ..ExecuteOptions::at(EpochMs::new(1)) };
         let response = execute(&memory, query, &options, &WriteQuotas::default()).unwrap();
         response.meta.budget.grains_returned
     };
@@ -175,14 +175,14 @@ fn a_host_may_want_fewer_grains_than_the_language() {
     assert_eq!(few("RECALL", Some(5)), 5);
     assert_eq!(few("RECALL", Some(500)), 20, "never more than the language gives");
     assert_eq!(few("RECALL LIMIT 25", Some(5)), 25, "what is asked for is given");
-    let fewer = ExecuteOptions { few: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) };
+    let fewer = ExecuteOptions { default_limit: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) };
     let told = execute(&memory, "DESCRIBE capabilities", &fewer, &WriteQuotas::default()).unwrap();
     let told = serde_json::to_value(told).unwrap();
     assert_eq!(told["description"]["limits"]["default_limit"], 5);
     let explained = execute(
         &memory,
         "EXPLAIN RECALL",
-        &ExecuteOptions { few: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) },
+        &ExecuteOptions { default_limit: Some(5), ..ExecuteOptions::at(EpochMs::new(1)) },
         &WriteQuotas::default(),
     );
     let json = serde_json::to_value(explained.unwrap()).unwrap();
@@ -202,7 +202,7 @@ fn preparing_finds_the_target_and_writes_nothing() {
     assert_eq!(prepared.target, Some(address));
     assert_eq!(prepared.plan.side_effects, ["adds one grain", "supersedes one grain"]);
     assert!(memory.reasons.lock().unwrap().is_empty());
-    let pinned = ExecuteOptions { pinned: Some(address), ..options.clone() };
+    let pinned = ExecuteOptions { pinned_target: Some(address), ..options.clone() };
     let ambiguous = |options: &ExecuteOptions<'_>| {
         memory.claim_ambiguous.store(true, Ordering::Relaxed);
         let ran = execute(&memory, &query, options, &WriteQuotas::default());

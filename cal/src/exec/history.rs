@@ -21,36 +21,36 @@ impl Executor<'_> {
     /// Runs a HISTORY statement.
     pub(super) fn history(&mut self, plan: HistoryPlan) -> Result<Answer> {
         let (versions, total) = match plan {
-            HistoryPlan::Of(target) => self.chain(&target)?,
+            HistoryPlan::ByHash(target) => self.chain(&target)?,
             HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
             HistoryPlan::Triple(query) => self.versions(&query)?,
         };
         for version in &versions {
-            self.gives_whole(&version.grain).map_err(no_history)?;
+            self.check_whole_grain(&version.grain).map_err(suggest_select)?;
         }
-        self.returned(versions.len());
+        self.count_returned(versions.len());
         Ok(Answer::Versions { versions, total })
     }
 
     /// Returns the newest versions of a chain, and their number.
     fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<(Vec<Version>, u64)> {
-        let address = self.located(target)?.ok_or_else(|| unknown(target))?;
+        let address = self.find_target(target)?.ok_or_else(|| target_not_found(target))?;
         // One more than is shown tells whether there are more to count.
-        let mut hits = self.memory.history(&address, limits::VERSIONS.saturating_add(1))?;
+        let mut hits = self.memory.history(&address, limits::MAX_HISTORY_VERSIONS.saturating_add(1))?;
         if hits.is_empty() {
-            return Err(unknown(target));
+            return Err(target_not_found(target));
         }
-        let total = match hits.len() > limits::VERSIONS {
+        let total = match hits.len() > limits::MAX_HISTORY_VERSIONS {
             true => self.memory.count_versions(&address, &self.cancel)?,
             false => count(hits.len()),
         };
-        hits.truncate(limits::VERSIONS);
-        self.scanned(total);
+        hits.truncate(limits::MAX_HISTORY_VERSIONS);
+        self.count_scanned(total);
         Ok((hits.into_iter().map(Version::from).collect(), total))
     }
 
     /// Returns the address of a target; `None` if the session does not see it.
-    fn located(&self, target: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
+    fn find_target(&self, target: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
         match self.memory.locate(&target.node)? {
             PrefixMatch::One(address) => Ok(Some(address)),
             PrefixMatch::Nothing | PrefixMatch::Elsewhere => Ok(None),
@@ -59,12 +59,12 @@ impl Executor<'_> {
     }
 
     fn version(&mut self, target: &Spanned<HashPrefix>) -> Result<Hit> {
-        let hit = match self.located(target)? {
+        let hit = match self.find_target(target)? {
             Some(address) => self.memory.get(&address)?,
             None => None,
         };
-        self.scanned(1);
-        hit.ok_or_else(|| unknown(target))
+        self.count_scanned(1);
+        hit.ok_or_else(|| target_not_found(target))
     }
 
     /// Returns the fields in which two grains differ, ordered by payload name.
@@ -73,8 +73,8 @@ impl Executor<'_> {
         // The difference to an unrelated grain is the whole grain, so the gate must allow both.
         [&from, &to]
             .into_iter()
-            .try_for_each(|hit| self.gives_whole(&hit.grain))
-            .map_err(no_history)?;
+            .try_for_each(|hit| self.check_whole_grain(&hit.grain))
+            .map_err(suggest_select)?;
         let awaits = |hit: &Hit| hit.grain.awaits_review(hit.state.verification_status);
         let requires_human_review = awaits(&from) || awaits(&to);
         let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
@@ -93,19 +93,19 @@ impl Executor<'_> {
     /// # Errors
     /// E030 if the versions exceed what a statement may hold.
     fn versions(&mut self, query: &Query) -> Result<(Vec<Version>, u64)> {
-        let (mut versions, mut bytes, room) = (Vec::new(), 0_usize, self.room());
+        let (mut versions, mut bytes, room) = (Vec::new(), 0_usize, self.free_bytes());
         let (mut failed, mut total) = (None, 0_u64);
         if query.is_impossible() {
             return Ok((versions, total));
         }
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             total = total.saturating_add(1);
-            if versions.len() == limits::VERSIONS {
+            if versions.len() == limits::MAX_HISTORY_VERSIONS {
                 return ControlFlow::Continue(());
             }
             match candidate.grain.to_grain() {
                 Ok(grain) => {
-                    bytes = bytes.saturating_add(size::of_grain(&grain));
+                    bytes = bytes.saturating_add(size::grain_bytes(&grain));
                     if bytes > room {
                         failed = Some(too_many());
                         return ControlFlow::Break(());
@@ -120,7 +120,7 @@ impl Executor<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        self.scanned(recalled.scanned);
+        self.count_scanned(recalled.scanned);
         match failed {
             Some(error) => Err(error),
             None => Ok((versions, total)),
@@ -129,18 +129,18 @@ impl Executor<'_> {
 }
 
 /// Adds advice for a session that may not get whole grains: HISTORY has no stage that selects fields.
-fn no_history(error: Error) -> Error {
+fn suggest_select(error: Error) -> Error {
     error.suggest(
         "a HISTORY gives whole grains: ask RECALL ... WITH superseded | SELECT object, time",
     )
 }
 
 fn too_many() -> Error {
-    walk::too_many()
+    walk::memory_exceeded()
         .suggest("RECALL ... WITH superseded shows them in parts, with LIMIT and OFFSET")
 }
 
-fn unknown(target: &Spanned<HashPrefix>) -> Error {
+fn target_not_found(target: &Spanned<HashPrefix>) -> Error {
     let message = format!("{} leads to no grain", target.node);
     Error::new(ErrorKind::TargetNotFound, message).at(target.span)
 }

@@ -38,7 +38,7 @@ fn by_triple_it_is_the_newest_hundred_and_tells_how_many_there_are() {
 fn more_than_a_statement_may_hold_is_refused() {
     let (memory, _) = chain(20);
     let given = TestLimits { row_bytes: Some(2_000), ..TestLimits::default() };
-    let refused = run_with(&memory, TRIPLE, &ExecuteOptions { given, ..options() });
+    let refused = run_with(&memory, TRIPLE, &ExecuteOptions { test_limits: given, ..options() });
     assert_eq!(refused, Err("CAL-E030 at HISTORY".to_owned()));
 }
 

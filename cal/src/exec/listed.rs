@@ -3,8 +3,8 @@
 use grainstore_format::Value;
 use grainstore_sml::{CancelCheck, DisplayValue, Rows, Shape};
 
-use super::assemble::unwritten;
-use super::project::plain;
+use super::assemble::text_error;
+use super::project::cell_without_addresses;
 use super::value::HitRef;
 use super::{Executor, count};
 use crate::ast::Extractor;
@@ -23,10 +23,10 @@ impl Executor<'_> {
         rows: impl FnOnce() -> Rows<'a>,
     ) -> Result<Option<String>> {
         let Some(format) = plan.rows else { return Ok(None) };
-        let stops = || self.cancel.stopped().is_some();
+        let stops = || self.cancel.stop_reason().is_some();
         let text = rows().render(format, CancelCheck::from_fn(&stops));
-        let text = text.map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
-        self.used.tokens_used += count(self.options.counter.count(&text));
+        let text = text.map_err(|error| text_error(&error, &self.cancel, self.stop_error))?;
+        self.usage.tokens_used += count(self.options.counter.count(&text));
         Ok(Some(text))
     }
 
@@ -35,7 +35,7 @@ impl Executor<'_> {
         let Some(fields) = &plan.select else { return Ok(None) };
         self.written(plan, || {
             let row = |looked: HitRef<'_>| {
-                let cell = |field: &FieldRef| looked.field(field).and_then(|value| plain(&value));
+                let cell = |field: &FieldRef| looked.field(field).and_then(|value| cell_without_addresses(&value));
                 fields.iter().map(cell).collect()
             };
             let shown = hits.iter().map(HitRef::from).filter(|looked| !looked.awaits_review());
@@ -60,7 +60,7 @@ impl Executor<'_> {
             shape: Shape::List,
             name: Some(&name),
             columns: vec![name.trim_end_matches('s')],
-            rows: values.iter().filter_map(|value| Some(vec![Some(plain(value)?)])).collect(),
+            rows: values.iter().filter_map(|value| Some(vec![Some(cell_without_addresses(value)?)])).collect(),
         })
     }
 
@@ -74,7 +74,7 @@ impl Executor<'_> {
         self.written(plan, || {
             let shown = groups.iter().filter(|group| !group.requires_human_review);
             let row = |group: &GroupCount| {
-                vec![plain(&group.key), Some(DisplayValue::Number(group.count.to_string()))]
+                vec![cell_without_addresses(&group.key), Some(DisplayValue::Number(group.count.to_string()))]
             };
             Rows {
                 shape: Shape::Table,

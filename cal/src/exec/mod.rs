@@ -81,19 +81,19 @@ pub struct ExecuteOptions<'o> {
     pub cancel: CancelHandle,
     /// Total time the listener of a streamed ASSEMBLE may take for its events before it counts against the
     /// deadline of the statement; 60 seconds by default. The statement keeps its view of the store meanwhile.
-    pub patience: Duration,
+    pub listener_timeout: Duration,
     /// The token counter.
     pub counter: &'o dyn TokenCounter,
     /// LIMIT of a RECALL without one, if it is less than the limit of CAL.
-    pub few: Option<u64>,
+    pub default_limit: Option<u64>,
     /// The gate, called before a statement runs and for each whole grain it returns.
     pub gate: Option<&'o dyn AdmissionGate>,
     /// The grain that the target of a SUPERSEDE or REVERT named when the statement was prepared. It is the
     /// one that is replaced, even if the prefix finds another by now.
-    pub pinned: Option<ContentAddress>,
+    pub pinned_target: Option<ContentAddress>,
     /// Limits set by a test.
     #[cfg(test)]
-    pub(crate) given: TestLimits,
+    pub(crate) test_limits: TestLimits,
 }
 
 /// Limits set by a test: threads of a statement, and bytes it may hold.
@@ -117,13 +117,13 @@ impl ExecuteOptions<'_> {
             expansion: None,
             totals: true,
             cancel: CancelHandle::new(),
-            patience: limits::PATIENCE,
+            listener_timeout: limits::LISTENER_TIMEOUT,
             counter: &Estimator,
-            few: None,
+            default_limit: None,
             gate: None,
-            pinned: None,
+            pinned_target: None,
             #[cfg(test)]
-            given: TestLimits::default(),
+            test_limits: TestLimits::default(),
         }
     }
 }
@@ -132,10 +132,10 @@ impl ExecuteOptions<'_> {
     /// Returns the bytes that the grains of a statement may take at once.
     fn row_bytes(&self) -> usize {
         #[cfg(test)]
-        if let Some(bytes) = self.given.row_bytes {
+        if let Some(bytes) = self.test_limits.row_bytes {
             return bytes;
         }
-        limits::ROW_BYTES
+        limits::MAX_BUFFERED_BYTES
     }
 }
 
@@ -189,7 +189,7 @@ pub fn stream(
 /// Reads a query given as bytes.
 fn read_bytes(source: &[u8]) -> Result<QuerySource<'_>> {
     let meant = |error| match std::str::from_utf8(source) {
-        Ok(text) => mend::mended(error, text),
+        Ok(text) => mend::with_correction(error, text),
         Err(_) => error,
     };
     QuerySource::read_bytes(source).map_err(meant)
@@ -203,10 +203,10 @@ fn run(
     started: Instant,
     listener: Option<&mut dyn EventListener>,
 ) -> Result<Response> {
-    let parsed = source.forgiving().map_err(|error| source.mended(error))?;
-    let place = parsed.0.place();
+    let parsed = source.statement_for_execution().map_err(|error| source.mended(error))?;
+    let place = parsed.0.keyword_span();
     let answer = run_statement(memory, source, parsed, options, writes, started, listener);
-    answer.map_err(|error| source.mended(source.locate(error.within(place))))
+    answer.map_err(|error| source.mended(source.locate(error.at_unless_memory(place))))
 }
 
 fn run_statement(
@@ -220,9 +220,9 @@ fn run_statement(
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
     let AdmittedStatement { mut plan, warnings, consistency, cache } =
-        admitted(memory, &statement, options, false)?;
-    if let (Some(pinned), Some(target)) = (options.pinned, plan.plan.target()) {
-        target.node = HashPrefix::of(&pinned);
+        check_and_admit(memory, &statement, options, false)?;
+    if let (Some(pinned), Some(target)) = (options.pinned_target, plan.plan.target()) {
+        target.node = HashPrefix::from_address(&pinned);
     }
     if let StatementPlan::Batch(entries) = &mut plan.plan {
         for RefusedEntry { at, label, error, .. } in refused {
@@ -232,10 +232,10 @@ fn run_statement(
     }
     let mut run = Executor::new(memory, source, &plan.plan, options, writes);
     run.warnings = warnings;
-    run.listen(&plan.plan, listener, &query_hash)?;
-    let answer = run.request(plan).inspect_err(|error| run.tell_end(error))?;
+    run.attach_listener(&plan.plan, listener, &query_hash)?;
+    let answer = run.request(plan).inspect_err(|error| run.send_end(error))?;
     if options.as_format.is_some() && !answer.has_text() {
-        run.warn(codes::IGNORED_OPTION, NO_TEXT);
+        run.warn(codes::IGNORED_OPTION, FORMAT_IGNORED);
     }
     let meta = ResponseMeta {
         version: "1.0",
@@ -243,7 +243,7 @@ fn run_statement(
         tier: tier_of(&statement, options.tier),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        budget: run.used,
+        budget: run.usage,
         consistency: consistency.then_some("linearizable"),
         cache: cache.then_some("fresh"),
         warnings: run.warnings,
@@ -252,7 +252,7 @@ fn run_statement(
 }
 
 /// Text of the warning about a format that the answer cannot use.
-const NO_TEXT: &str = "the format that was asked for beside the statement did nothing: this answer is no list of whole grains";
+const FORMAT_IGNORED: &str = "the format that was asked for beside the statement did nothing: this answer is no list of whole grains";
 
 /// A checked statement that the tier and the gate allow to run.
 struct AdmittedStatement {
@@ -268,23 +268,23 @@ struct AdmittedStatement {
 ///
 /// # Errors
 /// The first rule it breaks; E044 for the tier; the refusal of the gate.
-fn admitted(
+fn check_and_admit(
     memory: &dyn Memory,
     statement: &Statement<'_>,
     options: &ExecuteOptions<'_>,
     explains: bool,
 ) -> Result<AdmittedStatement> {
-    let reads_text = options.gate.is_some_and(AdmissionGate::reads_text);
+    let reads_text = options.gate.is_some_and(|gate| gate.needs_texts());
     let explains = explains || statement.statement_type() == StatementType::Explain;
     let mut context =
         CheckContext::new(memory, &options.params, options.now, explains || reads_text);
-    context.few = options.few;
-    context.formats = options.as_format.is_some();
+    context.default_limit_cap = options.default_limit;
+    context.host_renders_text = options.as_format.is_some();
     let mut plan = check::check(statement, &mut context)?;
     if let StatementPlan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
     }
-    let place = statement.place();
+    let place = statement.keyword_span();
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
         return Err(error.at(place));
@@ -294,7 +294,7 @@ fn admitted(
         let admission = AdmissionRequest::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
-    let CheckContext { warnings, consistency, cache, .. } = context;
+    let CheckContext { warnings, consistency_requested: consistency, cache_allowed: cache, .. } = context;
     Ok(AdmittedStatement { plan, warnings, consistency, cache })
 }
 
@@ -307,11 +307,11 @@ struct Executor<'r> {
     writes: &'r WriteQuotas,
     cancel: CancelHandle,
     /// Converts a stop to the error of this kind of statement.
-    stopped: fn(StopReason) -> Error,
-    used: Usage,
+    stop_error: fn(StopReason) -> Error,
+    usage: Usage,
     /// Bytes of memory that its grains take, and the most they may take.
-    held: usize,
-    most_held: usize,
+    held_bytes: usize,
+    max_held_bytes: usize,
     /// Results of the LETs in scope.
     lets: Vec<Arc<LetResult>>,
     /// Warnings for the caller.
@@ -329,19 +329,19 @@ impl<'r> Executor<'r> {
         writes: &'r WriteQuotas,
     ) -> Self {
         let (time, stopped): (_, fn(StopReason) -> Error) = match plan {
-            StatementPlan::Assemble(_) => (limits::ASSEMBLE_TIME, assemble::stopped),
-            _ => (limits::QUERY_TIME, Error::from),
+            StatementPlan::Assemble(_) => (limits::ASSEMBLE_TIMEOUT, assemble::stop_error),
+            _ => (limits::QUERY_TIMEOUT, Error::from),
         };
         Self {
             memory,
             source,
             options,
             writes,
-            cancel: options.cancel.within(time),
-            stopped,
-            used: Usage::default(),
-            held: 0,
-            most_held: options.row_bytes(),
+            cancel: options.cancel.with_deadline(time),
+            stop_error: stopped,
+            usage: Usage::default(),
+            held_bytes: 0,
+            max_held_bytes: options.row_bytes(),
             lets: Vec::new(),
             warnings: Vec::new(),
             stream: None,
@@ -354,7 +354,7 @@ impl Executor<'_> {
         if let StatementPlan::Explain(plan) = &request.plan {
             return self.explain(plan, &request.lets);
         }
-        self.bind(&request.lets);
+        self.bind_lets(&request.lets);
         self.statement(request.plan)
     }
 
@@ -390,9 +390,9 @@ impl Executor<'_> {
     }
 
     /// Asks the gate whether this grain may be returned with all its fields.
-    fn gives_whole(&self, grain: &Grain) -> Result<()> {
+    fn check_whole_grain(&self, grain: &Grain) -> Result<()> {
         match self.options.gate {
-            Some(gate) => Ok(gate.gives_whole(grain)?),
+            Some(gate) => Ok(gate.admit_whole_grain(grain)?),
             None => Ok(()),
         }
     }
@@ -401,41 +401,41 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// E082 once the host cancelled, E031 once time is up, of an ASSEMBLE E075.
-    fn go_on(&self) -> Result<()> {
-        self.cancel.check().map_err(self.stopped)
+    fn check_stop(&self) -> Result<()> {
+        self.cancel.check().map_err(self.stop_error)
     }
 
     /// Counts grains read.
-    fn scanned(&mut self, grains: u64) {
-        self.used.grains_scanned = self.used.grains_scanned.saturating_add(grains);
+    fn count_scanned(&mut self, grains: u64) {
+        self.usage.grains_scanned = self.usage.grains_scanned.saturating_add(grains);
     }
 
     /// Counts grains returned.
-    fn returned(&mut self, grains: usize) {
-        self.used.grains_returned = self.used.grains_returned.saturating_add(count(grains));
+    fn count_returned(&mut self, grains: usize) {
+        self.usage.grains_returned = self.usage.grains_returned.saturating_add(count(grains));
     }
 
     /// Counts bytes of grains that stay in memory until the statement ends.
     ///
     /// # Errors
     /// E030 if they exceed what a statement may hold.
-    fn hold(&mut self, bytes: usize) -> Result<()> {
-        let held = self.held.saturating_add(bytes);
-        if held > self.most_held {
-            return Err(walk::too_many());
+    fn reserve_bytes(&mut self, bytes: usize) -> Result<()> {
+        let held = self.held_bytes.saturating_add(bytes);
+        if held > self.max_held_bytes {
+            return Err(walk::memory_exceeded());
         }
-        self.held = held;
+        self.held_bytes = held;
         Ok(())
     }
 
     /// Returns the bytes that it may still take.
-    fn room(&self) -> usize {
-        self.most_held.saturating_sub(self.held)
+    fn free_bytes(&self) -> usize {
+        self.max_held_bytes.saturating_sub(self.held_bytes)
     }
 
     /// Counts bytes that were freed.
-    fn release(&mut self, bytes: usize) {
-        self.held = self.held.saturating_sub(bytes);
+    fn release_bytes(&mut self, bytes: usize) {
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
     }
 
     fn clock(&self, iso_timestamps: bool) -> Clock {

@@ -35,7 +35,7 @@ pub(super) struct SourceOutcome {
     pub(super) found: Result<ResolvedSource>,
     used: Usage,
     /// Bytes it still holds.
-    held: usize,
+    held_bytes: usize,
     warnings: Vec<Warning>,
 }
 
@@ -48,34 +48,34 @@ impl SourceRunner<'_> {
             options: self.options,
             writes: self.writes,
             cancel: self.cancel.clone(),
-            stopped: self.stopped,
-            used: Usage::default(),
-            held,
-            most_held,
+            stop_error: self.stopped,
+            usage: Usage::default(),
+            held_bytes: held,
+            max_held_bytes: most_held,
             lets: self.lets.clone(),
             warnings: Vec::new(),
             stream: None,
         };
-        let found = run.source(source);
-        let Executor { used, warnings, .. } = run;
-        SourceOutcome { found, used, held: run.held.saturating_sub(held), warnings }
+        let found = run.run_source(source);
+        let Executor { usage: used, warnings, .. } = run;
+        SourceOutcome { found, used, held_bytes: run.held_bytes.saturating_sub(held), warnings }
     }
 }
 
 impl<'r> Executor<'r> {
     /// Creates a runner that stops when `cancel` does.
-    pub(super) fn part(&self, cancel: CancelHandle) -> SourceRunner<'r> {
-        let Self { memory, source, options, writes, stopped, .. } = *self;
+    pub(super) fn source_runner(&self, cancel: CancelHandle) -> SourceRunner<'r> {
+        let Self { memory, source, options, writes, stop_error: stopped, .. } = *self;
         SourceRunner { memory, source, options, writes, cancel, stopped, lets: self.lets.clone() }
     }
 }
 
 impl Executor<'_> {
     /// Merges the counters of a source. The bytes fit, since the source ran with those the statement held.
-    pub(super) fn join(&mut self, part: SourceOutcome) -> Result<ResolvedSource> {
-        let SourceOutcome { found, used, held, warnings } = part;
-        self.scanned(used.grains_scanned);
-        self.held = self.held.saturating_add(held);
+    pub(super) fn merge_source(&mut self, part: SourceOutcome) -> Result<ResolvedSource> {
+        let SourceOutcome { found, used, held_bytes: held, warnings } = part;
+        self.count_scanned(used.grains_scanned);
+        self.held_bytes = self.held_bytes.saturating_add(held);
         self.warnings.extend(warnings);
         found
     }

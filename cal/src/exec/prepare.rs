@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, Grain, Map};
 
-use super::evolve::set;
-use super::revert::stays_protected;
-use super::{AdmittedStatement, ExecuteOptions, Executor, admitted};
+use super::evolve::apply_set;
+use super::revert::keep_invalidation_policy;
+use super::{AdmittedStatement, ExecuteOptions, Executor, check_and_admit};
 use crate::ast::{ParsedQuery, Statement, StatementType};
 use crate::check::plan::{ExplainPlan, PlanWithLets, StatementPlan};
 use crate::codes::Warning;
@@ -56,29 +56,29 @@ pub fn prepare(
     options: &ExecuteOptions<'_>,
 ) -> Result<Preparation> {
     let source = QuerySource::read(source)?;
-    let (statement, refused) = source.forgiving().map_err(|error| source.mended(error))?;
-    let (place, tier) = (statement.place(), tier_of(&statement, options.tier));
-    let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
+    let (statement, refused) = source.statement_for_execution().map_err(|error| source.mended(error))?;
+    let (place, tier) = (statement.keyword_span(), tier_of(&statement, options.tier));
+    let prepared = check_and_admit(memory, &statement, options, true).and_then(|admitted| {
         let AdmittedStatement { plan, warnings, .. } = admitted;
         let admission = AdmissionRequest::of(&statement, tier, &plan, true);
         // Preparing writes nothing, so an empty write counter will do.
         let writes = WriteQuotas::default();
         let run = Executor::new(memory, &source, &plan.plan, options, &writes);
-        let (target, changes) = run.found_target(&plan.plan)?;
+        let (target, changes) = run.target_and_changes(&plan.plan)?;
         let PlanWithLets { lets, plan } = plan;
         let explained = match plan {
             StatementPlan::Explain(explained) => *explained,
             plan => ExplainPlan {
-                statement: text_of(&statement),
+                statement: normal_form(&statement),
                 statement_type: statement.statement_type(),
                 tier,
                 plan,
             },
         };
-        Ok((run.report_of(&explained, &lets)?, admission, target, changes, warnings))
+        Ok((run.plan_report(&explained, &lets)?, admission, target, changes, warnings))
     });
     let (plan, admission, target, changes, warnings) =
-        prepared.map_err(|error| source.mended(source.locate(error.within(place))))?;
+        prepared.map_err(|error| source.mended(source.locate(error.at_unless_memory(place))))?;
     Ok(Preparation {
         statement_type: statement.statement_type(),
         tier,
@@ -93,7 +93,7 @@ pub fn prepare(
 }
 
 /// Returns a statement in normal form, without its LETs.
-fn text_of(statement: &Statement<'_>) -> String {
+fn normal_form(statement: &Statement<'_>) -> String {
     match &statement.0 {
         ParsedQuery::Statement(request) => request.body.node.to_string(),
         ParsedQuery::Define(definition) => definition.node.to_string(),
@@ -101,33 +101,33 @@ fn text_of(statement: &Statement<'_>) -> String {
 }
 
 /// Payload fields that describe a version rather than its content.
-const OF_THE_VERSION: [&str; 4] =
+const VERSION_FIELDS: [&str; 4] =
     ["created_at", "derived_from", "supersession_justification", "author_did"];
 
 impl Executor<'_> {
     /// Returns the target of a statement, which must be replaceable, and the changes it would make.
-    fn found_target(
+    fn target_and_changes(
         &self,
         plan: &StatementPlan,
     ) -> Result<(Option<ContentAddress>, Vec<FieldChange>)> {
         Ok(match plan {
             StatementPlan::Supersede(plan) => {
-                let old = self.replaced(plan)?;
+                let old = self.supersede_target(plan)?;
                 let address = old.address;
                 let mut new = old.grain.clone().into_fields();
-                set(&mut new, plan.fields.clone());
+                apply_set(&mut new, plan.fields.clone());
                 (Some(address), self.changes(Some(&old.grain), &new))
             }
             StatementPlan::Revert(plan) => {
-                let target = self.target(&plan.target)?.address;
-                let (before, head) = self.reverted(plan)?;
+                let target = self.resolve_target(&plan.target)?.address;
+                let (before, head) = self.revert_versions(plan)?;
                 let mut new = before.grain.into_fields();
-                stays_protected(&mut new, &head);
+                keep_invalidation_policy(&mut new, &head);
                 (Some(target), self.changes(Some(&head.grain), &new))
             }
             StatementPlan::Add(plan) => (None, self.changes(None, &self.new_fields(plan)?)),
             StatementPlan::Define(plan) => {
-                self.definable(plan)?;
+                self.check_definition(plan)?;
                 (None, Vec::new())
             }
             _ => (None, Vec::new()),
@@ -137,12 +137,12 @@ impl Executor<'_> {
     /// Returns the fields in which a new version differs, in ascending order. Old values are left out if the
     /// gate does not allow the old grain as a whole.
     fn changes(&self, old: Option<&Grain>, new: &Map) -> Vec<FieldChange> {
-        let shown = old.filter(|old| self.gives_whole(old).is_ok());
+        let shown = old.filter(|old| self.check_whole_grain(old).is_ok());
         let before = |name: &str| old.and_then(|old| old.get(name));
         let gone = old.into_iter().flat_map(|old| old.fields().keys());
         let names: BTreeSet<&String> = new.keys().chain(gone).collect();
         let differs = |name: &&String| {
-            !OF_THE_VERSION.contains(&name.as_str()) && before(name) != new.get(*name)
+            !VERSION_FIELDS.contains(&name.as_str()) && before(name) != new.get(*name)
         };
         let change = |name: &String| FieldChange {
             field: name.clone(),

@@ -13,8 +13,8 @@ use crate::fields::Field;
 use crate::memory::Hit;
 
 /// Returns what a PROJECT shows of a grain.
-pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> ChosenFields {
-    let cell = |projected: &ProjectedField| shown(projected, hit, item, clock);
+pub(super) fn project_grain(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> ChosenFields {
+    let cell = |projected: &ProjectedField| projected_cell(projected, hit, item, clock);
     let text = plan.content.as_ref().map(|fields| {
         let cells: Vec<_> = fields.iter().filter_map(cell).collect();
         cells.iter().map(DisplayValue::as_str).collect::<Vec<_>>().join(" ")
@@ -23,7 +23,7 @@ pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) 
     ChosenFields { text, attributes: attributes.collect() }
 }
 
-fn shown(
+fn projected_cell(
     projected: &ProjectedField,
     hit: &Hit,
     item: &Item,
@@ -33,29 +33,29 @@ fn shown(
         ProjectedField::Attribute(name) => {
             return attribute(item, name, clock).map(DisplayValue::into_owned);
         }
-        ProjectedField::Field(field) => return of_field(field, hit, item, clock),
-        ProjectedField::Domain(name) => domain(&hit.grain, name)?,
+        ProjectedField::Field(field) => return field_cell(field, hit, item, clock),
+        ProjectedField::Domain(name) => domain_value(&hit.grain, name)?,
         ProjectedField::Payload(name) => hit.grain.get(name)?,
     };
-    plain(value)
+    cell_without_addresses(value)
 }
 
-fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<DisplayValue<'static>> {
+fn field_cell(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<DisplayValue<'static>> {
     let value = || HitRef::from(hit).field(field);
     match field.name {
-        "time" => Some(text(relative_time(hit.grain.time(), clock))),
+        "time" => Some(text_cell(relative_time(hit.grain.time(), clock))),
         "deadline" | "expires_at" => {
-            Some(text(date_or_iso(EpochMs::new(hit.grain.int(field.payload)?))))
+            Some(text_cell(date_or_iso(EpochMs::new(hit.grain.int(field.payload)?))))
         }
-        "relation" => Some(text(humanize(hit.grain.text("relation")?))),
+        "relation" => Some(text_cell(humanize(hit.grain.text("relation")?))),
         "tags" => attribute(item, "tags", clock).map(DisplayValue::into_owned),
-        _ => plain(&value()?),
+        _ => cell_without_addresses(&value()?),
     }
 }
 
 /// Returns a field of a domain profile: at top level, else in `context`, where `int:` fields also have short
 /// keys.
-fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
+fn domain_value<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
     let inside = || {
         let context = grain.map("context")?;
         std::iter::once(name).chain(int_key(name)).find_map(|key| context.get(key))
@@ -65,7 +65,7 @@ fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
 
 /// Returns a value as a cell, without the addresses in it, which no formatted text shows (CAL 14.2). `None`
 /// if that leaves it empty.
-pub(super) fn plain(value: &Value) -> Option<DisplayValue<'static>> {
+pub(super) fn cell_without_addresses(value: &Value) -> Option<DisplayValue<'static>> {
     let parts: Vec<&Value> = match value.as_array() {
         Some(list) => list.iter().filter(|part| !is_address(part)).collect(),
         None if is_address(value) => return None,
@@ -73,7 +73,7 @@ pub(super) fn plain(value: &Value) -> Option<DisplayValue<'static>> {
     };
     let texts: Vec<_> = parts.iter().map(|part| DisplayValue::of(part)).collect();
     let joined = texts.iter().map(DisplayValue::as_str).collect::<Vec<_>>().join(", ");
-    (!joined.is_empty()).then(|| text(joined))
+    (!joined.is_empty()).then(|| text_cell(joined))
 }
 
 fn is_address(value: &Value) -> bool {
@@ -81,6 +81,6 @@ fn is_address(value: &Value) -> bool {
     digits.is_some_and(|digits| digits.parse::<ContentAddress>().is_ok())
 }
 
-fn text(text: String) -> DisplayValue<'static> {
+fn text_cell(text: String) -> DisplayValue<'static> {
     DisplayValue::Text(Cow::Owned(text))
 }

@@ -35,7 +35,7 @@ pub(super) struct InValues {
 
 impl Executor<'_> {
     /// Runs the LETs of a query in order and brings them into scope.
-    pub(super) fn bind(&mut self, lets: &[LetPlan]) {
+    pub(super) fn bind_lets(&mut self, lets: &[LetPlan]) {
         for binding in lets {
             let bound = match binding.extract {
                 Some(extractor) => self.texts(&binding.recall, extractor).map(LetValue::Values),
@@ -52,7 +52,7 @@ impl Executor<'_> {
     /// # Errors
     /// E011 for too many values, E046 for an unknown message, E030 for a thread that is too long, and the
     /// errors of the inner RECALLs.
-    pub(super) fn ready(&mut self, plan: &RecallPlan) -> Result<Query> {
+    pub(super) fn resolve_inputs(&mut self, plan: &RecallPlan) -> Result<Query> {
         let mut query = plan.query.clone();
         if let Some(thread) = &plan.thread {
             query = self.thread(thread, query)?;
@@ -60,7 +60,7 @@ impl Executor<'_> {
         for feed in &plan.feeds {
             let InValues { values, complete } = match &feed.from {
                 DeferredValues::Recall(inner, extractor) => self.texts(inner, *extractor)?,
-                DeferredValues::Let(at) => self.values_of(*at)?,
+                DeferredValues::Let(at) => self.let_values(*at)?,
             };
             if !complete {
                 return Err(too_many_values(feed.place));
@@ -78,13 +78,13 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// As [`Executor::ready`], and those of `read`.
-    pub(super) fn reading<T>(
+    pub(super) fn read_with_fallback<T>(
         &mut self,
         plan: &RecallPlan,
         mut read: impl FnMut(&mut Self, Query) -> Result<(T, bool)>,
     ) -> Result<T> {
-        let query = self.ready(plan)?;
-        let Some(subject) = &plan.otherwise else { return Ok(read(self, query)?.0) };
+        let query = self.resolve_inputs(plan)?;
+        let Some(subject) = &plan.fallback_search else { return Ok(read(self, query)?.0) };
         let (answer, found) = read(self, query.clone())?;
         if found || query.is_impossible() {
             return Ok(answer);
@@ -93,7 +93,7 @@ impl Executor<'_> {
     }
 
     /// Returns E046 for a grain that exists and is no message.
-    fn no_message(&self, thread: &ThreadTarget, address: &ContentAddress) -> Result<Option<Error>> {
+    fn not_a_message(&self, thread: &ThreadTarget, address: &ContentAddress) -> Result<Option<Error>> {
         let found = self.memory.get(address)?.map(|hit| hit.grain.grain_type());
         Ok(found.filter(|found| *found != GrainType::Event).map(|found| {
             let message = format!(
@@ -106,7 +106,7 @@ impl Executor<'_> {
         }))
     }
 
-    fn values_of(&self, at: usize) -> Result<InValues> {
+    fn let_values(&self, at: usize) -> Result<InValues> {
         match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
             Some(Err(error)) => Err(error.clone()),
@@ -118,13 +118,13 @@ impl Executor<'_> {
     }
 
     /// Returns the grains of a LET.
-    pub(super) fn grains_of(&mut self, at: usize) -> Result<Vec<Hit>> {
+    pub(super) fn let_grains(&mut self, at: usize) -> Result<Vec<Hit>> {
         let (hits, bytes) = match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Grains(hits, bytes))) => (hits.clone(), *bytes),
             Some(Err(error)) => return Err(error.clone()),
             Some(Ok(LetValue::Values(_))) | None => (Vec::new(), 0),
         };
-        self.hold(bytes)?;
+        self.reserve_bytes(bytes)?;
         Ok(hits)
     }
 
@@ -134,10 +134,10 @@ impl Executor<'_> {
             Error::new(ErrorKind::TargetNotFound, message).at(thread.message.span)
         };
         let address = thread.address.ok_or_else(unknown)?;
-        let most = limits::SORTED_ROWS;
+        let most = limits::MAX_BUFFERED_GRAINS;
         let members = self.memory.thread(&address, most + 1, &self.cancel)?;
         if members.is_empty() {
-            return Err(self.no_message(thread, &address)?.unwrap_or_else(unknown));
+            return Err(self.not_a_message(thread, &address)?.unwrap_or_else(unknown));
         }
         if members.len() > most {
             let message = format!("the thread has more than {most} messages");

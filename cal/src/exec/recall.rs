@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::rows::RowContext;
-use super::walk::{HitCollector, ScanOutcome, Window, apply};
+use super::walk::{HitCollector, ScanOutcome, Window, apply_step};
 use super::{Executor, count};
 use crate::check::plan::{PipelineOutput, RecallPlan};
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub(super) struct RecallOutcome {
 impl Executor<'_> {
     /// Runs a RECALL statement.
     pub(super) fn recall(&mut self, plan: &RecallPlan) -> Result<Answer> {
-        match plan.end {
+        match plan.output {
             PipelineOutput::Grains => self.grains(plan),
             PipelineOutput::Count => self.count(plan),
             PipelineOutput::Values(extractor) => self.values(plan, extractor),
@@ -44,14 +44,14 @@ impl Executor<'_> {
         {
             found.total = self.total(query)?;
         }
-        self.returned(found.hits.len());
+        self.count_returned(found.hits.len());
         let whole = plan.select.is_none();
         let format = self.options.as_format.filter(|_| whole).or(plan.format);
         let formatted = match format {
             Some(format) => {
                 let project = plan.project.as_ref();
-                let text = self.show(&found.hits, format, &plan.show, project, plan.asked())?;
-                self.used.tokens_used += count(self.options.counter.count(&text));
+                let text = self.render(&found.hits, format, &plan.show, project, plan.requested_grains())?;
+                self.usage.tokens_used += count(self.options.counter.count(&text));
                 Some(text)
             }
             None => self.selected(plan, &found.hits)?,
@@ -61,7 +61,7 @@ impl Executor<'_> {
             RowContext { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let projected = match &plan.project {
             Some(project) if formatted.is_none() => {
-                self.projected(&found.hits, project, &plan.show)?
+                self.project_rows(&found.hits, project, &plan.show)?
             }
             _ => Vec::new(),
         };
@@ -84,45 +84,45 @@ impl Executor<'_> {
         let mut matches = 0_u64;
         let mut visit = |_: Candidate<'_>| {
             matches += 1;
-            match matches < limits::TOTAL_MATCHES {
+            match matches < limits::MAX_COUNTED_MATCHES {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
         };
         let recalled = self.memory.recall(query, &self.cancel, &mut visit)?;
-        self.scanned(recalled.scanned);
-        Ok(recalled.total.filter(|_| matches < limits::TOTAL_MATCHES))
+        self.count_scanned(recalled.scanned);
+        Ok(recalled.total.filter(|_| matches < limits::MAX_COUNTED_MATCHES))
     }
 
     /// Finds the grains of a RECALL, regardless of the end of its pipeline.
     pub(super) fn find(&mut self, plan: &RecallPlan) -> Result<RecallOutcome> {
-        self.reading(plan, |run, query| {
-            let found = run.find_by(plan, query)?;
+        self.read_with_fallback(plan, |run, query| {
+            let found = run.find_with(plan, query)?;
             let any = found.total != Some(0);
             Ok((found, any))
         })
     }
 
     /// Finds the grains by a query whose inputs are resolved.
-    pub(super) fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<RecallOutcome> {
+    pub(super) fn find_with(&mut self, plan: &RecallPlan, mut query: Query) -> Result<RecallOutcome> {
         let explained = match plan.show.explanation {
-            true => Some(self.explained(&query)?),
+            true => Some(self.access_plan(&query)?),
             false => None,
         };
-        let before = self.used.grains_scanned;
+        let before = self.usage.grains_scanned;
         let mut kept = ScanOutcome { hits: Vec::new(), bytes: 0, total: Some(0) };
         let possible = !query.is_impossible();
         if possible {
-            let (window, rest) = Window::cut(plan.steps_after(&query));
+            let (window, rest) = Window::split(plan.steps_after(&query));
             let limit = query.limit;
-            query.limit = window.limit();
+            query.limit = window.scan_limit();
             kept = self.walk(&query, &window)?;
             query.limit = limit;
             for step in rest {
-                apply(*step, &mut kept.hits);
+                apply_step(*step, &mut kept.hits);
             }
         }
-        let scanned = self.used.grains_scanned.saturating_sub(before);
+        let scanned = self.usage.grains_scanned.saturating_sub(before);
         let explanation = explained.map(|plan_of| RecallExplanation {
             desugared: plan.desugared.clone().unwrap_or_default(),
             plan: plan_of,
@@ -139,7 +139,7 @@ impl Executor<'_> {
     }
 
     fn walk(&mut self, query: &Query, window: &Window) -> Result<ScanOutcome> {
-        let mut collected = HitCollector::new(window, self.room(), self.most_held);
+        let mut collected = HitCollector::new(window, self.free_bytes(), self.max_held_bytes);
         let mut failed = None;
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             collected.take(&candidate).unwrap_or_else(|error| {
@@ -147,12 +147,12 @@ impl Executor<'_> {
                 ControlFlow::Break(())
             })
         })?;
-        self.scanned(recalled.scanned);
+        self.count_scanned(recalled.scanned);
         if let Some(error) = failed {
             return Err(error);
         }
         let mut kept = collected.finish()?;
-        self.hold(kept.bytes)?;
+        self.reserve_bytes(kept.bytes)?;
         if window.dedup.is_none() {
             kept.total = recalled.total;
         }

@@ -3,7 +3,7 @@
 use grainstore_format::Map;
 
 use super::Executor;
-use super::evolve::successor;
+use super::evolve::successor_fields;
 use crate::check::plan::RevertPlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -18,22 +18,22 @@ impl Executor<'_> {
     /// Runs a REVERT statement. The target need not be current: the content of the version before it is
     /// restored.
     pub(super) fn revert(&self, plan: &RevertPlan) -> Result<Answer> {
-        let (before, head) = self.reverted(plan)?;
+        let (before, head) = self.revert_versions(plan)?;
         let superseded = head.address;
-        let content_address = self.quota(WriteKind::Revert, |run| {
+        let content_address = self.with_quota(WriteKind::Revert, |run| {
             let author = run.memory.scope().actor.as_ref();
-            let mut fields = successor(before, superseded, &plan.reason, author);
-            stays_protected(&mut fields, &head);
-            let grain = run.fresh(fields)?;
+            let mut fields = successor_fields(before, superseded, &plan.reason, author);
+            keep_invalidation_policy(&mut fields, &head);
+            let grain = run.new_grain(fields)?;
             Ok(run.memory.revert(&superseded, grain, &plan.reason)?)
         })?;
         Ok(Answer::Superseded { content_address, superseded })
     }
 
     /// Returns the version whose content a REVERT restores, and the head of the chain that it supersedes.
-    pub(super) fn reverted(&self, plan: &RevertPlan) -> Result<(Hit, Hit)> {
-        let target = self.target(&plan.target)?;
-        let Some(before) = self.before(&target)? else {
+    pub(super) fn revert_versions(&self, plan: &RevertPlan) -> Result<(Hit, Hit)> {
+        let target = self.resolve_target(&plan.target)?;
+        let Some(before) = self.predecessor(&target)? else {
             let message = format!("{} is the first version, nothing came before", plan.target.node);
             return Err(Error::new(ErrorKind::NothingBefore, message).at(plan.target.span));
         };
@@ -41,7 +41,7 @@ impl Executor<'_> {
     }
 
     /// Returns the version that a grain superseded; of several the newest, ties by the smallest address.
-    fn before(&self, target: &Hit) -> Result<Option<Hit>> {
+    fn predecessor(&self, target: &Hit) -> Result<Option<Hit>> {
         let mut found: Option<Hit> = None;
         let parents = target.grain.texts("derived_from").filter_map(|text| text.parse().ok());
         for address in parents {
@@ -66,7 +66,7 @@ impl Executor<'_> {
 
 /// Copies the invalidation policy of the head to the new version, so that a REVERT restores content but never
 /// lifts a protection added since (our own rule).
-pub(super) fn stays_protected(fields: &mut Map, head: &Hit) {
+pub(super) fn keep_invalidation_policy(fields: &mut Map, head: &Hit) {
     if let Some(policy) = head.grain.get(POLICY) {
         fields.insert(POLICY.to_owned(), policy.clone());
     }

@@ -48,7 +48,7 @@ impl Executor<'_> {
         for hit in hits {
             self.cancel.check()?;
             if !(in_parts || plan.select.is_some()) || plan.show.provenance {
-                self.gives_whole(&hit.grain)?;
+                self.check_whole_grain(&hit.grain)?;
             }
             rows.push(self.row(hit, plan, asked)?);
         }
@@ -70,7 +70,7 @@ impl Executor<'_> {
             fields.iter().filter_map(value).chain(flag).collect::<Map>()
         });
         let matched = self.matched(&hit, plan, asked.query)?;
-        let explanation = asked.explanation.map(|found| why(found, &matched, hit.score));
+        let explanation = asked.explanation.map(|found| explain_match(found, &matched, hit.score));
         Ok(ResultRow {
             selected,
             beside_alone: false,
@@ -78,10 +78,10 @@ impl Executor<'_> {
             content_address: hit.address,
             provenance_id: hit.address,
             state: show.state.then_some(hit.state),
-            score_breakdown: show.score_breakdown.then(|| breakdown(hit.score)),
+            score_breakdown: show.score_breakdown.then(|| score_parts(hit.score)),
             explanation,
             matched_fields: matched.all(),
-            provenance: show.provenance.then(|| provenance(&hit)),
+            provenance: show.provenance.then(|| provenance_fields(&hit)),
             contradictions,
             known: hit.state,
             grain: hit.grain,
@@ -100,13 +100,13 @@ impl Executor<'_> {
             conditions.clear();
         }
         let Some(query) = query.filter(|query| query.search().is_some()) else {
-            return Ok(MatchedFields { conditions, words: Vec::new() });
+            return Ok(MatchedFields { conditions, searched: Vec::new() });
         };
-        if plan.otherwise.is_some() {
+        if plan.fallback_search.is_some() {
             conditions.retain(|name| name != "subject");
         }
         let words = self.memory.matched_fields(query, &hit.grain)?;
-        Ok(MatchedFields { conditions, words: words.into_iter().map(Cow::from).collect() })
+        Ok(MatchedFields { conditions, searched: words.into_iter().map(Cow::from).collect() })
     }
 }
 
@@ -115,14 +115,14 @@ struct MatchedFields {
     /// Fields of the conditions.
     conditions: Vec<Cow<'static, str>>,
     /// Fields with searched words.
-    words: Vec<Cow<'static, str>>,
+    searched: Vec<Cow<'static, str>>,
 }
 
 impl MatchedFields {
     /// Returns each field once, those of the conditions first.
     fn all(self) -> Vec<Cow<'static, str>> {
         let mut names = self.conditions;
-        for name in self.words {
+        for name in self.searched {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -132,7 +132,7 @@ impl MatchedFields {
 }
 
 /// Returns the parts of the score of a grain.
-fn breakdown(score: Score) -> Map {
+fn score_parts(score: Score) -> Map {
     let parts = [("text", score.text), ("vector", score.vector), ("graph", score.graph)];
     let parts = parts.into_iter().filter_map(|(name, part)| Some((name, part?)));
     let mut map: Map = parts.map(|(name, part)| (name.to_owned(), part.into())).collect();
@@ -143,11 +143,11 @@ fn breakdown(score: Score) -> Map {
 }
 
 /// Returns the reason a grain is in the answer, in one sentence.
-fn why(explanation: &RecallExplanation, matched: &MatchedFields, score: Score) -> String {
+fn explain_match(explanation: &RecallExplanation, matched: &MatchedFields, score: Score) -> String {
     if score.is_linked_only() {
         return "linked to a better answer".to_owned();
     }
-    let searched = sought(matched, score);
+    let searched = explain_search(matched, score);
     let conditions = matched.conditions.join(", ");
     match (searched, conditions.as_str()) {
         (Some(how), "") => format!("found by {how}"),
@@ -160,8 +160,8 @@ fn why(explanation: &RecallExplanation, matched: &MatchedFields, score: Score) -
 }
 
 /// Describes how a grain matches a search; `None` without a search.
-fn sought(matched: &MatchedFields, score: Score) -> Option<String> {
-    let words = score.text.filter(|text| *text > 0.0).map(|_| match matched.words.as_slice() {
+fn explain_search(matched: &MatchedFields, score: Score) -> Option<String> {
+    let words = score.text.filter(|text| *text > 0.0).map(|_| match matched.searched.as_slice() {
         [] => "words of the turns around it".to_owned(),
         fields => format!("words in {}", fields.join(", ")),
     });
@@ -173,7 +173,7 @@ fn sought(matched: &MatchedFields, score: Score) -> Option<String> {
 }
 
 /// Returns the provenance fields of a grain, and its successor.
-fn provenance(hit: &Hit) -> Map {
+fn provenance_fields(hit: &Hit) -> Map {
     let field = |name: &&str| Some(((*name).to_owned(), hit.grain.get(name)?.clone()));
     let mut map: Map = PROVENANCE.iter().filter_map(field).collect();
     if let Some(successor) = hit.state.superseded_by {
@@ -202,8 +202,8 @@ mod tests {
             ),
         ] {
             let words = words.split_whitespace().map(|word| word.to_owned().into()).collect();
-            let matched = MatchedFields { conditions: Vec::new(), words };
-            assert_eq!(sought(&matched, score).as_deref(), expected);
+            let matched = MatchedFields { conditions: Vec::new(), searched: words };
+            assert_eq!(explain_search(&matched, score).as_deref(), expected);
         }
     }
 }

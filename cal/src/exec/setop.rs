@@ -27,7 +27,7 @@ impl Executor<'_> {
     /// Runs a set operation.
     pub(super) fn set_operation(&mut self, plan: &SetPlan) -> Result<Answer> {
         let results = self.joined(plan)?.rows;
-        self.returned(results.len());
+        self.count_returned(results.len());
         let formatted = match self.options.as_format {
             Some(format) => {
                 let hit = |row: &ResultRow| Hit {
@@ -38,8 +38,8 @@ impl Executor<'_> {
                 };
                 let hits: Vec<Hit> = results.iter().map(hit).collect();
                 let text =
-                    self.show(&hits, format, &DisplayOptions::default(), None, limits::MAX_LIMIT)?;
-                self.used.tokens_used += super::count(self.options.counter.count(&text));
+                    self.render(&hits, format, &DisplayOptions::default(), None, limits::MAX_LIMIT)?;
+                self.usage.tokens_used += super::count(self.options.counter.count(&text));
                 Some(text)
             }
             None => None,
@@ -64,7 +64,7 @@ impl Executor<'_> {
     /// Runs an operand, with its own LETs in scope.
     fn operand(&mut self, request: &PlanWithLets) -> Result<Operand> {
         let mark = self.lets.len();
-        self.bind(&request.lets);
+        self.bind_lets(&request.lets);
         let operand = self.operand_rows(&request.plan);
         self.lets.truncate(mark);
         operand

@@ -19,7 +19,7 @@ impl Executor<'_> {
         let mut slots = Vec::with_capacity(entries.len());
         for (label, plan) in entries {
             let answer = plan.and_then(|plan| self.statement(plan));
-            if let Some(stop @ StopReason::Cancelled) = self.cancel.stopped() {
+            if let Some(stop @ StopReason::Cancelled) = self.cancel.stop_reason() {
                 return Err(stop.into());
             }
             slots.push((
@@ -27,7 +27,7 @@ impl Executor<'_> {
                 match answer {
                     Ok(answer) => BatchSlot::Answer(Box::new(answer)),
                     Err(error) => {
-                        let error = self.source.locate(error.within(label.span));
+                        let error = self.source.locate(error.at_unless_memory(label.span));
                         BatchSlot::Failed { error }
                     }
                 },

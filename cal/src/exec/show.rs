@@ -6,8 +6,8 @@ use grainstore_sml::{
 };
 
 use super::Executor;
-use super::assemble::unwritten;
-use super::project::chosen;
+use super::assemble::text_error;
+use super::project::project_grain;
 use crate::ast::Format;
 use crate::check::plan::{DisplayOptions, ProjectPlan};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::memory::Hit;
 impl Executor<'_> {
     /// Renders grains as text; `asked` is the number that was requested, by which progressive disclosure
     /// decides.
-    pub(super) fn show(
+    pub(super) fn render(
         &self,
         hits: &[Hit],
         format: Format,
@@ -29,17 +29,17 @@ impl Executor<'_> {
         let items = self.items(hits, project, &clock)?;
         let level = match show.disclosure {
             Some(Disclosure::Fixed(level)) => level,
-            Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
+            Some(Disclosure::Auto) if asked <= limits::FULL_DISCLOSURE_LIMIT => Level::Full,
             _ => Level::Standard,
         };
-        let stops = || self.cancel.stopped().is_some();
+        let stops = || self.cancel.stop_reason().is_some();
         render_cancellable(&items, format, level, &clock, CancelCheck::from_fn(&stops))
-            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
+            .map_err(|error| text_error(&error, &self.cancel, self.stop_error))
     }
 
     /// Returns the fields a PROJECT selects of each grain if there is no format: its text as `content`, and
     /// the attributes.
-    pub(super) fn projected(
+    pub(super) fn project_rows(
         &self,
         hits: &[Hit],
         project: &ProjectPlan,
@@ -51,7 +51,7 @@ impl Executor<'_> {
         let shown = |item: &Item| {
             let shown = grainstore_sml::project(item, Level::Standard, &clock)?;
             let content = ("content".to_owned(), Value::from(shown.text.as_ref()));
-            let named = shown.attributes.iter().map(|(name, cell)| (name.to_string(), value(cell)));
+            let named = shown.attributes.iter().map(|(name, cell)| (name.to_string(), cell_value(cell)));
             Some(named.chain([content]).collect())
         };
         Ok(items.iter().map(|item| shown(item).unwrap_or_default()).collect())
@@ -68,10 +68,10 @@ impl Executor<'_> {
             return Ok(None);
         }
         let clock = self.clock(show.iso_timestamps);
-        let stops = || self.cancel.stopped().is_some();
+        let stops = || self.cancel.stop_reason().is_some();
         summarize(&self.items(hits, project, &clock)?, &clock, CancelCheck::from_fn(&stops))
             .map(Some)
-            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
+            .map_err(|error| text_error(&error, &self.cancel, self.stop_error))
     }
 
     /// Converts grains to renderable items. A consensus that names its claim by address gets the text of that
@@ -84,31 +84,31 @@ impl Executor<'_> {
     ) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(hits.len());
         for hit in hits {
-            self.go_on()?;
+            self.check_stop()?;
             if project.is_none() {
-                self.gives_whole(&hit.grain)?;
+                self.check_whole_grain(&hit.grain)?;
             }
             let mut item = self.item(hit)?;
-            item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
+            item.chosen = project.map(|plan| project_grain(plan, hit, &item, clock));
             items.push(item);
         }
         Ok(items)
     }
 
     fn item(&self, hit: &Hit) -> Result<Item> {
-        let mut item = plain(hit);
+        let mut item = to_item(hit);
         if let Some(address) = item.agreed_address()
             && let Some(agreed) = self.memory.get(&address)?
         {
-            self.gives_whole(&agreed.grain)?;
-            item.resolve_agreed(&plain(&agreed))?;
+            self.check_whole_grain(&agreed.grain)?;
+            item.resolve_agreed(&to_item(&agreed))?;
         }
         Ok(item)
     }
 }
 
 /// Converts a cell to its JSON value.
-fn value(cell: &DisplayValue<'_>) -> Value {
+fn cell_value(cell: &DisplayValue<'_>) -> Value {
     match cell {
         DisplayValue::Flag(flag) => Value::from(*flag),
         DisplayValue::Number(digits) => match (digits.parse::<i64>(), digits.parse::<f64>()) {
@@ -120,7 +120,7 @@ fn value(cell: &DisplayValue<'_>) -> Value {
     }
 }
 
-fn plain(hit: &Hit) -> Item {
+fn to_item(hit: &Hit) -> Item {
     let status = hit.state.verification_status.name().to_owned();
     Item {
         grain: hit.grain.clone(),

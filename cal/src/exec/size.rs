@@ -6,38 +6,38 @@
 use grainstore_format::{Grain, Map, Value};
 
 /// Allocator overhead of one allocation, in bytes.
-const ALLOCATION: usize = 16;
+const ALLOCATION_BYTES: usize = 16;
 /// Bytes of an entry of a map, with its share of unused entries in the node.
-const ENTRY: usize = 2 * (size_of::<String>() + size_of::<Value>());
+const ENTRY_BYTES: usize = 2 * (size_of::<String>() + size_of::<Value>());
 
 /// Returns the bytes a grain takes.
-pub(super) fn of_grain(grain: &Grain) -> usize {
-    of_map(grain.fields())
+pub(super) fn grain_bytes(grain: &Grain) -> usize {
+    map_bytes(grain.fields())
 }
 
 /// Returns the bytes a value takes, its own slot included.
-pub(super) fn of_value(value: &Value) -> usize {
-    size_of::<Value>().saturating_add(beyond(value))
+pub(super) fn value_bytes(value: &Value) -> usize {
+    size_of::<Value>().saturating_add(heap_bytes(value))
 }
 
 /// Returns the bytes a value takes on the heap, beyond its slot.
-fn beyond(value: &Value) -> usize {
+fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 0,
-        Value::Str(text) => of_bytes(text.len()),
-        Value::Bytes(bytes) => of_bytes(bytes.len()),
-        Value::Array(items) => items.iter().map(of_value).fold(ALLOCATION, usize::saturating_add),
-        Value::Map(map) => of_map(map),
+        Value::Str(text) => buffer_bytes(text.len()),
+        Value::Bytes(bytes) => buffer_bytes(bytes.len()),
+        Value::Array(items) => items.iter().map(value_bytes).fold(ALLOCATION_BYTES, usize::saturating_add),
+        Value::Map(map) => map_bytes(map),
     }
 }
 
-fn of_map(map: &Map) -> usize {
+fn map_bytes(map: &Map) -> usize {
     let entries = map.iter().map(|(name, value)| {
-        ENTRY.saturating_add(of_bytes(name.len())).saturating_add(beyond(value))
+        ENTRY_BYTES.saturating_add(buffer_bytes(name.len())).saturating_add(heap_bytes(value))
     });
-    entries.fold(ALLOCATION, usize::saturating_add)
+    entries.fold(ALLOCATION_BYTES, usize::saturating_add)
 }
 
-fn of_bytes(length: usize) -> usize {
-    length.saturating_add(ALLOCATION)
+fn buffer_bytes(length: usize) -> usize {
+    length.saturating_add(ALLOCATION_BYTES)
 }

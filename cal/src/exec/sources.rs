@@ -38,7 +38,7 @@ impl Executor<'_> {
     /// If a source panics, in its turn.
     pub(super) fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<ResolvedSource>> {
         for index in 0..plan.sources.len() {
-            self.tell_source(plan, index)?;
+            self.send_source_started(plan, index)?;
         }
         let resolved = self.resolve_all(plan)?;
         if resolved.iter().all(|source| source.answer.error.is_some()) {
@@ -61,19 +61,19 @@ impl Executor<'_> {
     /// Runs the sources in order; if several are expensive, these run ahead on other threads.
     fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<ResolvedSource>> {
         let takes_long: Vec<bool> =
-            plan.sources.iter().map(|source| self.takes_long(source)).collect();
+            plan.sources.iter().map(|source| self.is_expensive(source)).collect();
         let long = takes_long.iter().filter(|takes_long| **takes_long).count();
         let working = if long < 2 { 1 } else { self.options.threads().min(long) };
-        let share = self.room().checked_div(long).unwrap_or_default();
+        let share = self.free_bytes().checked_div(long).unwrap_or_default();
         let runs_ahead = takes_long.into_iter().map(|takes_long| working > 1 && takes_long);
-        let part = self.part(self.cancel.for_part());
+        let part = self.source_runner(self.cancel.for_part());
         let ahead = SourceScheduler::new(part, &plan.sources, share, runs_ahead);
-        ahead.while_helped(working.saturating_sub(1), || {
+        ahead.with_helpers(working.saturating_sub(1), || {
             let mut resolved = Vec::with_capacity(plan.sources.len());
             for (index, source) in plan.sources.iter().enumerate() {
                 let found = self.take_turn(&ahead, index, source, share);
-                let found = self.resolved(found)?;
-                self.tell_resolved(plan, index, &found)?;
+                let found = self.report_failure(found)?;
+                self.send_source_outcome(plan, index, &found)?;
                 resolved.push(found);
             }
             Ok(resolved)
@@ -82,9 +82,9 @@ impl Executor<'_> {
 
     /// Returns `true` if a source is expensive enough for a thread of its own, and may run out of order. This
     /// is judged by its plan and its subqueries, which costs next to nothing.
-    fn takes_long(&self, source: &SourcePlan) -> bool {
+    fn is_expensive(&self, source: &SourcePlan) -> bool {
         let SourceInput::Recall(plan) = &source.from else { return false };
-        let recalls = with_inner(plan);
+        let recalls = with_subqueries(plan);
         recalls.iter().any(|plan| searches_or_sorts(plan))
             && !recalls.iter().any(|plan| self.asks_outside(plan))
     }
@@ -92,9 +92,9 @@ impl Executor<'_> {
     /// Returns `true` if a RECALL, or its fallback search, waits for an external service.
     fn asks_outside(&self, plan: &RecallPlan) -> bool {
         let otherwise =
-            plan.otherwise.iter().map(|text| plan.query.clone().searching_for_subject(text));
+            plan.fallback_search.iter().map(|text| plan.query.clone().searching_for_subject(text));
         let mut asked = otherwise.chain([plan.query.clone()]);
-        asked.any(|query| self.memory.asks_outside(&query))
+        asked.any(|query| self.memory.uses_external_service(&query))
     }
 
     /// Returns the outcome of a source in its turn. While another thread runs it, this one runs other
@@ -108,15 +108,15 @@ impl Executor<'_> {
     ) -> Result<ResolvedSource> {
         loop {
             match ahead.turn(index) {
-                Turn::Now => return self.in_turn(source),
-                Turn::Meanwhile(other) => ahead.run(other),
-                Turn::Ended(Err(panic)) => resume_unwind(panic),
-                Turn::Ended(Ok(part)) if share <= self.room() && !was_short(&part) => {
-                    return self.join(part);
+                Turn::RunNow => return self.run_in_turn(source),
+                Turn::RunOther(other) => ahead.run(other),
+                Turn::Finished(Err(panic)) => resume_unwind(panic),
+                Turn::Finished(Ok(part)) if share <= self.free_bytes() && !must_rerun(&part) => {
+                    return self.merge_source(part);
                 }
-                Turn::Ended(Ok(_)) => {
-                    self.go_on()?;
-                    return self.in_turn(source);
+                Turn::Finished(Ok(_)) => {
+                    self.check_stop()?;
+                    return self.run_in_turn(source);
                 }
             }
         }
@@ -124,10 +124,10 @@ impl Executor<'_> {
 
     /// Reports the error of a failed source; a stop ends the whole assembly, even if the deadline that
     /// stopped the source was extended since.
-    fn resolved(&self, found: Result<ResolvedSource>) -> Result<ResolvedSource> {
-        self.go_on()?;
+    fn report_failure(&self, found: Result<ResolvedSource>) -> Result<ResolvedSource> {
+        self.check_stop()?;
         match found {
-            Err(error) if let Some(stop) = stop_of(&error) => Err((self.stopped)(stop)),
+            Err(error) if let Some(stop) = stop_reason(&error) => Err((self.stop_error)(stop)),
             Err(error) => {
                 let error = Some(self.source.locate(error));
                 let answer = Box::new(SourceAnswer { error, ..SourceAnswer::default() });
@@ -137,25 +137,25 @@ impl Executor<'_> {
         }
     }
 
-    fn in_turn(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
-        let part = self.part(self.cancel.clone()).run(source, self.held, self.most_held);
-        self.join(part)
+    fn run_in_turn(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
+        let part = self.source_runner(self.cancel.clone()).run(source, self.held_bytes, self.max_held_bytes);
+        self.merge_source(part)
     }
 
     /// Runs a source.
-    pub(super) fn source(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
+    pub(super) fn run_source(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
         let mut answer = Box::<SourceAnswer>::default();
         let hits = match &source.from {
-            SourceInput::Let(at, _) => self.grains_of(*at)?,
+            SourceInput::Let(at, _) => self.let_grains(*at)?,
             SourceInput::Recall(plan) => {
                 let found = self.find(plan)?;
-                if plan.show.told {
-                    answer.grains = self.told_of(&found, plan)?;
+                if plan.show.assemble_adds_metadata {
+                    answer.grains = self.source_rows(&found, plan)?;
                 }
                 let hits = found.hits;
                 if let Some(format) = plan.format {
                     let text =
-                        self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
+                        self.render(&hits, format, &plan.show, plan.project.as_ref(), plan.requested_grains())?;
                     answer.formatted = Some(text);
                 }
                 answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
@@ -166,7 +166,7 @@ impl Executor<'_> {
     }
 
     /// Returns the rows that options of the assembly ask for. The grains themselves go into the text.
-    fn told_of(&self, found: &RecallOutcome, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
+    fn source_rows(&self, found: &RecallOutcome, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
         let asked =
             RowContext { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let mut rows = self.rows(found.hits.clone(), plan, &asked, plan.project.is_some())?;
@@ -177,14 +177,14 @@ impl Executor<'_> {
 
 /// Returns `true` if a source that ran ahead may have failed only because of its share of bytes or the moment
 /// it ran.
-fn was_short(part: &SourceOutcome) -> bool {
+fn must_rerun(part: &SourceOutcome) -> bool {
     part.found
         .as_ref()
-        .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_of(error).is_some())
+        .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_reason(error).is_some())
 }
 
 /// Returns the reason a failed source was stopped, if it was.
-fn stop_of(error: &Error) -> Option<StopReason> {
+fn stop_reason(error: &Error) -> Option<StopReason> {
     match error.kind() {
         ErrorKind::Timeout | ErrorKind::AssembleTimeout => Some(StopReason::Timeout),
         ErrorKind::Cancelled => Some(StopReason::Cancelled),
@@ -193,9 +193,9 @@ fn stop_of(error: &Error) -> Option<StopReason> {
 }
 
 /// Returns a RECALL and its subqueries.
-fn with_inner(plan: &RecallPlan) -> Vec<&RecallPlan> {
+fn with_subqueries(plan: &RecallPlan) -> Vec<&RecallPlan> {
     let inner = plan.feeds.iter().filter_map(|feed| match &feed.from {
-        DeferredValues::Recall(inner, _) => Some(with_inner(inner)),
+        DeferredValues::Recall(inner, _) => Some(with_subqueries(inner)),
         DeferredValues::Let(_) => None,
     });
     inner.flatten().chain([plan]).collect()
@@ -209,6 +209,6 @@ fn searches_or_sorts(plan: &RecallPlan) -> bool {
         || query.addresses().is_some()
         || query.subject_eq().is_some()
         || query.session_eq().is_some();
-    let sorts = || Window::cut(plan.steps_after(query)).0.key.is_some();
+    let sorts = || Window::split(plan.steps_after(query)).0.key.is_some();
     query.search().is_some() || (!is_narrow && sorts())
 }

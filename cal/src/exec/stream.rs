@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use grainstore_sml::{Assembly, Budget, BudgetShares};
 use sha2::{Digest, Sha256};
 
-use super::assemble::shown;
+use super::assemble::grains_shown;
 use super::part::ResolvedSource;
 use super::{ExecuteOptions, Executor, count};
 use crate::check::plan::{AssemblePlan, SourceInput, SourcePlan, StatementPlan, StreamPlan};
@@ -34,9 +34,9 @@ pub(super) struct EventStream<'r> {
     assembly_id: Arc<str>,
     plan: StreamPlan,
     /// Time that the listener may still take without counting against the deadline.
-    patience: Duration,
+    listener_time_left: Duration,
     /// True while the listener accepts events.
-    listens: bool,
+    accepts: bool,
 }
 
 impl<'r> EventStream<'r> {
@@ -48,12 +48,12 @@ impl<'r> EventStream<'r> {
         options: &ExecuteOptions<'_>,
     ) -> Self {
         let assembly_id: Arc<str> = assembly_id(query_hash, options).into();
-        listener.begins(&StreamStart { assembly_id: &assembly_id, options: &plan.to_string() });
-        Self { listener, assembly_id, plan, patience: options.patience, listens: true }
+        listener.on_start(&StreamStart { assembly_id: &assembly_id, options: &plan.to_string() });
+        Self { listener, assembly_id, plan, listener_time_left: options.listener_timeout, accepts: true }
     }
 
     fn wants(&self, class: EventClass) -> bool {
-        self.listens
+        self.accepts
             && match class {
                 EventClass::Progress => self.plan.progress,
                 EventClass::Budget => self.plan.budget,
@@ -65,7 +65,7 @@ impl<'r> EventStream<'r> {
     fn send(&mut self, kind: EventKind) {
         if self.wants(kind.class()) {
             let event = Event { assembly_id: Arc::clone(&self.assembly_id), kind };
-            self.listens = self.listener.event(event).is_continue();
+            self.accepts = self.listener.on_event(event).is_continue();
         }
     }
 
@@ -73,8 +73,8 @@ impl<'r> EventStream<'r> {
     fn send_timed(&mut self, kind: EventKind) -> Duration {
         let began = Instant::now();
         self.send(kind);
-        let taken = began.elapsed().min(self.patience);
-        self.patience = self.patience.saturating_sub(taken);
+        let taken = began.elapsed().min(self.listener_time_left);
+        self.listener_time_left = self.listener_time_left.saturating_sub(taken);
         taken
     }
 }
@@ -83,7 +83,7 @@ impl<'r> EventStream<'r> {
 fn assembly_id(query_hash: &str, options: &ExecuteOptions<'_>) -> String {
     let mut hash = Sha256::new();
     let format = options.as_format.map_or("", |format| format.name());
-    for part in [query_hash, &options.params.text(), format, &options.now.get().to_string()] {
+    for part in [query_hash, &options.params.canonical_text(), format, &options.now.get().to_string()] {
         hash.update(count(part.len()).to_be_bytes());
         hash.update(part);
     }
@@ -96,7 +96,7 @@ impl<'r> Executor<'r> {
     ///
     /// # Errors
     /// E079 for a statement that has no events.
-    pub(super) fn listen<'l: 'r>(
+    pub(super) fn attach_listener<'l: 'r>(
         &mut self,
         plan: &StatementPlan,
         listener: Option<&'l mut dyn EventListener>,
@@ -114,7 +114,7 @@ impl<'r> Executor<'r> {
                 let message = "only an ASSEMBLE can be streamed";
                 return Err(Error::new(ErrorKind::NotStreamed, message));
             }
-            (StatementPlan::Assemble(plan), None) if plan.stream.written => {
+            (StatementPlan::Assemble(plan), None) if plan.stream.has_stream_clause => {
                 self.warn(codes::IGNORED_OPTION, NOT_STREAMED);
             }
             _ => {}
@@ -125,7 +125,7 @@ impl<'r> Executor<'r> {
 
 impl Executor<'_> {
     /// Returns `true` if the listener wants events of this class.
-    fn is_heard(&self, class: EventClass) -> bool {
+    fn wants_events(&self, class: EventClass) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.wants(class))
     }
 
@@ -133,18 +133,18 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// E082 if the listener takes no more events or the host cancelled meanwhile; E075 when time is up.
-    fn tell(&mut self, kind: EventKind) -> Result<()> {
+    fn send_event(&mut self, kind: EventKind) -> Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
-        self.cancel.excuse(stream.send_timed(kind));
-        if !stream.listens {
+        self.cancel.extend_deadlines(stream.send_timed(kind));
+        if !stream.accepts {
             let message = "nobody takes the events of the assembly any longer";
             return Err(Error::new(ErrorKind::Cancelled, message));
         }
-        self.go_on()
+        self.check_stop()
     }
 
     /// Sends the last event of an assembly that did not complete.
-    pub(super) fn tell_end(&mut self, error: &Error) {
+    pub(super) fn send_end(&mut self, error: &Error) {
         let Some(stream) = &mut self.stream else { return };
         stream.send(match error.kind() {
             ErrorKind::Cancelled => EventKind::Cancelled { reason: error.message().to_owned() },
@@ -156,11 +156,11 @@ impl Executor<'_> {
         });
     }
 
-    pub(super) fn tell_started(&mut self, plan: &AssemblePlan) -> Result<()> {
-        if !self.is_heard(EventClass::Progress) {
+    pub(super) fn send_started(&mut self, plan: &AssemblePlan) -> Result<()> {
+        if !self.wants_events(EventClass::Progress) {
             return Ok(());
         }
-        self.tell(EventKind::AssemblyStarted {
+        self.send_event(EventKind::AssemblyStarted {
             name: plan.name.clone(),
             intent: plan.intent.clone(),
             sources: plan.sources.iter().map(|source| source.label.clone()).collect(),
@@ -168,14 +168,14 @@ impl Executor<'_> {
         })
     }
 
-    pub(super) fn tell_source(&mut self, plan: &AssemblePlan, index: usize) -> Result<()> {
+    pub(super) fn send_source_started(&mut self, plan: &AssemblePlan, index: usize) -> Result<()> {
         let Some(source) = plan.sources.get(index) else { return Ok(()) };
         let source = source.label.clone();
-        self.tell(EventKind::SourceStarted { source, index: count(index) })
+        self.send_event(EventKind::SourceStarted { source, index: count(index) })
     }
 
     /// Sends the events of a source that ran. Its error is sent whatever events were selected.
-    pub(super) fn tell_resolved(
+    pub(super) fn send_source_outcome(
         &mut self,
         plan: &AssemblePlan,
         index: usize,
@@ -183,8 +183,8 @@ impl Executor<'_> {
     ) -> Result<()> {
         let Some(source) = plan.sources.get(index) else { return Ok(()) };
         let error = &resolved.answer.error;
-        if self.is_heard(EventClass::Progress) {
-            self.tell(EventKind::SourceCompleted {
+        if self.wants_events(EventClass::Progress) {
+            self.send_event(EventKind::SourceCompleted {
                 source: source.label.clone(),
                 index: count(index),
                 grain_count: count(resolved.hits.len()),
@@ -193,7 +193,7 @@ impl Executor<'_> {
             })?;
         }
         match error {
-            Some(error) => self.tell(EventKind::Error {
+            Some(error) => self.send_event(EventKind::Error {
                 code: error.code().to_owned(),
                 message: error.message().to_owned(),
                 source: Some(source.label.clone()),
@@ -202,17 +202,17 @@ impl Executor<'_> {
         }
     }
 
-    pub(super) fn tell_dedup(&mut self, before: usize, after: usize) -> Result<()> {
-        self.tell(EventKind::DedupCompleted { before: count(before), after: count(after) })
+    pub(super) fn send_dedup(&mut self, before: usize, after: usize) -> Result<()> {
+        self.send_event(EventKind::DedupCompleted { before: count(before), after: count(after) })
     }
 
     /// Sends the shares of the sources. If one failed, the shares that include it are sent first.
-    pub(super) fn tell_allocated(
+    pub(super) fn send_allocations(
         &mut self,
         plan: &AssemblePlan,
         shares: BudgetShares,
     ) -> Result<()> {
-        if !self.is_heard(EventClass::Budget) {
+        if !self.wants_events(EventClass::Budget) {
             return Ok(());
         }
         let unit = allowance(plan.budget).unit;
@@ -222,13 +222,13 @@ impl Executor<'_> {
                     source: source.label.clone(),
                     given: BudgetAmount { amount: count(amount), unit },
                 });
-            self.tell(EventKind::BudgetAllocated { allocations: allocations.collect() })?;
+            self.send_event(EventKind::BudgetAllocated { allocations: allocations.collect() })?;
         }
         Ok(())
     }
 
     /// Sends the levels of the grains, then the text, then the summary.
-    pub(super) fn tell_text(
+    pub(super) fn send_text(
         &mut self,
         plan: &AssemblePlan,
         resolved: &[ResolvedSource],
@@ -236,8 +236,8 @@ impl Executor<'_> {
         format: &'static str,
     ) -> Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
-        let grains_included = assembly.sources.iter().map(shown).sum();
-        stream.listener.gives(grains_included);
+        let grains_included = assembly.sources.iter().map(grains_shown).sum();
+        stream.listener.on_text(grains_included);
         let levels = assembly.sources.iter().map(|report| LevelCounts {
             source: report.label.clone(),
             full: count(report.full),
@@ -245,10 +245,10 @@ impl Executor<'_> {
             summary: count(report.summary),
             omitted: count(report.omitted),
         });
-        self.tell(EventKind::DisclosureDecided { levels: levels.collect() })?;
-        let left = left(plan.budget, assembly);
-        if self.is_heard(EventClass::Chunks) {
-            self.tell_chunks(plan, assembly, left)?;
+        self.send_event(EventKind::DisclosureDecided { levels: levels.collect() })?;
+        let left = remaining_budget(plan.budget, assembly);
+        if self.wants_events(EventClass::Chunks) {
+            self.send_chunks(plan, assembly, left)?;
         }
         let total = allowance(plan.budget).amount;
         let failed = plan.sources.iter().zip(resolved);
@@ -256,7 +256,7 @@ impl Executor<'_> {
         let summary = AssemblySummary {
             tokens_used: count(assembly.tokens),
             budget_remaining: left,
-            utilization: share(total.saturating_sub(left), total),
+            utilization: fraction(total.saturating_sub(left), total),
             grains_included,
             grains_omitted: assembly.sources.iter().map(|report| count(report.omitted)).sum(),
             sources_failed: failed.map(|(source, _)| source.label.clone()).collect(),
@@ -273,7 +273,7 @@ impl Executor<'_> {
 
     /// Sends the text in chunks. The remaining budget falls to `left`, which the whole text leaves; the
     /// tokens of the chunks need not add up to those of the text.
-    fn tell_chunks(&mut self, plan: &AssemblePlan, assembly: &Assembly, left: u64) -> Result<()> {
+    fn send_chunks(&mut self, plan: &AssemblePlan, assembly: &Assembly, left: u64) -> Result<()> {
         let counter = self.options.counter;
         let mut remaining = allowance(plan.budget).amount;
         let mut chunks = assembly.chunks(plan.stream.chunk_tokens, counter).peekable();
@@ -287,7 +287,7 @@ impl Executor<'_> {
                 Some(_) => remaining.saturating_sub(used).max(left),
                 None => left,
             };
-            self.tell(EventKind::Chunk {
+            self.send_event(EventKind::Chunk {
                 chunk_index,
                 content: chunk.text.to_owned(),
                 tokens: count(chunk.tokens),
@@ -316,11 +316,11 @@ fn allowance(budget: Budget) -> BudgetAmount {
 }
 
 /// Returns the budget that a text leaves, in its unit.
-fn left(budget: Budget, assembly: &Assembly) -> u64 {
+fn remaining_budget(budget: Budget, assembly: &Assembly) -> u64 {
     match budget {
         Budget::Tokens(total) => count(total.saturating_sub(assembly.tokens)),
         Budget::Grains(total) => {
-            let shown: u64 = assembly.sources.iter().map(shown).sum();
+            let shown: u64 = assembly.sources.iter().map(grains_shown).sum();
             count(total).saturating_sub(shown)
         }
     }
@@ -328,7 +328,7 @@ fn left(budget: Budget, assembly: &Assembly) -> u64 {
 
 /// Returns a fraction, rounded down to ten-thousandths.
 #[expect(clippy::cast_precision_loss, reason = "budgets are far below what a float counts exactly")]
-fn share(part: u64, whole: u64) -> f64 {
+fn fraction(part: u64, whole: u64) -> f64 {
     let shares = part.saturating_mul(10_000).checked_div(whole).unwrap_or_default();
     shares as f64 / 10_000.0
 }

@@ -29,11 +29,11 @@ pub(super) struct Ear {
 }
 
 impl EventListener for Ear {
-    fn begins(&mut self, began: &StreamStart<'_>) {
+    fn on_start(&mut self, began: &StreamStart<'_>) {
         self.began.push((began.assembly_id.to_owned(), began.options.to_owned()));
     }
 
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         self.events.push(serde_json::to_value(event).unwrap());
         if self.events.len() < self.most {
             return ControlFlow::Continue(());
@@ -466,7 +466,7 @@ fn a_listener_cancels_between_any_two_events() {
 
 #[test]
 fn an_assembly_that_takes_too_long_ends_with_an_error() {
-    let late = ExecuteOptions { cancel: CancelHandle::new().within(Duration::ZERO), ..options() };
+    let late = ExecuteOptions { cancel: CancelHandle::new().with_deadline(Duration::ZERO), ..options() };
     let (ear, ended) = all(&four_beliefs(), "ASSEMBLE FROM (RECALL) STREAM { chunks }", &late);
     // Time spent waiting for the listener is not the statement's, but this one was late before.
     let told: Vec<_> = ear.events.iter().map(|event| &event["code"]).collect();
@@ -479,7 +479,7 @@ fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
     let time = Duration::from_millis(500);
     let heard_for = |patience| {
         let options =
-            ExecuteOptions { cancel: CancelHandle::new().within(time), patience, ..options() };
+            ExecuteOptions { cancel: CancelHandle::new().with_deadline(time), listener_timeout: patience, ..options() };
         let (mut events, memory) = (0, four_beliefs());
         let mut ear = |_| {
             if events == 0 {
@@ -500,10 +500,10 @@ fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
 fn a_listener_is_told_of_the_grains_before_any_event_that_tells_of_them() {
     struct Told(Vec<String>);
     impl EventListener for Told {
-        fn gives(&mut self, grains: u64) {
+        fn on_text(&mut self, grains: u64) {
             self.0.push(format!("{grains} grains"));
         }
-        fn event(&mut self, event: Event) -> ControlFlow<()> {
+        fn on_event(&mut self, event: Event) -> ControlFlow<()> {
             self.0.push(event.kind.name().to_owned());
             ControlFlow::Continue(())
         }

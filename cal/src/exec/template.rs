@@ -15,13 +15,13 @@ impl Executor<'_> {
     /// E088 if the name is taken, E089 if there are too many templates.
     pub(super) fn define(&self, plan: DefinePlan) -> Result<Answer> {
         let DefinePlan { name, extends, text: definition } = plan;
-        let keeper = self.keeper();
+        let keeper = self.template_owner();
         let template = NamedTemplate { name: name.node, keeper, definition };
-        match self.memory.keep_template(&template)? {
+        match self.memory.save_template(&template)? {
             TemplateSaveOutcome::Kept => {
                 Ok(Answer::Defined { template: template.name, extends, kept: keeper })
             }
-            refused => Err(unkept(&template, refused).at(name.span)),
+            refused => Err(save_error(&template, refused).at(name.span)),
         }
     }
 
@@ -29,17 +29,17 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// As [`Executor::define`].
-    pub(super) fn definable(&self, plan: &DefinePlan) -> Result<()> {
-        let keeper = self.keeper();
+    pub(super) fn check_definition(&self, plan: &DefinePlan) -> Result<()> {
+        let keeper = self.template_owner();
         let template =
             NamedTemplate { name: plan.name.node.clone(), keeper, definition: plan.text.clone() };
-        match template.among(&self.memory.templates()?) {
+        match template.check_against(&self.memory.templates()?) {
             TemplateSaveOutcome::Kept => Ok(()),
-            refused => Err(unkept(&template, refused).at(plan.name.span)),
+            refused => Err(save_error(&template, refused).at(plan.name.span)),
         }
     }
 
-    fn keeper(&self) -> TemplateOwner {
+    fn template_owner(&self) -> TemplateOwner {
         match self.options.tier {
             Tier::Read => TemplateOwner::Session,
             Tier::Evolve => TemplateOwner::Namespace,
@@ -48,13 +48,13 @@ impl Executor<'_> {
 }
 
 /// Returns the error of a template that was not saved.
-fn unkept(template: &NamedTemplate, refused: TemplateSaveOutcome) -> Error {
+fn save_error(template: &NamedTemplate, refused: TemplateSaveOutcome) -> Error {
     if refused == TemplateSaveOutcome::Full {
         let of = match template.keeper {
             TemplateOwner::Session => "session",
             TemplateOwner::Namespace => "namespace",
         };
-        let message = format!("a {of} has {} templates at most", NamedTemplate::MOST);
+        let message = format!("a {of} has {} templates at most", NamedTemplate::MAX_PER_OWNER);
         return Error::new(ErrorKind::TooManyTemplates, message);
     }
     let message = format!("there is a template called {}", template.name);

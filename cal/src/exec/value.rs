@@ -16,19 +16,19 @@ use crate::memory::{Candidate, Hit};
 /// A sort key. Grains without a value sort last.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(super) enum SortValue {
-    Whole(i64),
+    Integer(i64),
     Number(f64),
     Text(String),
     Missing,
 }
 
 /// The bound up to which a 64-bit float represents every whole number exactly.
-const EXACT: u64 = 1 << 53;
+const MAX_EXACT_FLOAT_INT: u64 = 1 << 53;
 
 /// A key by which dedup distinguishes grains.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DedupKey {
-    Whole(i64),
+    Integer(i64),
     Number(u64),
     Text(String),
     /// Any other value as JSON, such as an object that is a map.
@@ -43,7 +43,7 @@ pub(super) trait GrainFields {
     fn time(&self) -> EpochMs;
     fn awaits_review(&self, status: VerificationStatus) -> bool;
     /// Returns a copy of any field.
-    fn copy(&self, name: &str) -> Option<Value>;
+    fn to_value(&self, name: &str) -> Option<Value>;
 }
 
 impl GrainFields for GrainRef<'_> {
@@ -62,7 +62,7 @@ impl GrainFields for GrainRef<'_> {
     fn awaits_review(&self, status: VerificationStatus) -> bool {
         GrainRef::awaits_review(self, status)
     }
-    fn copy(&self, name: &str) -> Option<Value> {
+    fn to_value(&self, name: &str) -> Option<Value> {
         self.get(name).as_ref().map(ValueRef::to_value)
     }
 }
@@ -83,7 +83,7 @@ impl GrainFields for Grain {
     fn awaits_review(&self, status: VerificationStatus) -> bool {
         Grain::awaits_review(self, status)
     }
-    fn copy(&self, name: &str) -> Option<Value> {
+    fn to_value(&self, name: &str) -> Option<Value> {
         self.get(name).cloned()
     }
 }
@@ -124,33 +124,33 @@ impl HitRef<'_> {
             "verification_status" => Some(self.state.verification_status.name().into()),
             "action_phase" => Some(grain.text("action_phase").unwrap_or("complete").into()),
             "consent_action" => {
-                let withdrawal = grain.copy(field.payload)?.as_bool()?;
+                let withdrawal = grain.to_value(field.payload)?.as_bool()?;
                 Some(if withdrawal { "withdraw" } else { "grant" }.into())
             }
-            "purpose" => grain.copy("purpose").or_else(|| joined(&grain.copy("scope")?)),
+            "purpose" => grain.to_value("purpose").or_else(|| join_texts(&grain.to_value("scope")?)),
             "context" => {
-                let context = grain.copy("context")?;
+                let context = grain.to_value("context")?;
                 let context = context.as_map()?;
                 context.get("id").or_else(|| context.get("name")).cloned()
             }
             // An ownership belief without a confidence is certain (OMS 12.5.3).
             "confidence" => {
-                grain.copy(field.payload).or_else(|| Some(grain.number(field.payload)?.into()))
+                grain.to_value(field.payload).or_else(|| Some(grain.number(field.payload)?.into()))
             }
-            _ => grain.copy(field.payload),
+            _ => grain.to_value(field.payload),
         }
     }
 
     /// Returns the dedup key of a field; `None` if the grain has no value.
-    pub(super) fn told_apart_by(&self, field: &Field) -> Option<DedupKey> {
+    pub(super) fn dedup_key(&self, field: &Field) -> Option<DedupKey> {
         DedupKey::of(&self.field(field)?)
     }
 
     /// Returns the sort key of a field.
-    pub(super) fn sorted(&self, field: &Field) -> SortValue {
+    pub(super) fn sort_value(&self, field: &Field) -> SortValue {
         let grain = self.grain;
         match field.name {
-            "time" => SortValue::Whole(grain.time().get()),
+            "time" => SortValue::Integer(grain.time().get()),
             "score" => SortValue::Number(self.score),
             "verification_status" => {
                 SortValue::Text(self.state.verification_status.name().to_owned())
@@ -171,21 +171,21 @@ impl HitRef<'_> {
     /// Returns the value an extractor takes from the grain.
     pub(super) fn extract(&self, extractor: Extractor) -> Option<Value> {
         match extractor {
-            Extractor::Subjects => self.grain.copy("subject"),
-            Extractor::Objects => self.grain.copy("object"),
+            Extractor::Subjects => self.grain.to_value("subject"),
+            Extractor::Objects => self.grain.to_value("object"),
             Extractor::Hashes => Some(self.address.to_string().into()),
         }
     }
 }
 
 /// Joins the texts of a list with ", ".
-fn joined(list: &Value) -> Option<Value> {
+fn join_texts(list: &Value) -> Option<Value> {
     let texts: Option<Vec<&str>> = list.as_array()?.iter().map(Value::as_str).collect();
     Some(texts?.join(", ").into())
 }
 
 /// Compares two sort keys; missing values come last in either direction.
-pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
+pub(super) fn compare(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
     match (a, b) {
         (SortValue::Missing, SortValue::Missing) => Ordering::Equal,
         (SortValue::Missing, _) => Ordering::Greater,
@@ -204,7 +204,7 @@ impl DedupKey {
             Value::Null => None,
             Value::Str(text) => Some(Self::Text(text.clone())),
             other => match (other.as_i64(), other.as_f64()) {
-                (Some(whole), _) if whole.unsigned_abs() > EXACT => Some(Self::Whole(whole)),
+                (Some(whole), _) if whole.unsigned_abs() > MAX_EXACT_FLOAT_INT => Some(Self::Integer(whole)),
                 // Adding 0.0 turns -0.0 into 0.0, so that both have the same bits.
                 (_, Some(number)) => Some(Self::Number((number + 0.0).to_bits())),
                 (_, None) => serde_json::to_string(other).ok().map(Self::Json),
@@ -215,7 +215,7 @@ impl DedupKey {
     /// Returns the approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Whole(_) | Self::Number(_) => size_of::<Self>(),
+            Self::Integer(_) | Self::Number(_) => size_of::<Self>(),
             Self::Text(text) | Self::Json(text) => size_of::<Self>().saturating_add(text.len()),
         }
     }

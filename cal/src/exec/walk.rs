@@ -26,7 +26,7 @@ pub(super) struct Window {
 
 impl Window {
     /// Splits the steps into a window and the rest.
-    pub(super) fn cut(steps: &[PipelineStep]) -> (Self, &[PipelineStep]) {
+    pub(super) fn split(steps: &[PipelineStep]) -> (Self, &[PipelineStep]) {
         let mut window = Self { key: None, dedup: None, skip: 0, take: None };
         let mut rest = steps;
         while let [step, after @ ..] = rest {
@@ -52,18 +52,18 @@ impl Window {
     }
 
     /// Returns the number of matches needed from the start.
-    pub(super) fn end(&self) -> Option<usize> {
+    pub(super) fn needed(&self) -> Option<usize> {
         self.take.map(|take| take.saturating_add(self.skip))
     }
 
     /// Returns the number of matches after which the scan may stop; `None` if it must run to the end.
-    pub(super) fn limit(&self) -> Option<usize> {
-        if self.key.is_none() && self.dedup.is_none() { self.end() } else { None }
+    pub(super) fn scan_limit(&self) -> Option<usize> {
+        if self.key.is_none() && self.dedup.is_none() { self.needed() } else { None }
     }
 
     /// Compares two matches: by the key, then by ascending address.
     fn order(&self, a: &Rank, b: &Rank) -> Ordering {
-        let by_key = self.key.map_or(Ordering::Equal, |key| value::order(&key, &a.value, &b.value));
+        let by_key = self.key.map_or(Ordering::Equal, |key| value::compare(&key, &a.value, &b.value));
         by_key.then_with(|| a.address.cmp(&b.address))
     }
 }
@@ -87,7 +87,7 @@ struct RankedHit {
 struct DedupSet {
     values: BTreeSet<DedupKey>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl DedupSet {
@@ -102,8 +102,8 @@ impl DedupSet {
             return Ok(false);
         }
         self.bytes = self.bytes.saturating_add(size);
-        if self.values.len() > limits::SORTED_ROWS || self.bytes > self.most_bytes {
-            return Err(too_many());
+        if self.values.len() > limits::MAX_BUFFERED_GRAINS || self.bytes > self.max_bytes {
+            return Err(memory_exceeded());
         }
         Ok(true)
     }
@@ -113,13 +113,13 @@ impl DedupSet {
 pub(super) struct HitCollector<'w> {
     window: &'w Window,
     rows: Vec<RankedHit>,
-    met: DedupSet,
+    dedup: DedupSet,
     /// The last rank that is still within the window; grains that rank after it are not even decoded.
-    bar: Option<Rank>,
+    cutoff: Option<Rank>,
     matches: u64,
     /// Bytes that the grains in `rows` take, and the most they may take.
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     stopped: bool,
 }
 
@@ -136,8 +136,8 @@ impl<'w> HitCollector<'w> {
     /// Creates an empty collector. Grains may take `most_bytes` at once, dedup keys `most_met` bytes.
     pub(super) fn new(window: &'w Window, most_bytes: usize, most_met: usize) -> Self {
         let rows = Vec::new();
-        let met = DedupSet { values: BTreeSet::new(), bytes: 0, most_bytes: most_met };
-        Self { window, rows, met, bar: None, matches: 0, bytes: 0, most_bytes, stopped: false }
+        let met = DedupSet { values: BTreeSet::new(), bytes: 0, max_bytes: most_met };
+        Self { window, rows, dedup: met, cutoff: None, matches: 0, bytes: 0, max_bytes: most_bytes, stopped: false }
     }
 
     pub(super) fn take(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
@@ -146,15 +146,15 @@ impl<'w> HitCollector<'w> {
             return Ok(ControlFlow::Break(()));
         }
         match self.window.key {
-            None => self.in_order(candidate),
-            Some(key) => self.ranked(&key, candidate),
+            None => self.take_in_order(candidate),
+            Some(key) => self.take_ranked(&key, candidate),
         }
     }
 
     /// Takes a match in the order of the memory, which is that of the answer: skip, then take.
-    fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
+    fn take_in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         if let Some(field) = self.window.dedup
-            && !self.met.is_new(HitRef::from(candidate).told_apart_by(field))?
+            && !self.dedup.is_new(HitRef::from(candidate).dedup_key(field))?
         {
             return Ok(ControlFlow::Continue(()));
         }
@@ -173,8 +173,8 @@ impl<'w> HitCollector<'w> {
     }
 
     fn keep(&mut self, rank: Rank, candidate: &Candidate<'_>) -> Result<()> {
-        let hit = hit(candidate)?;
-        let size = size::of_grain(&hit.grain);
+        let hit = decode_hit(candidate)?;
+        let size = size::grain_bytes(&hit.grain);
         self.bytes = self.bytes.saturating_add(size);
         self.rows.push(RankedHit { rank, size, hit });
         Ok(())
@@ -182,33 +182,33 @@ impl<'w> HitCollector<'w> {
 
     /// Returns E030 if the collected rows exceed the limits.
     fn check(&self) -> Result<()> {
-        let fits = self.rows.len() <= self.most_rows() && self.bytes <= self.most_bytes;
-        if fits { Ok(()) } else { Err(too_many()) }
+        let fits = self.rows.len() <= self.max_rows() && self.bytes <= self.max_bytes;
+        if fits { Ok(()) } else { Err(memory_exceeded()) }
     }
 
     /// Returns the most rows held. A top-k sort without dedup holds twice the limit between two calls of
     /// `shrink`.
-    fn most_rows(&self) -> usize {
-        let shrinks = self.window.dedup.is_none() && self.window.end().is_some();
-        if shrinks { 2 * limits::SORTED_ROWS } else { limits::SORTED_ROWS }
+    fn max_rows(&self) -> usize {
+        let shrinks = self.window.dedup.is_none() && self.window.needed().is_some();
+        if shrinks { 2 * limits::MAX_BUFFERED_GRAINS } else { limits::MAX_BUFFERED_GRAINS }
     }
 
     /// Takes a match of a sorted scan, which must see every match and keeps the best. With dedup all are
     /// kept, since the best of each group of duplicates is known only at the end.
-    fn ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
+    fn take_ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         self.matches = self.matches.saturating_add(1);
-        let value = HitRef::from(candidate).sorted(key.field);
+        let value = HitRef::from(candidate).sort_value(key.field);
         let rank = Rank { value, address: candidate.address };
-        if self.bar.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
+        if self.cutoff.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
             return Ok(ControlFlow::Continue(()));
         }
         self.keep(rank, candidate)?;
         let most = match self.window.dedup {
-            None => self.window.end().unwrap_or(usize::MAX),
+            None => self.window.needed().unwrap_or(usize::MAX),
             Some(_) => usize::MAX,
         };
-        let full = self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::SORTED_ROWS);
-        if full || self.bytes > self.most_bytes {
+        let full = self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::MAX_BUFFERED_GRAINS);
+        if full || self.bytes > self.max_bytes {
             self.shrink(most)?;
         }
         self.check()?;
@@ -217,13 +217,13 @@ impl<'w> HitCollector<'w> {
 
     /// Keeps the best `most` rows, the most that the window can still return.
     fn shrink(&mut self, most: usize) -> Result<()> {
-        if most > limits::SORTED_ROWS {
-            return Err(too_many());
+        if most > limits::MAX_BUFFERED_GRAINS {
+            return Err(memory_exceeded());
         }
         self.sort();
         self.rows.truncate(most);
         self.bytes = self.rows.iter().map(|row| row.size).sum();
-        self.bar = self.rows.last().map(|row| row.rank.clone());
+        self.cutoff = self.rows.last().map(|row| row.rank.clone());
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl<'w> HitCollector<'w> {
     fn drop_duplicates(&mut self, field: FieldRef) -> Result<()> {
         let mut rows = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
-            if self.met.is_new(HitRef::from(&row.hit).told_apart_by(field))? {
+            if self.dedup.is_new(HitRef::from(&row.hit).dedup_key(field))? {
                 rows.push(row);
             }
         }
@@ -262,30 +262,30 @@ impl<'w> HitCollector<'w> {
     }
 }
 
-fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
+fn decode_hit(candidate: &Candidate<'_>) -> Result<Hit> {
     let grain = candidate.grain.to_grain()?;
     let Candidate { address, state, score, .. } = *candidate;
     Ok(Hit { address, grain, state: *state, score })
 }
 
 /// Returns E030: more than a statement may hold in memory.
-pub(super) fn too_many() -> Error {
+pub(super) fn memory_exceeded() -> Error {
     let message = format!(
         "more than {} grains, or grains that take more than {} MiB of memory, would have to be held \
          at once",
-        limits::SORTED_ROWS,
-        limits::ROW_BYTES >> 20
+        limits::MAX_BUFFERED_GRAINS,
+        limits::MAX_BUFFERED_BYTES >> 20
     );
     Error::new(ErrorKind::BudgetExceeded, message).suggest("narrow the query, or LIMIT it first")
 }
 
 /// Applies a step after the window, to the few grains that are left.
-pub(super) fn apply(step: PipelineStep, hits: &mut Vec<Hit>) {
+pub(super) fn apply_step(step: PipelineStep, hits: &mut Vec<Hit>) {
     match step {
         PipelineStep::Sort(key) => {
-            let value = |hit: &Hit| HitRef::from(hit).sorted(key.field);
+            let value = |hit: &Hit| HitRef::from(hit).sort_value(key.field);
             hits.sort_by(|a, b| {
-                value::order(&key, &value(a), &value(b)).then_with(|| a.address.cmp(&b.address))
+                value::compare(&key, &value(a), &value(b)).then_with(|| a.address.cmp(&b.address))
             });
         }
         PipelineStep::Skip(skipped) => {

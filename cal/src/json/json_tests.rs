@@ -4,7 +4,7 @@ use grainstore_format::EpochMs;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{locate, spell};
+use super::{locate, translate};
 use crate::exec::{ExecuteOptions, execute};
 use crate::limits;
 use crate::mend::parse;
@@ -80,7 +80,7 @@ fn documents_are_spelled_by_the_table() {
             "RECALL WHERE tags INCLUDE [\"a\",$p] AND relation IS PREFERENCE AND hash = sha256:01234567",
         ),
     ] {
-        let spelled = spell(&document.to_string()).unwrap_or_else(|error| panic!("{error}"));
+        let spelled = translate(&document.to_string()).unwrap_or_else(|error| panic!("{error}"));
         // Serde sorts the keys it writes; the order of the grammar comes from the table.
         let squeezed = |text: &str| text.replace([' ', ','], "");
         assert_eq!(squeezed(&spelled.text), squeezed(text), "{}", spelled.text);
@@ -96,7 +96,7 @@ fn a_document_is_no_longer_than_the_text_it_is_made_of() {
         ("BATCH{sha256: RECALL,b:RECALL ABOUT\"", "\"}"),
         ("COALESCE(RECALL,RECALL ABOUT\"", "\"|OFFSET 1|LIMIT 2)"),
     ] {
-        let fill = limits::QUERY_BYTES - start.len() - end.len();
+        let fill = limits::MAX_QUERY_BYTES - start.len() - end.len();
         let text = format!("{start}{}{end}", "x".repeat(fill));
         let json = parse(&text).unwrap_or_else(|error| panic!("{start}: {error}")).to_json();
         let read = QuerySource::read(&json).unwrap();
@@ -228,11 +228,11 @@ fn a_document_is_measured_as_text_and_bounded_itself() {
             "x".repeat(length)
         )
     };
-    let long = about(limits::QUERY_BYTES - 14);
+    let long = about(limits::MAX_QUERY_BYTES - 14);
     assert!(QuerySource::read(&long).unwrap().statement().is_ok());
-    let longer = about(limits::QUERY_BYTES - 13);
+    let longer = about(limits::MAX_QUERY_BYTES - 13);
     assert_eq!(QuerySource::read(&longer).unwrap().statement().unwrap_err().code(), "CAL-E001");
-    let huge = about(limits::JSON_BYTES);
+    let huge = about(limits::MAX_JSON_BYTES);
     assert_eq!(QuerySource::read(&huge).unwrap_err().code(), "CAL-E001");
     assert_eq!(QuerySource::read_bytes(huge.as_bytes()).unwrap_err().code(), "CAL-E001");
     assert_eq!(QuerySource::read_bytes(b"{\"statement\xff").unwrap_err().code(), "CAL-E070");
@@ -244,7 +244,7 @@ fn a_document_is_measured_as_text_and_bounded_itself() {
 #[test]
 fn a_place_in_the_spelling_leads_to_the_value_it_spells() {
     let document = r#"{"statement":"recall","since":"never","recent":3}"#;
-    let spelled = spell(document).unwrap();
+    let spelled = translate(document).unwrap();
     let error = crate::Error::new(crate::ErrorKind::WrongType, "m");
     let at = spelled.text.find("SINCE").unwrap();
     let error = error.at(crate::span::Span::new(at, at + 5));

@@ -28,25 +28,25 @@ pub(crate) fn is_json(source: &str) -> bool {
 ///
 /// # Errors
 /// E001 over 65,536 bytes, and those of the JSON form, positioned in the document.
-pub(crate) fn spell(source: &str) -> Result<TranslatedQuery> {
-    if source.len() > limits::JSON_BYTES {
-        let message = format!("a query in JSON is at most {} bytes", limits::JSON_BYTES);
+pub(crate) fn translate(source: &str) -> Result<TranslatedQuery> {
+    if source.len() > limits::MAX_JSON_BYTES {
+        let message = format!("a query in JSON is at most {} bytes", limits::MAX_JSON_BYTES);
         return Err(Error::new(ErrorKind::QueryTooLong, message));
     }
     let root = node::document(source).map_err(|error| error.locate(source))?;
-    read::spell(&root, source).map_err(|error| point(error, &root).locate(source))
+    read::translate(&root, source).map_err(|error| with_pointer_in(error, &root).locate(source))
 }
 
 /// Positions an error of a query that was translated from `source` in that document.
 pub(crate) fn locate(error: Error, spelled: &TranslatedQuery, source: &str) -> Error {
-    let error = spelled.in_document(error);
+    let error = spelled.map_error(error);
     let error = match error.kind() {
         ErrorKind::MissingReason => error.suggest("add the key \"reason\", which says why"),
         ErrorKind::TypeNotNamed => named_by_key(error),
         _ => error,
     };
     match node::document(source) {
-        Ok(root) => point(error, &root).locate(source),
+        Ok(root) => with_pointer_in(error, &root).locate(source),
         Err(_) => error.locate(source),
     }
 }
@@ -60,9 +60,9 @@ fn named_by_key(error: Error) -> Error {
     }
 }
 
-fn point(error: Error, root: &node::JsonNode) -> Error {
+fn with_pointer_in(error: Error, root: &node::JsonNode) -> Error {
     match error.span() {
-        Some(span) => error.pointing(root.pointer(span)),
+        Some(span) => error.with_pointer(root.pointer(span)),
         None => error,
     }
 }

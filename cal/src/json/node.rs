@@ -86,7 +86,7 @@ impl JsonNode {
 pub(super) fn document(source: &str) -> Result<JsonNode> {
     let jiter = Jiter::new(source.as_bytes());
     let mut reader = JsonReader { source, jiter, path: Vec::new() };
-    reader.whole().map_err(|error| error.pointing(pointer(&reader.path)))
+    reader.whole().map_err(|error| error.with_pointer(pointer(&reader.path)))
 }
 
 /// Returns the JSON Pointer (RFC 6901) of these steps.
@@ -114,8 +114,8 @@ impl JsonReader<'_> {
     /// Reads the value that starts with `peek`, at nesting level `depth`.
     fn node(&mut self, peek: Peek, depth: usize) -> Result<JsonNode> {
         let start = self.jiter.current_index();
-        if depth > limits::JSON_DEPTH {
-            let message = format!("the JSON nests deeper than {} levels", limits::JSON_DEPTH);
+        if depth > limits::MAX_JSON_DEPTH {
+            let message = format!("the JSON nests deeper than {} levels", limits::MAX_JSON_DEPTH);
             return Err(Error::new(ErrorKind::TooDeep, message).at(Span::new(start, start + 1)));
         }
         let value = match peek {
@@ -269,7 +269,7 @@ mod tests {
         }
         let cut = document(r#"{"a":1"#).unwrap_err();
         assert!(cut.message().contains("EOF"), "{cut}");
-        let deep = "[".repeat(limits::JSON_DEPTH + 1);
+        let deep = "[".repeat(limits::MAX_JSON_DEPTH + 1);
         assert_eq!(document(&deep).unwrap_err().code(), "CAL-E007");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct TranslatedQuery {
 
 impl TranslatedQuery {
     /// Returns the span in the document of a span in the text: that of the smallest value containing it.
-    pub(crate) fn place(&self, span: Span) -> Option<Span> {
+    pub(crate) fn document_span(&self, span: Span) -> Option<Span> {
         let empty = span.start() == span.end();
         let holds = |part: &Span| part.covers(span) && (!empty || span.end() < part.end());
         let parts = self.places.iter().filter(|(part, _)| holds(part));
@@ -42,11 +42,11 @@ impl TranslatedQuery {
 
     /// Maps an error of the text to the document; in an entry that cannot be translated, returns that
     /// entry's error.
-    pub(super) fn in_document(&self, error: Error) -> Error {
+    pub(super) fn map_error(&self, error: Error) -> Error {
         let entry = error.span().and_then(|span| {
             self.refused.iter().find(|(part, _)| part.covers(span)).map(|(_, own)| own.clone())
         });
-        entry.unwrap_or_else(|| error.moved(|span| self.place(span)))
+        entry.unwrap_or_else(|| error.map_span(|span| self.document_span(span)))
     }
 }
 
@@ -55,7 +55,7 @@ impl TranslatedQuery {
 /// # Errors
 /// E002 for unknown or missing keys, statements and words, E003 and E004 for types and fields, E014 for an
 /// empty object, E015 for hashes, E020 for values of another kind.
-pub(super) fn spell(root: &JsonNode, source: &str) -> Result<TranslatedQuery> {
+pub(super) fn translate(root: &JsonNode, source: &str) -> Result<TranslatedQuery> {
     let mut speller = Translator { source, spelled: TranslatedQuery::default(), lets: Vec::new() };
     speller.query(root)?;
     Ok(speller.spelled)
@@ -75,7 +75,7 @@ impl<'n> Translator<'n> {
         if let Some(JsonValue::List(lets)) = node.get("let").map(|node| &node.value) {
             self.lets.extend(lets.iter().filter_map(|binding| binding.get("name")?.text()));
         }
-        self.part(node, |speller| speller.statement_with(node, &QUERY))?;
+        self.record_part(node, |speller| speller.statement_with(node, &QUERY))?;
         self.lets.truncate(mark);
         Ok(())
     }
@@ -86,7 +86,7 @@ impl<'n> Translator<'n> {
         if members.is_empty() {
             return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(node.span));
         }
-        let form = stated(node)?;
+        let form = statement_form(node)?;
         let keys = before.iter().chain(form.keys);
         known_keys(members, std::iter::once("statement").chain(keys.map(|key| key.name)))?;
         self.keys(before, "", node)?;
@@ -99,16 +99,16 @@ impl<'n> Translator<'n> {
     fn slot(&mut self, forms: &[&'static ObjectForm], node: &'n JsonNode) -> Result<()> {
         let TranslatedQuery { text, places, .. } = &self.spelled;
         let (length, known) = (text.len(), places.len());
-        let spelled = self.part(node, |speller| speller.statement_with(node, &[]));
+        let spelled = self.record_part(node, |speller| speller.statement_with(node, &[]));
         let Err(error) = spelled else { return Ok(()) };
         let is_listed = |form: &&ObjectForm| forms.iter().any(|listed| listed.name == form.name);
-        let Some(form) = stated(node).ok().filter(is_listed) else { return Err(error) };
+        let Some(form) = statement_form(node).ok().filter(is_listed) else { return Err(error) };
         self.spelled.text.truncate(length);
         self.spelled.places.truncate(known);
         let written = self.source.get(node.span.start()..node.span.end()).unwrap_or("");
-        self.words(form.head)?;
+        self.push_words(form.head)?;
         let start = self.spelled.text.len();
-        self.words(&format!("\"{}\"", hash_of(written)))?;
+        self.push_words(&format!("\"{}\"", hash_of(written)))?;
         self.spelled.refused.push((Span::new(start, self.spelled.text.len()), error));
         Ok(())
     }
@@ -117,16 +117,16 @@ impl<'n> Translator<'n> {
     fn form(&mut self, form: &'static ObjectForm, node: &'n JsonNode) -> Result<()> {
         let lacks = |needs: &&[&str]| needs.iter().any(|name| node.get(name).is_none());
         if !form.needs.is_empty() && form.needs.iter().all(lacks) {
-            return Err(lacking(form, node));
+            return Err(missing_keys(form, node));
         }
         match node.get("statement") {
             Some(statement) if form.statement.is_some() => {
-                self.part(statement, |speller| speller.words(form.head))?;
+                self.record_part(statement, |speller| speller.push_words(form.head))?;
             }
-            _ => self.words(form.head)?,
+            _ => self.push_words(form.head)?,
         }
         self.keys(form.keys, form.between, node)?;
-        self.words(form.tail)
+        self.push_words(form.tail)
     }
 
     /// Translates an object that is no statement.
@@ -152,12 +152,12 @@ impl<'n> Translator<'n> {
                 continue;
             }
             if !std::mem::take(&mut first) {
-                self.words(between)?;
+                self.push_words(between)?;
             }
-            self.part(value, |speller| {
-                speller.words(key.lead)?;
+            self.record_part(value, |speller| {
+                speller.push_words(key.lead)?;
                 speller.shape(&key.shape, value, key.name)?;
-                speller.words(key.tail)
+                speller.push_words(key.tail)
             })?;
         }
         Ok(())
@@ -171,43 +171,43 @@ impl<'n> Translator<'n> {
             ValueForm::FlagOr(shape) => self.shape(shape, node, name),
             ValueForm::WordOr(words, shape) => match &node.value {
                 JsonValue::Object(_) => self.shape(shape, node, name),
-                _ => self.words(word(name, node, words.iter().copied())?),
+                _ => self.push_words(word(name, node, words.iter().copied())?),
             },
             ValueForm::NameOr(shape) => match &node.value {
                 JsonValue::List(_) => self.shape(shape, node, name),
-                _ => self.words(&leaf_text(&ValueForm::Name, node, name)?),
+                _ => self.push_words(&leaf_text(&ValueForm::Name, node, name)?),
             },
             ValueForm::Raw => self.raw(node, name),
             ValueForm::Object(form) | ValueForm::Budget(form) => self.object(form, node),
             ValueForm::List(list) => self.list(list, node, name),
             ValueForm::Choice(choice) => self.choice(choice, node),
             ValueForm::Condition => self.condition(node),
-            ValueForm::Statement(_) => self.part(node, |speller| speller.statement_with(node, &[])),
+            ValueForm::Statement(_) => self.record_part(node, |speller| speller.statement_with(node, &[])),
             ValueForm::Slot(forms) => self.slot(forms, node),
             ValueForm::Query(_) => self.query(node),
             ValueForm::Value => self.value(node),
             ValueForm::Pair => {
                 let [from, to] = pair(node, name)?;
                 self.value(from)?;
-                self.words("AND")?;
+                self.push_words("AND")?;
                 self.value(to)
             }
             leaf => {
                 let text = leaf_text(leaf, node, name)?;
-                self.words(&text)
+                self.push_words(&text)
             }
         }
     }
 
     fn list(&mut self, list: &'static ListForm, node: &'n JsonNode, name: &str) -> Result<()> {
-        self.words(list.open)?;
+        self.push_words(list.open)?;
         for (at, item) in items(node, name)?.iter().enumerate() {
             if at > 0 {
-                self.words(list.between)?;
+                self.push_words(list.between)?;
             }
-            self.part(item, |speller| speller.shape(&list.of, item, name))?;
+            self.record_part(item, |speller| speller.shape(&list.of, item, name))?;
         }
-        self.words(list.close)
+        self.push_words(list.close)
     }
 
     /// Translates a name alone, or an object with the name as its only key.
@@ -216,20 +216,20 @@ impl<'n> Translator<'n> {
             JsonValue::Text(name) => (name, node.span, None),
             JsonValue::Object(members) => match members.as_slice() {
                 [member] => (&member.key, member.place, Some(&member.node)),
-                _ => return Err(wrong(node, choice.what, "takes one key in each object")),
+                _ => return Err(wrong_kind(node, choice.what, "takes one key in each object")),
             },
-            _ => return Err(wrong(node, choice.what, "is a name, or an object of one key")),
+            _ => return Err(wrong_kind(node, choice.what, "is a name, or an object of one key")),
         };
         if choice.extensions && is_extension(name) {
-            self.words(name)?;
+            self.push_words(name)?;
             return held.map_or(Ok(()), |held| self.shape(&EXTENSION, held, name));
         }
         let names = choice.rows.iter().map(|row| row.name);
         let Some(row) = choice.rows.iter().find(|row| row.name == name) else {
             let error = Error::new(choice.unknown, format!("unknown {} {name:?}", choice.what));
-            return Err(among(error, name, names).at(place));
+            return Err(with_closest(error, name, names).at(place));
         };
-        self.words(row.text)?;
+        self.push_words(row.text)?;
         self.row(row, node, held)
     }
 
@@ -242,17 +242,17 @@ impl<'n> Translator<'n> {
     ) -> Result<()> {
         match (&row.holds, held) {
             (Some((lead, shape, tail)), Some(held)) => {
-                self.words(lead)?;
-                self.part(held, |speller| speller.shape(shape, held, row.name))?;
-                self.words(tail)
+                self.push_words(lead)?;
+                self.record_part(held, |speller| speller.shape(shape, held, row.name))?;
+                self.push_words(tail)
             }
             (None, Some(_)) => {
-                Err(wrong(node, row.name, "holds nothing").suggest("write the name as a string"))
+                Err(wrong_kind(node, row.name, "holds nothing").suggest("write the name as a string"))
             }
             (_, None) if row.bare => Ok(()),
             (_, None) => {
                 let advice = format!("write {{\"{}\": ...}}", row.name);
-                Err(wrong(node, row.name, "does not stand alone").suggest(advice))
+                Err(wrong_kind(node, row.name, "does not stand alone").suggest(advice))
             }
         }
     }
@@ -265,13 +265,13 @@ impl<'n> Translator<'n> {
             return Err(missing(node, "a condition", &KEYS));
         };
         let name = leaf_text(&ValueForm::Field, field, "field")?;
-        self.part(field, |speller| speller.words(&name))?;
+        self.record_part(field, |speller| speller.push_words(&name))?;
         let written = word("operator", op, OPERATORS.iter().copied())?;
-        self.part(op, |speller| speller.words(written))?;
-        self.part(value, |speller| match written {
+        self.record_part(op, |speller| speller.push_words(written))?;
+        self.record_part(value, |speller| match written {
             "IN" => speller.values_of_in(value),
             "BETWEEN" => speller.shape(&ValueForm::Pair, value, "BETWEEN"),
-            "IS" => speller.words(word("category", value, table::categories())?),
+            "IS" => speller.push_words(word("category", value, table::categories())?),
             _ => speller.value(value),
         })
     }
@@ -280,22 +280,22 @@ impl<'n> Translator<'n> {
     fn values_of_in(&mut self, node: &'n JsonNode) -> Result<()> {
         let JsonValue::Object(members) = &node.value else {
             let listed = items(node, "IN")?;
-            self.words("(")?;
+            self.push_words("(")?;
             for (at, item) in listed.iter().enumerate() {
-                self.words(if at == 0 { "" } else { "," })?;
+                self.push_words(if at == 0 { "" } else { "," })?;
                 self.value(item)?;
             }
-            return self.words(")");
+            return self.push_words(")");
         };
         known_keys(members, ["recall", "extract", "let", "param"])?;
-        self.words("(")?;
+        self.push_words("(")?;
         match (node.get("recall"), node.get("let")) {
             (Some(recall), None) => {
-                self.part(recall, |speller| speller.statement_with(recall, &[]))?;
+                self.record_part(recall, |speller| speller.statement_with(recall, &[]))?;
                 if let Some(extract) = node.get("extract") {
-                    self.words("|")?;
+                    self.push_words("|")?;
                     let extract = word("extractor", extract, EXTRACTORS.iter().copied())?;
-                    self.words(extract)?;
+                    self.push_words(extract)?;
                 }
             }
             (None, Some(name)) => {
@@ -305,45 +305,45 @@ impl<'n> Translator<'n> {
                     let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
                     return Err(error.suggest("bind it under \"let\", or write {\"param\": ...}"));
                 }
-                self.words(&variable)?;
+                self.push_words(&variable)?;
             }
             _ => self.value(node)?,
         }
-        self.words(")")
+        self.push_words(")")
     }
 
     /// Translates a literal.
     fn value(&mut self, node: &'n JsonNode) -> Result<()> {
         let JsonValue::List(items) = &node.value else {
             let text = scalar(node)?;
-            return self.part(node, |speller| speller.words(&text));
+            return self.record_part(node, |speller| speller.push_words(&text));
         };
-        self.part(node, |speller| {
-            speller.words("[")?;
+        self.record_part(node, |speller| {
+            speller.push_words("[")?;
             for (at, item) in items.iter().enumerate() {
-                speller.words(if at == 0 { "" } else { "," })?;
+                speller.push_words(if at == 0 { "" } else { "," })?;
                 speller.value(item)?;
             }
-            speller.words("]")
+            speller.push_words("]")
         })
     }
 
     /// Translates the text of a template, on lines of its own between braces. Its braces must balance, so
     /// that it cannot leave them.
     fn raw(&mut self, node: &JsonNode, name: &str) -> Result<()> {
-        let Some(text) = node.text() else { return Err(wrong(node, name, "takes a string")) };
+        let Some(text) = node.text() else { return Err(wrong_kind(node, name, "takes a string")) };
         if grainstore_sml::body_end(format!("{text}}}").as_bytes()) != Some(text.len()) {
             let message = "the braces of the text do not balance";
             let error = Error::new(ErrorKind::TemplateSyntax, message).at(node.span);
             return Err(error.suggest("close each { and each {{tag}} in it"));
         }
-        self.words(&format!("\n{text}"))
+        self.push_words(&format!("\n{text}"))
     }
 
     /// Appends words with a space only where they would run together with the text before them: the length
     /// limit applies to this text, so that a query that fits in text fits in JSON.
     #[expect(clippy::unnecessary_wraps, reason = "every step of the spelling reads the same")]
-    fn words(&mut self, words: &str) -> Result<()> {
+    fn push_words(&mut self, words: &str) -> Result<()> {
         let text = &mut self.spelled.text;
         let runs_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-');
         // After a label of this name the next word would read as the start of a hash.
@@ -356,7 +356,7 @@ impl<'n> Translator<'n> {
     }
 
     /// Records that the text written by `write` stands for `node`.
-    fn part(&mut self, node: &JsonNode, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn record_part(&mut self, node: &JsonNode, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let start = self.spelled.text.len();
         write(self)?;
         let part = Span::new(start, self.spelled.text.len());
@@ -366,13 +366,13 @@ impl<'n> Translator<'n> {
 }
 
 /// Returns the form of a statement.
-fn stated(node: &JsonNode) -> Result<&'static ObjectForm> {
+fn statement_form(node: &JsonNode) -> Result<&'static ObjectForm> {
     let names = STATEMENTS.iter().filter_map(|form| form.statement);
     let Some(statement) = node.get("statement") else {
         return Err(missing(node, "a query", &["statement"]).valid(names));
     };
     let Some(name) = statement.text() else {
-        return Err(wrong(statement, "statement", "is a name").valid(names));
+        return Err(wrong_kind(statement, "statement", "is a name").valid(names));
     };
     let found = STATEMENTS.iter().copied().find(|form| form.statement == Some(name));
     found.ok_or_else(|| unknown("statement", name, names).at(statement.span))
@@ -380,28 +380,28 @@ fn stated(node: &JsonNode) -> Result<&'static ObjectForm> {
 
 /// Returns a value of one token, in text.
 fn leaf_text<'n>(shape: &ValueForm, node: &'n JsonNode, name: &str) -> Result<Cow<'n, str>> {
-    use ValueForm::{Brief, Count, Number, Share, Text, Whole, Within};
+    use ValueForm::{BoundedText, Count, Number, Fraction, Text, Whole, Within};
     if let (
-        Text | Brief(_) | Count | Within(..) | Number | Share | ValueForm::Hash,
+        Text | BoundedText(_) | Count | Within(..) | Number | Fraction | ValueForm::Hash,
         JsonValue::Object(_),
     ) = (shape, &node.value)
     {
         return scalar(node);
     }
     match (shape, &node.value) {
-        (Text | Brief(_), JsonValue::Text(_))
-        | (Count | Within(..) | Whole | Number | Share, JsonValue::Number(_)) => scalar(node),
-        (Text | Brief(_), _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
+        (Text | BoundedText(_), JsonValue::Text(_))
+        | (Count | Within(..) | Whole | Number | Fraction, JsonValue::Number(_)) => scalar(node),
+        (Text | BoundedText(_), _) => Err(wrong_kind(node, name, "takes a string or {\"param\": ...}")),
         (Count | Within(..), _) => {
-            Err(wrong(node, name, "takes a whole number or {\"param\": ...}"))
+            Err(wrong_kind(node, name, "takes a whole number or {\"param\": ...}"))
         }
-        (Whole, _) => Err(wrong(node, name, "takes a whole number")),
-        (Number | Share, _) => Err(wrong(node, name, "takes a number")),
+        (Whole, _) => Err(wrong_kind(node, name, "takes a whole number")),
+        (Number | Fraction, _) => Err(wrong_kind(node, name, "takes a number")),
         (ValueForm::Hash, JsonValue::Text(hash)) => hash_text(hash, node),
-        (ValueForm::Hash, _) => Err(wrong(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
+        (ValueForm::Hash, _) => Err(wrong_kind(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
         (ValueForm::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
         (_, JsonValue::Text(text)) => named(shape, text, node, name),
-        _ => Err(wrong(node, name, "takes a string")),
+        _ => Err(wrong_kind(node, name, "takes a string")),
     }
 }
 
@@ -425,7 +425,7 @@ fn named<'n>(
             _ => Err(fields::unknown(text, None).at(node.span)),
         },
         ValueForm::Name | ValueForm::Variable if !is_word(text) => {
-            let error = wrong(node, name, "is no name");
+            let error = wrong_kind(node, name, "is no name");
             Err(error.suggest("a name is a letter, then letters, digits and _"))
         }
         ValueForm::Variable => Ok(Cow::Owned(format!("${text}"))),
@@ -444,7 +444,7 @@ fn scalar(node: &JsonNode) -> Result<Cow<'_, str>> {
             return Err(error.suggest("a grain without a field never matches a condition on it"));
         }
         JsonValue::List(_) => {
-            return Err(wrong(node, "the value", "is an array").suggest("write one flat list"));
+            return Err(wrong_kind(node, "the value", "is an array").suggest("write one flat list"));
         }
         JsonValue::Object(members) => {
             known_keys(members, ["param", "hash"])?;
@@ -452,7 +452,7 @@ fn scalar(node: &JsonNode) -> Result<Cow<'_, str>> {
                 ([_], Some(name), _) => leaf_text(&ValueForm::Variable, name, "param"),
                 ([_], _, Some(hash)) => leaf_text(&ValueForm::Hash, hash, "hash"),
                 _ => {
-                    Err(wrong(node, "the value", "is one of {\"param\": ...} and {\"hash\": ...}"))
+                    Err(wrong_kind(node, "the value", "is one of {\"param\": ...} and {\"hash\": ...}"))
                 }
             };
         }
@@ -476,7 +476,7 @@ fn word(
     words: impl Iterator<Item = &'static str> + Clone,
 ) -> Result<&'static str> {
     let Some(text) = node.text() else {
-        return Err(wrong(node, what, "is one of the listed words").valid(words));
+        return Err(wrong_kind(node, what, "is one of the listed words").valid(words));
     };
     let found = words.clone().find(|word| word.eq_ignore_ascii_case(text));
     found.ok_or_else(|| unknown(what, text, words).at(node.span))
@@ -485,7 +485,7 @@ fn word(
 fn flag(node: &JsonNode, name: &str) -> Result<()> {
     match node.value {
         JsonValue::Flag(true) => Ok(()),
-        _ => Err(wrong(node, name, "takes only true")
+        _ => Err(wrong_kind(node, name, "takes only true")
             .suggest("leave the key out where it does not stand")),
     }
 }
@@ -494,9 +494,9 @@ fn pair<'n>(node: &'n JsonNode, name: &str) -> Result<[&'n JsonNode; 2]> {
     match &node.value {
         JsonValue::List(items) => match items.as_slice() {
             [from, to] => Ok([from, to]),
-            _ => Err(wrong(node, name, "takes two values, [from, to]")),
+            _ => Err(wrong_kind(node, name, "takes two values, [from, to]")),
         },
-        _ => Err(wrong(node, name, "takes two values, [from, to]")),
+        _ => Err(wrong_kind(node, name, "takes two values, [from, to]")),
     }
 }
 
@@ -507,14 +507,14 @@ fn items<'n>(node: &'n JsonNode, name: &str) -> Result<&'n [JsonNode]> {
             Err(error.at(node.span).suggest("list at least one, or leave the key out"))
         }
         JsonValue::List(items) => Ok(items),
-        _ => Err(wrong(node, name, "takes an array")),
+        _ => Err(wrong_kind(node, name, "takes an array")),
     }
 }
 
 fn members<'n>(node: &'n JsonNode, what: &str) -> Result<&'n [JsonMember]> {
     match &node.value {
         JsonValue::Object(members) => Ok(members),
-        _ => Err(wrong(node, what, "is an object")),
+        _ => Err(wrong_kind(node, what, "is an object")),
     }
 }
 
@@ -529,16 +529,16 @@ fn known_keys(members: &[JsonMember], known: impl IntoIterator<Item = &'static s
 
 fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
     let error = Error::new(ErrorKind::UnexpectedToken, format!("unknown {what} {name:?}"));
-    among(error, name, known)
+    with_closest(error, name, known)
 }
 
 /// Adds the known names, and the one closest to `name`, to an error.
-fn among(error: Error, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
+fn with_closest(error: Error, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
     let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
     error.suggest(advice).valid(known)
 }
 
-fn lacking(form: &ObjectForm, node: &JsonNode) -> Error {
+fn missing_keys(form: &ObjectForm, node: &JsonNode) -> Error {
     let names = form.needs.iter().map(|needs| needs.iter().map(|name| format!("\"{name}\"")));
     let ways: Vec<_> = names.map(|names| names.collect::<Vec<_>>().join(" and ")).collect();
     let message = format!("{} needs {}", form.name, ways.join(", or "));
@@ -554,7 +554,7 @@ fn missing(node: &JsonNode, what: &str, keys: &[&str]) -> Error {
 }
 
 /// Returns the error for a value of another kind than `name` takes.
-fn wrong(node: &JsonNode, name: &str, takes: &str) -> Error {
+fn wrong_kind(node: &JsonNode, name: &str, takes: &str) -> Error {
     let message = format!("{name} {takes}");
     let error = Error::new(ErrorKind::WrongType, message).at(node.span);
     error.suggest("give it a value of that kind")

@@ -90,10 +90,10 @@ fn shape(shape: &'static ValueForm) -> Value {
         ValueForm::Text => or_param(json!({ "type": "string" })),
         ValueForm::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
         ValueForm::Within(least, most) => within(*least, *most),
-        ValueForm::Brief(most) => {
+        ValueForm::BoundedText(most) => {
             or_param(json!({ "type": "string", "minLength": 1, "maxLength": most }))
         }
-        ValueForm::Share => or_param(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+        ValueForm::Fraction => or_param(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
         ValueForm::Whole => json!({ "const": 1 }),
         ValueForm::Number => or_param(json!({ "type": "number" })),
         ValueForm::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),
@@ -138,7 +138,7 @@ fn within(least: u64, most: u64) -> Value {
 
 /// Returns the schema of a budget in either unit, each with its bounds.
 fn budget(form: &ObjectForm) -> Value {
-    let ways = [("tokens", limits::TOKENS.1), ("grains", limits::GRAINS.1)].map(|(unit, most)| {
+    let ways = [("tokens", limits::TOKEN_BUDGET.1), ("grains", limits::GRAIN_BUDGET.1)].map(|(unit, most)| {
         let amount = within(1, most);
         object_of(&[("amount", amount), ("unit", json!({ "const": unit }))])
     });

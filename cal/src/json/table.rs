@@ -50,11 +50,11 @@ pub(super) enum ValueForm {
     /// A whole number.
     Whole,
     /// A string of at most this many characters, or a parameter.
-    Brief(usize),
+    BoundedText(usize),
     /// Any number, or a parameter.
     Number,
     /// A number from 0 to 1, or a parameter.
-    Share,
+    Fraction,
     /// `sha256:...`, or a parameter.
     Hash,
     /// Any literal.
@@ -348,13 +348,13 @@ static DIVERSITY: ChoiceForm = ChoiceForm {
             name: "mmr",
             text: "mmr",
             bare: true,
-            holds: Some((", lambda =", ValueForm::Share, "")),
+            holds: Some((", lambda =", ValueForm::Fraction, "")),
         },
         ChoiceRow {
             name: "threshold",
             text: "threshold",
             bare: false,
-            holds: Some((",", ValueForm::Share, "")),
+            holds: Some((",", ValueForm::Fraction, "")),
         },
     ],
 };
@@ -464,7 +464,7 @@ static DEFINE: ObjectForm = stated(
 static SECTIONS: ListForm = list(ValueForm::Choice(&SECTION), "");
 
 static SOURCES: ListForm = ListForm {
-    most: Some(limits::SOURCES),
+    most: Some(limits::MAX_SOURCES),
     open: "",
     of: ValueForm::Object(&SOURCE),
     between: ",",
@@ -490,7 +490,7 @@ static EVENT: ChoiceForm = ChoiceForm {
             bare: false,
             holds: Some((
                 "=",
-                ValueForm::Within(*limits::CHUNK_TOKENS.start(), *limits::CHUNK_TOKENS.end()),
+                ValueForm::Within(*limits::CHUNK_TOKEN_RANGE.start(), *limits::CHUNK_TOKEN_RANGE.end()),
                 "",
             )),
         },
@@ -519,7 +519,7 @@ static BUDGET: ObjectForm = part(
     "budget",
     "",
     &[
-        key("amount", "", ValueForm::Within(1, limits::TOKENS.1), "how many"),
+        key("amount", "", ValueForm::Within(1, limits::TOKEN_BUDGET.1), "how many"),
         key("unit", "", ValueForm::Word(&["tokens", "grains"]), "of what"),
     ],
     &[&["amount", "unit"]],
@@ -586,7 +586,7 @@ static DESCRIBE: ObjectForm = stated(
 
 static READS: [&ObjectForm; 5] = [&RECALL, &EXISTS, &HISTORY, &DESCRIBE, &COALESCE];
 static ENTRIES: ListForm = ListForm {
-    most: Some(limits::ENTRIES),
+    most: Some(limits::MAX_BATCH_ENTRIES),
     open: "{",
     of: ValueForm::Object(&ENTRY),
     between: ",",
@@ -613,7 +613,7 @@ static ENTRY: ObjectForm = part(
 );
 
 static BRANCHES: ListForm = ListForm {
-    most: Some(limits::BRANCHES),
+    most: Some(limits::MAX_COALESCE_BRANCHES),
     open: "(",
     of: ValueForm::Statement(&[&RECALL]),
     between: ",",
@@ -631,7 +631,7 @@ static COALESCE: ObjectForm = stated(
 static SETS: ListForm = list(ValueForm::Object(&SET), "");
 const SET_KEY: KeyForm = key("set", "", ValueForm::List(&SETS), "the fields to write");
 const REASON: KeyForm =
-    key("reason", "REASON", ValueForm::Brief(limits::REASON_CHARS), "why; kept in the audit log");
+    key("reason", "REASON", ValueForm::BoundedText(limits::MAX_REASON_CHARS), "why; kept in the audit log");
 
 static SET: ObjectForm = part(
     "set",

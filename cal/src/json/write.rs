@@ -205,7 +205,7 @@ fn recall<'a>(recall: &'a Recall<'_>, scope: &mut LetNames<'a>) -> JsonKeys<'a> 
 }
 
 fn within<'a>(within: &'a NamespaceClause<'_>) -> (&'static str, JsonOutput<'a>) {
-    (if within.scope { "scope" } else { "in" }, arg(&within.namespace))
+    (if within.include_descendants { "scope" } else { "in" }, arg(&within.namespace))
 }
 
 fn between<'a>(between: &'a BetweenClause<'_>) -> JsonOutput<'a> {
@@ -389,7 +389,7 @@ fn set_operation<'a>(set: &'a SetOp<'_>, scope: &mut LetNames<'a>) -> JsonKeys<'
 fn history<'a>(history: &'a History<'_>) -> JsonKeys<'a> {
     let mut keys = vec![named("history")];
     match history {
-        History::Of { target, diff } => {
+        History::ByHash { target, diff } => {
             keys.push(("hash", hash(&target.node)));
             keys.extend(diff.as_ref().map(|diff| ("diff", hash(&diff.node))));
         }

@@ -128,7 +128,7 @@ pub trait Memory: Sync {
     /// Returns `true` if a recall of `query` waits for an external service, such as an embedding program.
     /// Such recalls run one after the other: once one of them got its answer too late, the next do not wait,
     /// so their order must be fixed.
-    fn asks_outside(&self, query: &Query) -> bool {
+    fn uses_external_service(&self, query: &Query) -> bool {
         let _ = query;
         false
     }
@@ -151,7 +151,7 @@ pub trait Memory: Sync {
     ///
     /// # Errors
     /// A refusal under the memory's own code.
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError>;
+    fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError>;
 
     /// Adds a new grain, complete with all its fields; `reason` goes into the audit entry.
     ///
@@ -220,12 +220,12 @@ pub enum TemplateSaveOutcome {
 
 impl NamedTemplate {
     /// The most templates that one namespace, and one session, may have.
-    pub const MOST: usize = 50;
+    pub const MAX_PER_OWNER: usize = 50;
 
     /// Decides whether the template may be saved beside those that a session can name. A name stands for one
     /// text: a namespace may only take a name that the session uses for the same text.
     #[must_use]
-    pub fn among(&self, known: &[Self]) -> TemplateSaveOutcome {
+    pub fn check_against(&self, known: &[Self]) -> TemplateSaveOutcome {
         let handed_on = |of: &Self| {
             (of.keeper, self.keeper) == (TemplateOwner::Session, TemplateOwner::Namespace)
                 && of.definition == self.definition
@@ -234,7 +234,7 @@ impl NamedTemplate {
             return TemplateSaveOutcome::Taken;
         }
         let alike = known.iter().filter(|of| of.keeper == self.keeper).count();
-        if alike >= Self::MOST { TemplateSaveOutcome::Full } else { TemplateSaveOutcome::Kept }
+        if alike >= Self::MAX_PER_OWNER { TemplateSaveOutcome::Full } else { TemplateSaveOutcome::Kept }
     }
 }
 
@@ -351,7 +351,7 @@ impl HashPrefix {
     }
 
     /// Returns the prefix with all digits of `address`.
-    pub(crate) fn of(address: &ContentAddress) -> Self {
+    pub(crate) fn from_address(address: &ContentAddress) -> Self {
         Self(address.to_string())
     }
 
@@ -363,7 +363,7 @@ impl HashPrefix {
 
     /// Returns the address, if the prefix has all its digits.
     #[must_use]
-    pub fn whole(&self) -> Option<ContentAddress> {
+    pub fn full_address(&self) -> Option<ContentAddress> {
         self.0.parse().ok()
     }
 }

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Rewrite, meant};
+use super::{Rewrite, apply_hint};
 use crate::error::Error;
 
 /// Returns the rewrites to try for an error, most likely first.
-pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Rewrite> {
-    let mut steps: Vec<Rewrite> = meant(text, error).into_iter().collect();
-    let Some(value) = read(text) else { return steps };
+pub(super) fn rewrites(text: &str, error: &Error) -> Vec<Rewrite> {
+    let mut steps: Vec<Rewrite> = apply_hint(text, error).into_iter().collect();
+    let Some(value) = parse_leniently(text) else { return steps };
     let (mended, advice) = match value {
         Json::Array(mut items) if items.len() == 1 => {
             (items.pop().unwrap_or_default(), "send the object alone")
         }
-        Json::Object(map) => of_object(map),
+        Json::Object(map) => correct_object(map),
         _ => return steps,
     };
     let (text_now, advice) = (mended.to_string(), advice.to_owned());
@@ -30,13 +30,13 @@ pub(super) fn rewritings(text: &str, error: &Error) -> Vec<Rewrite> {
 }
 
 /// Parses the document, tolerating wrong quotes and commas.
-fn read(text: &str) -> Option<Json> {
+fn parse_leniently(text: &str) -> Option<Json> {
     let strict = serde_json::from_str(text).ok();
-    strict.or_else(|| serde_json::from_str(&loosened(text)).ok())
+    strict.or_else(|| serde_json::from_str(&to_strict_json(text)).ok())
 }
 
 /// Returns the text with double quotes, quoted keys and no comma before a closing bracket.
-fn loosened(text: &str) -> String {
+fn to_strict_json(text: &str) -> String {
     let mut out = String::new();
     let mut within = None;
     let mut word = String::new();
@@ -64,7 +64,7 @@ fn loosened(text: &str) -> String {
 }
 
 /// Corrects the keys and values of an object; returns it with advice, empty if no key was changed.
-fn of_object(map: Map<String, Json>) -> (Json, &'static str) {
+fn correct_object(map: Map<String, Json>) -> (Json, &'static str) {
     const STATEMENTS: [&str; 8] =
         ["recall", "assemble", "exists", "history", "describe", "batch", "coalesce", "explain"];
     let mut out = map;
@@ -106,7 +106,7 @@ fn of_object(map: Map<String, Json>) -> (Json, &'static str) {
     let values: Vec<String> = out.keys().cloned().collect();
     for key in values {
         if let Some(value) = out.get_mut(&key)
-            && let Some((mended, why)) = of_value(&key, value)
+            && let Some((mended, why)) = correct_value(&key, value)
         {
             (*value, advice) = (mended, why);
         }
@@ -115,10 +115,10 @@ fn of_object(map: Map<String, Json>) -> (Json, &'static str) {
 }
 
 /// Returns the corrected value of a key, and advice; `None` if the value needs no correction or has none.
-fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
+fn correct_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
     match (key, value) {
         ("where", Json::Object(one)) if one.contains_key("field") => {
-            Some((json!([condition(value)]), "\"where\" is an array of conditions"))
+            Some((json!([correct_condition(value)]), "\"where\" is an array of conditions"))
         }
         ("where", Json::Object(pairs)) => {
             let of = |(field, value): (&String, &Json)| json!({"field": field, "op": "=", "value": value});
@@ -126,7 +126,7 @@ fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
             Some((Json::Array(all), "\"where\" is an array of {\"field\", \"op\", \"value\"}"))
         }
         ("where", Json::Array(all)) => {
-            let all = all.iter().map(condition).collect();
+            let all = all.iter().map(correct_condition).collect();
             Some((
                 Json::Array(all),
                 "a condition is {\"field\": ..., \"op\": \"=\", \"value\": ...}",
@@ -137,7 +137,7 @@ fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
             "\"pipeline\" is an array of stages, each an object with one key",
         )),
         ("pipeline", Json::Array(stages)) => {
-            let stages = stages.iter().map(stage).collect();
+            let stages = stages.iter().map(correct_stage).collect();
             Some((
                 Json::Array(stages),
                 "a stage is an object with one key: {\"count\": true}, {\"limit\": 5}",
@@ -161,7 +161,7 @@ fn of_value(key: &str, value: &Json) -> Option<(Json, &'static str)> {
 }
 
 /// Corrects the keys and the operator of a condition.
-fn condition(given: &Json) -> Json {
+fn correct_condition(given: &Json) -> Json {
     let Json::Object(map) = given else { return given.clone() };
     let mut out = map.clone();
     for (old, new) in [("operator", "op"), ("name", "field"), ("val", "value")] {
@@ -186,7 +186,7 @@ fn condition(given: &Json) -> Json {
 }
 
 /// Corrects a stage: a name becomes an object, digits in quotes a number.
-fn stage(given: &Json) -> Json {
+fn correct_stage(given: &Json) -> Json {
     match given {
         Json::String(name) => Json::Object(Map::from_iter([(name.clone(), json!(true))])),
         Json::Object(one) => one

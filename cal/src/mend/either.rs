@@ -25,7 +25,7 @@ pub(super) fn either(q: QueryPieces<'_>) -> Option<String> {
     let whole = Part { from: 0, to: q.end() };
     let start = q.find_at_top(whole, |at| q.is(at, "WHERE")).filter(|_| q.is(0, "RECALL"))? + 1;
     let rest = Part { from: start, to: q.end() };
-    let end = q.find_at_top(rest, |at| is_tail(q.of(at))).unwrap_or(q.end());
+    let end = q.find_at_top(rest, |at| is_tail(q.text_at(at))).unwrap_or(q.end());
     let mut reader = Reader { q, at: start, end, deep: 0 };
     let products = reader.sum()?;
     let alternatives = products.len() > 1 && reader.at == end;
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         let from = self.at;
         let (mut open, mut between) = (0_usize, false);
         while self.at < self.end {
-            match q.of(self.at) {
+            match q.text_at(self.at) {
                 "(" | "[" => open += 1,
                 ")" | "]" if open == 0 => break,
                 ")" | "]" => open -= 1,
@@ -136,11 +136,11 @@ impl<'a> Reader<'a> {
         let condition = match (self.at - from, field) {
             (0, _) => return None,
             (1, Some(field)) if q.is_value(from) => {
-                let value = q.of(from);
+                let value = q.text_at(from);
                 Condition { text: format!("{field} = {value}"), equal: Some((field, value)) }
             }
             (3, _) if q.is(from + 1, "=") && q.is_value(from + 2) => {
-                Condition { text, equal: Some((q.of(from), q.of(from + 2))) }
+                Condition { text, equal: Some((q.text_at(from), q.text_at(from + 2))) }
             }
             _ => Condition { text, equal: None },
         };

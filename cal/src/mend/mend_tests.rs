@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{mended, read};
+use super::{parse_and_check, with_correction};
 use crate::source::QuerySource;
 
 /// A statement that was meant to be CAL, as `vectors/README.md` has it.
@@ -26,8 +26,8 @@ const UNSEEN: &str = include_str!("../../../vectors/cal/near-misses-2.json");
 
 /// The statement that is suggested, and what is said beside it.
 fn suggested(query: &str) -> (Option<String>, String) {
-    let Err(error) = read(query) else { return (Some(query.to_owned()), String::new()) };
-    let error = mended(error, query);
+    let Err(error) = parse_and_check(query) else { return (Some(query.to_owned()), String::new()) };
+    let error = with_correction(error, query);
     (error.example_query().map(str::to_owned), error.suggestion().to_owned())
 }
 
@@ -186,7 +186,7 @@ fn long_statements_of_many_parts_are_given_up_after_so_many_steps() {
         let pieces = scan(text);
         let steps = Cell::new(5_000);
         let query = QueryPieces { text, all: &pieces, steps: &steps };
-        super::rules::rewritings(query, pieces.len());
+        super::rules::rewrites(query, pieces.len());
         assert_eq!(steps.get(), 0, "the steps are counted");
         assert_eq!(suggested(text).0, suggested(text).0);
     }

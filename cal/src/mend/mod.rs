@@ -34,18 +34,18 @@ use nobody::EmptyMemory;
 use pattern::QueryPieces;
 
 /// The most rewrites applied one after the other.
-const STEPS: usize = 6;
+const MAX_REWRITES: usize = 6;
 /// The most statements parsed in one search.
-const READS: usize = 60;
+const MAX_PARSES: usize = 60;
 /// How many pieces are looked at on the way: so many that only long queries of many parts run out of them.
 const LOOKS: usize = 1_000_000;
 /// Size in bytes above which a query is not corrected.
-const LONGEST: usize = 4096;
+const MAX_QUERY_BYTES: usize = 4096;
 
 /// Size in bytes up to which a list of expected tokens is still worth showing.
-const SHORT: usize = 60;
+const SHORT_LIST_BYTES: usize = 60;
 /// A date later than any that a query names, used as the present: 2100, in milliseconds.
-const LATE: i64 = 4_102_444_800_000;
+const FAR_FUTURE_MS: i64 = 4_102_444_800_000;
 
 /// A rewrite: advice for a person, and the rewritten query.
 struct Rewrite {
@@ -54,30 +54,30 @@ struct Rewrite {
 }
 
 /// Returns the error with the statement that was probably meant, if one is found.
-pub(crate) fn mended(error: Error, source: &str) -> Error {
-    if source.len() > LONGEST || error.is_mended() || !is_mendable(error.kind()) {
+pub(crate) fn with_correction(error: Error, source: &str) -> Error {
+    if source.len() > MAX_QUERY_BYTES || error.is_corrected() || !is_correctable(error.kind()) {
         return error;
     }
     let mut search = RewriteSearch {
-        seen: BTreeSet::from([source.to_owned()]),
-        reads: READS,
+        tried: BTreeSet::from([source.to_owned()]),
+        parses_left: MAX_PARSES,
         looks: Cell::new(LOOKS),
     };
-    let found = search.find(source, &error, STEPS);
+    let found = search.find(source, &error, MAX_REWRITES);
     let Some((advice, text)) = found.filter(|(_, text)| asks_as_much(source, text)) else {
         return error;
     };
     let said = error.suggestion();
     let error = match !advice.is_empty() && is_vague(&error) {
         // A short list of expected tokens is helpful beside the advice.
-        true if said.starts_with("expected ") && said.len() <= SHORT => {
+        true if said.starts_with("expected ") && said.len() <= SHORT_LIST_BYTES => {
             let both = format!("{advice}; {said}");
             error.suggest(both)
         }
         true => error.suggest(advice),
         false => error,
     };
-    error.correct(text)
+    error.with_correction(text)
 }
 
 /// Whether a statement asks for no write where the one it stands for may have asked for none: a write is
@@ -85,8 +85,8 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
 fn asks_as_much(source: &str, text: &str) -> bool {
     const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
     const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
-    let writes = QuerySource::plain_read(text)
-        .and_then(|source| source.plain_statement().map(|statement| statement.tier() > 0));
+    let writes = QuerySource::read_without_suggestion(text)
+        .and_then(|source| source.statement_without_suggestion().map(|statement| statement.tier() > 0));
     if !writes.unwrap_or(false) {
         return true;
     }
@@ -129,7 +129,7 @@ fn is_vague(error: &Error) -> bool {
 }
 
 /// Returns `true` if the error is one of spelling or form, which a rewrite can correct.
-fn is_mendable(kind: ErrorKind) -> bool {
+fn is_correctable(kind: ErrorKind) -> bool {
     use ErrorKind::*;
     matches!(
         kind,
@@ -155,25 +155,25 @@ fn is_mendable(kind: ErrorKind) -> bool {
 
 /// The state of a search for a valid statement: the texts tried, and the parses left.
 struct RewriteSearch {
-    seen: BTreeSet<String>,
-    reads: usize,
+    tried: BTreeSet<String>,
+    parses_left: usize,
     looks: Cell<usize>,
 }
 
 impl RewriteSearch {
     /// Returns the first valid statement that these rewrites lead to, with the advice of the first of them.
     fn find(&mut self, text: &str, error: &Error, steps: usize) -> Option<(String, String)> {
-        for step in rewritings(text, error, &self.looks) {
-            if self.reads == 0 {
+        for step in rewrites(text, error, &self.looks) {
+            if self.parses_left == 0 {
                 return None;
             }
-            if !self.seen.insert(step.text.clone()) {
+            if !self.tried.insert(step.text.clone()) {
                 continue;
             }
-            self.reads -= 1;
-            let Err(next) = read(&step.text) else { return Some((step.advice, step.text)) };
+            self.parses_left -= 1;
+            let Err(next) = parse_and_check(&step.text) else { return Some((step.advice, step.text)) };
             if steps > 1
-                && is_mendable(next.kind())
+                && is_correctable(next.kind())
                 && let Some((_, text)) = self.find(&step.text, &next, steps - 1)
             {
                 return Some((step.advice, text));
@@ -184,44 +184,44 @@ impl RewriteSearch {
 }
 
 /// Parses and checks a statement. Errors that depend on the host count as success.
-fn read(text: &str) -> Result<()> {
-    let source = QuerySource::plain_read(text)?;
-    let statement = source.plain_statement()?;
+fn parse_and_check(text: &str) -> Result<()> {
+    let source = QuerySource::read_without_suggestion(text)?;
+    let statement = source.statement_without_suggestion()?;
     let (memory, params) = (EmptyMemory::default(), Params::new());
-    let mut context = CheckContext::new(&memory, &params, EpochMs::new(LATE), false);
+    let mut context = CheckContext::new(&memory, &params, EpochMs::new(FAR_FUTURE_MS), false);
     let checked = check::check(&statement, &mut context);
-    let (_, refused) = source.forgiving()?;
+    let (_, refused) = source.statement_for_execution()?;
     let slot = refused.into_iter().next().map_or(Ok(()), |refused| Err(refused.error));
     match checked.map(|_| ()).and(slot) {
-        Err(error) if is_mendable(error.kind()) => {
-            Err(source.locate(error.within(statement.place())))
+        Err(error) if is_correctable(error.kind()) => {
+            Err(source.locate(error.at_unless_memory(statement.keyword_span())))
         }
         _ => Ok(()),
     }
 }
 
 /// Returns the rewrites to try for an error, most likely first.
-fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Rewrite> {
+fn rewrites(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Rewrite> {
     if json::is_json(text) || text.trim_start().starts_with('[') {
-        return document::rewritings(text, error);
+        return document::rewrites(text, error);
     }
     let pieces = scan(text);
     if pieces.iter().any(|piece| piece.kind == SyntaxKind::Forbidden) {
         return Vec::new();
     }
-    let mut steps: Vec<Rewrite> = plain::rewriting(text).into_iter().collect();
+    let mut steps: Vec<Rewrite> = plain::rewrite(text).into_iter().collect();
     let start = error.position().map_or(text.len(), |at| at.start);
-    let place = place_of(&pieces, start);
-    steps.extend(variable(text, error));
+    let place = piece_index(&pieces, start);
+    steps.extend(qualify_variable(text, error));
     let query = QueryPieces { text, all: &pieces, steps: looks };
     steps.extend(whole::rewritings(query));
-    steps.extend(rules::rewritings(query, place));
-    steps.extend(meant(text, error));
+    steps.extend(rules::rewrites(query, place));
+    steps.extend(apply_hint(text, error));
     steps
 }
 
 /// Qualifies a variable of a template with `grain.`.
-fn variable(text: &str, error: &Error) -> Vec<Rewrite> {
+fn qualify_variable(text: &str, error: &Error) -> Vec<Rewrite> {
     const OWNERS: [&str; 4] = ["grain", "assembly", "budget", "source"];
     let at = error.position().filter(|_| error.kind() == ErrorKind::UnknownVariable);
     let tag = at.and_then(|at| text.get(at.start..at.end));
@@ -260,12 +260,12 @@ fn renamed(text: &str, name: &str, new: &str) -> String {
 }
 
 /// Returns the index of the piece at the position of an error.
-fn place_of(pieces: &[SyntaxSpan], start: usize) -> usize {
+fn piece_index(pieces: &[SyntaxSpan], start: usize) -> usize {
     pieces.iter().position(|piece| piece.range.end > start).unwrap_or(pieces.len())
 }
 
 /// Puts the word that the hint of the error suggests in the place of the error.
-fn meant(text: &str, error: &Error) -> Option<Rewrite> {
+fn apply_hint(text: &str, error: &Error) -> Option<Rewrite> {
     let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
     let at = error.position()?;
     if error.kind() == ErrorKind::UnknownVariable {

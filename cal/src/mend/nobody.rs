@@ -13,7 +13,7 @@ use crate::query::Query;
 #[derive(Default)]
 pub(super) struct EmptyMemory(SessionScope);
 
-fn nothing<T>() -> Result<T, MemoryError> {
+fn refuse_write<T>() -> Result<T, MemoryError> {
     Err(MemoryError::new("ERR_READ_ONLY", "a statement that is only suggested does not run", ""))
 }
 
@@ -72,12 +72,12 @@ impl Memory for EmptyMemory {
         Ok(Vec::new())
     }
 
-    fn keep_template(&self, _: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
-        nothing()
+    fn save_template(&self, _: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
+        refuse_write()
     }
 
     fn add(&self, _: Grain, _: &str) -> Result<ContentAddress, MemoryError> {
-        nothing()
+        refuse_write()
     }
 
     fn supersede(
@@ -86,6 +86,6 @@ impl Memory for EmptyMemory {
         _: Grain,
         _: &str,
     ) -> Result<ContentAddress, MemoryError> {
-        nothing()
+        refuse_write()
     }
 }

@@ -25,7 +25,7 @@ use crate::types;
 use crate::when;
 
 use super::whole::is_tail;
-use super::{LATE, is_value};
+use super::{FAR_FUTURE_MS, is_value};
 
 /// A query and its pieces.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub(super) struct QueryPieces<'a> {
 pub(super) struct PatternMatch {
     pub(super) from: usize,
     pub(super) to: usize,
-    kept: Vec<(usize, usize)>,
+    captures: Vec<(usize, usize)>,
 }
 
 /// The words that begin statements that read.
@@ -50,7 +50,7 @@ const READS: [&str; 9] =
 const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
 
 impl<'a> QueryPieces<'a> {
-    pub(super) fn of(&self, at: usize) -> &'a str {
+    pub(super) fn text_at(&self, at: usize) -> &'a str {
         self.between(at, at + 1)
     }
 
@@ -82,7 +82,7 @@ impl<'a> QueryPieces<'a> {
         };
         let mut kept = Vec::new();
         let to = self.matches(Some(elements), from, &mut kept)?;
-        Some(PatternMatch { from, to, kept })
+        Some(PatternMatch { from, to, captures: kept })
     }
 
     /// Matches the elements in order, with backtracking; returns the piece after the match.
@@ -102,7 +102,7 @@ impl<'a> QueryPieces<'a> {
             return (at == self.all.len()).then_some(at);
         }
         let keeps = first.starts_with('$') || first.starts_with('@');
-        let ends = self.ends(first, at, kept);
+        let ends = self.element_ends(first, at, kept);
         self.steps.set(self.steps.get().saturating_sub(ends.len()));
         for end in ends {
             let before = kept.len();
@@ -118,20 +118,20 @@ impl<'a> QueryPieces<'a> {
     }
 
     /// Returns the pieces after which one element may end, in the order to try them.
-    fn ends(&self, element: &str, at: usize, kept: &[(usize, usize)]) -> Vec<usize> {
+    fn element_ends(&self, element: &str, at: usize, kept: &[(usize, usize)]) -> Vec<usize> {
         let one = |holds: bool| if holds { vec![at + 1] } else { Vec::new() };
-        let text = self.of(at);
+        let text = self.text_at(at);
         let kind = self.kind(at);
         match element {
             "$*" => (at..=self.all.len()).collect(),
             "$c" => {
-                let ends = |at: &usize| is_tail(self.of(*at));
+                let ends = |at: &usize| is_tail(self.text_at(*at));
                 (at..=(at..self.all.len()).find(ends).unwrap_or(self.all.len())).collect()
             }
             "$d" => one(kind == Some(SyntaxKind::Text) && self.is_time(at)),
             "$w" => one(self.is_word(at)),
             "$s" => one(kind == Some(SyntaxKind::Text)),
-            "$o" => one(kind == Some(SyntaxKind::OpenText)),
+            "$o" => one(kind == Some(SyntaxKind::UnterminatedText)),
             "$n" => one(kind == Some(SyntaxKind::Number)),
             "$h" => one(kind == Some(SyntaxKind::Hash)),
             "$P" => one(kind == Some(SyntaxKind::Parameter)),
@@ -142,15 +142,15 @@ impl<'a> QueryPieces<'a> {
             "$k" => one(self.begins_statement(at)),
             "$r" => one(READS.iter().any(|word| word.eq_ignore_ascii_case(text))),
             "$e" => match (kind, self.kind(at + 1)) {
-                (Some(SyntaxKind::Wrong), Some(SyntaxKind::Number)) => vec![at + 2],
+                (Some(SyntaxKind::Invalid), Some(SyntaxKind::Number)) => vec![at + 2],
                 _ => Vec::new(),
             },
-            "$q" => self.torn(at).into_iter().collect(),
+            "$q" => self.unescaped_string_end(at).into_iter().collect(),
             "$u" => self.unquoted(at),
             "$l" => self.list(at, |at| self.is_word(at)),
             "$L" => self.list(at, |at| self.is_value(at)),
             _ if element.starts_with('#') => {
-                let same = number(element).and_then(|of| kept.get(of));
+                let same = capture_index(element).and_then(|of| kept.get(of));
                 one(same.is_some_and(|(from, to)| self.between(*from, *to) == text))
             }
             _ => {
@@ -161,26 +161,26 @@ impl<'a> QueryPieces<'a> {
     }
 
     pub(super) fn is_value(&self, at: usize) -> bool {
-        let flag = ["true", "false"].iter().any(|flag| flag.eq_ignore_ascii_case(self.of(at)));
+        let flag = ["true", "false"].iter().any(|flag| flag.eq_ignore_ascii_case(self.text_at(at)));
         self.kind(at).is_some_and(is_value) || flag
     }
 
     /// Whether a statement begins here.
     pub(super) fn begins_statement(&self, at: usize) -> bool {
-        READS.iter().chain(&WRITES).any(|word| word.eq_ignore_ascii_case(self.of(at)))
+        READS.iter().chain(&WRITES).any(|word| word.eq_ignore_ascii_case(self.text_at(at)))
     }
 
     fn is_time(&self, at: usize) -> bool {
-        when::of_text(self.of(at).trim_matches('"'), EpochMs::new(LATE)).is_some()
+        when::of_text(self.text_at(at).trim_matches('"'), EpochMs::new(FAR_FUTURE_MS)).is_some()
     }
 
     /// Matches unquoted text: names, numbers, and characters that form no token. The longest end comes first.
     fn unquoted(&self, at: usize) -> Vec<usize> {
         let loose = |at: &usize| {
             let kind = self.kind(*at);
-            matches!(kind, Some(SyntaxKind::Name | SyntaxKind::Number | SyntaxKind::Wrong))
-                && self.of(*at) != "$"
-                || matches!(self.of(*at), ":" | "/")
+            matches!(kind, Some(SyntaxKind::Name | SyntaxKind::Number | SyntaxKind::Invalid))
+                && self.text_at(*at) != "$"
+                || matches!(self.text_at(*at), ":" | "/")
         };
         let mut ends: Vec<usize> =
             (at..self.all.len()).take_while(loose).map(|at| at + 1).collect();
@@ -190,13 +190,13 @@ impl<'a> QueryPieces<'a> {
 
     /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces. Two strings
     /// with nothing but a comma between them are a list.
-    fn torn(&self, at: usize) -> Option<usize> {
+    fn unescaped_string_end(&self, at: usize) -> Option<usize> {
         let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(SyntaxKind::Text));
         let mut end = of(at)?.range.end;
         for next in at + 1..self.all.len() {
             let piece = self.all.get(next).filter(|piece| piece.range.start == end)?;
             if of(next).is_some() {
-                let is_list = next == at + 2 && self.of(at + 1) == ",";
+                let is_list = next == at + 2 && self.text_at(at + 1) == ",";
                 return (!is_list).then_some(next + 1);
             }
             end = piece.range.end;
@@ -210,7 +210,7 @@ impl<'a> QueryPieces<'a> {
         let mut next = at;
         while holds(next) {
             end = next + 1;
-            if self.of(end) != "," {
+            if self.text_at(end) != "," {
                 break;
             }
             next = end + 1;
@@ -231,18 +231,18 @@ impl<'a> QueryPieces<'a> {
         if !out.is_empty() && !out.ends_with([' ', '\n', '(', '{']) {
             out.push(' ');
         }
-        out += &self.filled(here, found)?;
+        out += &self.expand(here, found)?;
         let rest = self.text.get(stop..)?;
         let Some(behind) = behind else { return Some(out + rest) };
-        let cut = self.statement_ends(found.to).max(stop);
+        let cut = self.statement_end(found.to).max(stop);
         out += self.text.get(stop..cut)?.trim_end();
         out.push(' ');
-        out += &self.filled(behind, found)?;
+        out += &self.expand(behind, found)?;
         Some(out + self.text.get(cut..)?)
     }
 
     /// Returns the byte offset at which the statement around this piece ends.
-    fn statement_ends(&self, from: usize) -> usize {
+    fn statement_end(&self, from: usize) -> usize {
         let mut open = 0_usize;
         for piece in self.all.iter().skip(from) {
             match self.text.get(piece.range.clone()) {
@@ -256,12 +256,12 @@ impl<'a> QueryPieces<'a> {
     }
 
     /// Expands a replacement: each `#` becomes its capture. `None` if one cannot be transformed.
-    fn filled(&self, text: &str, found: &PatternMatch) -> Option<String> {
+    fn expand(&self, text: &str, found: &PatternMatch) -> Option<String> {
         let mut parts = text.split('#');
         let mut out = parts.next()?.to_owned();
         for part in parts {
             let digit = part.get(..1)?.parse::<usize>().ok()?;
-            let (from, to) = *found.kept.get(digit.checked_sub(1)?)?;
+            let (from, to) = *found.captures.get(digit.checked_sub(1)?)?;
             let kept = self.between(from, to);
             let rest = part.get(1..)?;
             let Some(named) = rest.strip_prefix(':') else {
@@ -275,7 +275,7 @@ impl<'a> QueryPieces<'a> {
                 out += kept;
                 out.push(':');
             } else {
-                out += &changed(kept, how)?;
+                out += &transform(kept, how)?;
             }
             out += rest;
         }
@@ -284,7 +284,7 @@ impl<'a> QueryPieces<'a> {
 }
 
 /// Returns the zero-based index of the capture that an element refers to.
-fn number(element: &str) -> Option<usize> {
+fn capture_index(element: &str) -> Option<usize> {
     element.get(1..)?.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -299,7 +299,7 @@ fn is_named(name: &str, text: &str) -> bool {
 }
 
 /// Transforms a capture as a replacement asks; `None` if it cannot be.
-fn changed(kept: &str, how: &str) -> Option<String> {
+fn transform(kept: &str, how: &str) -> Option<String> {
     let bare = kept.trim_matches('"');
     Some(match how {
         "bare" => bare.to_owned(),
@@ -332,8 +332,8 @@ fn changed(kept: &str, how: &str) -> Option<String> {
             (value / 100.0).to_string()
         }
         "number" => bare.parse::<f64>().ok().filter(|value| value.is_finite())?.to_string(),
-        "count" => count(bare)?.to_string(),
-        "cap" => count(bare)?.min(1000).to_string(),
+        "count" => parse_count(bare)?.to_string(),
+        "cap" => parse_count(bare)?.min(1000).to_string(),
         "address" => {
             let lower = bare.to_ascii_lowercase();
             let digits = lower.strip_prefix("sha256:").unwrap_or(&lower);
@@ -346,7 +346,7 @@ fn changed(kept: &str, how: &str) -> Option<String> {
 }
 
 /// Parses a positive whole number as people write it: digits with separators, `5k`, or a word up to ten.
-fn count(written: &str) -> Option<u64> {
+fn parse_count(written: &str) -> Option<u64> {
     const WORDS: [&str; 11] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     let lower = written.to_ascii_lowercase().replace(['_', ','], "");

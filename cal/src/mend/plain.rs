@@ -5,10 +5,10 @@ use super::Rewrite;
 use crate::{fields, types};
 
 /// Rewrites a query in the characters of CAL; `None` if it has no others.
-pub(super) fn rewriting(text: &str) -> Option<Rewrite> {
-    let inside = unwrapped(text);
+pub(super) fn rewrite(text: &str) -> Option<Rewrite> {
+    let inside = strip_wrapping(text);
     let around = inside != text;
-    let (plain, why) = characters(inside);
+    let (plain, why) = to_cal_characters(inside);
     let why = if around && why.is_empty() {
         "send the statement alone, without marks around it"
     } else {
@@ -18,7 +18,7 @@ pub(super) fn rewriting(text: &str) -> Option<Rewrite> {
 }
 
 /// Returns the text without a fence, quotes or a byte order mark around it.
-fn unwrapped(text: &str) -> &str {
+fn strip_wrapping(text: &str) -> &str {
     let mut inside = text.trim().trim_matches('\u{feff}').trim();
     if let Some(fenced) = inside.strip_prefix("```") {
         let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
@@ -40,16 +40,16 @@ const COMMENTS: &str = "a comment is -- and the rest of the line";
 
 /// Replaces characters outside strings by the ASCII they stand for; returns the text and the advice.
 /// Templates keep their quotes and comments, which are part of their text.
-fn characters(text: &str) -> (String, &'static str) {
+fn to_cal_characters(text: &str) -> (String, &'static str) {
     let (mut out, mut why) = (String::new(), "");
     let mut rest = text;
     let template = text.to_ascii_uppercase().contains("TEMPLATE");
     while let Some(first) = rest.chars().next() {
         let taken = if first == '"' {
-            let ends = string_ends(rest);
+            let ends = string_end(rest);
             out.push_str(rest.get(..ends).unwrap_or(rest));
             ends
-        } else if let Some((inner, ends)) = quoted(rest).filter(|_| !template) {
+        } else if let Some((inner, ends)) = foreign_string(rest).filter(|_| !template) {
             why = QUOTES;
             if first == '`' && is_name(inner) {
                 why = NAMES;
@@ -61,7 +61,7 @@ fn characters(text: &str) -> (String, &'static str) {
                 out.push('"');
             }
             ends
-        } else if let Some(ends) = comment_ends(rest).filter(|_| !template) {
+        } else if let Some(ends) = foreign_comment_end(rest).filter(|_| !template) {
             why = COMMENTS;
             out.push(' ');
             ends
@@ -86,7 +86,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the offset after the closing quote of the string in double quotes that begins here.
-fn string_ends(text: &str) -> usize {
+fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
@@ -100,7 +100,7 @@ fn string_ends(text: &str) -> usize {
 }
 
 /// Returns the text between other quotes that begin here, and the offset after them.
-fn quoted(text: &str) -> Option<(&str, usize)> {
+fn foreign_string(text: &str) -> Option<(&str, usize)> {
     const PAIRS: [(char, &[char]); 7] = [
         ('\u{201c}', &['\u{201d}', '\u{201c}', '"']),
         ('\u{201d}', &['\u{201d}']),
@@ -129,7 +129,7 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
 }
 
 /// Returns the offset after a comment of another language that begins here.
-fn comment_ends(text: &str) -> Option<usize> {
+fn foreign_comment_end(text: &str) -> Option<usize> {
     if text.starts_with("/*") {
         return text.find("*/").map(|at| at + 2);
     }

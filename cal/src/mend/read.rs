@@ -1,10 +1,10 @@
 //! Reading of queries whose errors suggest the statement that was probably meant.
 
-use super::mended;
+use super::with_correction;
 use crate::ast::Statement;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::parse::{unplaced, utf8};
+use crate::parse::{parse_unlocated, utf8};
 use crate::source::QuerySource;
 
 /// Parses one query in text; [`QuerySource`](crate::QuerySource) takes JSON too.
@@ -13,7 +13,7 @@ use crate::source::QuerySource;
 /// The first syntax error, with its position: E001 over 8,192 bytes, E014 if there is no statement, E002
 /// and the other parse codes of CAL appendix C.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
-    unplaced(source).map_err(|error| mended(error.locate(source), source))
+    parse_unlocated(source).map_err(|error| with_correction(error.locate(source), source))
 }
 
 /// Parses one query given as bytes.
@@ -21,7 +21,7 @@ pub fn parse(source: &str) -> Result<Statement<'_>> {
 /// # Errors
 /// E070 if they are not UTF-8, else those of [`parse`].
 pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
-    parse(utf8(source, limits::QUERY_BYTES)?)
+    parse(utf8(source, limits::MAX_QUERY_BYTES)?)
 }
 
 impl<'a> QuerySource<'a> {
@@ -31,7 +31,7 @@ impl<'a> QuerySource<'a> {
     /// For text, E001 over 8,192 bytes. For JSON, E002 for unknown, missing or duplicate keys, and the
     /// codes of its values.
     pub fn read(given: &'a str) -> Result<Self> {
-        Self::plain_read(given).map_err(|error| mended(error, given))
+        Self::read_without_suggestion(given).map_err(|error| with_correction(error, given))
     }
 
     /// Parses the query.
@@ -40,11 +40,11 @@ impl<'a> QuerySource<'a> {
     /// Those of [`parse`](crate::parse()), positioned in the form that was given; the length limit of a
     /// query in JSON applies to its text.
     pub fn statement(&self) -> Result<Statement<'_>> {
-        self.plain_statement().map_err(|error| self.mended(error))
+        self.statement_without_suggestion().map_err(|error| self.mended(error))
     }
 
     /// Adds the statement that was probably meant to an error.
     pub(crate) fn mended(&self, error: Error) -> Error {
-        mended(error, self.given)
+        with_correction(error, self.given)
     }
 }

@@ -10,10 +10,10 @@ use super::pattern::QueryPieces;
 type RuleGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Returns the rewrites of the rules that match around the piece at `place`.
-pub(super) fn rewritings(query: QueryPieces<'_>, place: usize) -> Vec<Rewrite> {
+pub(super) fn rewrites(query: QueryPieces<'_>, place: usize) -> Vec<Rewrite> {
     let mut steps = Vec::new();
     let writes = ["ADD", "SUPERSEDE"].iter().any(|word| query.is(0, word));
-    let groups = if writes { OF_WRITES } else { GROUPS };
+    let groups = if writes { OF_WRITES } else { ALL_RULES };
     for (advice, rows) in groups.iter().copied().flatten() {
         for (pattern, instead) in *rows {
             for from in 0..=query.all.len().min(place + 1) {
@@ -29,12 +29,12 @@ pub(super) fn rewritings(query: QueryPieces<'_>, place: usize) -> Vec<Rewrite> {
     steps
 }
 
-const GROUPS: &[&[RuleGroup]] = &[HEADS, RECALLS, CONDITIONS, STAGES, ASSEMBLES, OTHERS];
+const ALL_RULES: &[&[RuleGroup]] = &[STATEMENT_RULES, RECALL_RULES, CONDITION_RULES, STAGE_RULES, ASSEMBLE_RULES, OTHER_RULES];
 /// What a statement that writes takes looks like conditions, and is none.
-const OF_WRITES: &[&[RuleGroup]] = &[HEADS, OTHERS, CONDITIONS];
+const OF_WRITES: &[&[RuleGroup]] = &[STATEMENT_RULES, OTHER_RULES, CONDITION_RULES];
 
 #[rustfmt::skip]
-const HEADS: &[RuleGroup] = &[
+const STATEMENT_RULES: &[RuleGroup] = &[
     ("a query is RECALL and a type; what is shown of it stands in a SELECT behind it", &[
         ("^ SELECT * FROM $p", "RECALL #1"),
         ("^ SELECT $l FROM $p", "RECALL #2 >> | SELECT #1"),
@@ -114,7 +114,7 @@ const HEADS: &[RuleGroup] = &[
 ];
 
 #[rustfmt::skip]
-const RECALLS: &[RuleGroup] = &[
+const RECALL_RULES: &[RuleGroup] = &[
     ("a type follows RECALL, and a number stands in LIMIT", &[
         ("RECALL $n $p", "RECALL #2 >> LIMIT #1"),
         ("RECALL TOP|FIRST $n $p", "RECALL #2 >> LIMIT #1"),
@@ -202,7 +202,7 @@ const RECALLS: &[RuleGroup] = &[
 ];
 
 #[rustfmt::skip]
-const CONDITIONS: &[RuleGroup] = &[
+const CONDITION_RULES: &[RuleGroup] = &[
     ("presence is no condition of its own: a field with a value differs from \"\"", &[
         ("$f IS NOT NULL", "#1 != \"\""),
         ("$f != NULL", "#1 != \"\""),
@@ -361,7 +361,7 @@ const CONDITIONS: &[RuleGroup] = &[
 ];
 
 #[rustfmt::skip]
-const STAGES: &[RuleGroup] = &[
+const STAGE_RULES: &[RuleGroup] = &[
     ("it is ORDER BY field, then ASC or DESC; and one field", &[
         ("ORDERBY", "ORDER BY"),
         ("ORDER BY @ASC|DESC $f", "ORDER BY #2 #1"),
@@ -432,7 +432,7 @@ const STAGES: &[RuleGroup] = &[
 ];
 
 #[rustfmt::skip]
-const ASSEMBLES: &[RuleGroup] = &[
+const ASSEMBLE_RULES: &[RuleGroup] = &[
     ("a source is a RECALL in parentheses, with or without a label: facts: (RECALL beliefs)", &[
         ("FROM $p , $p END", "FROM (RECALL #1), (RECALL #2)"),
         ("FROM $p $* @BUDGET|PRIORITY|FORMAT|STREAM", "FROM (RECALL #1 #2) #3"),
@@ -489,7 +489,7 @@ const ASSEMBLES: &[RuleGroup] = &[
 ];
 
 #[rustfmt::skip]
-const OTHERS: &[RuleGroup] = &[
+const OTHER_RULES: &[RuleGroup] = &[
     ("an address stands as sha256: and its digits, without quotes", &[
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF ( $h )", "#1 #2"),
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF $x", "#1 #2:address"),

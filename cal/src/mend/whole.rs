@@ -66,11 +66,11 @@ fn select(q: QueryPieces<'_>) -> Option<String> {
     let columns_from = if distinct { 2 } else { 1 };
     let all = Part { from: columns_from, to: q.end() };
     let from = q.find_at_top(all, |at| q.is(at, "FROM")).filter(|_| q.is(0, "SELECT"))?;
-    types::by_plural(q.of(from + 1))?;
+    types::by_plural(q.text_at(from + 1))?;
     let (alias, rest) = alias(q, from + 2);
     let columns = columns(q, Part { from: columns_from, to: from }, alias)?;
     let tail = Tail::of(q, Part { from: rest, to: q.end() }, alias)?;
-    let mut out = format!("RECALL {}", q.of(from + 1));
+    let mut out = format!("RECALL {}", q.text_at(from + 1));
     if let Some(conditions) = &tail.conditions {
         let _ = write!(out, " WHERE {conditions}");
     }
@@ -106,11 +106,11 @@ fn select(q: QueryPieces<'_>) -> Option<String> {
 /// The other name a table has from here on, and where what follows begins.
 fn alias(q: QueryPieces<'_>, at: usize) -> (Option<&str>, usize) {
     if q.is(at, "AS") {
-        return (Some(q.of(at + 1)), at + 2);
+        return (Some(q.text_at(at + 1)), at + 2);
     }
     const JOINS: [&str; 6] = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "HAVING"];
     let named = q.kind(at) == Some(SyntaxKind::Name) && !JOINS.iter().any(|word| q.is(at, word));
-    if named { (Some(q.of(at)), at + 1) } else { (None, at) }
+    if named { (Some(q.text_at(at)), at + 1) } else { (None, at) }
 }
 
 /// What SQL shows: a field, or a number.
@@ -134,7 +134,7 @@ fn columns<'a>(q: QueryPieces<'a>, all: Part, alias: Option<&str>) -> Option<Vec
             return None;
         }
         if !star {
-            columns.push(Column { field: (!counts).then(|| q.of(at)), counts });
+            columns.push(Column { field: (!counts).then(|| q.text_at(at)), counts });
         }
     }
     Some(columns)
@@ -191,7 +191,7 @@ impl Tail {
 /// RECALL of several types: a UNION, as long as no pipeline would be of the last one alone.
 fn several(q: QueryPieces<'_>) -> Option<String> {
     const BETWEEN: [&str; 5] = [",", "AND", "&", "OR", "+"];
-    let is_type = |at: usize| types::by_plural(q.of(at)).is_some();
+    let is_type = |at: usize| types::by_plural(q.text_at(at)).is_some();
     let mut names = vec![Some(1).filter(|at| q.is(0, "RECALL") && is_type(*at))?];
     let mut at = 2;
     while BETWEEN.iter().any(|word| q.is(at, word)) && is_type(at + 1) && names.len() < MOST {
@@ -199,12 +199,12 @@ fn several(q: QueryPieces<'_>) -> Option<String> {
         at += 2;
     }
     let rest = Part { from: at, to: q.end() };
-    let refused = |at: usize| is_tail(q.of(at)) || q.is(at, "OR");
+    let refused = |at: usize| is_tail(q.text_at(at)) || q.is(at, "OR");
     if names.len() < 2 || q.find_at_top(rest, refused).is_some() {
         return None;
     }
     let rest = q.spelled(rest, None);
-    let parts = names.into_iter().map(|name| format!("RECALL {} {rest}", q.of(name)));
+    let parts = names.into_iter().map(|name| format!("RECALL {} {rest}", q.text_at(name)));
     Some(union(parts.map(|part| part.trim_end().to_owned())))
 }
 
@@ -223,7 +223,7 @@ fn sources(q: QueryPieces<'_>) -> Option<String> {
     let to = ends.unwrap_or(q.end());
     let begins = |at: usize| {
         let labelled = q.is_word(at) && (q.is(at + 1, ":") || q.is(at + 1, "="));
-        let bare = q.is(at, "RECALL") || types::by_plural(q.of(at)).is_some();
+        let bare = q.is(at, "RECALL") || types::by_plural(q.text_at(at)).is_some();
         labelled || bare || q.is(at, "(") || q.kind(at) == Some(SyntaxKind::Parameter)
     };
     let parts = q.split(Part { from, to }, |at| q.is(at, ",") && begins(at + 1));
@@ -234,11 +234,11 @@ fn sources(q: QueryPieces<'_>) -> Option<String> {
     for Part { mut from, to } in parts {
         let mut one = String::new();
         if q.is_word(from) && (q.is(from + 1, ":") || q.is(from + 1, "=")) {
-            let _ = write!(one, "{}: ", q.of(from));
+            let _ = write!(one, "{}: ", q.text_at(from));
             from += 2;
         }
         let body = q.spelled(Part { from, to }, None);
-        match q.of(from) {
+        match q.text_at(from) {
             "(" => one += &body,
             _ if q.is(from, "RECALL") => one += &format!("({body})"),
             _ if q.kind(from) == Some(SyntaxKind::Parameter) => one += &body,
@@ -263,7 +263,7 @@ fn entries(q: QueryPieces<'_>) -> Option<String> {
     let mut written = Vec::new();
     for Part { from, to } in q.split(Part { from: 2, to: close }, apart) {
         let (label, from) = match labelled(from) && !q.begins_statement(from) {
-            true => (q.of(from).to_owned(), from + 2),
+            true => (q.text_at(from).to_owned(), from + 2),
             false => (format!("q{}", written.len() + 1), from),
         };
         if from == to {
@@ -285,8 +285,8 @@ fn weights(q: QueryPieces<'_>) -> Option<String> {
     let mut labels: Vec<(&str, f64)> = Vec::new();
     while q.is_word(at) && labels.len() < MOST {
         let marked = usize::from(q.is(at + 1, ":") || q.is(at + 1, "="));
-        let Some(weight) = q.of(at + 1 + marked).parse::<f64>().ok() else { break };
-        labels.push((q.of(at), weight));
+        let Some(weight) = q.text_at(at + 1 + marked).parse::<f64>().ok() else { break };
+        labels.push((q.text_at(at), weight));
         at += 2 + marked;
         at += usize::from(q.is(at, ",") || q.is(at, ">"));
     }
@@ -321,7 +321,7 @@ fn sets(q: QueryPieces<'_>) -> Option<String> {
         at += 1;
     } else if q.is(0, "ADD") && (0..3).all(|of| q.kind(start + of) == Some(SyntaxKind::Text)) {
         let names = ["subject", "relation", "object"];
-        pairs.extend(names.into_iter().zip((start..).map(|at| q.of(at))));
+        pairs.extend(names.into_iter().zip((start..).map(|at| q.text_at(at))));
         at += 3;
     } else {
         at += usize::from(open(start));
@@ -350,10 +350,10 @@ fn sets(q: QueryPieces<'_>) -> Option<String> {
 /// A field, its value, and where the next may begin.
 fn pair<'a>(q: QueryPieces<'a>, at: usize) -> Option<(&'a str, &'a str, usize)> {
     let at = at + usize::from(q.is(at, "SET") || q.is(at, "AND"));
-    let name = q.of(at).trim_matches('"');
+    let name = q.text_at(at).trim_matches('"');
     let named = q.is_word(at) || q.kind(at) == Some(SyntaxKind::Text);
     let from = at + 2;
-    let to = match q.of(from) {
+    let to = match q.text_at(from) {
         "[" => q.closing(from)? + 1,
         _ => Some(from + 1).filter(|_| q.is_value(from))?,
     };
@@ -368,7 +368,7 @@ impl<'a> QueryPieces<'a> {
     }
 
     pub(super) fn is(&self, at: usize, text: &str) -> bool {
-        self.of(at).eq_ignore_ascii_case(text)
+        self.text_at(at).eq_ignore_ascii_case(text)
     }
 
     /// The first of these pieces outside of brackets that begin among them.
@@ -378,7 +378,7 @@ impl<'a> QueryPieces<'a> {
             if open == 0 && wanted(at) {
                 return Some(at);
             }
-            match self.of(at) {
+            match self.text_at(at) {
                 "(" | "[" | "{" => open += 1,
                 ")" | "]" | "}" => open = open.checked_sub(1)?,
                 _ => {}
@@ -403,8 +403,8 @@ impl<'a> QueryPieces<'a> {
 
     /// The bracket that closes the one here.
     pub(super) fn closing(&self, at: usize) -> Option<usize> {
-        let close = |at: usize| matches!(self.of(at), ")" | "]" | "}");
-        matches!(self.of(at), "(" | "[" | "{").then_some(())?;
+        let close = |at: usize| matches!(self.text_at(at), ")" | "]" | "}");
+        matches!(self.text_at(at), "(" | "[" | "{").then_some(())?;
         self.find_at_top(Part { from: at + 1, to: self.end() }, close)
     }
 
@@ -422,7 +422,7 @@ impl<'a> QueryPieces<'a> {
             if last.is_some_and(|last| last < piece.range.start) {
                 out.push(' ');
             }
-            out.push_str(self.of(at));
+            out.push_str(self.text_at(at));
             last = Some(piece.range.end);
             at += 1;
         }

@@ -29,7 +29,7 @@ pub(super) fn assemble<'a>(c: &mut TokenCursor<'a>) -> Result<Assemble<'a>> {
         })?;
     }
     if intent.is_none() {
-        c.could_be(&["FOR"]);
+        c.also_expect(&["FOR"]);
     }
     c.expect(Keyword::From)?;
     let sources = sources(c)?;
@@ -54,8 +54,8 @@ fn name<'a>(c: &mut TokenCursor<'a>) -> Result<Option<Spanned<&'a str>>> {
         return Ok(None);
     }
     let name = c.name("a name, FOR or FROM")?;
-    if name.node.len() > limits::NAME_CHARS {
-        let message = format!("the name is longer than {} characters", limits::NAME_CHARS);
+    if name.node.len() > limits::MAX_NAME_CHARS {
+        let message = format!("the name is longer than {} characters", limits::MAX_NAME_CHARS);
         return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
     }
     Ok(Some(name))
@@ -65,12 +65,12 @@ fn sources<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<AssembleSource<'a>
     let mut sources: Vec<Spanned<AssembleSource<'a>>> = Vec::new();
     loop {
         let start = c.peek().span;
-        if sources.len() == limits::SOURCES {
-            let message = format!("an ASSEMBLE has at most {} sources", limits::SOURCES);
+        if sources.len() == limits::MAX_SOURCES {
+            let message = format!("an ASSEMBLE has at most {} sources", limits::MAX_SOURCES);
             return Err(Error::new(ErrorKind::TooMany, message).at(start));
         }
         let source = source(c)?;
-        sources.push(Spanned::new(source, c.since(start)));
+        sources.push(Spanned::new(source, c.span_from(start)));
         if !c.eat_mark(Punctuation::Comma)? {
             return Ok(sources);
         }
@@ -112,7 +112,7 @@ fn source<'a>(c: &mut TokenCursor<'a>) -> Result<AssembleSource<'a>> {
         return Ok(AssembleSource { label, body });
     }
     let recall = Box::new(recall::recall(c)?);
-    if c.peek().kind != TokenKind::Mark(Punctuation::RightParen) {
+    if c.peek().kind != TokenKind::Punctuation(Punctuation::RightParen) {
         let mut expected = vec![")"];
         expected.extend(recall::CLAUSES);
         return Err(c.unexpected(&expected));
@@ -163,7 +163,7 @@ fn priority<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
 fn format<'a>(c: &mut TokenCursor<'a>) -> Result<FormatClause<'a>> {
     c.bump()?;
     if c.keyword() == Some(Keyword::Template) {
-        return template::of_format(c);
+        return template::format_template(c);
     }
     let text = c.text(c.peek());
     let Some(name) = FormatName::all().find(|name| name.name().eq_ignore_ascii_case(text)) else {

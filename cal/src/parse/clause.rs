@@ -22,7 +22,7 @@ pub(super) fn once<'a, T>(
         return Err(error.suggest("each clause may stand once"));
     }
     let node = read(c)?;
-    *place = Some(Spanned::new(node, c.since(start)));
+    *place = Some(Spanned::new(node, c.span_from(start)));
     Ok(())
 }
 
@@ -30,5 +30,5 @@ pub(super) fn once<'a, T>(
 pub(super) fn within<'a>(c: &mut TokenCursor<'a>) -> Result<NamespaceClause<'a>> {
     c.expect(Keyword::In)?;
     let scope = c.eat(Keyword::Scope)?;
-    Ok(NamespaceClause { scope, namespace: value::text_arg(c)?.node })
+    Ok(NamespaceClause { include_descendants: scope, namespace: value::text_arg(c)?.node })
 }

@@ -25,7 +25,7 @@ pub(super) fn conditions<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Condition<'a
 }
 
 /// Parses conditions without a statement around them, up to the end of the text.
-pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
+pub(super) fn conditions_only(source: &str) -> Result<Vec<Condition<'_>>> {
     let mut c = TokenCursor::new(source)?;
     if c.peek().kind == TokenKind::End {
         let empty = Error::new(ErrorKind::EmptyQuery, "there is no condition").at(c.peek().span);
@@ -59,7 +59,7 @@ fn condition<'a>(c: &mut TokenCursor<'a>) -> Result<Condition<'a>> {
     let field = Spanned::new(ConditionField::Table(field.node), field.span);
     let start = c.peek().span;
     let test = test(c, numeric)?;
-    Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
+    Ok(Condition { field, test: Spanned::new(test, c.span_from(start)) })
 }
 
 /// `domain ":" ID (cmp v | IN "(" v,+ ")")`: any word is a name after the prefix.
@@ -74,12 +74,12 @@ fn domain_condition<'a>(c: &mut TokenCursor<'a>) -> Result<Condition<'a>> {
     let start = c.peek().span;
     let test = match comparator(c)? {
         Some(comparator) => {
-            ConditionTest::Compare(comparator, value::compared(c, comparator, false)?)
+            ConditionTest::Compare(comparator, value::comparison_value(c, comparator, false)?)
         }
         None if c.eat(Keyword::In)? => ConditionTest::In(InSet::Values(value::value_list(c)?)),
         None => return Err(c.unexpected(&DOMAIN_OPERATORS)),
     };
-    Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
+    Ok(Condition { field, test: Spanned::new(test, c.span_from(start)) })
 }
 
 /// Parses a field name; keywords and reserved words that are fields (`scope`, `threshold`) are accepted.
@@ -88,7 +88,7 @@ fn domain_condition<'a>(c: &mut TokenCursor<'a>) -> Result<Condition<'a>> {
 /// E004 for a name that is no field, E002 for a word that cannot be a name.
 pub(super) fn field(c: &mut TokenCursor<'_>) -> Result<Spanned<FieldRef>> {
     let token = c.peek();
-    let no_field = || c.unexpected(&["a field"]).valid(fields::names_for(c.about()));
+    let no_field = || c.unexpected(&["a field"]).valid(fields::names_for(c.grain_type()));
     let TokenKind::Word(word) = token.kind else { return Err(no_field()) };
     let text = c.text(token);
     if word != WordClass::Forbidden
@@ -100,7 +100,7 @@ pub(super) fn field(c: &mut TokenCursor<'_>) -> Result<Spanned<FieldRef>> {
     if word != WordClass::Name {
         return Err(no_field());
     }
-    Err(fields::unknown(text, c.about()).at(token.span))
+    Err(fields::unknown(text, c.grain_type()).at(token.span))
 }
 
 /// Parses a field name; errors list `named` as the fields accepted here.
@@ -118,7 +118,7 @@ pub(super) fn field_among(
             c.bump()?;
         }
         let message = "domain fields are for WHERE and PROJECT";
-        let error = Error::new(ErrorKind::WrongStage, message).at(c.since(prefix));
+        let error = Error::new(ErrorKind::WrongStage, message).at(c.span_from(prefix));
         return Err(error.suggest("name a field of the table here").valid(named));
     }
     field(c).map_err(|error| error.valid(named))
@@ -126,7 +126,7 @@ pub(super) fn field_among(
 
 fn test<'a>(c: &mut TokenCursor<'a>, numeric: bool) -> Result<ConditionTest<'a>> {
     if let Some(comparator) = comparator(c)? {
-        return Ok(ConditionTest::Compare(comparator, value::compared(c, comparator, numeric)?));
+        return Ok(ConditionTest::Compare(comparator, value::comparison_value(c, comparator, numeric)?));
     }
     let keyword = c.keyword();
     match keyword {
@@ -158,7 +158,7 @@ fn test<'a>(c: &mut TokenCursor<'a>, numeric: bool) -> Result<ConditionTest<'a>>
 fn in_set<'a>(c: &mut TokenCursor<'a>) -> Result<InSet<'a>> {
     c.expect_mark(Punctuation::LeftParen, "(")?;
     if c.peek().kind != RECALL {
-        c.could_be(&["RECALL"]);
+        c.also_expect(&["RECALL"]);
         return Ok(InSet::Values(value::values(c)?));
     }
     let mut recall = c.subquery(recall::recall)?;
@@ -171,7 +171,7 @@ fn in_set<'a>(c: &mut TokenCursor<'a>) -> Result<InSet<'a>> {
 
 /// `cmp := = | != | >= | <= | > | <`, if one stands next.
 fn comparator(c: &mut TokenCursor<'_>) -> Result<Option<Comparator>> {
-    let TokenKind::Mark(mark) = c.peek().kind else { return Ok(None) };
+    let TokenKind::Punctuation(mark) = c.peek().kind else { return Ok(None) };
     let comparator = match mark {
         Punctuation::Equal => Comparator::Equal,
         Punctuation::NotEqual => Comparator::NotEqual,

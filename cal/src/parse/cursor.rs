@@ -32,9 +32,9 @@ pub(super) struct TokenCursor<'a> {
     /// Number of subqueries open at this position.
     subqueries: usize,
     /// The grain type of the enclosing RECALL.
-    about: Option<GrainType>,
+    grain_type: Option<GrainType>,
     /// Words that could have stood at the next token, for error messages.
-    tried: Vec<&'static str>,
+    also_expected: Vec<&'static str>,
     /// Refused BATCH entries; `None` if the first error refuses the whole query.
     refused: Option<Vec<RefusedEntry<'a>>>,
 }
@@ -48,7 +48,7 @@ impl<'a> TokenCursor<'a> {
         let (lets, sets, subqueries) = (0, 0, 0);
         let (end, about, tried, refused) = (0, None, Vec::new(), None);
         #[rustfmt::skip]
-        let new = Self { source, lexer, token, end, parameters, lets, sets, subqueries, about, tried, refused };
+        let new = Self { source, lexer, token, end, parameters, lets, sets, subqueries, grain_type: about, also_expected: tried, refused };
         Ok(new)
     }
 
@@ -74,15 +74,15 @@ impl<'a> TokenCursor<'a> {
     /// Takes a comma if it continues the current list: not before `word :` and not before a statement,
     /// which belong to an enclosing list.
     pub(super) fn eat_list_comma(&mut self) -> Result<bool> {
-        if self.token.kind != TokenKind::Mark(Punctuation::Comma) {
-            self.could_be(&[","]);
+        if self.token.kind != TokenKind::Punctuation(Punctuation::Comma) {
+            self.also_expect(&[","]);
             return Ok(false);
         }
         let mut ahead = self.lexer;
         let next = ahead.next()?;
         let starts_part = match next.kind {
             TokenKind::Word(WordClass::Keyword(Keyword::Recall | Keyword::Assemble)) => true,
-            TokenKind::Word(_) => ahead.next()?.kind == TokenKind::Mark(Punctuation::Colon),
+            TokenKind::Word(_) => ahead.next()?.kind == TokenKind::Punctuation(Punctuation::Colon),
             _ => false,
         };
         if !starts_part {
@@ -94,14 +94,14 @@ impl<'a> TokenCursor<'a> {
     /// Returns `true` if a comma and a domain field `prefix:name` follow. A label differs: a statement or a
     /// parenthesis follows its colon.
     pub(super) fn domain_follows(&self) -> Result<bool> {
-        if self.token.kind != TokenKind::Mark(Punctuation::Comma) {
+        if self.token.kind != TokenKind::Punctuation(Punctuation::Comma) {
             return Ok(false);
         }
         let mut ahead = self.lexer;
         let kinds = [ahead.next()?.kind, ahead.next()?.kind, ahead.next()?.kind];
         let [
             TokenKind::Word(_),
-            TokenKind::Mark(Punctuation::Colon),
+            TokenKind::Punctuation(Punctuation::Colon),
             TokenKind::Word(WordClass::Name),
         ] = kinds
         else {
@@ -115,14 +115,14 @@ impl<'a> TokenCursor<'a> {
         let taken = self.token;
         self.end = taken.span.end();
         self.token = self.lexer.next()?;
-        self.tried.clear();
+        self.also_expected.clear();
         Ok(taken)
     }
 
     /// Records words that could stand next although the parser goes on without them, so that an error at
     /// this token lists them.
-    pub(super) fn could_be(&mut self, words: &[&'static str]) {
-        self.tried.extend(words);
+    pub(super) fn also_expect(&mut self, words: &[&'static str]) {
+        self.also_expected.extend(words);
     }
 
     /// Returns the source text of a token.
@@ -131,7 +131,7 @@ impl<'a> TokenCursor<'a> {
     }
 
     /// Returns the span from `start` to the end of the last token taken.
-    pub(super) fn since(&self, start: Span) -> Span {
+    pub(super) fn span_from(&self, start: Span) -> Span {
         start.to(Span::new(self.end, self.end))
     }
 
@@ -141,21 +141,21 @@ impl<'a> TokenCursor<'a> {
         if found {
             self.bump()?;
         } else {
-            self.could_be(&[keyword.text()]);
+            self.also_expect(&[keyword.text()]);
         }
         Ok(found)
     }
 
     /// Takes the punctuation if it is next.
     pub(super) fn eat_mark(&mut self, mark: Punctuation) -> Result<bool> {
-        let found = self.token.kind == TokenKind::Mark(mark);
+        let found = self.token.kind == TokenKind::Punctuation(mark);
         match mark {
             _ if found => {
                 self.bump()?;
             }
-            Punctuation::Comma => self.could_be(&[","]),
-            Punctuation::Greater => self.could_be(&[">"]),
-            Punctuation::LeftBrace => self.could_be(&["{"]),
+            Punctuation::Comma => self.also_expect(&[","]),
+            Punctuation::Greater => self.also_expect(&[">"]),
+            Punctuation::LeftBrace => self.also_expect(&["{"]),
             _ => {}
         }
         Ok(found)
@@ -172,7 +172,7 @@ impl<'a> TokenCursor<'a> {
 
     /// Takes the punctuation; an error if it is not next. `shown` is its spelling in the message.
     pub(super) fn expect_mark(&mut self, mark: Punctuation, shown: &'static str) -> Result<Token> {
-        if self.token.kind == TokenKind::Mark(mark) {
+        if self.token.kind == TokenKind::Punctuation(mark) {
             self.bump()
         } else {
             Err(self.unexpected(&[shown]))
@@ -198,8 +198,8 @@ impl<'a> TokenCursor<'a> {
         let token = self.bump()?;
         let name = self.text(token).strip_prefix('$').unwrap_or("");
         if !self.parameters.contains(&name) {
-            if self.parameters.len() == limits::PARAMETERS {
-                let message = format!("a query has at most {} parameters", limits::PARAMETERS);
+            if self.parameters.len() == limits::MAX_PARAMETERS {
+                let message = format!("a query has at most {} parameters", limits::MAX_PARAMETERS);
                 return Err(Error::new(ErrorKind::TooMany, message).at(token.span));
             }
             self.parameters.push(name);
@@ -223,7 +223,7 @@ impl<'a> TokenCursor<'a> {
     /// E013 for the sixth.
     pub(super) fn count_let(&mut self) -> Result<()> {
         self.lets += 1;
-        self.at_most(self.lets, limits::LETS, "LETs")
+        self.at_most(self.lets, limits::MAX_LETS, "LETs")
     }
 
     /// Counts a set operation, which adds an operand.
@@ -232,7 +232,7 @@ impl<'a> TokenCursor<'a> {
     /// E013 where the sixth operand starts; this also bounds the nesting.
     pub(super) fn count_set(&mut self) -> Result<()> {
         self.sets += 1;
-        self.at_most(self.sets + 1, limits::OPERANDS, "operands of set operations")
+        self.at_most(self.sets + 1, limits::MAX_OPERANDS, "operands of set operations")
     }
 
     fn at_most(&self, count: usize, most: usize, what: &str) -> Result<()> {
@@ -248,8 +248,8 @@ impl<'a> TokenCursor<'a> {
     /// # Errors
     /// E007 for the fourth level of nesting.
     pub(super) fn subquery<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.subqueries == limits::SUBQUERIES {
-            let message = format!("subqueries nest at most {} deep", limits::SUBQUERIES);
+        if self.subqueries == limits::MAX_SUBQUERY_DEPTH {
+            let message = format!("subqueries nest at most {} deep", limits::MAX_SUBQUERY_DEPTH);
             return Err(Error::new(ErrorKind::TooDeep, message).at(self.token.span));
         }
         self.subqueries += 1;
@@ -259,13 +259,13 @@ impl<'a> TokenCursor<'a> {
     }
 
     /// Returns the type whose fields can be named here beside the common ones.
-    pub(super) fn about(&self) -> Option<GrainType> {
-        self.about
+    pub(super) fn grain_type(&self) -> Option<GrainType> {
+        self.grain_type
     }
 
     /// Sets the type of the current RECALL and returns that of the enclosing one.
-    pub(super) fn turn_to(&mut self, grain_type: Option<GrainType>) -> Option<GrainType> {
-        std::mem::replace(&mut self.about, grain_type)
+    pub(super) fn set_grain_type(&mut self, grain_type: Option<GrainType>) -> Option<GrainType> {
+        std::mem::replace(&mut self.grain_type, grain_type)
     }
 
     /// Takes a parameter if one is next, else reads the value with `given`.
@@ -285,14 +285,14 @@ impl<'a> TokenCursor<'a> {
     /// descriptions that begin with an article.
     pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
         let mut all = expected.to_vec();
-        for tried in &self.tried {
+        for tried in &self.also_expected {
             if !all.contains(tried) {
                 all.push(tried);
             }
         }
         let expected = all.as_slice();
         let found = self.text(self.token);
-        if let Some(error) = refuse::word(self.token, found) {
+        if let Some(error) = refuse::word_error(self.token, found) {
             return error;
         }
         let shown = match self.token.kind {
@@ -300,7 +300,7 @@ impl<'a> TokenCursor<'a> {
             TokenKind::Str { .. } => "a string".to_owned(),
             _ => format!("\"{found}\""),
         };
-        let known = expected.iter().copied().filter(|word| !is_prose(word));
+        let known = expected.iter().copied().filter(|word| !is_description(word));
         // A word that is expected here fails for another reason, so it is not suggested.
         let others = known.clone().filter(|word| !word.eq_ignore_ascii_case(found));
         let suggestion = match self.token.kind {
@@ -322,11 +322,11 @@ pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
 /// Returns `true` if `word :` is next, which starts the next part of an enclosing list.
 pub(super) fn is_name_then_colon(c: &TokenCursor<'_>) -> Result<bool> {
     Ok(matches!(c.peek().kind, TokenKind::Word(_))
-        && c.second()?.kind == TokenKind::Mark(Punctuation::Colon))
+        && c.second()?.kind == TokenKind::Punctuation(Punctuation::Colon))
 }
 
 /// Returns `true` for a description, which cannot be typed as it is.
-fn is_prose(expected: &str) -> bool {
+fn is_description(expected: &str) -> bool {
     ["a ", "an ", "the "].iter().any(|article| expected.starts_with(article))
 }
 

@@ -102,7 +102,7 @@ fn what_may_stand_at_a_place_is_listed_there() {
     for (before, expected) in PLACES {
         for next in ["=", "qqzzqqzz"] {
             let source = format!("{before}{next}");
-            let error = crate::parse::unplaced(&source).expect_err(&source);
+            let error = crate::parse::parse_unlocated(&source).expect_err(&source);
             for word in *expected {
                 let listed = error.valid_values().iter().any(|valid| valid == word);
                 assert!(listed, "{source}: {word} is not among {:?}", error.valid_values());

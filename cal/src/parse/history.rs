@@ -22,7 +22,7 @@ pub(super) fn history<'a>(c: &mut TokenCursor<'a>) -> Result<History<'a>> {
     if matches!(c.peek().kind, TokenKind::Hash | TokenKind::Param) {
         let target = value::hash_arg(c)?;
         let diff = if c.eat(Keyword::Diff)? { Some(value::hash_arg(c)?) } else { None };
-        return Ok(History::Of { target, diff });
+        return Ok(History::ByHash { target, diff });
     }
     let mut scope = None;
     if c.keyword() == Some(Keyword::In) {
@@ -48,23 +48,23 @@ pub(super) fn history<'a>(c: &mut TokenCursor<'a>) -> Result<History<'a>> {
         (Some(subject), Some(relation)) => {
             Ok(History::Triple { within: scope, subject, relation, as_of })
         }
-        _ => Err(wrong_part().at(c.since(where_at))),
+        _ => Err(wrong_part().at(c.span_from(where_at))),
     }
 }
 
 /// Returns the clauses that may follow a HISTORY.
-pub(super) fn after(history: &History<'_>) -> &'static [&'static str] {
+pub(super) fn clauses_after(history: &History<'_>) -> &'static [&'static str] {
     match history {
-        History::Of { diff: None, .. } => &["DIFF"],
+        History::ByHash { diff: None, .. } => &["DIFF"],
         History::Triple { as_of: None, .. } => &["AS OF"],
-        History::Of { .. } | History::Triple { .. } => &[],
+        History::ByHash { .. } | History::Triple { .. } => &[],
     }
 }
 
 /// Returns advice if `keyword` belongs to the other form of HISTORY.
-pub(super) fn of_the_other(history: &History<'_>, keyword: Keyword) -> Option<&'static str> {
+pub(super) fn other_form_advice(history: &History<'_>, keyword: Keyword) -> Option<&'static str> {
     match (history, keyword) {
-        (History::Of { .. }, Keyword::As) => Some(
+        (History::ByHash { .. }, Keyword::As) => Some(
             "AS OF asks about a fact: HISTORY WHERE subject = ... AND relation = ... AS OF \"last month\"",
         ),
         (History::Triple { .. }, Keyword::Diff) => {

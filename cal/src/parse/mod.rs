@@ -34,7 +34,7 @@ use crate::limits;
 use crate::span::Span;
 
 /// Parses one query; errors have no line and column yet.
-pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
+pub(crate) fn parse_unlocated(source: &str) -> Result<Statement<'_>> {
     check_length(source)?;
     statement::query(source)
 }
@@ -42,9 +42,9 @@ pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
 /// Parses one query for execution: an error within an entry of a BATCH is the answer of its slot (CAL 8.7).
 ///
 /// Those of [`unplaced`]; for a BATCH entry only if its end cannot be determined.
-pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
+pub(crate) fn parse_for_execution(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
     check_length(source)?;
-    statement::forgiving(source)
+    statement::query_for_execution(source)
 }
 
 /// Parses the conditions of a WHERE without the keyword.
@@ -53,7 +53,7 @@ pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry
 /// Those of [`unplaced`].
 pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
     check_length(source)?;
-    condition::alone(source)
+    condition::conditions_only(source)
 }
 
 /// Returns bytes as text.
@@ -77,15 +77,15 @@ pub(crate) fn utf8(source: &[u8], most: usize) -> Result<&str> {
 
 /// Returns E001 for a query that is too long, with the span of the excess.
 pub(crate) fn check_length(source: &str) -> Result<()> {
-    if source.len() <= limits::QUERY_BYTES {
+    if source.len() <= limits::MAX_QUERY_BYTES {
         return Ok(());
     }
     Err(too_long(source.len())
-        .at(Span::new(source.floor_char_boundary(limits::QUERY_BYTES), source.len())))
+        .at(Span::new(source.floor_char_boundary(limits::MAX_QUERY_BYTES), source.len())))
 }
 
 fn too_long(bytes: usize) -> Error {
-    let message = format!("a query is at most {} bytes, this one has {bytes}", limits::QUERY_BYTES);
+    let message = format!("a query is at most {} bytes, this one has {bytes}", limits::MAX_QUERY_BYTES);
     Error::new(ErrorKind::QueryTooLong, message)
 }
 

@@ -71,7 +71,7 @@ fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     if text.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("x_")) && text.len() > 2 {
         c.bump()?;
         let arguments = arguments(c)?;
-        return Ok(Spanned::new(WithOption::Extension(text, arguments), c.since(token.span)));
+        return Ok(Spanned::new(WithOption::Extension(text, arguments), c.span_from(token.span)));
     }
     let lower = text.to_ascii_lowercase();
     let option = match lower.as_str() {
@@ -89,7 +89,7 @@ fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         "dedup" => {
             c.bump()?;
             let field =
-                |c: &mut TokenCursor<'a>| condition::field_among(c, fields::names_for(c.about()));
+                |c: &mut TokenCursor<'a>| condition::field_among(c, fields::names_for(c.grain_type()));
             parenthesised(c, field).map(WithOption::Dedup)?
         }
         "diversity" => {
@@ -110,7 +110,7 @@ fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         }
         _ => return Err(unknown(c, text)),
     };
-    Ok(Spanned::new(option, c.since(token.span)))
+    Ok(Spanned::new(option, c.span_from(token.span)))
 }
 
 fn bare<'a>(c: &mut TokenCursor<'a>, option: WithOption<'a>) -> Result<WithOption<'a>> {
@@ -120,7 +120,7 @@ fn bare<'a>(c: &mut TokenCursor<'a>, option: WithOption<'a>) -> Result<WithOptio
 
 /// Parses `"(" (summary|headlines|standard|full) ")"` if a parenthesis is next.
 fn level(c: &mut TokenCursor<'_>) -> Result<Option<LevelName>> {
-    if c.peek().kind != TokenKind::Mark(Punctuation::LeftParen) {
+    if c.peek().kind != TokenKind::Punctuation(Punctuation::LeftParen) {
         return Ok(None);
     }
     parenthesised(c, |c| {
@@ -167,7 +167,7 @@ fn diversity<'a>(c: &mut TokenCursor<'a>) -> Result<DiversityOption<'a>> {
         _ => return Err(c.unexpected(&["mmr", "threshold"])),
     };
     c.bump()?;
-    if is_mmr && c.peek().kind == TokenKind::Mark(Punctuation::RightParen) {
+    if is_mmr && c.peek().kind == TokenKind::Punctuation(Punctuation::RightParen) {
         return Ok(DiversityOption::Mmr(None));
     }
     c.expect_mark(Punctuation::Comma, ",")?;
@@ -194,7 +194,7 @@ fn parenthesised<'a, T>(
 
 /// Parses `("(" v,+ ")")?` of an extension option.
 fn arguments<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
-    if c.peek().kind == TokenKind::Mark(Punctuation::LeftParen) {
+    if c.peek().kind == TokenKind::Punctuation(Punctuation::LeftParen) {
         value::value_list(c)
     } else {
         Ok(Vec::new())
@@ -206,7 +206,7 @@ fn unknown(c: &TokenCursor<'_>, text: &str) -> Error {
     let known = OPTIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     if known.is_some() {
         let name = format!("WITH {}", text.to_ascii_lowercase());
-        return refuse::not_yet(&name, span, "leave the option out");
+        return refuse::unsupported(&name, span, "leave the option out");
     }
     let ready = || OPTIONS.iter().filter(|(_, ready)| *ready).map(|(name, _)| *name);
     let advice = suggest::did_you_mean(text, ready(), "use one of the listed options");

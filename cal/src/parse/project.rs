@@ -56,14 +56,14 @@ fn field<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
         return Err(c.unexpected(&["a field"]).valid(shown(c)));
     };
     let text = c.text(token);
-    if word != WordClass::Forbidden && c.second()?.kind == TokenKind::Mark(Punctuation::Colon) {
+    if word != WordClass::Forbidden && c.second()?.kind == TokenKind::Punctuation(Punctuation::Colon) {
         return domain(c);
     }
     let attribute = grainstore_sml::attribute_names().find(|name| *name == text);
-    let known = fields::by_name(text).map(|field| ProjectField::Of(ConditionField::Table(field)));
+    let known = fields::by_name(text).map(|field| ProjectField::Field(ConditionField::Table(field)));
     let known = known.or(attribute.map(ProjectField::Attribute));
     let extra = text.starts_with("x_") && text.len() > 2;
-    if let Some(found) = known.or(extra.then_some(ProjectField::Extra(text))) {
+    if let Some(found) = known.or(extra.then_some(ProjectField::Extension(text))) {
         c.bump()?;
         return Ok(Spanned::new(found, token.span));
     }
@@ -74,17 +74,17 @@ fn field<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
             return error;
         }
         let attributes = grainstore_sml::attribute_names();
-        match suggest::closest(text, fields::names_for(c.about()).chain(attributes)) {
+        match suggest::closest(text, fields::names_for(c.grain_type()).chain(attributes)) {
             Some((near, _)) => error.suggest(format!("Did you mean \"{near}\"?")).valid(shown(c)),
             None => error.valid(shown(c)),
         }
     })?;
-    Ok(Spanned::new(ProjectField::Of(ConditionField::Table(found.node)), found.span))
+    Ok(Spanned::new(ProjectField::Field(ConditionField::Table(found.node)), found.span))
 }
 
 /// Returns the fields and attributes that PROJECT takes here, without domain and payload fields.
 fn shown(c: &TokenCursor<'_>) -> Vec<&'static str> {
-    let fields = fields::projectable_names(c.about());
+    let fields = fields::projectable_names(c.grain_type());
     let mut names: Vec<_> = fields.chain(grainstore_sml::attribute_names()).collect();
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(*name));
@@ -97,5 +97,5 @@ fn domain<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
     let TokenKind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
     let token = c.bump()?;
     let field = ConditionField::Domain { prefix: prefix.node, name: c.text(token) };
-    Ok(Spanned::new(ProjectField::Of(field), prefix.span.to(token.span)))
+    Ok(Spanned::new(ProjectField::Field(field), prefix.span.to(token.span)))
 }

@@ -32,10 +32,10 @@ pub(super) fn recall<'a>(c: &mut TokenCursor<'a>) -> Result<Recall<'a>> {
         recall.my = Some(Spanned::new((), token.span));
     }
     recall.grain_type = plural(c)?;
-    let around = c.turn_to(recall.grain_type.as_ref().map(|name| name.node.grain_type));
+    let around = c.set_grain_type(recall.grain_type.as_ref().map(|name| name.node.grain_type));
     while clause(c, &mut recall)? {}
-    c.could_be(&CLAUSES);
-    c.turn_to(around);
+    c.also_expect(&CLAUSES);
+    c.set_grain_type(around);
     Ok(recall)
 }
 
@@ -74,7 +74,7 @@ fn plural(c: &mut TokenCursor<'_>) -> Result<Option<Spanned<&'static TypeName>>>
 /// Parses the next clause or stage; `false` if there is none.
 fn clause<'a>(c: &mut TokenCursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
     let token = c.peek();
-    if token.kind == TokenKind::Mark(Punctuation::Pipe) {
+    if token.kind == TokenKind::Punctuation(Punctuation::Pipe) {
         recall.stages.push(stage::piped(c)?);
         return Ok(true);
     }
@@ -87,7 +87,7 @@ fn clause<'a>(c: &mut TokenCursor<'a>, recall: &mut Recall<'a>) -> Result<bool> 
         Keyword::Between => once(c, keyword, &mut recall.between, between)?,
         Keyword::Thread => {
             once(c, keyword, &mut recall.thread, thread)?;
-            c.turn_to(Some(GrainType::Event));
+            c.set_grain_type(Some(GrainType::Event));
         }
         Keyword::Where => once(c, keyword, &mut recall.conditions, condition::conditions)?,
         Keyword::With => once(c, keyword, &mut recall.options, option::options)?,

@@ -8,7 +8,7 @@ use crate::span::Span;
 use crate::words::{Keyword, WordClass};
 
 /// Keywords that belong elsewhere, with advice.
-const ELSEWHERE: [(Keyword, &str); 6] = [
+const MISPLACED_KEYWORDS: [(Keyword, &str); 6] = [
     (Keyword::Union, "put both queries in parentheses: (RECALL ...) UNION (RECALL ...)"),
     (Keyword::Intersect, "put both queries in parentheses: (RECALL ...) INTERSECT (RECALL ...)"),
     (Keyword::Except, "put both queries in parentheses: (RECALL ...) EXCEPT (RECALL ...)"),
@@ -29,14 +29,14 @@ const NO_PRODUCTION: [(Keyword, &str); 4] = [
 ];
 
 /// Returns the error for `name`, a part of CAL/1 that this version does not support.
-pub(crate) fn not_yet(name: &str, span: Span, instead: &str) -> Error {
+pub(crate) fn unsupported(name: &str, span: Span, instead: &str) -> Error {
     let message = format!("{name} is CAL/1 but not in this version");
     Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(instead)
 }
 
 /// Returns the error specific to a word, if it has one: forbidden, reserved, without a production, or
 /// belonging elsewhere. `text` is the word as written.
-pub(super) fn word(token: Token, text: &str) -> Option<Error> {
+pub(super) fn word_error(token: Token, text: &str) -> Option<Error> {
     let error = |message: String| Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
     match token.kind {
         TokenKind::Word(WordClass::Forbidden) => {
@@ -58,7 +58,7 @@ fn keyword_alone(keyword: Keyword, span: Span) -> Option<Error> {
         let message = format!("{} has no meaning in CAL/1", keyword.text());
         return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*instead));
     }
-    if let Some((_, where_to)) = ELSEWHERE.iter().find(|(known, _)| *known == keyword) {
+    if let Some((_, where_to)) = MISPLACED_KEYWORDS.iter().find(|(known, _)| *known == keyword) {
         let message = format!("unexpected \"{}\"", keyword.text());
         return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*where_to));
     }

@@ -1,7 +1,7 @@
 //! `setop`: two queries in parentheses, combined. Operands may be set operations again.
 
 use super::cursor::TokenCursor;
-use super::statement::request;
+use super::statement::statement_with_lets;
 use crate::ast::{SetOp, SetOperator, StatementWithLets};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(super) fn setop<'a>(c: &mut TokenCursor<'a>) -> Result<SetOp<'a>> {
 fn operand<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
     c.expect_mark(Punctuation::LeftParen, "(")?;
     let yields = match c.peek().kind {
-        TokenKind::Mark(Punctuation::LeftParen) => true,
+        TokenKind::Punctuation(Punctuation::LeftParen) => true,
         _ => match c.keyword() {
             Some(Keyword::Recall | Keyword::Coalesce | Keyword::Let | Keyword::Cal) => true,
             Some(
@@ -50,8 +50,8 @@ fn operand<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
         let error = Error::new(ErrorKind::WrongStage, "an operand yields grains");
         return Err(error.at(c.peek().span).suggest("use RECALL, COALESCE or a set operation"));
     }
-    let operand = request(c)?;
-    if c.peek().kind != TokenKind::Mark(Punctuation::RightParen) {
+    let operand = statement_with_lets(c)?;
+    if c.peek().kind != TokenKind::Punctuation(Punctuation::RightParen) {
         return Err(c.unexpected(&[")"]));
     }
     c.bump()?;

@@ -21,8 +21,8 @@ pub(super) fn batch<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<BatchEntry<'a>>> 
     loop {
         let place = c.peek().span;
         let at = entries.len() + c.refused().len();
-        if at == limits::ENTRIES {
-            let message = format!("a BATCH has at most {} entries", limits::ENTRIES);
+        if at == limits::MAX_BATCH_ENTRIES {
+            let message = format!("a BATCH has at most {} entries", limits::MAX_BATCH_ENTRIES);
             return Err(Error::new(ErrorKind::TooMany, message).at(place));
         }
         let label = c.name("a label")?;
@@ -37,7 +37,7 @@ pub(super) fn batch<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<BatchEntry<'a>>> 
         let place = c.peek().span;
         match entry(c) {
             Ok(body) => entries.push(BatchEntry { label, body: Spanned::new(body, place) }),
-            Err(error) => c.put_aside(start, at, label, error)?,
+            Err(error) => c.recover_entry(start, at, label, error)?,
         }
         if !c.eat_mark(Punctuation::Comma)? {
             break;
@@ -68,7 +68,7 @@ fn check_reads(c: &TokenCursor<'_>) -> Result<()> {
 fn entry<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     let body = read(c)?;
     match c.peek().kind {
-        TokenKind::Mark(Punctuation::Comma | Punctuation::RightBrace) => Ok(body),
+        TokenKind::Punctuation(Punctuation::Comma | Punctuation::RightBrace) => Ok(body),
         _ => Err(c.unexpected(&[",", "}"])),
     }
 }
@@ -93,8 +93,8 @@ pub(super) fn coalesce<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Recall
     c.expect_mark(Punctuation::Comma, ",")?;
     branches.push(branch(c)?);
     while c.eat_mark(Punctuation::Comma)? {
-        if branches.len() == limits::BRANCHES {
-            let message = format!("a COALESCE has at most {} branches", limits::BRANCHES);
+        if branches.len() == limits::MAX_COALESCE_BRANCHES {
+            let message = format!("a COALESCE has at most {} branches", limits::MAX_COALESCE_BRANCHES);
             return Err(Error::new(ErrorKind::TooMany, message).at(c.peek().span));
         }
         branches.push(branch(c)?);
@@ -105,5 +105,5 @@ pub(super) fn coalesce<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Recall
 
 fn branch<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Recall<'a>>> {
     let start = c.peek().span;
-    Ok(Spanned::new(recall::recall(c)?, c.since(start)))
+    Ok(Spanned::new(recall::recall(c)?, c.span_from(start)))
 }

@@ -65,7 +65,7 @@ pub(super) fn stage<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<PipelineStage
         Some(Keyword::Project) => PipelineStage::Project(project::project(c)?),
         _ => return Err(c.unexpected(&STAGES)),
     };
-    Ok(Spanned::new(stage, c.since(start)))
+    Ok(Spanned::new(stage, c.span_from(start)))
 }
 
 fn word<'a>(c: &mut TokenCursor<'a>, stage: PipelineStage<'a>) -> Result<PipelineStage<'a>> {
@@ -76,7 +76,7 @@ fn word<'a>(c: &mut TokenCursor<'a>, stage: PipelineStage<'a>) -> Result<Pipelin
 fn select<'a>(c: &mut TokenCursor<'a>) -> Result<PipelineStage<'a>> {
     c.bump()?;
     let shown = |c: &mut TokenCursor<'a>| {
-        let names = fields::projectable_names(c.about());
+        let names = fields::projectable_names(c.grain_type());
         condition::field_among(c, names)
     };
     let mut fields = vec![shown(c)?];

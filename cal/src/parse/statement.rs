@@ -27,19 +27,19 @@ const EXPLAINED: [&str; 11] = [
 /// Parses one whole query.
 pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     let mut c = TokenCursor::new(source)?;
-    whole(&mut c)
+    whole_query(&mut c)
 }
 
 /// Parses one whole query; errors within entries of a BATCH are collected.
-pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
-    let mut c = TokenCursor::forgiving(source)?;
-    let statement = whole(&mut c)?;
+pub(super) fn query_for_execution(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
+    let mut c = TokenCursor::with_recovery(source)?;
+    let statement = whole_query(&mut c)?;
     Ok((statement, c.refused().to_vec()))
 }
 
 /// `query := version? let* (statement | define)`, up to the end of the text.
-fn whole<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
-    let lets = before(c)?;
+fn whole_query<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
+    let lets = version_and_lets(c)?;
     let keyword = c.peek().span;
     let (asked, after) = if c.keyword() == Some(Keyword::Define) {
         let definition = template::define(c, lets)?;
@@ -57,8 +57,8 @@ fn whole<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
     };
     match c.peek().kind {
         TokenKind::End => Ok(Statement(asked)),
-        TokenKind::Mark(Punctuation::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
-        _ => Err(behind(&asked, c.unexpected(&after), c)),
+        TokenKind::Punctuation(Punctuation::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
+        _ => Err(trailing_word_error(&asked, c.unexpected(&after), c)),
     }
 }
 
@@ -66,7 +66,7 @@ fn whole<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
 const NO_SEMICOLON: &str = "leave it out: a query is one statement, and ; ends the LETs before it, or what is typed into `grain repl`";
 
 /// Returns the error for a word after a statement, with advice if it belongs to the other form of HISTORY.
-fn behind(asked: &ParsedQuery<'_>, error: Error, c: &TokenCursor<'_>) -> Error {
+fn trailing_word_error(asked: &ParsedQuery<'_>, error: Error, c: &TokenCursor<'_>) -> Error {
     let ParsedQuery::Statement(request) = asked else { return error };
     let body = match &request.body.node {
         StatementBody::Explain(inner) => &inner.node,
@@ -74,7 +74,7 @@ fn behind(asked: &ParsedQuery<'_>, error: Error, c: &TokenCursor<'_>) -> Error {
     };
     match (body, c.keyword()) {
         (StatementBody::History(history), Some(keyword)) => {
-            match history::of_the_other(history, keyword) {
+            match history::other_form_advice(history, keyword) {
                 Some(advice) => error.suggest(advice),
                 None => error,
             }
@@ -84,15 +84,15 @@ fn behind(asked: &ParsedQuery<'_>, error: Error, c: &TokenCursor<'_>) -> Error {
 }
 
 /// Parses LETs and a statement, as in an operand.
-pub(super) fn request<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
-    let lets = before(c)?;
+pub(super) fn statement_with_lets<'a>(c: &mut TokenCursor<'a>) -> Result<StatementWithLets<'a>> {
+    let lets = version_and_lets(c)?;
     let keyword = c.peek().span;
     let body = statement(c)?;
     Ok(StatementWithLets { lets, body: Spanned::new(body, keyword) })
 }
 
 /// `version? let*`.
-fn before<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<LetBinding<'a>>> {
+fn version_and_lets<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<LetBinding<'a>>> {
     version(c)?;
     if c.peek().kind == TokenKind::End {
         return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(c.peek().span));
@@ -113,7 +113,7 @@ fn version(c: &mut TokenCursor<'_>) -> Result<()> {
     }
     c.bump()?;
     c.expect_mark(Punctuation::Slash, "/1")?;
-    let version = value::whole(c)?;
+    let version = value::whole_number(c)?;
     if version.node == 1 {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn binding<'a>(c: &mut TokenCursor<'a>) -> Result<LetBinding<'a>> {
     let name = c.variable()?;
     c.expect_mark(Punctuation::Equal, "=")?;
     let mut recall = recall::recall(c)?;
-    if c.peek().kind != TokenKind::Mark(Punctuation::Semicolon) {
+    if c.peek().kind != TokenKind::Punctuation(Punctuation::Semicolon) {
         let mut expected = vec![";"];
         expected.extend(recall::CLAUSES);
         return Err(c.unexpected(&expected));
@@ -154,7 +154,7 @@ fn statement<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
 fn explain<'a>(c: &mut TokenCursor<'a>) -> Result<StatementBody<'a>> {
     c.expect(Keyword::Explain)?;
     // EXPLAIN has no plan for an entry that does not parse, so its error refuses the query.
-    c.be_strict();
+    c.disable_recovery();
     let start = c.peek().span;
     if c.keyword() == Some(Keyword::Explain) {
         let error = Error::new(ErrorKind::UnexpectedToken, "EXPLAIN is not explained").at(start);
@@ -181,7 +181,7 @@ fn plain_statement<'a>(
         Some(Keyword::Add) => evolve::add(c).map(StatementBody::Add),
         Some(Keyword::Supersede) => evolve::supersede(c).map(StatementBody::Supersede),
         Some(Keyword::Revert) => evolve::revert(c).map(StatementBody::Revert),
-        _ if c.peek().kind == TokenKind::Mark(Punctuation::LeftParen) => {
+        _ if c.peek().kind == TokenKind::Punctuation(Punctuation::LeftParen) => {
             Ok(StatementBody::Set(Box::new(setop::setop(c)?)))
         }
         _ => Err(c.unexpected(expected)),
@@ -193,7 +193,7 @@ fn clauses_after(body: &StatementBody<'_>) -> &'static [&'static str] {
     match body {
         StatementBody::Recall(_) => &recall::CLAUSES,
         StatementBody::Assemble(_) => &assemble::CLAUSES,
-        StatementBody::History(history) => history::after(history),
+        StatementBody::History(history) => history::clauses_after(history),
         StatementBody::Explain(inner) => clauses_after(&inner.node),
         _ => &[],
     }

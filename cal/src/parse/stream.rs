@@ -40,7 +40,7 @@ fn streamed<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<StreamOption<'a>>> {
             c.bump()?;
             c.expect_mark(Punctuation::Equal, "=")?;
             let size = value::count_arg(c)?.node;
-            return Ok(Spanned::new(StreamOption::ChunkSize(size), c.since(token.span)));
+            return Ok(Spanned::new(StreamOption::ChunkSize(size), c.span_from(token.span)));
         }
         _ => return Err(unknown(text).at(token.span)),
     };

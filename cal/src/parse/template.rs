@@ -33,8 +33,8 @@ fn name<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<&'a str>> {
         return Err(c.unexpected(&["a name for the template"]));
     }
     let name = c.name("a name for the template")?;
-    if name.node.len() > limits::NAME_CHARS {
-        let message = format!("the name is longer than {} characters", limits::NAME_CHARS);
+    if name.node.len() > limits::MAX_NAME_CHARS {
+        let message = format!("the name is longer than {} characters", limits::MAX_NAME_CHARS);
         return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
     }
     Ok(name)
@@ -51,9 +51,9 @@ fn body<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<SectionText<'a>>> {
 }
 
 /// Parses the rest of FORMAT TEMPLATE: `ID | "{" section+ "}"`.
-pub(super) fn of_format<'a>(c: &mut TokenCursor<'a>) -> Result<FormatClause<'a>> {
+pub(super) fn format_template<'a>(c: &mut TokenCursor<'a>) -> Result<FormatClause<'a>> {
     c.expect(Keyword::Template)?;
-    if c.peek().kind == TokenKind::Mark(Punctuation::LeftBrace) {
+    if c.peek().kind == TokenKind::Punctuation(Punctuation::LeftBrace) {
         return body(c).map(FormatClause::Inline);
     }
     c.name("the name of a template, or {").map(FormatClause::Template)
@@ -78,7 +78,7 @@ fn section<'a>(c: &mut TokenCursor<'a>) -> Result<SectionText<'a>> {
     let keyword = c.bump()?;
     c.expect_mark(Punctuation::LeftBrace, "{")?;
     let token = c.peek();
-    if token.kind != TokenKind::Raw {
+    if token.kind != TokenKind::RawText {
         return Err(c.unexpected(&["the text of the template"]));
     }
     let raw = c.text(token);

@@ -16,24 +16,24 @@ use crate::words::{Keyword, WordClass};
 
 /// `v := scalar | array` and `array := "[" (scalar,+ ","?)? "]"`.
 pub(super) fn value<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Literal<'a>>> {
-    if c.peek().kind != TokenKind::Mark(Punctuation::LeftBracket) {
+    if c.peek().kind != TokenKind::Punctuation(Punctuation::LeftBracket) {
         return scalar(c);
     }
     let open = c.bump()?;
     let mut items = Vec::new();
-    while c.peek().kind != TokenKind::Mark(Punctuation::RightBracket) {
+    while c.peek().kind != TokenKind::Punctuation(Punctuation::RightBracket) {
         items.push(array_item(c)?);
         if !c.eat_mark(Punctuation::Comma)? {
             break;
         }
     }
     c.expect_mark(Punctuation::RightBracket, "]")?;
-    Ok(Spanned::new(Literal::Array(items), c.since(open.span)))
+    Ok(Spanned::new(Literal::Array(items), c.span_from(open.span)))
 }
 
 /// Parses an item of an array. No operator takes nested arrays, and a flat list bounds the depth.
 fn array_item<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<Literal<'a>>> {
-    if c.peek().kind == TokenKind::Mark(Punctuation::LeftBracket) {
+    if c.peek().kind == TokenKind::Punctuation(Punctuation::LeftBracket) {
         let error = Error::new(ErrorKind::WrongType, "an array holds single values, not arrays");
         return Err(error.at(c.peek().span).suggest("write one flat list"));
     }
@@ -69,16 +69,16 @@ fn unquoted(c: &TokenCursor<'_>, what: &'static str) -> Error {
 }
 
 /// Parses `v` after `comparator`; a `numeric` field takes numbers only.
-pub(super) fn compared<'a>(
+pub(super) fn comparison_value<'a>(
     c: &mut TokenCursor<'a>,
     comparator: Comparator,
     numeric: bool,
 ) -> Result<Spanned<Literal<'a>>> {
     match (comparator, c.peek().kind) {
-        (Comparator::Equal, TokenKind::Mark(Punctuation::Equal)) => {
+        (Comparator::Equal, TokenKind::Punctuation(Punctuation::Equal)) => {
             Err(c.unexpected(&["a value"]).suggest("equality is one ="))
         }
-        (Comparator::Less, TokenKind::Mark(Punctuation::Greater)) => {
+        (Comparator::Less, TokenKind::Punctuation(Punctuation::Greater)) => {
             Err(c.unexpected(&["a value"]).suggest("inequality is !="))
         }
         (_, TokenKind::Word(WordClass::Name)) if numeric => Err(c.unexpected(&["a number"])),
@@ -98,7 +98,7 @@ pub(super) fn hash_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a
         if token.kind != TokenKind::Hash {
             let error = c.unexpected(&["a hash (sha256:...)"]);
             let text = c.text(token).trim_matches('"');
-            let meant = lex::hash_meant(text.strip_prefix("sha256:").unwrap_or(text));
+            let meant = lex::hash_advice(text.strip_prefix("sha256:").unwrap_or(text));
             return Err(match meant {
                 Some(advice) => error.suggest(advice),
                 None => error,
@@ -130,7 +130,7 @@ pub(super) fn count_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<CountArg<
 }
 
 /// Parses a whole number.
-pub(super) fn whole(c: &mut TokenCursor<'_>) -> Result<Spanned<u64>> {
+pub(super) fn whole_number(c: &mut TokenCursor<'_>) -> Result<Spanned<u64>> {
     let token = c.peek();
     if token.kind != TokenKind::Number {
         return Err(c.unexpected(&["a whole number"]));

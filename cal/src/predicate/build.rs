@@ -50,7 +50,7 @@ impl Predicate {
         let field = fields::by_name(name).filter(|field| field.operators & comparator.op() != 0)?;
         Some(match (field.shape, value) {
             (ValueKind::Text, Value::Str(text)) => Self::text(field, comparator, text.clone()),
-            (ValueKind::Word(vocabulary), Value::Str(word)) => {
+            (ValueKind::ClosedList(vocabulary), Value::Str(word)) => {
                 vocabulary.values.contains(&word.as_str()).then_some(())?;
                 Self::text(field, comparator, word.clone())
             }

@@ -43,7 +43,7 @@ impl Display for Recall<'_> {
 
 impl Display for NamespaceClause<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        f.write_str(if self.scope { "IN SCOPE " } else { "IN " })?;
+        f.write_str(if self.include_descendants { "IN SCOPE " } else { "IN " })?;
         TextDisplay(&self.namespace).fmt(f)
     }
 }
@@ -167,9 +167,9 @@ impl Display for ProjectClause<'_> {
 impl Display for ProjectField<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Of(field) => field.fmt(f),
+            Self::Field(field) => field.fmt(f),
             Self::Attribute(name) => f.write_str(name),
-            Self::Extra(name) => f.write_str(name),
+            Self::Extension(name) => f.write_str(name),
         }
     }
 }

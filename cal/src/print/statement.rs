@@ -66,7 +66,7 @@ impl Display for History<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str("HISTORY")?;
         match self {
-            Self::Of { target, diff } => {
+            Self::ByHash { target, diff } => {
                 write!(f, " {}", HashDisplay(&target.node))?;
                 clause(f, " DIFF ", diff.as_ref().map(|diff| HashDisplay(&diff.node)))
             }

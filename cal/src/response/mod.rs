@@ -161,7 +161,7 @@ pub enum Answer {
         /// branch.
         branch: Option<u64>,
         /// The answer of the branch, whose fields stand beside `branch`.
-        #[serde(flatten, serialize_with = "as_value")]
+        #[serde(flatten, serialize_with = "serialize_nested")]
         answer: Box<Answer>,
     },
     /// BATCH.
@@ -364,7 +364,7 @@ impl From<Hit> for Version {
 
 /// Serialises a nested answer through a JSON value: flattening the type into itself would recurse without
 /// end.
-fn as_value<S: Serializer>(answer: &Answer, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_nested<S: Serializer>(answer: &Answer, serializer: S) -> Result<S::Ok, S::Error> {
     let value = serde_json::to_value(answer).map_err(serde::ser::Error::custom)?;
     value.serialize(serializer)
 }

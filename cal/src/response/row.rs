@@ -65,18 +65,18 @@ impl Serialize for ResultRow {
         map.serialize_entry("matched_fields", &self.matched_fields)?;
         map.serialize_entry("content_address", &self.content_address)?;
         map.serialize_entry("provenance_id", &self.provenance_id)?;
-        beside(&mut map, REVIEW_FLAG, self.awaits_review().then_some(&true))?;
-        beside(&mut map, "state", self.state.as_ref())?;
-        beside(&mut map, "score_breakdown", self.score_breakdown.as_ref())?;
-        beside(&mut map, "explanation", self.explanation.as_ref())?;
-        beside(&mut map, "provenance", self.provenance.as_ref())?;
-        beside(&mut map, "contradictions", self.contradictions.as_ref())?;
+        serialize_optional(&mut map, REVIEW_FLAG, self.awaits_review().then_some(&true))?;
+        serialize_optional(&mut map, "state", self.state.as_ref())?;
+        serialize_optional(&mut map, "score_breakdown", self.score_breakdown.as_ref())?;
+        serialize_optional(&mut map, "explanation", self.explanation.as_ref())?;
+        serialize_optional(&mut map, "provenance", self.provenance.as_ref())?;
+        serialize_optional(&mut map, "contradictions", self.contradictions.as_ref())?;
         map.end()
     }
 }
 
 /// Serialises an entry, or leaves it out if it is `None`.
-fn beside<M: SerializeMap>(
+fn serialize_optional<M: SerializeMap>(
     map: &mut M,
     name: &'static str,
     value: Option<&impl Serialize>,

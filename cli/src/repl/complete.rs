@@ -82,7 +82,7 @@ fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
         }
         Wanted::Singular => starting(vocabulary::singulars(), typed, " "),
         Wanted::Described => {
-            let words = vocabulary::described().chain(vocabulary::singulars());
+            let words = vocabulary::describe_targets().chain(vocabulary::singulars());
             starting(words, typed, " ")
         }
         Wanted::Field(of) => {
@@ -92,8 +92,8 @@ fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
         }
         Wanted::Sortable => starting(vocabulary::sortable(), typed, " "),
         Wanted::Groupable => starting(vocabulary::groupable(), typed, " "),
-        Wanted::Options => starting(vocabulary::options(), typed, ""),
-        Wanted::Streamed => starting(vocabulary::streamed(), typed, ""),
+        Wanted::Options => starting(vocabulary::with_options(), typed, ""),
+        Wanted::Streamed => starting(vocabulary::stream_options(), typed, ""),
         Wanted::Source(lets) => {
             let lets = lets.iter().map(String::as_str);
             starting(["(RECALL"], typed, " ").into_iter().chain(starting(lets, typed, "")).collect()

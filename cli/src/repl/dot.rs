@@ -113,7 +113,7 @@ pub(crate) fn mode_names() -> impl Iterator<Item = String> {
 }
 
 fn unknown(name: &str) -> Error {
-    let hint = match vocabulary::meant(name, DOTS.iter().map(|dot| dot.name)) {
+    let hint = match vocabulary::closest(name, DOTS.iter().map(|dot| dot.name)) {
         Some(meant) => format!("did you mean {meant}?"),
         None => ".help lists what there is".to_owned(),
     };

@@ -59,11 +59,11 @@ fn colour(kind: SyntaxKind, text: &str) -> Option<&'static str> {
     match kind {
         SyntaxKind::Keyword => Some(BLUE),
         SyntaxKind::Name if vocabulary::is_type(text) => Some(CYAN),
-        SyntaxKind::Text | SyntaxKind::OpenText | SyntaxKind::Template => Some(GREEN),
+        SyntaxKind::Text | SyntaxKind::UnterminatedText | SyntaxKind::Template => Some(GREEN),
         SyntaxKind::Number | SyntaxKind::Hash => Some(MAGENTA),
         SyntaxKind::Parameter => Some(YELLOW),
         SyntaxKind::Comment => Some(DIM),
-        SyntaxKind::Forbidden | SyntaxKind::Wrong => Some(RED),
+        SyntaxKind::Forbidden | SyntaxKind::Invalid => Some(RED),
         _ => None,
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn place(before: &str) -> Place {
     let mut pieces = scan(before);
     let touched = pieces.pop_if(|piece| {
         piece.range.end == before.len()
-            && !matches!(piece.kind, SyntaxKind::Mark | SyntaxKind::Semicolon)
+            && !matches!(piece.kind, SyntaxKind::Punctuation | SyntaxKind::Semicolon)
     });
     pieces.retain(|piece| piece.kind != SyntaxKind::Comment);
     let line = Line { text: before, pieces: &pieces };
@@ -140,12 +140,12 @@ pub(crate) fn place(before: &str) -> Place {
     let start = touched.range.start;
     let word = before.get(touched.range.clone()).unwrap_or_default();
     let (start, quoted, wanted) = match touched.kind {
-        SyntaxKind::OpenText => (start.saturating_add(1), true, line.value()),
+        SyntaxKind::UnterminatedText => (start.saturating_add(1), true, line.value()),
         SyntaxKind::Keyword | SyntaxKind::Name | SyntaxKind::Forbidden => {
             (start, false, line.word())
         }
         SyntaxKind::Parameter => (start, false, Wanted::Names(line.lets())),
-        SyntaxKind::Wrong if word == "$" => (start, false, Wanted::Names(line.lets())),
+        SyntaxKind::Invalid if word == "$" => (start, false, Wanted::Names(line.lets())),
         SyntaxKind::Template => match tag(word) {
             Some(name) => (start.saturating_add(name), false, Wanted::Variable),
             None => (before.len(), false, Wanted::Nothing),
@@ -197,18 +197,18 @@ impl<'l> Line<'l> {
                 Wanted::Keywords(STARTS)
             }
             (SyntaxKind::Keyword, keyword) => self.after_keyword(keyword),
-            (SyntaxKind::Mark, "|") => Wanted::Keywords(STAGES),
-            (SyntaxKind::Mark, ",") => self.in_list(),
-            (SyntaxKind::Mark, "(") => self.in_parentheses(),
-            (SyntaxKind::Mark, ">") if self.governing() == "PRIORITY" => {
+            (SyntaxKind::Punctuation, "|") => Wanted::Keywords(STAGES),
+            (SyntaxKind::Punctuation, ",") => self.in_list(),
+            (SyntaxKind::Punctuation, "(") => self.in_parentheses(),
+            (SyntaxKind::Punctuation, ">") if self.governing() == "PRIORITY" => {
                 Wanted::Names(self.labels())
             }
-            (SyntaxKind::Mark, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
-            (SyntaxKind::Mark, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
-            (SyntaxKind::Mark, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
+            (SyntaxKind::Punctuation, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
+            (SyntaxKind::Punctuation, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
+            (SyntaxKind::Punctuation, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
             (SyntaxKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
-            (SyntaxKind::Mark, ")" | "]" | "}") => self.clauses(),
-            (SyntaxKind::Mark, _) => Wanted::Nothing,
+            (SyntaxKind::Punctuation, ")" | "]" | "}") => self.clauses(),
+            (SyntaxKind::Punctuation, _) => Wanted::Nothing,
             (SyntaxKind::Name, _) if self.stands_in_condition() => Wanted::Keywords(TESTS),
             _ => self.clauses(),
         }
@@ -258,7 +258,7 @@ impl<'l> Line<'l> {
     fn in_braces(&self, last: &str) -> Option<Wanted> {
         let mut depth = 0_usize;
         let opens = self.pieces.iter().rposition(|piece| {
-            if piece.kind != SyntaxKind::Mark {
+            if piece.kind != SyntaxKind::Punctuation {
                 return false;
             }
             match self.text_of(piece) {
@@ -341,10 +341,10 @@ impl<'l> Line<'l> {
         for piece in self.pieces.iter().rev() {
             match self.text_of(piece) {
                 ";" if piece.kind == SyntaxKind::Semicolon => break,
-                ")" | "]" | "}" if piece.kind == SyntaxKind::Mark => {
+                ")" | "]" | "}" if piece.kind == SyntaxKind::Punctuation => {
                     depth = depth.saturating_add(1);
                 }
-                "(" | "[" | "{" if piece.kind == SyntaxKind::Mark => match depth.checked_sub(1) {
+                "(" | "[" | "{" if piece.kind == SyntaxKind::Punctuation => match depth.checked_sub(1) {
                     Some(less) => depth = less,
                     None => break,
                 },
@@ -430,7 +430,7 @@ impl<'l> Line<'l> {
     /// Returns the field whose value a string at the cursor is.
     fn value(&self) -> Wanted {
         let passes = |piece: &&SyntaxSpan| match piece.kind {
-            SyntaxKind::Mark | SyntaxKind::Text | SyntaxKind::Number => true,
+            SyntaxKind::Punctuation | SyntaxKind::Text | SyntaxKind::Number => true,
             _ => ["IN", "INCLUDE", "EXCLUDE"].iter().any(|word| self.is(piece, word)),
         };
         let asked = self.pieces.iter().rev().find(|piece| !passes(piece));

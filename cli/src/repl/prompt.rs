@@ -276,7 +276,7 @@ impl Prompt {
 /// Returns `true` if a format applies to the answer of a statement, or if the statement does not parse.
 fn gives_text(text: &[u8]) -> bool {
     let Ok(source) = grainstore::cal::QuerySource::read_bytes(text) else { return true };
-    source.statement().map_or(true, |statement| statement.gives_text())
+    source.statement().map_or(true, |statement| statement.renders_text())
 }
 
 /// Returns the EXPLAIN of a statement, after its LETs.

@@ -183,7 +183,7 @@ impl StatementUsage {
 
 impl PreparedStatement {
     fn bytes(&self) -> usize {
-        self.text.len().saturating_add(self.params.bytes())
+        self.text.len().saturating_add(self.params.memory_bytes())
     }
 }
 

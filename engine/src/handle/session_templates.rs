@@ -16,7 +16,7 @@ pub(crate) struct SessionTemplates(Arc<Mutex<Vec<(TemplateOwner, NamedTemplate)>
 type TemplateOwner = (Option<String>, Option<String>);
 
 /// Most templates of a session and its clones, over all namespaces and users.
-const OF_ALL: usize = 20 * NamedTemplate::MOST;
+const OF_ALL: usize = 20 * NamedTemplate::MAX_PER_OWNER;
 
 impl SessionTemplates {
     fn lock(&self) -> MutexGuard<'_, Vec<(TemplateOwner, NamedTemplate)>> {
@@ -42,7 +42,7 @@ impl SessionTemplates {
         let mut kept = self.lock();
         let named = kept.iter().filter(|(of, _)| *of == own);
         known.extend(named.map(|(_, template)| template.clone()));
-        let among = template.among(&known);
+        let among = template.check_against(&known);
         if among == TemplateSaveOutcome::Kept && kept.len() >= OF_ALL {
             return TemplateSaveOutcome::Full;
         }

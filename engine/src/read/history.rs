@@ -286,7 +286,7 @@ struct HistoryDeadline(CancelHandle);
 
 impl HistoryDeadline {
     fn begin() -> Self {
-        Self(CancelHandle::default().within(HISTORY_TIME))
+        Self(CancelHandle::default().with_deadline(HISTORY_TIME))
     }
 
     /// # Errors

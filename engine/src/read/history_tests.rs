@@ -71,7 +71,7 @@ fn a_history_whose_time_is_over_is_given_up() {
     let new = new.namespace("mine").build().unwrap();
     session.supersede(&old, new, None).unwrap();
     let view = session.view().unwrap();
-    let over = HistoryDeadline(CancelHandle::default().within(Duration::ZERO));
+    let over = HistoryDeadline(CancelHandle::default().with_deadline(Duration::ZERO));
     let found = |address| session.lookup(&view, &address).unwrap().unwrap();
     let head = session.head(&view, found(old), &over).map(drop);
     let sequence = view.sequence_of(&old).unwrap().unwrap();

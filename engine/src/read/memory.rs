@@ -166,7 +166,7 @@ impl SessionMemory<'_> {
         let view = self.view();
         let shown = |blob: &[u8]| shown(blob, shows);
         let counted = self.session.count_versions_in(&view, address, cancel, &shown);
-        counted.map_err(|error| match cancel.stopped() {
+        counted.map_err(|error| match cancel.stop_reason() {
             // Timeouts and cancellations have one kind here.
             Some(stop) if error.kind() == ErrorKind::Timeout => stop.into(),
             _ => error.into(),
@@ -212,7 +212,7 @@ impl Memory for SessionMemory<'_> {
                 found.push(address);
             }
         }
-        match (found.as_slice(), prefix.whole()) {
+        match (found.as_slice(), prefix.full_address()) {
             ([one], _) => Ok(PrefixMatch::One(*one)),
             ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
                 Some(VisibilityOutcome::Outside) => PrefixMatch::Elsewhere,
@@ -236,7 +236,7 @@ impl Memory for SessionMemory<'_> {
         Ok(self.session.templates_in(view.transaction(), view.vault())?)
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
+    fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
         let kept = self.session.keep(template)?;
         self.refresh()?;
         Ok(kept)
@@ -263,7 +263,7 @@ impl Memory for SessionMemory<'_> {
         Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
     }
 
-    fn asks_outside(&self, query: &Query) -> bool {
+    fn uses_external_service(&self, query: &Query) -> bool {
         let embeds = self.session.store().inner().meaning(&self.view());
         query.search().is_some() && embeds.is_ok_and(|keeping| keeping.is_some())
     }

@@ -79,7 +79,7 @@ impl Session {
             ));
         }
         let mine = self.own_templates().named_by(self.options());
-        if template.among(&mine) == TemplateSaveOutcome::Taken {
+        if template.check_against(&mine) == TemplateSaveOutcome::Taken {
             return Ok(TemplateSaveOutcome::Taken);
         }
         let record = self.author().record(AuditOperation::DefineTemplate, Vec::new());
@@ -101,7 +101,7 @@ impl Writer {
     ) -> Result<TemplateSaveOutcome> {
         let view = Arc::clone(&self.view);
         let known = of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
-        let among = row.template().among(&known);
+        let among = row.template().check_against(&known);
         if among != TemplateSaveOutcome::Kept {
             return Ok(among);
         }
@@ -179,7 +179,7 @@ fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
 pub(crate) fn check_row(vault: &Vault, key: u64, row: &[u8]) -> Result<()> {
     let kept = open(vault, key, row)?;
     let stands_there = numbers_of(vault, kept.namespace.as_deref()).contains(&key);
-    if stands_there && kept.template().is_sound() { Ok(()) } else { Err(damaged()) }
+    if stands_there && kept.template().is_valid() { Ok(()) } else { Err(damaged()) }
 }
 
 fn damaged() -> Error {

@@ -69,14 +69,14 @@ impl<'e> Events<'e> {
 }
 
 impl EventListener for Events<'_> {
-    fn begins(&mut self, began: &StreamStart<'_>) {
+    fn on_start(&mut self, began: &StreamStart<'_>) {
         self.assembly_id = began.assembly_id.to_owned();
         if self.request.is_some() {
             self.patience.begin();
         }
     }
 
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         match self.send(&event) {
             Ok(()) => {
                 self.sent += 1;

@@ -33,7 +33,7 @@ pub(in crate::parse) struct Bookmark<'a> {
 
 impl<'a> TokenCursor<'a> {
     /// Returns a cursor that collects errors within entries of a BATCH.
-    pub(in crate::parse) fn forgiving(source: &'a str) -> Result<Self> {
+    pub(in crate::parse) fn with_recovery(source: &'a str) -> Result<Self> {
         Ok(Self { refused: Some(Vec::new()), ..Self::new(source)? })
     }
 
@@ -43,13 +43,13 @@ impl<'a> TokenCursor<'a> {
     }
 
     /// Makes the first error refuse the query from here on.
-    pub(in crate::parse) fn be_strict(&mut self) {
+    pub(in crate::parse) fn disable_recovery(&mut self) {
         self.refused = None;
     }
 
     /// Returns the current position.
     pub(in crate::parse) fn bookmark(&self) -> Bookmark<'a> {
-        let Self { lexer, token, end, subqueries, about, .. } = self;
+        let Self { lexer, token, end, subqueries, grain_type: about, .. } = self;
         let (lexer, token, end) = (*lexer, *token, *end);
         Bookmark { lexer, token, end, subqueries: *subqueries, about: *about }
     }
@@ -59,20 +59,20 @@ impl<'a> TokenCursor<'a> {
     /// # Errors
     /// `error` itself if it refuses the whole query: recovery is off, or the end of the entry cannot be
     /// determined.
-    pub(in crate::parse) fn put_aside(
+    pub(in crate::parse) fn recover_entry(
         &mut self,
         start: Bookmark<'a>,
         at: usize,
         label: Spanned<&'a str>,
         error: Error,
     ) -> Result<()> {
-        self.tried.clear();
+        self.also_expected.clear();
         if self.refused.is_none() || error.kind() == ErrorKind::TooMany {
             return Err(error);
         }
         (self.lexer, self.token) = (start.lexer, start.token);
-        (self.end, self.subqueries, self.about) = (start.end, start.subqueries, start.about);
-        if !self.skip_part().unwrap_or(false) {
+        (self.end, self.subqueries, self.grain_type) = (start.end, start.subqueries, start.about);
+        if !self.skip_entry().unwrap_or(false) {
             return Err(error);
         }
         let ends = self.token.span.start();
@@ -84,21 +84,21 @@ impl<'a> TokenCursor<'a> {
     /// Skips to the end of an entry: the comma before `word :`, or the closing brace. `false` if neither
     /// comes, or if the start of another entry comes first: it is then unknown which slots were intended,
     /// and none may be lost.
-    fn skip_part(&mut self) -> Result<bool> {
+    fn skip_entry(&mut self) -> Result<bool> {
         let mut open = 0_usize;
         loop {
             match self.token.kind {
                 TokenKind::End => return Ok(false),
-                TokenKind::Mark(Punctuation::Semicolon) if open == 0 => return Ok(false),
-                TokenKind::Word(_) if open == 0 && self.starts_unparted() => return Ok(false),
-                TokenKind::Mark(Punctuation::RightBrace) if open == 0 => return Ok(true),
-                TokenKind::Mark(Punctuation::Comma) if open == 0 && self.second_starts_part() => {
+                TokenKind::Punctuation(Punctuation::Semicolon) if open == 0 => return Ok(false),
+                TokenKind::Word(_) if open == 0 && self.starts_misplaced_entry() => return Ok(false),
+                TokenKind::Punctuation(Punctuation::RightBrace) if open == 0 => return Ok(true),
+                TokenKind::Punctuation(Punctuation::Comma) if open == 0 && self.second_starts_part() => {
                     return Ok(true);
                 }
-                TokenKind::Mark(
+                TokenKind::Punctuation(
                     Punctuation::LeftParen | Punctuation::LeftBracket | Punctuation::LeftBrace,
                 ) => open += 1,
-                TokenKind::Mark(
+                TokenKind::Punctuation(
                     Punctuation::RightParen | Punctuation::RightBracket | Punctuation::RightBrace,
                 ) => {
                     let Some(less) = open.checked_sub(1) else { return Ok(false) };
@@ -121,11 +121,11 @@ impl<'a> TokenCursor<'a> {
     }
 
     /// Returns `true` if `word : statement` or `word = statement` is here.
-    fn starts_unparted(&self) -> bool {
+    fn starts_misplaced_entry(&self) -> bool {
         use Keyword::{Coalesce, Describe, Exists, History, Recall};
         let mut ahead = self.lexer;
         let is_sign = ahead.next().is_ok_and(|token| {
-            matches!(token.kind, TokenKind::Mark(Punctuation::Colon | Punctuation::Equal))
+            matches!(token.kind, TokenKind::Punctuation(Punctuation::Colon | Punctuation::Equal))
         });
         let statement = [Recall, Exists, History, Describe, Coalesce];
         let starts = |kind| matches!(kind, TokenKind::Word(WordClass::Keyword(word)) if statement.contains(&word));
@@ -136,6 +136,6 @@ impl<'a> TokenCursor<'a> {
     fn second_starts_part(&self) -> bool {
         let mut ahead = self.lexer;
         let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, TokenKind::Word(_)));
-        is_word && ahead.next().is_ok_and(|token| token.kind == TokenKind::Mark(Punctuation::Colon))
+        is_word && ahead.next().is_ok_and(|token| token.kind == TokenKind::Punctuation(Punctuation::Colon))
     }
 }

@@ -114,7 +114,7 @@ fn is(terminal: Terminal, kind: TokenKind, text: &str) -> bool {
         (Terminal::Str, TokenKind::Str { .. })
         | (Terminal::Num, TokenKind::Number)
         | (Terminal::Hash, TokenKind::Hash)
-        | (Terminal::Raw, TokenKind::Raw) => true,
+        | (Terminal::Raw, TokenKind::RawText) => true,
         (Terminal::Int, TokenKind::Number) => text.bytes().all(|byte| byte.is_ascii_digit()),
         (_, TokenKind::Param) => true,
         _ => false,

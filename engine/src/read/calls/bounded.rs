@@ -69,8 +69,8 @@ impl Memory for TypeLimitedMemory<'_> {
         self.reading.templates()
     }
 
-    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
-        self.reading.keep_template(template)
+    fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
+        self.reading.save_template(template)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
@@ -97,8 +97,8 @@ impl Memory for TypeLimitedMemory<'_> {
         }
     }
 
-    fn asks_outside(&self, query: &Query) -> bool {
-        self.reading.asks_outside(query)
+    fn uses_external_service(&self, query: &Query) -> bool {
+        self.reading.uses_external_service(query)
     }
 
     fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {

@@ -71,7 +71,7 @@ impl AdmissionGate for CallGate<'_> {
         }
     }
 
-    fn gives_whole(&self, grain: &Grain) -> Result<(), MemoryError> {
+    fn admit_whole_grain(&self, grain: &Grain) -> Result<(), MemoryError> {
         let rules = self.session.store().rules();
         let by_field = &rules.settings.phi_by_field;
         if !by_field.value || !has_phi(grain) {
@@ -85,7 +85,7 @@ impl AdmissionGate for CallGate<'_> {
         Err(error.with_hint("name the fields that are needed: | SELECT object, time, or PROJECT content(object) in a source of an ASSEMBLE").into())
     }
 
-    fn reads_text(&self) -> bool {
+    fn needs_texts(&self) -> bool {
         !self.firewall().denied.is_empty()
     }
 }

@@ -32,18 +32,18 @@ impl<'l> CountingListener<'l> {
 }
 
 impl EventListener for CountingListener<'_> {
-    fn begins(&mut self, began: &StreamStart<'_>) {
+    fn on_start(&mut self, began: &StreamStart<'_>) {
         self.note =
             Some(StreamRecord { options: began.options.to_owned(), ..StreamRecord::default() });
-        self.listener.begins(began);
+        self.listener.on_start(began);
     }
 
-    fn gives(&mut self, grains: u64) {
+    fn on_text(&mut self, grains: u64) {
         self.note.get_or_insert_default().given = Some(grains);
-        self.listener.gives(grains);
+        self.listener.on_text(grains);
     }
 
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         let note = self.note.get_or_insert_default();
         let mut ends = false;
         match &event.kind {
@@ -54,7 +54,7 @@ impl EventListener for CountingListener<'_> {
             EventKind::AssemblyCompleted { .. } | EventKind::Error { .. } => ends = true,
             _ => {}
         }
-        let taken = self.listener.event(event);
+        let taken = self.listener.on_event(event);
         note.events = note.events.saturating_add(1);
         if taken.is_break() && !ends {
             note.cancelled.get_or_insert(BY_LISTENER);
@@ -94,15 +94,15 @@ impl<'l> PanicCatchingListener<'l> {
 }
 
 impl EventListener for PanicCatchingListener<'_> {
-    fn begins(&mut self, began: &StreamStart<'_>) {
-        self.run(|listener| listener.begins(began));
+    fn on_start(&mut self, began: &StreamStart<'_>) {
+        self.run(|listener| listener.on_start(began));
     }
 
-    fn gives(&mut self, grains: u64) {
-        self.run(|listener| listener.gives(grains));
+    fn on_text(&mut self, grains: u64) {
+        self.run(|listener| listener.on_text(grains));
     }
 
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
-        self.run(|listener| listener.event(event)).unwrap_or(ControlFlow::Break(()))
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
+        self.run(|listener| listener.on_event(event)).unwrap_or(ControlFlow::Break(()))
     }
 }

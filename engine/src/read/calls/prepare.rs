@@ -137,7 +137,7 @@ impl Session {
             tier: if token.tier > 0 { Tier::Evolve } else { Tier::Read },
             params: statement.params.clone(),
             as_format: statement.format,
-            pinned: statement.target,
+            pinned_target: statement.target,
             ..cal::ExecuteOptions::at(statement.now.unwrap_or_else(|| session.now()))
         };
         session.call(statement.text.as_bytes(), &options, Some(token), listener)

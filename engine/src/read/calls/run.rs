@@ -313,7 +313,7 @@ impl Session {
         };
         let limit = inner.regime().rules().settings.query_limit.value;
         let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
-        Ok(ExecuteOptions { tier, few, gate: Some(guard), ..options.clone() })
+        Ok(ExecuteOptions { tier, default_limit: few, gate: Some(guard), ..options.clone() })
     }
 }
 
@@ -322,7 +322,7 @@ fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
     if !switched || error.kind() != cal::ErrorKind::TierDisabled {
         return error;
     }
-    error.because("CAL only reads in this store: its switch is at \"reads\"", SWITCH_HINT)
+    error.with_message("CAL only reads in this store: its switch is at \"reads\"", SWITCH_HINT)
 }
 
 /// Hint for a switch at `reads`.

@@ -104,10 +104,10 @@ impl Session {
         let run = move || {
             let StreamOptions { params, as_format, auto_toon, now, patience } = streaming;
             let usual = ExecuteOptions::at(now.unwrap_or_else(|| session.now()));
-            let patience = patience.unwrap_or(usual.patience);
+            let patience = patience.unwrap_or(usual.listener_timeout);
             let mut sending = ChannelListener { sender, patience, cancel: own.clone() };
             let options =
-                ExecuteOptions { params, as_format, auto_toon, cancel: own, patience, ..usual };
+                ExecuteOptions { params, as_format, auto_toon, cancel: own, listener_timeout: patience, ..usual };
             session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
@@ -144,7 +144,7 @@ impl ChannelListener {
                 Err(TrySendError::Full(back)) if !self.patience.is_zero() => message = back,
                 Err(_) => return ControlFlow::Break(()),
             }
-            if self.cancel.stopped().is_some() {
+            if self.cancel.stop_reason().is_some() {
                 self.patience = self.patience.min(PATIENCE_AT_END);
             }
             thread::sleep(pause);
@@ -155,12 +155,12 @@ impl ChannelListener {
 }
 
 impl EventListener for ChannelListener {
-    fn begins(&mut self, _: &StreamStart<'_>) {
+    fn on_start(&mut self, _: &StreamStart<'_>) {
         // A consumer that is gone is noticed at the first event.
         let _ = self.send(StreamMessage::Began);
     }
 
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         self.send(StreamMessage::Event(event))
     }
 }

@@ -51,7 +51,7 @@ pub struct GraphOptions {
 impl Default for GraphOptions {
     /// Current grains, within five seconds.
     fn default() -> Self {
-        let cancel = CancelHandle::default().within(Duration::from_secs(5));
+        let cancel = CancelHandle::default().with_deadline(Duration::from_secs(5));
         Self { include_superseded: false, cancel }
     }
 }

@@ -197,7 +197,7 @@ impl Session {
             seen: 0,
             failed: None,
         };
-        let cancel = page.cancel.within(page.timeout);
+        let cancel = page.cancel.with_deadline(page.timeout);
         let origin = match &after {
             Some((origin, _)) => *origin,
             None => origin_of(view)?,

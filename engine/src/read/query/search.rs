@@ -215,7 +215,7 @@ impl<'w> CandidateScan<'w> {
         let cancel = self.cancel;
         let texts = view.texts(self.session.store().inner().library(), cancel)?;
         let texts = texts.ok_or(ScanError::Stopped(StopReason::Cancelled))?;
-        let stop = || cancel.stopped().is_some();
+        let stop = || cancel.stop_reason().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
         let visible = VisibleGrains::of(self);
         let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));

@@ -166,7 +166,7 @@ impl CandidateScan<'_> {
             None => self.plain(visit),
         };
         // A callback that only polls for cancellation reports a timeout without the reason; restore it.
-        ended.map_err(|halt| match (halt, self.cancel.stopped()) {
+        ended.map_err(|halt| match (halt, self.cancel.stop_reason()) {
             (ScanError::Failed(error), Some(stop)) if error.kind() == ErrorKind::Timeout => {
                 ScanError::Stopped(stop)
             }

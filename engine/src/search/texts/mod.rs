@@ -121,7 +121,7 @@ impl TextIndex {
     pub(crate) fn of(&self, view: &View, cancel: &CancelHandle) -> Result<Option<InvertedIndex>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
-            if cancel.stopped() == Some(StopReason::Cancelled) {
+            if cancel.stop_reason() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
             self.make_room(&mut state, view)?;
@@ -466,7 +466,7 @@ impl View {
         let read = library.of(self, cancel);
         // Catching up is caused by writes or lost files, so its time is not charged to the first search's
         // deadline.
-        cancel.excuse(began.elapsed());
+        cancel.extend_deadlines(began.elapsed());
         Ok(read?.map(|texts| self.texts.get_or_init(|| texts)))
     }
 }

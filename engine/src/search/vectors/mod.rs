@@ -341,7 +341,7 @@ impl View {
         }
         let began = Instant::now();
         let read = all.of(self);
-        cancel.excuse(began.elapsed());
+        cancel.extend_deadlines(began.elapsed());
         let read = read?;
         Ok(self.vectors.get_or_init(|| read))
     }

@@ -384,7 +384,7 @@ fn ask(case: &Case, at: usize, built: &Built, query: &[u8], form: Form) -> Resul
         options.counter = &Words;
     }
     if step.host.time_up {
-        options.cancel = CancelHandle::new().within(Duration::ZERO);
+        options.cancel = CancelHandle::new().with_deadline(Duration::ZERO);
     }
     if step.host.cancelled {
         options.cancel.cancel();

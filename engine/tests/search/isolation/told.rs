@@ -22,7 +22,7 @@ pub(crate) struct Told {
 }
 
 impl EventListener for Told {
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         self.json(&event);
         ControlFlow::Continue(())
     }

@@ -57,7 +57,7 @@ pub(super) fn hipaa_minimum_necessary(subject: &SelfCheckContext) -> SelfCheckOu
     let grain = Grain::from_fields(fields)?;
     let guard =
         CallGate { session: &subject.session, token: None, prepares: true, asked: Tier::Read };
-    match guard.gives_whole(&grain) {
+    match guard.admit_whole_grain(&grain) {
         Err(_) => Ok(Ok("health data is given out by named fields alone".to_owned())),
         Ok(()) => Ok(Err("health data is given out whole".to_owned())),
     }

@@ -71,7 +71,7 @@ pub(super) fn default_minimization(subject: &SelfCheckContext) -> SelfCheckOutco
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
         let weighed = subject.session.weighed(query, &ExecuteOptions::at(subject.session.now()));
         let asked = match weighed {
-            Ok(weighed) => weighed.admission.asked,
+            Ok(weighed) => weighed.admission.max_grains,
             Err(error) => return unasked(&error),
         };
         if asked.is_none_or(|asked| asked > most) {

@@ -32,7 +32,7 @@ pub(crate) struct PresetName(pub(crate) Preset);
 impl<'de> Deserialize<'de> for PresetName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
-        Preset::named(&name).map(Self).map_err(serde::de::Error::custom)
+        Preset::from_name(&name).map(Self).map_err(serde::de::Error::custom)
     }
 }
 

@@ -257,7 +257,7 @@ impl Refusal {
 
 impl From<grainstore::Error> for Error {
     fn from(error: grainstore::Error) -> Self {
-        if error.is_of_input() {
+        if error.is_input_error() {
             return Self::refused(error.code(), error.to_string(), error.hint()).of_input();
         }
         let hint = store_hint(error.code(), error.hint());

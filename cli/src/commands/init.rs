@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 pub(crate) struct Init {
     /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME`
     /// shows them. Without it, open
-    #[arg(long, value_name = "NAME", value_parser = Preset::named)]
+    #[arg(long, value_name = "NAME", value_parser = Preset::from_name)]
     preset: Option<Preset>,
     /// Encrypt it with the key in --key-file, which is made where there is none
     #[arg(long)]

@@ -60,7 +60,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and for the check of docs/errors.md.
-    pub const OWN: [Self; 22] = [
+    pub const STORE_KINDS: [Self; 22] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -166,9 +166,9 @@ pub struct Error {
     batch_index: Option<usize>,
     hint: Option<&'static str>,
     /// True if the damage is in the truth rather than in something derived from it.
-    of_truth: bool,
+    is_truth_damage: bool,
     /// True if the error is about the input, not about stored data.
-    of_input: bool,
+    is_input_error: bool,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -182,8 +182,8 @@ impl Error {
             message: message.into(),
             batch_index: None,
             hint: None,
-            of_truth: false,
-            of_input: false,
+            is_truth_damage: false,
+            is_input_error: false,
             source: None,
         }
     }
@@ -195,11 +195,11 @@ impl Error {
 
     /// A row of the truth is damaged: `ERR_INTEGRITY` that a rebuild of the index cannot mend.
     pub(crate) fn truth_damaged(message: impl Into<String>) -> Self {
-        Self { of_truth: true, ..Self::integrity(message) }
+        Self { is_truth_damage: true, ..Self::integrity(message) }
     }
 
     /// The entry of the log was erased: `ERR_ERASED`.
-    pub(crate) fn erased(message: impl Into<String>) -> Self {
+    pub(crate) fn log_entry_erased(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Erased, message)
     }
 
@@ -209,20 +209,20 @@ impl Error {
     }
 
     /// Returns `true` if a row of the truth is damaged.
-    pub(crate) fn is_of_truth(&self) -> bool {
-        self.of_truth
+    pub(crate) fn is_truth_damage(&self) -> bool {
+        self.is_truth_damage
     }
 
     /// Marks the error as one about an input file or grain.
-    pub(crate) fn of_input(self) -> Self {
-        Self { of_input: true, ..self }
+    pub(crate) fn about_input(self) -> Self {
+        Self { is_input_error: true, ..self }
     }
 
     /// Returns `true` if the error is about a file that was given to
     /// [`Session::import`](crate::Session::import), so that `ERR_INTEGRITY` says nothing about the store.
     #[must_use]
-    pub fn is_of_input(&self) -> bool {
-        self.of_input
+    pub fn is_input_error(&self) -> bool {
+        self.is_input_error
     }
 
     /// Returns `true` if stored bytes are damaged.
@@ -231,11 +231,11 @@ impl Error {
     }
 
     /// Returns `true` if the damaged bytes are derived, and can be rebuilt.
-    pub(crate) fn is_of_index(&self) -> bool {
-        self.is_integrity() && !self.of_truth
+    pub(crate) fn is_index_damage(&self) -> bool {
+        self.is_integrity() && !self.is_truth_damage
     }
 
-    fn caused(
+    fn with_source(
         kind: ErrorKind,
         message: String,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -245,14 +245,14 @@ impl Error {
             message,
             batch_index: None,
             hint: None,
-            of_truth: false,
-            of_input: false,
+            is_truth_damage: false,
+            is_input_error: false,
             source: Some(std::sync::Arc::new(source)),
         }
     }
 
     /// Adds the position of the grain in its batch.
-    pub(crate) fn in_batch(mut self, at: usize) -> Self {
+    pub(crate) fn with_batch_index(mut self, at: usize) -> Self {
         self.batch_index = Some(at);
         self
     }
@@ -294,13 +294,13 @@ impl Error {
     }
 
     /// Appends to the message.
-    pub(crate) fn adding(mut self, more: &str) -> Self {
+    pub(crate) fn with_suffix(mut self, more: &str) -> Self {
         self.message.push_str(more);
         self
     }
 
     /// Puts the path of the store before the message.
-    pub(crate) fn within(mut self, path: &std::path::Path) -> Self {
+    pub(crate) fn at_path(mut self, path: &std::path::Path) -> Self {
         self.message = format!("{}: {}", path.display(), self.message);
         self
     }
@@ -325,7 +325,7 @@ impl From<format::Error> for Error {
             kind => ErrorKind::Format(kind),
         };
         let hint = error.hint();
-        Self::caused(kind, error.to_string(), error).with_hint(hint)
+        Self::with_source(kind, error.to_string(), error).with_hint(hint)
     }
 }
 
@@ -343,13 +343,13 @@ impl From<grainstore_index::Error> for Error {
             _ => ErrorKind::Io,
         };
         let hint = error.hint();
-        Self::caused(kind, error.to_string(), error).with_hint(hint)
+        Self::with_source(kind, error.to_string(), error).with_hint(hint)
     }
 }
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Self::caused(ErrorKind::Io, format!("I/O: {error}"), error)
+        Self::with_source(ErrorKind::Io, format!("I/O: {error}"), error)
     }
 }
 
@@ -387,7 +387,7 @@ impl From<redb::Error> for Error {
             }
             _ => ErrorKind::Io,
         };
-        Self::caused(kind, format!("storage: {error}"), error)
+        Self::with_source(kind, format!("storage: {error}"), error)
     }
 }
 
@@ -401,7 +401,7 @@ fn is_damage(error: &std::io::Error) -> bool {
 ///
 /// # Errors
 /// Those of `run`; `ERR_INTEGRITY` if it panicked.
-pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn catch_storage_panic<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     GUARDS.set(GUARDS.get().saturating_add(1));
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     GUARDS.set(GUARDS.get().saturating_sub(1));
@@ -426,8 +426,8 @@ mod tests {
 
     #[test]
     fn a_guard_is_told_until_it_is_left_also_by_a_panic() {
-        let failed: Result<()> = guarded(|| {
-            guarded(|| Ok(()))?;
+        let failed: Result<()> = catch_storage_panic(|| {
+            catch_storage_panic(|| Ok(()))?;
             assert!(is_guarded());
             std::panic::resume_unwind(Box::new("a damaged page"))
         });

@@ -34,7 +34,7 @@ impl<T> Pending<T> {
         (reply, Self(PendingState::Waiting(answer)))
     }
 
-    pub(crate) fn refused(error: Error) -> Self {
+    pub(crate) fn failed(error: Error) -> Self {
         Self(PendingState::Refused(Some(error)))
     }
 
@@ -44,8 +44,8 @@ impl<T> Pending<T> {
     /// The error the write was refused with; `ERR_IO` if the writer thread stopped.
     pub fn wait(self) -> Result<T> {
         match self.0 {
-            PendingState::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),
-            PendingState::Refused(error) => Err(error.unwrap_or_else(stopped)),
+            PendingState::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(writer_stopped())),
+            PendingState::Refused(error) => Err(error.unwrap_or_else(writer_stopped)),
         }
     }
 }
@@ -68,13 +68,13 @@ impl<T> Future for PendingFuture<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             PendingState::Waiting(answer) => {
-                Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(stopped())))
+                Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(writer_stopped())))
             }
-            PendingState::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(stopped))),
+            PendingState::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(writer_stopped))),
         }
     }
 }
 
-pub(crate) fn stopped() -> Error {
+pub(crate) fn writer_stopped() -> Error {
     Error::new(ErrorKind::Io, "the store is closed, or its writer stopped")
 }

@@ -22,7 +22,7 @@ impl PinnedDirectory {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn at(directory: &Path) -> Result<Self> {
+    pub(crate) fn open(directory: &Path) -> Result<Self> {
         let named = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let path = fs::canonicalize(named)?;
         #[cfg(unix)]
@@ -42,7 +42,7 @@ impl PinnedDirectory {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.is_there()? {
+        match self.is_at_path()? {
             true => Ok(()),
             false => {
                 let path = self.path.display();
@@ -54,7 +54,7 @@ impl PinnedDirectory {
     }
 
     #[cfg(unix)]
-    fn is_there(&self) -> Result<bool> {
+    fn is_at_path(&self) -> Result<bool> {
         use std::os::unix::fs::MetadataExt as _;
         let held = self.directory.metadata()?;
         match fs::metadata(&self.path) {
@@ -65,7 +65,7 @@ impl PinnedDirectory {
     }
 
     #[cfg(not(unix))]
-    fn is_there(&self) -> Result<bool> {
+    fn is_at_path(&self) -> Result<bool> {
         Ok(true)
     }
 }
@@ -81,7 +81,7 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let (here, there) = (dir.path().join("here"), dir.path().join("there"));
         fs::create_dir(&here).unwrap();
-        let anchor = PinnedDirectory::at(&here).unwrap();
+        let anchor = PinnedDirectory::open(&here).unwrap();
         anchor.check().unwrap();
         fs::rename(&here, &there).unwrap();
         let code = |anchor: &PinnedDirectory| anchor.check().map_err(|error| error.code());

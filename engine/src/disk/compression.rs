@@ -15,11 +15,11 @@ use zstd::zstd_safe;
 use crate::base::error::Result;
 
 /// The zstd level, the same as that of portable containers.
-const LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 3;
 
 static DICTIONARY: &[u8] = include_bytes!("compression/dictionary-1");
 static ENCODER: LazyLock<EncoderDictionary<'static>> =
-    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
+    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, ZSTD_LEVEL));
 static DECODER: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
 
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn longer_than_a_blob_may_be_is_refused_whether_the_frame_says_so_or_not() {
         let most = DeviceProfile::EXTENDED.max_blob_bytes;
-        let told = zstd::bulk::compress(&vec![0; most + 1], LEVEL).unwrap();
-        let mut untold = zstd::Encoder::new(Vec::new(), LEVEL).unwrap();
+        let told = zstd::bulk::compress(&vec![0; most + 1], ZSTD_LEVEL).unwrap();
+        let mut untold = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL).unwrap();
         untold.write_all(&vec![0; 64 * most]).unwrap();
         let untold = untold.finish().unwrap();
         assert_eq!(decompress(&told).unwrap(), None);

@@ -14,9 +14,9 @@ use crate::disk::row_sums::file_token;
 use crate::disk::vault::Vault;
 
 /// Name of the file that lists the others.
-const MANIFEST: &str = "manifest";
+const MANIFEST_NAME: &str = "manifest";
 /// Suffix of files that are being written.
-const UNFINISHED: &str = ".new";
+const UNFINISHED_SUFFIX: &str = ".new";
 
 /// Bytes of a token.
 const TOKEN: usize = 32;
@@ -27,7 +27,7 @@ const TOKEN: usize = 32;
 pub(crate) struct DerivedFiles {
     directory: PathBuf,
     /// Suffix of the files that are written here.
-    ending: &'static str,
+    suffix: &'static str,
     /// The directory of the store, if it could be opened.
     anchor: Option<PinnedDirectory>,
     /// The keys of an encrypted store, with which files are bound to their names.
@@ -36,10 +36,10 @@ pub(crate) struct DerivedFiles {
 
 impl DerivedFiles {
     /// A directory called `name` in the directory of the store, for files with the suffix `ending`.
-    pub(crate) fn of(store: &Path, name: &str, ending: &'static str) -> Self {
-        let anchor = PinnedDirectory::at(store).ok();
+    pub(crate) fn new(store: &Path, name: &str, ending: &'static str) -> Self {
+        let anchor = PinnedDirectory::open(store).ok();
         let store = anchor.as_ref().map_or(store, PinnedDirectory::path);
-        Self { directory: store.join(name), ending, anchor, vault: Vault::default() }
+        Self { directory: store.join(name), suffix: ending, anchor, vault: Vault::default() }
     }
 
     /// Binds each file to its name by a token behind its bytes, in an encrypted store.
@@ -57,7 +57,7 @@ impl DerivedFiles {
     /// # Errors
     /// `ERR_IO` if it exists and cannot be read.
     pub(crate) fn manifest(&self) -> Result<Option<Vec<u8>>> {
-        self.read(MANIFEST)
+        self.read(MANIFEST_NAME)
     }
 
     /// Returns a file that the manifest lists, `None` if it is missing.
@@ -67,8 +67,8 @@ impl DerivedFiles {
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.directory.join(name);
         let read = || {
-            is(&self.directory, fs::Metadata::is_dir)?;
-            is(&path, fs::Metadata::is_file)?;
+            check_type(&self.directory, fs::Metadata::is_dir)?;
+            check_type(&path, fs::Metadata::is_file)?;
             fs::read(&path)
         };
         match read() {
@@ -90,30 +90,30 @@ impl DerivedFiles {
         named: &BTreeSet<String>,
     ) -> Result<()> {
         self.check()?;
-        self.make()?;
+        self.create_directory()?;
         for (name, bytes) in new {
             self.write(name, bytes)?;
         }
-        directory::sync(&self.directory)?;
-        self.write(MANIFEST, manifest)?;
-        directory::sync(&self.directory)?;
-        self.clear(named)
+        directory::sync_directory(&self.directory)?;
+        self.write(MANIFEST_NAME, manifest)?;
+        directory::sync_directory(&self.directory)?;
+        self.remove_unlisted(named)
     }
 
     /// Writes one file that no manifest lists.
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_unlisted(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.check()?;
-        self.make()?;
+        self.create_directory()?;
         self.write(name, bytes)?;
-        directory::sync(&self.directory)
+        directory::sync_directory(&self.directory)
     }
 
-    fn make(&self) -> Result<()> {
-        match is(&self.directory, fs::Metadata::is_dir) {
-            Err(error) if error.kind() == Io::NotFound => directory::make(&self.directory),
+    fn create_directory(&self) -> Result<()> {
+        match check_type(&self.directory, fs::Metadata::is_dir) {
+            Err(error) if error.kind() == Io::NotFound => directory::create_all(&self.directory),
             known => Ok(known?),
         }
     }
@@ -124,7 +124,7 @@ impl DerivedFiles {
     /// `ERR_IO`.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         self.check()?;
-        match is(&self.directory, fs::Metadata::is_dir) {
+        match check_type(&self.directory, fs::Metadata::is_dir) {
             Err(error) if error.kind() == Io::NotFound => Ok(()),
             Err(error) => Err(error.into()),
             Ok(()) => directory::remove(&self.directory.join(name)),
@@ -138,17 +138,17 @@ impl DerivedFiles {
     /// `ERR_IO`.
     pub(crate) fn shred(&self) -> Result<()> {
         self.check()?;
-        match is(&self.directory, fs::Metadata::is_dir) {
+        match check_type(&self.directory, fs::Metadata::is_dir) {
             Err(error) if error.kind() == Io::NotFound => return Ok(()),
             known => known?,
         }
-        directory::shred(&self.directory.join(MANIFEST))?;
+        directory::shred(&self.directory.join(MANIFEST_NAME))?;
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
             let name = entry.file_name();
             let is_ours = name
                 .to_str()
-                .is_some_and(|name| name.ends_with(self.ending) || name.ends_with(UNFINISHED));
+                .is_some_and(|name| name.ends_with(self.suffix) || name.ends_with(UNFINISHED_SUFFIX));
             if is_ours && entry.file_type()?.is_file() {
                 directory::shred(&entry.path())?;
             }
@@ -169,7 +169,7 @@ impl DerivedFiles {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let unfinished = self.directory.join(format!("{name}{UNFINISHED}"));
+        let unfinished = self.directory.join(format!("{name}{UNFINISHED_SUFFIX}"));
         directory::remove(&unfinished)?;
         let mut file = File::create_new(&unfinished)?;
         file.write_all(bytes)?;
@@ -182,12 +182,12 @@ impl DerivedFiles {
     }
 
     /// Removes the files written here, except the manifest and those it lists.
-    fn clear(&self, named: &BTreeSet<String>) -> Result<()> {
+    fn remove_unlisted(&self, named: &BTreeSet<String>) -> Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
             let name = entry.file_name();
             let is_old = name.to_str().is_some_and(|name| {
-                let is_ours = name.ends_with(self.ending) || name.ends_with(UNFINISHED);
+                let is_ours = name.ends_with(self.suffix) || name.ends_with(UNFINISHED_SUFFIX);
                 is_ours && !named.contains(name)
             });
             if is_old && entry.file_type()?.is_file() {
@@ -199,7 +199,7 @@ impl DerivedFiles {
 }
 
 /// Checks the type of a path without following links.
-fn is(path: &Path, wanted: fn(&fs::Metadata) -> bool) -> io::Result<()> {
+fn check_type(path: &Path, wanted: fn(&fs::Metadata) -> bool) -> io::Result<()> {
     match wanted(&fs::symlink_metadata(path)?) {
         true => Ok(()),
         false => Err(io::Error::other(format!("{} is something else", path.display()))),
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn what_was_saved_is_read_back_and_what_is_no_longer_named_is_gone() {
         let dir = TempDir::new().unwrap();
-        let files = DerivedFiles::of(dir.path(), "text", ".seg");
+        let files = DerivedFiles::new(dir.path(), "text", ".seg");
         assert_eq!(files.manifest().unwrap(), None);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let first = [("1.seg", b"one".as_slice()), ("2.seg", b"two".as_slice())];
@@ -244,9 +244,9 @@ mod tests {
         fs::write(elsewhere.join("1.seg"), b"years of work").unwrap();
         let save = |files: &DerivedFiles| files.save(&[("2.seg", b"two")], b"2", &BTreeSet::new());
         symlink(&elsewhere, dir.path().join("text")).unwrap();
-        let files = DerivedFiles::of(dir.path(), "text", ".seg");
+        let files = DerivedFiles::new(dir.path(), "text", ".seg");
         assert!(files.read("1.seg").is_err() && save(&files).is_err());
-        let files = DerivedFiles::of(dir.path(), "other", ".seg");
+        let files = DerivedFiles::new(dir.path(), "other", ".seg");
         save(&files).unwrap();
         for name in ["manifest.new", "manifest", "3.seg"] {
             let _ = fs::remove_file(dir.path().join("other").join(name));

@@ -11,57 +11,57 @@ use std::time::{Duration, Instant};
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// File of the truth.
-const GRAINS: &str = "grains.redb";
+const TRUTH_NAME: &str = "grains.redb";
 /// File with the wrapped secrets of an encrypted store.
-const KEYRING: &str = "keyring";
+const KEYRING_NAME: &str = "keyring";
 /// The keyring while it is replaced.
-const NEW_KEYRING: &str = "keyring.new";
+const NEW_KEYRING_NAME: &str = "keyring.new";
 /// Directory of the read log.
 const READS: &str = "reads";
 /// File of the derived index.
-const INDEX: &str = "index.redb";
+const INDEX_NAME: &str = "index.redb";
 /// The truth while it is created: it is renamed once it is complete.
-const NEW_GRAINS: &str = "grains.redb.new";
+const NEW_TRUTH_NAME: &str = "grains.redb.new";
 /// The index while it is copied or rebuilt.
-const NEW_INDEX: &str = "index.redb.new";
+const NEW_INDEX_NAME: &str = "index.redb.new";
 /// Prefix of temporary files of a check; a number follows.
-const VERIFY: &str = "verify-";
+const VERIFY_PREFIX: &str = "verify-";
 /// Prefix of files that probe for free space; a number follows.
-const PROBE: &str = "probe-";
+const PROBE_PREFIX: &str = "probe-";
 /// Suffix of files that were replaced by a copy and are to be overwritten.
-const FORMER: &str = ".old";
+const REPLACED_SUFFIX: &str = ".old";
 /// Suffix of temporary and unfinished database files.
-const UNFINISHED: &str = ".redb.new";
+const UNFINISHED_DATABASE_SUFFIX: &str = ".redb.new";
 /// File whose lock says that the store is open.
-const LOCK: &str = "LOCK";
+const LOCK_NAME: &str = "LOCK";
 /// Bytes that are overwritten or compared at once.
-const CHUNK: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 /// Time between two attempts to take a lock.
-const RETRY: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Path of the truth.
-pub(crate) fn grains(path: &Path) -> PathBuf {
-    path.join(GRAINS)
+pub(crate) fn truth_path(path: &Path) -> PathBuf {
+    path.join(TRUTH_NAME)
 }
 
 /// Path of the keyring of an encrypted store.
-pub(crate) fn keyring(path: &Path) -> PathBuf {
-    path.join(KEYRING)
+pub(crate) fn keyring_path(path: &Path) -> PathBuf {
+    path.join(KEYRING_NAME)
 }
 
 /// Path of the derived index.
-pub(crate) fn index(path: &Path) -> PathBuf {
-    path.join(INDEX)
+pub(crate) fn index_path(path: &Path) -> PathBuf {
+    path.join(INDEX_NAME)
 }
 
 /// Path of a temporary file of a check.
-pub(crate) fn verify_file(path: &Path, number: u64) -> PathBuf {
-    path.join(format!("{VERIFY}{number}{UNFINISHED}"))
+pub(crate) fn scratch_path(path: &Path, number: u64) -> PathBuf {
+    path.join(format!("{VERIFY_PREFIX}{number}{UNFINISHED_DATABASE_SUFFIX}"))
 }
 
 /// Path of a file that probes for free space.
-pub(crate) fn probe_file(path: &Path, number: u32) -> PathBuf {
-    path.join(format!("{PROBE}{number}{UNFINISHED}"))
+pub(crate) fn probe_path(path: &Path, number: u32) -> PathBuf {
+    path.join(format!("{PROBE_PREFIX}{number}{UNFINISHED_DATABASE_SUFFIX}"))
 }
 
 /// Returns `true` if there is a store. Only a missing name means there is none: any other error must not end
@@ -70,7 +70,7 @@ pub(crate) fn probe_file(path: &Path, number: u32) -> PathBuf {
 /// # Errors
 /// `ERR_IO`.
 pub(crate) fn has_store(path: &Path) -> Result<bool> {
-    match fs::symlink_metadata(grains(path)) {
+    match fs::symlink_metadata(truth_path(path)) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == Io::NotFound => Ok(false),
         Err(error) => Err(error.into()),
@@ -153,7 +153,7 @@ pub(crate) fn check_beside(key: &Path, store: &Path) -> Result<()> {
     let store = fs::canonicalize(store)?;
     let above = key.parent().filter(|above| !above.as_os_str().is_empty());
     for place in [key, above.unwrap_or(Path::new("."))] {
-        if real(place)?.starts_with(&store) {
+        if resolve_link(place)?.starts_with(&store) {
             let message = format!("the key file {} lies in the store it opens", key.display());
             let hint = "keep the key elsewhere: who has the directory would have all that is in it";
             return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
@@ -166,13 +166,13 @@ pub(crate) fn check_beside(key: &Path, store: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn make(path: &Path) -> Result<()> {
+pub(crate) fn create_all(path: &Path) -> Result<()> {
     let missing: Vec<_> = path.ancestors().take_while(|above| !above.exists()).collect();
     fs::create_dir_all(path)?;
     for made in missing.iter().rev() {
         match made.parent() {
-            Some(above) if !above.as_os_str().is_empty() => sync(above)?,
-            _ => sync(Path::new("."))?,
+            Some(above) if !above.as_os_str().is_empty() => sync_directory(above)?,
+            _ => sync_directory(Path::new("."))?,
         }
     }
     Ok(())
@@ -184,8 +184,8 @@ pub(crate) fn reads(path: &Path) -> PathBuf {
 }
 
 /// Path of the lock file.
-pub(crate) fn lock_file(path: &Path) -> PathBuf {
-    path.join(LOCK)
+pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    path.join(LOCK_NAME)
 }
 
 /// Returns `true` if a directory is empty, or holds at most a store's lock and, beside an unfinished truth, a
@@ -194,13 +194,13 @@ pub(crate) fn lock_file(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `ERR_IO`, also for a path that is no directory.
-pub(crate) fn is_free(path: &Path) -> Result<bool> {
+pub(crate) fn is_free_for_backup(path: &Path) -> Result<bool> {
     let (mut kept, mut unfinished) = (false, false);
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        kept |= [KEYRING, NEW_KEYRING, READS].iter().any(|known| name == *known);
-        unfinished |= name == NEW_GRAINS;
-        if ![LOCK, NEW_GRAINS, KEYRING, NEW_KEYRING, READS].iter().any(|known| name == *known) {
+        kept |= [KEYRING_NAME, NEW_KEYRING_NAME, READS].iter().any(|known| name == *known);
+        unfinished |= name == NEW_TRUTH_NAME;
+        if ![LOCK_NAME, NEW_TRUTH_NAME, KEYRING_NAME, NEW_KEYRING_NAME, READS].iter().any(|known| name == *known) {
             return Ok(false);
         }
     }
@@ -226,7 +226,7 @@ impl StoreLock {
     }
 
     /// Locks both, or neither.
-    fn attempt(&self, attempt: LockFn) -> std::result::Result<(), TryLockError> {
+    fn try_both(&self, attempt: LockFn) -> std::result::Result<(), TryLockError> {
         attempt(&self.file)?;
         match self.directory.as_ref().map(attempt) {
             Some(Err(TryLockError::WouldBlock)) => {
@@ -242,7 +242,7 @@ impl StoreLock {
     fn take(&self, path: &Path, wait: Duration, attempt: LockFn) -> Result<()> {
         let start = Instant::now();
         loop {
-            match self.attempt(attempt) {
+            match self.try_both(attempt) {
                 Ok(()) => return Ok(()),
                 Err(TryLockError::Error(error)) => return Err(error.into()),
                 Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
@@ -253,7 +253,7 @@ impl StoreLock {
                     );
                     return Err(Error::new(ErrorKind::Busy, message));
                 }
-                Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
             }
         }
     }
@@ -267,8 +267,8 @@ type LockFn = fn(&File) -> std::result::Result<(), TryLockError>;
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
 pub(crate) fn lock(path: &Path, wait: Duration) -> Result<StoreLock> {
-    let file = File::options().create(true).truncate(false).write(true).open(lock_file(path))?;
-    let lock = StoreLock { file, directory: directory_at(path)? };
+    let file = File::options().create(true).truncate(false).write(true).open(lock_path(path))?;
+    let lock = StoreLock { file, directory: open_directory(path)? };
     lock.take(path, wait, File::try_lock)?;
     Ok(lock)
 }
@@ -279,17 +279,17 @@ pub(crate) fn lock(path: &Path, wait: Duration) -> Result<StoreLock> {
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
 pub(crate) fn lock_shared(path: &Path, wait: Duration) -> Result<StoreLock> {
-    let file = match File::open(lock_file(path)) {
-        Err(error) if error.kind() == Io::NotFound => File::open(grains(path))?,
+    let file = match File::open(lock_path(path)) {
+        Err(error) if error.kind() == Io::NotFound => File::open(truth_path(path))?,
         opened => opened?,
     };
-    let lock = StoreLock { file, directory: directory_at(path)? };
+    let lock = StoreLock { file, directory: open_directory(path)? };
     lock.take(path, wait, File::try_lock_shared)?;
     Ok(lock)
 }
 
 /// Opens the directory for locking.
-fn directory_at(path: &Path) -> Result<Option<File>> {
+fn open_directory(path: &Path) -> Result<Option<File>> {
     Ok(if cfg!(unix) { Some(File::open(path)?) } else { None })
 }
 
@@ -298,11 +298,11 @@ fn directory_at(path: &Path) -> Result<Option<File>> {
 ///
 /// # Errors
 /// Those of `write`; `ERR_IO`.
-pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let new = path.join(NEW_GRAINS);
+pub(crate) fn create_truth(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let new = path.join(NEW_TRUTH_NAME);
     remove(&new)?;
     write(&new)?;
-    fs::rename(&new, grains(path))?;
+    fs::rename(&new, truth_path(path))?;
     Ok(())
 }
 
@@ -310,7 +310,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn real(file: &Path) -> Result<PathBuf> {
+pub(crate) fn resolve_link(file: &Path) -> Result<PathBuf> {
     match fs::canonicalize(file) {
         Err(error) if error.kind() == Io::NotFound => Ok(file.to_owned()),
         found => Ok(found?),
@@ -347,12 +347,12 @@ pub(crate) fn leftovers(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn is_leftover(name: &str) -> bool {
     let numbered = |start: &str| {
-        let number = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(UNFINISHED));
+        let number = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(UNFINISHED_DATABASE_SUFFIX));
         number.is_some_and(|digits| {
             !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
         })
     };
-    [NEW_GRAINS, NEW_INDEX].contains(&name) || numbered(VERIFY) || numbered(PROBE)
+    [NEW_TRUTH_NAME, NEW_INDEX_NAME].contains(&name) || numbered(VERIFY_PREFIX) || numbered(PROBE_PREFIX)
 }
 
 /// Removes the leftovers. The caller holds the lock, so none is in use.
@@ -364,9 +364,9 @@ pub(crate) fn clear_leftovers(path: &Path) -> Result<()> {
 }
 
 /// Path of a file that a copy has replaced, until it is overwritten.
-pub(crate) fn former(file: &Path) -> PathBuf {
+pub(crate) fn replaced_path(file: &Path) -> PathBuf {
     let mut name = file.to_path_buf().into_os_string();
-    name.push(FORMER);
+    name.push(REPLACED_SUFFIX);
     name.into()
 }
 
@@ -375,26 +375,26 @@ pub(crate) fn former(file: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn clear_former(file: &Path) -> Result<()> {
-    let former = former(file);
+pub(crate) fn clear_replaced(file: &Path) -> Result<()> {
+    let former = replaced_path(file);
     match fs::symlink_metadata(&former) {
         Err(error) if error.kind() == Io::NotFound => Ok(()),
         Err(error) => Err(error.into()),
         // A foreign link or directory is neither followed nor removed.
         Ok(found) if !found.is_file() => Ok(()),
-        Ok(_) if is_same(file, &former)? => remove(&former),
+        Ok(_) if have_same_bytes(file, &former)? => remove(&former),
         Ok(_) => shred(&former),
     }
 }
 
 /// Returns `true` if two files have the same bytes. Two names of one file do; a file differs from a copy that
 /// never held its erased data.
-fn is_same(one: &Path, other: &Path) -> Result<bool> {
+fn have_same_bytes(one: &Path, other: &Path) -> Result<bool> {
     let (mut one, mut other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }
-    let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let (mut left, mut right) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {
         let count = one.read(&mut left)?;
         let (Some(left), Some(right)) = (left.get(..count), right.get_mut(..count)) else {
@@ -424,16 +424,16 @@ pub(crate) fn shred(path: &Path) -> Result<()> {
     }
     let mut file = File::options().write(true).open(path)?;
     let mut left = file.metadata()?.len();
-    let zeros = vec![0; CHUNK];
+    let zeros = vec![0; CHUNK_BYTES];
     while left > 0 {
-        let next = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        let next = usize::try_from(left).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         file.write_all(zeros.get(..next).unwrap_or_default())?;
         left = left.saturating_sub(next as u64);
     }
     file.sync_all()?;
     drop(file);
     remove(path)?;
-    path.parent().filter(|above| !above.as_os_str().is_empty()).map_or(Ok(()), sync)
+    path.parent().filter(|above| !above.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
 }
 
 /// Makes the names in a directory durable. Done on every open before a write is acknowledged, since an
@@ -441,7 +441,7 @@ pub(crate) fn shred(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn sync(path: &Path) -> Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> Result<()> {
     if cfg!(unix) {
         File::open(path)?.sync_all()?;
     }
@@ -456,19 +456,19 @@ mod tests {
     fn what_gave_way_to_a_copy_is_overwritten_and_another_name_of_the_file_is_only_removed() {
         let dir = tempfile::TempDir::new().unwrap();
         let (file, elsewhere) = (dir.path().join("grains.redb"), dir.path().join("elsewhere"));
-        let old = former(&file);
+        let old = replaced_path(&file);
         fs::write(&file, b"what is there").unwrap();
-        clear_former(&file).unwrap();
+        clear_replaced(&file).unwrap();
         // A crash before the copy was renamed.
         fs::hard_link(&file, &old).unwrap();
-        clear_former(&file).unwrap();
+        clear_replaced(&file).unwrap();
         assert!(!old.exists());
         assert_eq!(fs::read(&file).unwrap(), b"what is there");
         // A crash after it: the bytes are gone, also under a further hard link.
         for former in [&b"what was there"[..], b"what is there no more", b""] {
             fs::write(&old, former).unwrap();
             fs::hard_link(&old, &elsewhere).unwrap();
-            clear_former(&file).unwrap();
+            clear_replaced(&file).unwrap();
             assert!(!old.exists());
             assert_eq!(fs::read(&elsewhere).unwrap(), vec![0; former.len()]);
             assert_eq!(fs::read(&file).unwrap(), b"what is there");
@@ -483,10 +483,10 @@ mod tests {
         let (store, beside) = (dir.path().join("store"), dir.path().join("beside"));
         fs::create_dir_all(store.join("reads")).unwrap();
         fs::create_dir(&beside).unwrap();
-        fs::write(grains(&store), b"what is there").unwrap();
+        fs::write(truth_path(&store), b"what is there").unwrap();
         let linked = |to: PathBuf, name: &str| std::os::unix::fs::symlink(to, beside.join(name));
         linked(store.clone(), "store").unwrap();
-        linked(grains(&store), "file").unwrap();
+        linked(truth_path(&store), "file").unwrap();
         linked(store.join("absent"), "dangling").unwrap();
         linked(beside.join("other"), "out").unwrap();
         linked(beside.join("out"), "twice").unwrap();
@@ -512,9 +512,9 @@ mod tests {
         let (file, work) = (dir.path().join("grains.redb"), dir.path().join("years of work"));
         fs::write(&file, b"what is there").unwrap();
         fs::write(&work, b"what must stay").unwrap();
-        std::os::unix::fs::symlink(&work, former(&file)).unwrap();
-        clear_former(&file).unwrap();
-        shred(&former(&file)).unwrap();
+        std::os::unix::fs::symlink(&work, replaced_path(&file)).unwrap();
+        clear_replaced(&file).unwrap();
+        shred(&replaced_path(&file)).unwrap();
         assert_eq!(fs::read(&work).unwrap(), b"what must stay");
     }
 }

@@ -19,14 +19,14 @@ pub(crate) use erasure::{
     ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
 pub(crate) use vectors::{
-    LEAVING, META_GONE, META_SERVING, RemovedVectors, SPACES, StoredVector, VECTOR_ROWS, VECTORS,
+    REMOVED_SPACES, META_REMOVED_VECTORS, META_SERVING, RemovedVectors, SPACES, StoredVector, VECTOR_ROWS, VECTORS,
     decode_rows, encode_rows, open_serving, open_space, seal_serving, seal_space,
 };
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
 pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
 /// Sequence -> state record; no row means the default state.
-pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_LEN]> =
+pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_RECORD_BYTES]> =
     TableDefinition::new("state");
 /// Sequence -> sequences of the grains that protect this one, itself included; no row means none.
 pub(crate) const ROOTS: TableDefinition<'static, u64, &'static [u8]> =
@@ -61,7 +61,7 @@ pub(crate) const META_STORE_ID: &str = "store_id";
 pub(crate) const META_AUDIT_KEY: &str = "audit_key";
 /// Prefix of the rows that record how far a model has embedded the log, as u64; the name of the model
 /// follows.
-pub(crate) const META_EMBEDDED: &str = "embedded/";
+pub(crate) const META_EMBEDDED_PREFIX: &str = "embedded/";
 /// Row of the meta table for languages and observer domains, which decide how grains are indexed as text: an
 /// envelope in row 0 of JSON. Written when a host first sets one.
 pub(crate) const META_WORDING: &str = "wording";
@@ -69,7 +69,7 @@ pub(crate) const META_WORDING: &str = "wording";
 /// in its keyring.
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
 /// AES-256-GCM, with HMAC-SHA256 tokens.
-pub(crate) const ENCRYPTED: [u8; 1] = [1];
+pub(crate) const ENCRYPTION_SCHEME: [u8; 1] = [1];
 /// Row of the meta table with the highest slot of the keyring that is in use, as u32. Written with the first
 /// user.
 pub(crate) const META_SLOTS: &str = "slots";
@@ -77,7 +77,7 @@ pub(crate) const META_SLOTS: &str = "slots";
 /// Blobs written before stay as they are until their user's key is rotated.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.
-pub(crate) const COMPRESSED: [u8; 1] = [1];
+pub(crate) const COMPRESSION_SCHEME: [u8; 1] = [1];
 /// Row of the meta table with the preset of the store and later changes of its rules: an envelope in row 0 of
 /// JSON. No row: the default preset.
 pub(crate) const META_PRESET: &str = "preset";
@@ -97,9 +97,9 @@ pub(crate) const META_CAL: &str = "cal";
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 /// The first format version with marks for destroyed keys.
-pub(crate) const MARKS_DESTROYED: u32 = 2;
+pub(crate) const FIRST_FORMAT_WITH_DESTRUCTION_MARKS: u32 = 2;
 
 /// An address as it is stored on disk.
 ///
@@ -114,7 +114,7 @@ impl AddressKey {
     }
 
     /// The token that replaces an address in an encrypted store.
-    pub(crate) fn blinded(token: [u8; 32]) -> Self {
+    pub(crate) fn from_token(token: [u8; 32]) -> Self {
         Self(token)
     }
 
@@ -182,13 +182,13 @@ impl RowKey {
     }
 
     /// Returns `true` for a row of the log, which holds a blob.
-    pub(crate) fn is_of_log(self) -> bool {
+    pub(crate) fn is_log(self) -> bool {
         self.table == 1
     }
 
     /// Returns the associated data of the row: a body decrypts in no other row, table or slot, and only with
     /// the compression flag it was written with.
-    pub(crate) fn bound(self, slot: u32, compressed: bool) -> [u8; 15] {
+    pub(crate) fn associated_data(self, slot: u32, compressed: bool) -> [u8; 15] {
         let protection = EncryptedEnvelope::protection(compressed);
         let mut bytes =
             [PlainEnvelope::VERSION, protection, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -224,7 +224,7 @@ impl<'b> EncryptedEnvelope<'b> {
     const PROTECTION: u8 = 1;
 
     fn protection(compressed: bool) -> u8 {
-        if compressed { Self::PROTECTION | PlainEnvelope::COMPRESSED } else { Self::PROTECTION }
+        if compressed { Self::PROTECTION | PlainEnvelope::COMPRESSION_SCHEME } else { Self::PROTECTION }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -240,7 +240,7 @@ impl<'b> EncryptedEnvelope<'b> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for one that is cut off.
-    pub(crate) fn of(bytes: &'b [u8]) -> Result<Option<Self>> {
+    pub(crate) fn parse(bytes: &'b [u8]) -> Result<Option<Self>> {
         let [PlainEnvelope::VERSION, protection, rest @ ..] = bytes else { return Ok(None) };
         let compressed = *protection == Self::protection(true);
         if *protection != Self::protection(compressed) {
@@ -265,8 +265,8 @@ pub(crate) struct PlainEnvelope;
 impl PlainEnvelope {
     const VERSION: u8 = 1;
     const PLAIN: u8 = 0;
-    const COMPRESSED: u8 = 2;
-    const HEAD: usize = 6;
+    const COMPRESSION_SCHEME: u8 = 2;
+    const HEADER_BYTES: usize = 6;
 
     /// Encodes a body for the row with this key.
     pub(crate) fn seal(key: u64, body: &[u8]) -> Vec<u8> {
@@ -275,11 +275,11 @@ impl PlainEnvelope {
 
     /// Encodes a compressed body for the row with this key.
     pub(crate) fn seal_compressed(key: u64, body: &[u8]) -> Vec<u8> {
-        Self::encode(Self::COMPRESSED, &Self::checksum_compressed(key, body), body)
+        Self::encode(Self::COMPRESSION_SCHEME, &Self::checksum_compressed(key, body), body)
     }
 
     fn encode(protection: u8, check: &[u8; 4], body: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::HEAD + body.len());
+        let mut bytes = Vec::with_capacity(Self::HEADER_BYTES + body.len());
         bytes.extend_from_slice(&[Self::VERSION, protection]);
         bytes.extend_from_slice(check);
         bytes.extend_from_slice(body);
@@ -294,7 +294,7 @@ impl PlainEnvelope {
     pub(crate) fn open(key: u64, bytes: &[u8]) -> Result<&[u8]> {
         match bytes {
             [Self::VERSION, Self::PLAIN, rest @ ..] => {
-                Self::checked(key, rest, |body| checksum(key, body))
+                Self::verify_checksum(key, rest, |body| checksum(key, body))
             }
             [version, protection, ..] => {
                 let message =
@@ -310,11 +310,11 @@ impl PlainEnvelope {
     /// # Errors
     /// `ERR_INTEGRITY` for a body that has changed or was written for another row.
     pub(crate) fn open_compressed(key: u64, bytes: &[u8]) -> Result<Option<&[u8]>> {
-        let [Self::VERSION, Self::COMPRESSED, rest @ ..] = bytes else { return Ok(None) };
-        Self::checked(key, rest, |body| Self::checksum_compressed(key, body)).map(Some)
+        let [Self::VERSION, Self::COMPRESSION_SCHEME, rest @ ..] = bytes else { return Ok(None) };
+        Self::verify_checksum(key, rest, |body| Self::checksum_compressed(key, body)).map(Some)
     }
 
-    fn checked(key: u64, rest: &[u8], checksum: impl FnOnce(&[u8]) -> [u8; 4]) -> Result<&[u8]> {
+    fn verify_checksum(key: u64, rest: &[u8], checksum: impl FnOnce(&[u8]) -> [u8; 4]) -> Result<&[u8]> {
         match rest.split_first_chunk::<4>() {
             Some((check, body)) if *check == checksum(body) => Ok(body),
             _ => Err(Error::truth_damaged(format!("the bytes of entry {key} have changed"))),
@@ -323,7 +323,7 @@ impl PlainEnvelope {
 
     /// Includes the protection byte, so that a compressed body never passes for a plain one or the reverse.
     fn checksum_compressed(key: u64, body: &[u8]) -> [u8; 4] {
-        checksum_of(&[&[Self::COMPRESSED], &key.to_be_bytes(), body])
+        checksum_of(&[&[Self::COMPRESSION_SCHEME], &key.to_be_bytes(), body])
     }
 }
 
@@ -338,14 +338,14 @@ impl PlainEnvelope {
 /// | 11..43 | `superseded_by`: the address; in an encrypted store, XOR a pad made of the other fields |
 /// | 43..51 | sequence of the audit entry since which it is not current; 0 for never |
 /// | 51..55 | CRC-32 of the sequence (8 bytes) and the bytes before |
-pub(crate) const STATE_LEN: usize = 55;
+pub(crate) const STATE_RECORD_BYTES: usize = 55;
 
 /// A row of the state table: the index-layer state of a grain, and since when it is not current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StateRecord {
     pub(crate) state: GrainState,
     /// The audit entry with which the grain last stopped being current; 0, the genesis, for never.
-    pub(crate) since: u64,
+    pub(crate) ended_by_entry: u64,
 }
 
 impl StateRecord {
@@ -356,50 +356,50 @@ impl StateRecord {
         let is_open = |state: &GrainState| state.is_current() && state.system_valid_to.is_none();
         let ends = is_open(&self.state) && !is_open(&state)
             || self.state.is_current() && !state.is_current();
-        Self { state, since: if ends { entry } else { self.since } }
+        Self { state, ended_by_entry: if ends { entry } else { self.ended_by_entry } }
     }
 }
 
 const STATE_VERSION: u8 = 1;
 const SUPERSEDED: u8 = 1;
-const ENDED: u8 = 1 << 1;
+const HAS_END: u8 = 1 << 1;
 const CONTRADICTED: u8 = 1 << 2;
-const REVIEW: u8 = 1 << 3;
+const NEEDS_REVIEW: u8 = 1 << 3;
 const HELD: u8 = 1 << 4;
 
 pub(crate) fn encode_state(
     sequence: Sequence,
     record: &StateRecord,
     pad: impl FnOnce(&[u8]) -> [u8; 32],
-) -> [u8; STATE_LEN] {
-    let StateRecord { state, since } = record;
+) -> [u8; STATE_RECORD_BYTES] {
+    let StateRecord { state, ended_by_entry: since } = record;
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
-        | bit(state.system_valid_to.is_some(), ENDED)
+        | bit(state.system_valid_to.is_some(), HAS_END)
         | bit(state.contradicted, CONTRADICTED)
-        | bit(state.needs_review, REVIEW)
+        | bit(state.needs_review, NEEDS_REVIEW)
         | bit(state.held, HELD);
-    let mut bytes = [0; STATE_LEN];
+    let mut bytes = [0; STATE_RECORD_BYTES];
     let (head, rest) = bytes.split_at_mut(3);
     head.copy_from_slice(&[STATE_VERSION, bits, state.verification_status as u8]);
     let (ended, rest) = rest.split_at_mut(8);
     ended.copy_from_slice(&state.system_valid_to.unwrap_or_default().get().to_be_bytes());
     let (superseded_by, rest) = rest.split_at_mut(32);
     if let Some(address) = &state.superseded_by {
-        let pad = pad(&padded_by(sequence, head, ended, *since));
+        let pad = pad(&pad_input(sequence, head, ended, *since));
         let bytes = address.as_bytes().iter().zip(pad).map(|(byte, pad)| byte ^ pad);
         superseded_by.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
     }
     let (ended_by, _) = rest.split_at_mut(8);
     ended_by.copy_from_slice(&since.to_be_bytes());
-    let (body, check) = bytes.split_at_mut(STATE_LEN - 4);
+    let (body, check) = bytes.split_at_mut(STATE_RECORD_BYTES - 4);
     check.copy_from_slice(&checksum(sequence.get(), body));
     bytes
 }
 
 /// Returns `true` if the held bit may be set, without decoding the record. A damaged or newer record may have
 /// it.
-pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
+pub(crate) fn may_be_held(record: &[u8; STATE_RECORD_BYTES]) -> bool {
     let [version, bits, ..] = record;
     *version != STATE_VERSION || bits & HELD != 0
 }
@@ -410,11 +410,11 @@ pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
 pub(crate) fn decode_state(
     sequence: Sequence,
-    record: &[u8; STATE_LEN],
+    record: &[u8; STATE_RECORD_BYTES],
     pad: impl FnOnce(&[u8]) -> [u8; 32],
 ) -> Result<StateRecord> {
     let damaged = || Error::integrity("a state record is damaged");
-    let (body, check) = record.split_at(STATE_LEN - 4);
+    let (body, check) = record.split_at(STATE_RECORD_BYTES - 4);
     if *check != checksum(sequence.get(), body) {
         return Err(damaged());
     }
@@ -428,7 +428,7 @@ pub(crate) fn decode_state(
     let since = u64::from_be_bytes(*rest.first_chunk::<8>().ok_or_else(damaged)?);
     let has = |bit: u8| bits & bit != 0;
     let successor = || {
-        let pad = pad(&padded_by(sequence, &[*version, *bits, *status], ended, since));
+        let pad = pad(&pad_input(sequence, &[*version, *bits, *status], ended, since));
         let mut address = *superseded_by;
         address.iter_mut().zip(pad).for_each(|(byte, pad)| *byte ^= pad);
         ContentAddress::from_bytes(address)
@@ -436,17 +436,17 @@ pub(crate) fn decode_state(
     let state_status = VerificationStatus::ALL.get(usize::from(*status));
     let state = GrainState {
         superseded_by: has(SUPERSEDED).then(successor),
-        system_valid_to: has(ENDED).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
+        system_valid_to: has(HAS_END).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
         verification_status: *state_status.ok_or_else(damaged)?,
         contradicted: has(CONTRADICTED),
-        needs_review: has(REVIEW),
+        needs_review: has(NEEDS_REVIEW),
         held: has(HELD),
     };
-    Ok(StateRecord { state, since })
+    Ok(StateRecord { state, ended_by_entry: since })
 }
 
 /// Returns the input for the pad of a successor's address: its row, and all other fields of the record.
-fn padded_by(sequence: Sequence, head: &[u8], ended: &[u8], since: u64) -> Vec<u8> {
+fn pad_input(sequence: Sequence, head: &[u8], ended: &[u8], since: u64) -> Vec<u8> {
     [&sequence.get().to_be_bytes()[..], head, ended, &since.to_be_bytes()].concat()
 }
 
@@ -482,7 +482,7 @@ pub(crate) fn decode_roots(sequence: Sequence, bytes: &[u8]) -> Result<Vec<Seque
 }
 
 /// Sequence -> access record; no row means never read. Created with the first record.
-pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_LEN]> =
+pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_RECORD_BYTES]> =
     TableDefinition::new("access");
 
 /// Bytes of an access record: how often a grain was read (OMS 22.10).
@@ -492,11 +492,11 @@ pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_LEN]
 /// | 0..8 | times it was read, u64 |
 /// | 8..16 | when last, epoch ms, i64 |
 /// | 16..20 | CRC-32 of the sequence (8 bytes) and the bytes before |
-pub(crate) const ACCESS_LEN: usize = 20;
+pub(crate) const ACCESS_RECORD_BYTES: usize = 20;
 
-pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; ACCESS_LEN] {
-    let mut bytes = [0; ACCESS_LEN];
-    let (body, check) = bytes.split_at_mut(ACCESS_LEN - 4);
+pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; ACCESS_RECORD_BYTES] {
+    let mut bytes = [0; ACCESS_RECORD_BYTES];
+    let (body, check) = bytes.split_at_mut(ACCESS_RECORD_BYTES - 4);
     let (count, last) = body.split_at_mut(8);
     count.copy_from_slice(&access.count.to_be_bytes());
     last.copy_from_slice(&access.last_accessed_at.unwrap_or_default().get().to_be_bytes());
@@ -508,7 +508,7 @@ pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; A
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
-pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Result<AccessCounts> {
+pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_RECORD_BYTES]) -> Result<AccessCounts> {
     let damaged = || Error::integrity("an access record is damaged");
     let (body, check) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
     let (count, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
@@ -626,7 +626,7 @@ mod tests {
             needs_review: true,
             ..GrainState::default()
         };
-        let record = StateRecord { state, since: 0x0506 };
+        let record = StateRecord { state, ended_by_entry: 0x0506 };
         let (ended, by, since) = ("0000000001020304", "ab".repeat(32), "0000000000000506");
         let golden = ["01", "0b", "02", ended, &by, since, "c55b636b"];
         let at = Sequence::new(5);
@@ -637,7 +637,7 @@ mod tests {
             decode_state(Sequence::new(6), &bytes, bare).map_err(|e| e.code()),
             Err("ERR_INTEGRITY")
         );
-        for bit in 0..8 * STATE_LEN {
+        for bit in 0..8 * STATE_RECORD_BYTES {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(decode_state(at, &flipped, bare).is_err(), "bit {bit}");
@@ -662,7 +662,7 @@ mod tests {
             [(3, reviewed, 0), (4, superseded, 4), (5, both, 4), (6, current, 4), (7, both, 7)]
         {
             record = record.with_state(state, entry);
-            assert_eq!(record, StateRecord { state, since }, "entry {entry}");
+            assert_eq!(record, StateRecord { state, ended_by_entry: since }, "entry {entry}");
         }
     }
 
@@ -722,11 +722,11 @@ mod tests {
         assert_eq!(elsewhere, Err("ERR_STORE_VERSION"));
         let encrypted = EncryptedEnvelope { slot: 7, compressed: true, body: b"body" };
         assert_eq!(HEXLOWER.encode(&encrypted.encode()), "010300000007626f6479");
-        assert_eq!(EncryptedEnvelope::of(&encrypted.encode()).unwrap(), Some(encrypted));
+        assert_eq!(EncryptedEnvelope::parse(&encrypted.encode()).unwrap(), Some(encrypted));
         let (log, other) = (RowKey::log(Sequence::new(5)), RowKey::reason(5));
-        assert_eq!(HEXLOWER.encode(&log.bound(7, true)), "010300000007010000000000000005");
-        assert_ne!(log.bound(7, true), log.bound(7, false));
-        assert!(log.is_of_log() && !other.is_of_log());
+        assert_eq!(HEXLOWER.encode(&log.associated_data(7, true)), "010300000007010000000000000005");
+        assert_ne!(log.associated_data(7, true), log.associated_data(7, false));
+        assert!(log.is_log() && !other.is_log());
     }
 
     #[test]
@@ -760,7 +760,7 @@ mod tests {
         let bytes = encode_access(at, &access);
         assert_eq!(HEXLOWER.encode(&bytes), "00000000000000030000000001020304f99a3eb8");
         assert_eq!(decode_access(at, &bytes).unwrap(), access);
-        for bit in 0..8 * ACCESS_LEN {
+        for bit in 0..8 * ACCESS_RECORD_BYTES {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             let code = decode_access(at, &flipped).map_err(|error| error.code());

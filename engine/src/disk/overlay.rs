@@ -13,9 +13,9 @@ use redb::StorageBackend;
 use crate::base::error::Result;
 
 /// Bytes of a page, the unit of copying.
-const PAGE: u64 = PAGE_LEN as u64;
+const PAGE_BYTES: u64 = PAGE_LEN_USIZE as u64;
 /// [`PAGE_BYTES`] as a `usize`.
-const PAGE_LEN: usize = 4096;
+const PAGE_LEN_USIZE: usize = 4096;
 
 /// A file and the pages that were written over it.
 #[derive(Debug)]
@@ -67,11 +67,11 @@ impl OverlayState {
         let mut done = 0;
         std::iter::from_fn(move || {
             let at = offset.checked_add(done as u64).filter(|_| done < len)?;
-            let within = usize::try_from(at % PAGE).ok()?;
-            let count = (PAGE_LEN - within).min(len - done);
+            let within = usize::try_from(at % PAGE_BYTES).ok()?;
+            let count = (PAGE_LEN_USIZE - within).min(len - done);
             let range = done..done + count;
             done += count;
-            Some((at / PAGE, within, range))
+            Some((at / PAGE_BYTES, within, range))
         })
     }
 }
@@ -103,9 +103,9 @@ impl StorageBackend for OverlayFile {
         state.len = len;
         state.of_file = state.of_file.min(len);
         // Bytes past the end must read as zeros if the file grows again.
-        let _ = state.written.split_off(&len.div_ceil(PAGE));
-        let end = usize::try_from(len % PAGE).unwrap_or_default();
-        if let Some(last) = state.written.get_mut(&(len / PAGE))
+        let _ = state.written.split_off(&len.div_ceil(PAGE_BYTES));
+        let end = usize::try_from(len % PAGE_BYTES).unwrap_or_default();
+        if let Some(last) = state.written.get_mut(&(len / PAGE_BYTES))
             && let Some(behind) = last.get_mut(end..)
         {
             behind.fill(0);
@@ -121,8 +121,8 @@ impl StorageBackend for OverlayFile {
         let mut state = self.state();
         for (page, within, range) in OverlayState::pages(offset, data.len()) {
             if !state.written.contains_key(&page) {
-                let mut bytes = vec![0; PAGE_LEN].into_boxed_slice();
-                state.read_file(page * PAGE, &mut bytes)?;
+                let mut bytes = vec![0; PAGE_LEN_USIZE].into_boxed_slice();
+                state.read_file(page * PAGE_BYTES, &mut bytes)?;
                 state.written.insert(page, bytes);
             }
             if let Some(bytes) = state.written.get_mut(&page)

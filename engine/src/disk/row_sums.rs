@@ -147,7 +147,7 @@ impl<'v> SumChanges<'v> {
         let mut sums =
             stored(self.vault, meta.get(keys::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
         sums.iter_mut().zip(&self.changes).for_each(|(sum, change)| add(sum, change));
-        let row = self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.keeper())?;
+        let row = self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.store_key())?;
         meta.insert(keys::META_ROW_SUMS, row.as_slice())?;
         Ok(())
     }
@@ -326,7 +326,7 @@ pub(crate) fn bind_rows(
         for row in rows.iter()? {
             let (key, row) = row?;
             let (key, row) = (key.value(), row.value());
-            let bound = match Stub::is(row) && definition.name() == keys::LOG.name() {
+            let bound = match Stub::is_stub(row) && definition.name() == keys::LOG.name() {
                 // What is damaged stays so.
                 true => {
                     let at = Sequence::new(key);
@@ -334,7 +334,7 @@ pub(crate) fn bind_rows(
                     add_erased(txn, at, &mut sums)?;
                     stub.seal(at, vault)
                 }
-                false if EncryptedEnvelope::of(row).is_ok_and(|sealed| sealed.is_none()) => {
+                false if EncryptedEnvelope::parse(row).is_ok_and(|sealed| sealed.is_none()) => {
                     masked(keyring, row_key(key), row)
                 }
                 false => continue,
@@ -383,7 +383,7 @@ pub(crate) fn write_all(
             *sum = sum_of(from, vault, table)?;
         }
     }
-    let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.keeper())?;
+    let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.store_key())?;
     txn.open_table(keys::META)?.insert(keys::META_ROW_SUMS, row.as_slice())?;
     Ok(())
 }
@@ -401,7 +401,7 @@ fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u
         SummedTable::Destroyed => sum_rows(txn, vault, table, keys::DESTROYED),
         SummedTable::Erased => sum_rows(txn, vault, table, keys::ERASED),
         SummedTable::Reasons => sum_rows(txn, vault, table, keys::REASONS),
-        SummedTable::RemovedSpaces => sum_rows(txn, vault, table, keys::LEAVING),
+        SummedTable::RemovedSpaces => sum_rows(txn, vault, table, keys::REMOVED_SPACES),
     }
 }
 
@@ -453,7 +453,7 @@ impl RowSeal for IndexSeal {
 
     fn seal(&self, body: &[u8]) -> index::Result<Vec<u8>> {
         let row = RowKey::index_sums(self.epoch);
-        let sealed = self.vault.seal(row, body, &self.vault.keeper());
+        let sealed = self.vault.seal(row, body, &self.vault.store_key());
         sealed.map_err(|error| index::Error::of_seal(error.to_string()))
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{Builder, Database};
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
 use crate::disk::vault::Vault;
@@ -21,17 +21,17 @@ use crate::disk::vault::Vault;
 pub(crate) struct DatabaseHandle {
     db: Database,
     lease: ReaderLease,
-    former: Vec<ReplacedDatabase>,
+    replaced: Vec<ReplacedDatabase>,
     /// A copy in the file beside, not in use yet.
     copy: Option<Database>,
     /// True if the next file that is replaced is to be overwritten.
-    shreds: bool,
+    shred_next: bool,
     /// Files to overwrite, whose databases are closed.
-    shredding: Vec<PathBuf>,
+    to_shred: Vec<PathBuf>,
     /// Why the last of them could not be overwritten.
     unshredded: Option<Error>,
     /// Location of the file, `None` for a database in memory.
-    home: Option<DatabaseFile>,
+    database_file: Option<DatabaseFile>,
     /// Keys to decrypt its rows.
     vault: Vault,
 }
@@ -52,7 +52,7 @@ pub(crate) struct ReplacedDatabase {
 /// A value read from a database, with the lease that keeps the database open.
 #[derive(Debug)]
 pub(crate) struct LeasedReader<T> {
-    what: T,
+    value: T,
     _lease: ReaderLease,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct LeasedReader<T> {
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseFile {
     pub(crate) file: PathBuf,
-    pub(crate) opening: DatabaseOptions,
+    pub(crate) options: DatabaseOptions,
     anchor: PinnedDirectory,
 }
 
@@ -75,7 +75,7 @@ impl<T> Deref for LeasedReader<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.what
+        &self.value
     }
 }
 
@@ -115,8 +115,8 @@ impl DatabaseOptions {
 
 impl DatabaseHandle {
     /// A database in a file.
-    pub(crate) fn at(db: Database, home: DatabaseFile) -> Self {
-        Self { home: Some(home), ..Self::in_memory(db) }
+    pub(crate) fn from_file(db: Database, home: DatabaseFile) -> Self {
+        Self { database_file: Some(home), ..Self::in_memory(db) }
     }
 
     /// A database without a file.
@@ -124,7 +124,7 @@ impl DatabaseHandle {
         let (lease, former, shredding) = (ReaderLease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
         let unshredded = None;
-        Self { db, lease, former, copy, shreds: false, shredding, unshredded, home, vault }
+        Self { db, lease, replaced: former, copy, shred_next: false, to_shred: shredding, unshredded, database_file: home, vault }
     }
 
     /// Sets the keys its rows are encrypted with.
@@ -144,31 +144,31 @@ impl DatabaseHandle {
 
     /// Returns `true` if it has no file.
     pub(crate) fn is_in_memory(&self) -> bool {
-        self.home.is_none()
+        self.database_file.is_none()
     }
 
     /// The location of its file.
     ///
     /// # Errors
     /// `ERR_IO` for a database in memory.
-    pub(crate) fn home(&self) -> Result<&DatabaseFile> {
+    pub(crate) fn database_file(&self) -> Result<&DatabaseFile> {
         let message = "this database is no file";
-        self.home.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
+        self.database_file.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
     }
 
     /// Ties a value that reads from this database to it.
     pub(crate) fn lease<T>(&self, what: T) -> LeasedReader<T> {
-        LeasedReader { what, _lease: self.lease.clone() }
+        LeasedReader { value: what, _lease: self.lease.clone() }
     }
 
     /// Has the next replaced file overwritten before it is removed, once it has no readers. It keeps a name
     /// until then, so that it is found after a crash.
-    pub(crate) fn shred_next(&mut self) {
-        self.shreds = true;
+    pub(crate) fn shred_next_replaced(&mut self) {
+        self.shred_next = true;
     }
 
     /// Stores the copy that is to take over.
-    pub(crate) fn keep_copy(&mut self, copy: Database) {
+    pub(crate) fn set_copy(&mut self, copy: Database) {
         self.copy = Some(copy);
     }
 
@@ -178,29 +178,29 @@ impl DatabaseHandle {
     /// `ERR_IO`; `ERR_BUSY` if the file replaced before is still to be overwritten. On an error the file is
     /// unchanged and the copy is gone.
     pub(crate) fn rename_copy(&mut self) -> Result<()> {
-        let home = self.home()?;
-        let (copy, file) = (home.copy(), &home.file);
-        let former = directory::former(file);
+        let home = self.database_file()?;
+        let (copy, file) = (home.copy_path(), &home.file);
+        let former = directory::replaced_path(file);
         if let Err(moved) = home.check() {
             // The directory was moved: the files by these names belong to another store.
-            (self.copy, self.shreds) = (None, false);
+            (self.copy, self.shred_next) = (None, false);
             return Err(moved);
         }
-        let named = match (&self.copy, self.shreds) {
+        let named = match (&self.copy, self.shred_next) {
             (None, _) => Err(no_copy()),
             (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
             // A reader of the replaced file must not find it overwritten.
-            (Some(_), true) if former.is_file() => Err(still_there()),
+            (Some(_), true) if former.is_file() => Err(replaced_still_read()),
             (Some(_), true) => fs::hard_link(file, &former)
                 .map_err(Error::from)
                 .and_then(|()| Ok(fs::rename(&copy, file)?))
                 .inspect_err(|_| {
                     // The hard link is a second name of the file that stays.
-                    let _ = directory::clear_former(file);
+                    let _ = directory::clear_replaced(file);
                 }),
         };
         named.inspect_err(|_| {
-            (self.copy, self.shreds) = (None, false);
+            (self.copy, self.shred_next) = (None, false);
             // The rename error is reported; a leftover copy is removed at the next opening.
             let _ = directory::remove(&copy);
         })
@@ -210,19 +210,19 @@ impl DatabaseHandle {
     ///
     /// # Errors
     /// `ERR_IO`: a crash may now leave either file under the name, so neither may be written to.
-    pub(crate) fn take_copy(&mut self) -> Result<()> {
+    pub(crate) fn switch_to_copy(&mut self) -> Result<()> {
         let copy = self.copy.take().ok_or_else(no_copy)?;
-        directory::sync(self.home()?.directory())?;
-        self.exchange(copy);
+        directory::sync_directory(self.database_file()?.directory())?;
+        self.replace(copy);
         Ok(())
     }
 
     /// Goes on with another database; the old one stays open for its readers.
-    pub(crate) fn exchange(&mut self, db: Database) {
+    pub(crate) fn replace(&mut self, db: Database) {
         let old = std::mem::replace(&mut self.db, db);
-        let shreds = std::mem::take(&mut self.shreds);
-        let shred = self.home.as_ref().filter(|_| shreds).map(|home| directory::former(&home.file));
-        self.former.push(ReplacedDatabase {
+        let shreds = std::mem::take(&mut self.shred_next);
+        let shred = self.database_file.as_ref().filter(|_| shreds).map(|home| directory::replaced_path(&home.file));
+        self.replaced.push(ReplacedDatabase {
             db: old,
             lease: std::mem::take(&mut self.lease),
             shred,
@@ -230,8 +230,8 @@ impl DatabaseHandle {
     }
 
     /// Returns `true` while replaced databases are open or still to be overwritten.
-    pub(crate) fn has_former(&self) -> bool {
-        !self.former.is_empty() || !self.shredding.is_empty()
+    pub(crate) fn has_replaced(&self) -> bool {
+        !self.replaced.is_empty() || !self.to_shred.is_empty()
     }
 
     /// Returns why a replaced file could not be overwritten when it was last tried.
@@ -240,13 +240,13 @@ impl DatabaseHandle {
     }
 
     /// Takes the replaced databases, for another thread to close.
-    pub(crate) fn hand_over(&mut self) -> Vec<ReplacedDatabase> {
-        std::mem::take(&mut self.former)
+    pub(crate) fn take_replaced(&mut self) -> Vec<ReplacedDatabase> {
+        std::mem::take(&mut self.replaced)
     }
 
     /// Adds replaced databases of another handle, to close them.
-    pub(crate) fn adopt(&mut self, former: Vec<ReplacedDatabase>) {
-        self.former.extend(former);
+    pub(crate) fn adopt_replaced(&mut self, former: Vec<ReplacedDatabase>) {
+        self.replaced.extend(former);
     }
 
     /// Closes the database. Whoever still reads from it, or from one that was exchanged, reads no more.
@@ -254,28 +254,28 @@ impl DatabaseHandle {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`: what was committed is there all the same.
     pub(crate) fn close(mut self) -> Result<()> {
-        self.release();
+        self.close_unread();
         let Self { db, .. } = self;
-        guarded(|| Ok(db.close()?))
+        catch_storage_panic(|| Ok(db.close()?))
     }
 
     /// Closes the replaced databases that have no readers. A lease of a replaced database is only cloned from
     /// another one, so a count that has reached zero stays zero.
-    pub(crate) fn release(&mut self) {
-        let (read, unread) = self.hand_over().into_iter().partition(ReplacedDatabase::is_read);
-        self.former = read;
+    pub(crate) fn close_unread(&mut self) {
+        let (read, unread) = self.take_replaced().into_iter().partition(ReplacedDatabase::is_read);
+        self.replaced = read;
         for ReplacedDatabase { db, shred, .. } in unread {
             // Its file has no name any more: an error or panic on closing it loses no data.
-            let _ = guarded(|| {
+            let _ = catch_storage_panic(|| {
                 drop(db);
                 Ok(())
             });
-            self.shredding.extend(shred);
+            self.to_shred.extend(shred);
         }
         // A file that cannot be overwritten now is tried again at the next call.
-        let is_here = self.home.as_ref().is_none_or(|home| home.check().is_ok());
+        let is_here = self.database_file.as_ref().is_none_or(|home| home.check().is_ok());
         self.unshredded = None;
-        let Self { shredding, unshredded, .. } = self;
+        let Self { to_shred: shredding, unshredded, .. } = self;
         shredding.retain(|file| {
             let failed = if is_here { directory::shred(file).err() } else { None };
             let stays = !is_here || failed.is_some();
@@ -291,7 +291,7 @@ impl ReplacedDatabase {
     }
 }
 
-fn still_there() -> Error {
+fn replaced_still_read() -> Error {
     let message = "somebody still reads from the file before, which is to be overwritten";
     Error::new(ErrorKind::Busy, message).with_hint("do it again once they are done")
 }
@@ -306,9 +306,9 @@ impl DatabaseFile {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn of(name: &Path, opening: &DatabaseOptions) -> Result<Self> {
-        let home = Self::at(fs::canonicalize(name)?, opening)?;
-        directory::remove(&home.copy())?;
+    pub(crate) fn locate(name: &Path, opening: &DatabaseOptions) -> Result<Self> {
+        let home = Self::from_canonical(fs::canonicalize(name)?, opening)?;
+        directory::remove(&home.copy_path())?;
         Ok(home)
     }
 
@@ -316,9 +316,9 @@ impl DatabaseFile {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn at(file: PathBuf, opening: &DatabaseOptions) -> Result<Self> {
-        let anchor = PinnedDirectory::at(file.parent().unwrap_or(Path::new(".")))?;
-        Ok(Self { file, opening: opening.clone(), anchor })
+    pub(crate) fn from_canonical(file: PathBuf, opening: &DatabaseOptions) -> Result<Self> {
+        let anchor = PinnedDirectory::open(file.parent().unwrap_or(Path::new(".")))?;
+        Ok(Self { file, options: opening.clone(), anchor })
     }
 
     /// Refuses if the directory of the file was moved: its names may be another store's.
@@ -330,7 +330,7 @@ impl DatabaseFile {
     }
 
     /// Path of the copy of the file while it is written.
-    pub(crate) fn copy(&self) -> PathBuf {
+    pub(crate) fn copy_path(&self) -> PathBuf {
         let mut name = self.file.clone().into_os_string();
         name.push(".new");
         name.into()
@@ -357,14 +357,14 @@ mod tests {
     fn an_exchanged_database_stays_open_while_it_is_read() {
         let mut source = DatabaseHandle::in_memory(database());
         let first = source.lease(source.begin_read().unwrap());
-        source.exchange(database());
+        source.replace(database());
         let second = source.lease(source.begin_read().unwrap());
-        source.release();
-        assert_eq!(source.former.len(), 1);
+        source.close_unread();
+        assert_eq!(source.replaced.len(), 1);
         assert_eq!(first.list_tables().unwrap().count(), 0);
         drop(first);
-        source.release();
-        assert_eq!(source.former.len(), 0);
+        source.close_unread();
+        assert_eq!(source.replaced.len(), 0);
         assert_eq!(second.list_tables().unwrap().count(), 0);
     }
 }

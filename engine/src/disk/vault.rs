@@ -15,9 +15,9 @@ use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::base::error::{Error, Result};
 use crate::disk::compression::{compress, decompress};
-use crate::disk::keyring::{Keyring, STORE, SlotKeys};
+use crate::disk::keyring::{Keyring, STORE_SLOT, SlotKeys};
 use crate::disk::keys::{
-    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_LEN, StateRecord, UserToken,
+    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord, UserToken,
     decode_state, encode_state,
 };
 use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal, SumChanges, SummedTable};
@@ -51,19 +51,19 @@ pub(crate) struct EncryptionKey(Option<Arc<SlotKeys>>);
 
 impl EncryptionKey {
     /// Returns `true` if the key belongs to a user, not to the store.
-    pub(crate) fn is_a_persons(&self) -> bool {
-        self.0.as_ref().is_some_and(|holder| holder.slot != STORE)
+    pub(crate) fn is_user_key(&self) -> bool {
+        self.0.as_ref().is_some_and(|holder| holder.slot != STORE_SLOT)
     }
 }
 
 impl Vault {
     /// A vault with these keys.
-    pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
+    pub(crate) fn with_keyring(keyring: Arc<Keyring>) -> Self {
         Self { keyring: Some(keyring), ..Self::default() }
     }
 
     /// Sets whether blobs are compressed when they are written.
-    pub(crate) fn compressing(self, compresses: bool) -> Self {
+    pub(crate) fn with_compression(self, compresses: bool) -> Self {
         Self { compresses, ..self }
     }
 
@@ -116,7 +116,7 @@ impl Vault {
     pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
-        let Some(sealed) = EncryptedEnvelope::of(bytes)? else {
+        let Some(sealed) = EncryptedEnvelope::parse(bytes)? else {
             return match &self.keyring {
                 None => open_plain(row, bytes),
                 // The rules of a store may leave rows in the clear: their checksum has a key all the same.
@@ -130,10 +130,10 @@ impl Vault {
         let Some(keyring) = &self.keyring else {
             return Err(Error::truth_damaged("an encrypted row lies in a store without keys"));
         };
-        let Some(holder) = keyring.holder(sealed.slot)? else {
-            return Err(Error::erased("the key of this entry was destroyed"));
+        let Some(holder) = keyring.slot_keys(sealed.slot)? else {
+            return Err(Error::log_entry_erased("the key of this entry was destroyed"));
         };
-        let bound = row.bound(sealed.slot, sealed.compressed);
+        let bound = row.associated_data(sealed.slot, sealed.compressed);
         let body = holder.data.open(&bound, sealed.body);
         let body = match (body, sealed.compressed) {
             (Some(body), true) => decompress(&body)?,
@@ -147,7 +147,7 @@ impl Vault {
     /// # Errors
     /// `ERR_IO` if the system has no random bytes.
     pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
-        let shorter = if self.compresses && row.is_of_log() { compress(body) } else { None };
+        let shorter = if self.compresses && row.is_log() { compress(body) } else { None };
         let compressed = shorter.is_some();
         let body = shorter.as_deref().unwrap_or(body);
         match &keeper.0 {
@@ -163,7 +163,7 @@ impl Vault {
             }
             Some(holder) => {
                 let slot = holder.slot;
-                let body = holder.data.seal(&row.bound(slot, compressed), body)?;
+                let body = holder.data.seal(&row.associated_data(slot, compressed), body)?;
                 Ok(EncryptedEnvelope { slot, compressed, body: &body }.encode())
             }
         }
@@ -174,14 +174,14 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a damaged slot; `ERR_ERASED` if the user has none, since the key was destroyed.
-    pub(crate) fn keeper_of(
+    pub(crate) fn key_for_grain(
         &self,
         grain: &GrainRef<'_>,
         regime: &ActiveRules,
     ) -> Result<EncryptionKey> {
         match &self.keyring {
             Some(keyring) if regime.encrypts(grain) => {
-                self.holder_of(keyring, person_of(grain)).map(|holder| EncryptionKey(Some(holder)))
+                self.slot_keys_of(keyring, user_of(grain)).map(|holder| EncryptionKey(Some(holder)))
             }
             _ => Ok(EncryptionKey::default()),
         }
@@ -191,14 +191,14 @@ impl Vault {
     ///
     /// # Errors
     /// As [`Vault::open`].
-    pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<EncryptionKey> {
+    pub(crate) fn key_of_row(&self, bytes: &[u8]) -> Result<EncryptionKey> {
         let Some(keyring) = &self.keyring else { return Ok(EncryptionKey::default()) };
-        let Some(sealed) = EncryptedEnvelope::of(bytes)? else {
+        let Some(sealed) = EncryptedEnvelope::parse(bytes)? else {
             return Ok(EncryptionKey::default());
         };
-        match keyring.holder(sealed.slot)? {
+        match keyring.slot_keys(sealed.slot)? {
             Some(holder) => Ok(EncryptionKey(Some(holder))),
-            None => Err(Error::erased("the key of this entry was destroyed")),
+            None => Err(Error::log_entry_erased("the key of this entry was destroyed")),
         }
     }
 
@@ -206,9 +206,9 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
-    pub(crate) fn check_keys_of(&self, user_id: Option<&str>) -> Result<()> {
+    pub(crate) fn check_user_keys(&self, user_id: Option<&str>) -> Result<()> {
         if let (Some(keyring), Some(user_id)) = (&self.keyring, user_id) {
-            keyring.holder_of(user_id)?;
+            keyring.user_keys(user_id)?;
         }
         Ok(())
     }
@@ -217,14 +217,14 @@ impl Vault {
     ///
     /// # Errors
     /// As [`Vault::open`].
-    pub(crate) fn keeper_at(&self, slot: u32) -> Result<EncryptionKey> {
+    pub(crate) fn key_in_slot(&self, slot: u32) -> Result<EncryptionKey> {
         let Some(keyring) = &self.keyring else { return Ok(EncryptionKey::default()) };
-        let destroyed = || Error::erased("the key in this slot was destroyed");
-        Ok(EncryptionKey(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
+        let destroyed = || Error::log_entry_erased("the key in this slot was destroyed");
+        Ok(EncryptionKey(Some(keyring.slot_keys(slot)?.ok_or_else(destroyed)?)))
     }
 
     /// Returns the key for rows that belong to no grain: that of the store.
-    pub(crate) fn keeper(&self) -> EncryptionKey {
+    pub(crate) fn store_key(&self) -> EncryptionKey {
         EncryptionKey(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
     }
 
@@ -232,9 +232,9 @@ impl Vault {
     ///
     /// # Errors
     /// As [`Vault::keeper_of`].
-    pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<SlotKeys>>> {
+    pub(crate) fn blinder_for_grain(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<SlotKeys>>> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
-        self.holder_of(keyring, person_of(grain)).map(Some)
+        self.slot_keys_of(keyring, user_of(grain)).map(Some)
     }
 
     /// Returns the keys that make the blind tokens of these users' grains, empty if the indexes hold plain
@@ -242,7 +242,7 @@ impl Vault {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a damaged slot.
-    pub(crate) fn blinds<'u>(
+    pub(crate) fn blinders_for_users<'u>(
         &self,
         user_ids: impl IntoIterator<Item = &'u str>,
     ) -> Result<Vec<Arc<dyn Blinder>>> {
@@ -250,7 +250,7 @@ impl Vault {
         let Some(keyring) = &self.keyring else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
             // A user without a slot has no grains.
-            let holders = keyring.holders_of(user_id)?.into_iter();
+            let holders = keyring.all_user_keys(user_id)?.into_iter();
             blinds.extend(holders.map(|holder| holder as Arc<dyn Blinder>));
         }
         Ok(blinds)
@@ -265,13 +265,13 @@ impl Vault {
 
     /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
     /// words.
-    pub(crate) fn blind(&self) -> Option<Arc<dyn Blinder>> {
+    pub(crate) fn store_blinder(&self) -> Option<Arc<dyn Blinder>> {
         self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blinder>)
     }
 
     /// Returns `true` if there are users with keys of their own.
-    pub(crate) fn has_people(&self) -> bool {
-        self.keyring.as_ref().is_some_and(|keyring| keyring.has_people())
+    pub(crate) fn has_user_keys(&self) -> bool {
+        self.keyring.as_ref().is_some_and(|keyring| keyring.has_users())
     }
 
     /// Gives slots to the users of these grains, durably, before anything is written under their keys.
@@ -285,7 +285,7 @@ impl Vault {
         let mut people: Vec<String> = Vec::new();
         for blob in blobs {
             crate::disk::blob::with_fields(blob, |grain| {
-                if let Some(user) = person_of(grain)
+                if let Some(user) = user_of(grain)
                     && people.last().is_none_or(|last| last != user)
                 {
                     people.push(user.to_owned());
@@ -293,14 +293,14 @@ impl Vault {
                 Ok(())
             })?;
         }
-        self.enroll_people(people.iter().map(String::as_str))
+        self.enroll_users(people.iter().map(String::as_str))
     }
 
     /// Gives slots to these users, durably, in one write.
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn enroll_people<'u>(
+    pub(crate) fn enroll_users<'u>(
         &self,
         user_ids: impl IntoIterator<Item = &'u str>,
     ) -> Result<()> {
@@ -313,7 +313,7 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
-        let slot = self.keyring.as_ref().and_then(|keyring| keyring.unnoted());
+        let slot = self.keyring.as_ref().and_then(|keyring| keyring.unrecorded_slot());
         if let Some(slot) = slot {
             txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
         }
@@ -322,30 +322,30 @@ impl Vault {
         }
         txn.commit()?;
         match (slot, &self.keyring) {
-            (Some(slot), Some(keyring)) => keyring.note(slot),
+            (Some(slot), Some(keyring)) => keyring.record_slot(slot),
             _ => Ok(()),
         }
     }
 
     /// Returns an address in the form the index stores it.
-    pub(crate) fn address(&self, address: &ContentAddress) -> AddressKey {
+    pub(crate) fn address_key(&self, address: &ContentAddress) -> AddressKey {
         match &self.keyring {
             None => AddressKey::plain(address),
-            Some(keyring) => AddressKey::blinded(keyring.address(address)),
+            Some(keyring) => AddressKey::from_token(keyring.address_token(address)),
         }
     }
 
     /// Returns the placeholder for the address of a grain whose key was destroyed before the address was
     /// recorded.
-    pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
-        let lost = self.keyring.as_ref().map(|keyring| keyring.lost(at.get()));
-        AddressKey::blinded(lost.unwrap_or_default())
+    pub(crate) fn lost_address_key(&self, at: Sequence) -> AddressKey {
+        let lost = self.keyring.as_ref().map(|keyring| keyring.lost_address_token(at.get()));
+        AddressKey::from_token(lost.unwrap_or_default())
     }
 
     /// Returns the last slot of a user, or that of the store if the user has none.
-    pub(crate) fn slot_of(&self, person: &UserToken) -> u32 {
+    pub(crate) fn last_slot(&self, person: &UserToken) -> u32 {
         let slots = self.keyring.as_ref().map(|keyring| keyring.slots_of(&person.0));
-        slots.unwrap_or_default().last().copied().unwrap_or(STORE)
+        slots.unwrap_or_default().last().copied().unwrap_or(STORE_SLOT)
     }
 
     /// Marks the slots of a user up to `to` as destroyed, which they are once the transaction is committed.
@@ -360,7 +360,7 @@ impl Vault {
     ) -> Result<()> {
         let Some(keyring) = &self.keyring else { return Ok(()) };
         let slots = keyring.slots_of(person);
-        self.mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
+        self.write_destruction_marks(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
     }
 
     /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
@@ -368,14 +368,14 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
-        self.keyring.as_ref().map_or(Ok(()), |keyring| self.mark(txn, keyring, keyring.destroyed()))
+        self.keyring.as_ref().map_or(Ok(()), |keyring| self.write_destruction_marks(txn, keyring, keyring.destroyed_slots()))
     }
 
     /// Compares the keyring with the destruction marks of the truth: see [`Keyring::hold_against`].
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn check_destroyed(&self, txn: &ReadTransaction) -> Result<()> {
+    pub(crate) fn check_destruction_marks(&self, txn: &ReadTransaction) -> Result<()> {
         let Some(keyring) = &self.keyring else { return Ok(()) };
         let mut marked = BTreeSet::new();
         match txn.open_table(keys::DESTROYED) {
@@ -384,13 +384,13 @@ impl Vault {
                 for row in opened?.iter()? {
                     let (slot, mark) = row?;
                     let slot = u32::try_from(slot.value()).unwrap_or_default();
-                    if mark.value() == keyring.mark_of(slot) {
+                    if mark.value() == keyring.destruction_mark(slot) {
                         marked.insert(slot);
                     }
                 }
             }
         }
-        keyring.hold_against(|slot| marked.contains(&slot))
+        keyring.reconcile_marks(|slot| marked.contains(&slot))
     }
 
     /// Destroys the keys of a user up to a slot: what was encrypted under them is unreadable from then on.
@@ -403,7 +403,7 @@ impl Vault {
 
     /// Returns the tie-breaker of grains of one time: the first bytes of the address. An encrypted store
     /// shows none of an address, so there all ties are equal.
-    pub(crate) fn tie(&self, address: &ContentAddress) -> TieBreaker {
+    pub(crate) fn tie_breaker(&self, address: &ContentAddress) -> TieBreaker {
         match &self.keyring {
             None => TieBreaker::from_address(address.as_bytes()),
             Some(_) => TieBreaker::FIRST,
@@ -417,7 +417,7 @@ impl Vault {
     pub(crate) fn seal_audit_key(&self, key: &[u8; 32]) -> Result<Vec<u8>> {
         match &self.keyring {
             None => Ok(key.to_vec()),
-            Some(_) => self.seal(RowKey::AUDIT_KEY, key, &self.keeper()),
+            Some(_) => self.seal(RowKey::AUDIT_KEY, key, &self.store_key()),
         }
     }
 
@@ -443,8 +443,8 @@ impl Vault {
     }
 
     /// Encodes a state record.
-    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
-        encode_state(sequence, record, |rest| self.pad(rest))
+    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_RECORD_BYTES] {
+        encode_state(sequence, record, |rest| self.state_pad(rest))
     }
 
     /// Decodes a state record.
@@ -454,17 +454,17 @@ impl Vault {
     pub(crate) fn decode_state(
         &self,
         sequence: Sequence,
-        bytes: &[u8; STATE_LEN],
+        bytes: &[u8; STATE_RECORD_BYTES],
     ) -> Result<StateRecord> {
-        decode_state(sequence, bytes, |rest| self.pad(rest))
+        decode_state(sequence, bytes, |rest| self.state_pad(rest))
     }
 
-    fn pad(&self, rest: &[u8]) -> [u8; 32] {
-        self.keyring.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
+    fn state_pad(&self, rest: &[u8]) -> [u8; 32] {
+        self.keyring.as_ref().map_or([0; 32], |keyring| keyring.state_pad(rest))
     }
 
     /// Marks slots as destroyed.
-    fn mark(
+    fn write_destruction_marks(
         &self,
         txn: &WriteTransaction,
         keyring: &Keyring,
@@ -477,7 +477,7 @@ impl Vault {
         let mut sums = SumChanges::of(self);
         let mut destroyed = txn.open_table(keys::DESTROYED)?;
         for slot in slots {
-            let (slot, mark) = (u64::from(slot), keyring.mark_of(slot));
+            let (slot, mark) = (u64::from(slot), keyring.destruction_mark(slot));
             let former = destroyed.insert(slot, mark.as_slice())?;
             sums.replace(SummedTable::Destroyed, slot, former, Some(&mark));
         }
@@ -485,19 +485,19 @@ impl Vault {
         sums.write(txn)
     }
 
-    fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<SlotKeys>> {
+    fn slot_keys_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<SlotKeys>> {
         let holder = match user {
-            None => keyring.holder(STORE)?,
-            Some(user) => keyring.holder_of(user)?,
+            None => keyring.slot_keys(STORE_SLOT)?,
+            Some(user) => keyring.user_keys(user)?,
         };
-        holder.ok_or_else(|| Error::erased("the key of the person it is about was destroyed"))
+        holder.ok_or_else(|| Error::log_entry_erased("the key of the person it is about was destroyed"))
     }
 }
 
 /// Opens a row that is not encrypted.
 fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     // Only blobs of the log are ever compressed.
-    let compressed = match row.is_of_log() {
+    let compressed = match row.is_log() {
         true => PlainEnvelope::open_compressed(row.key, bytes)?,
         false => None,
     };
@@ -510,7 +510,7 @@ fn open_plain(row: RowKey, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 }
 
 /// Returns the user a grain is about (OMS 12.4), `None` if it names none.
-pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
+pub(crate) fn user_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
 }
 

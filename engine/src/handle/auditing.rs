@@ -13,7 +13,7 @@ use crate::rules::policy::PolicyRule;
 use crate::rules::preset::RuleRefusal;
 use crate::state::audit::BufferAction;
 use crate::state::audit::{AuditOperation, AuditRecord};
-use crate::state::audit::{CallContext, results_of, told_by};
+use crate::state::audit::{CallContext, result_count, collect_results};
 use crate::write::writer::{Request, WriteRequest, Writer};
 
 /// Maximum number of grains named by one read entry.
@@ -33,12 +33,12 @@ pub(crate) struct Rejection {
 impl Rejection {
     /// Adds the position of the grain in its batch to the error.
     pub(crate) fn in_batch(self, at: usize) -> Self {
-        Self { error: self.error.in_batch(at), ..self }
+        Self { error: self.error.with_batch_index(at), ..self }
     }
 
     /// Adds the claimed key id of a signature to the entry.
     pub(crate) fn by(self, claimed: Option<String>) -> Self {
-        let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed, ..*entry }));
+        let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed_kid: claimed, ..*entry }));
         Self { entry, ..self }
     }
 }
@@ -79,18 +79,18 @@ impl Session {
     /// # Errors
     /// The errors of [`Session::audit_read`].
     pub(crate) fn audit_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
-        let Some(errand) = self.errand() else { return Ok(()) };
+        let Some(errand) = self.call_context() else { return Ok(()) };
         let mut given = Vec::new();
-        let operation = match told_by(answer, &mut given) {
+        let operation = match collect_results(answer, &mut given) {
             true => AuditOperation::Read,
-            false if errand.is_told() => return Ok(()),
+            false if errand.is_audited() => return Ok(()),
             false => AuditOperation::Cal,
         };
-        let call = Some(errand.note().over(Some(results_of(answer, grains)), None));
+        let call = Some(errand.record().finished(Some(result_count(answer, grains)), None));
         let (first, more) = given.split_at(given.len().min(MAX_NAMED));
-        let record = AuditRecord { call, ..AuditRecord::of(operation, first.to_vec()) };
+        let record = AuditRecord { call, ..AuditRecord::new(operation, first.to_vec()) };
         self.buffer_record(record)?;
-        let record = |some: &[_]| AuditRecord::of(operation, some.to_vec());
+        let record = |some: &[_]| AuditRecord::new(operation, some.to_vec());
         more.chunks(MAX_NAMED).try_for_each(|some| self.buffer_record(record(some)))
     }
 
@@ -99,8 +99,8 @@ impl Session {
     /// # Errors
     /// The errors of [`Session::audit_read`].
     pub(crate) fn audit_step(&self, errand: &Arc<CallContext>) -> Result<()> {
-        let call = Some(errand.note().over(None, None));
-        self.buffer_record(AuditRecord { call, ..AuditRecord::of(AuditOperation::Cal, Vec::new()) })
+        let call = Some(errand.record().finished(None, None));
+        self.buffer_record(AuditRecord { call, ..AuditRecord::new(AuditOperation::Cal, Vec::new()) })
     }
 
     /// Records a CAL call that ended with this code after some of its grains were returned.
@@ -113,10 +113,10 @@ impl Session {
         grains: u64,
         code: &str,
     ) -> Result<()> {
-        let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
+        let call = Some(errand.record().finished(Some(grains), Some(code.to_owned())));
         self.buffer_record(AuditRecord {
             call,
-            ..AuditRecord::of(AuditOperation::Read, Vec::new())
+            ..AuditRecord::new(AuditOperation::Read, Vec::new())
         })
     }
 
@@ -125,8 +125,8 @@ impl Session {
     /// # Errors
     /// The errors of [`Session::audit_read`].
     pub(crate) fn audit_refused_call(&self, errand: &Arc<CallContext>, code: &str) -> Result<()> {
-        let call = Some(errand.note().over(None, Some(code.to_owned())));
-        let record = AuditRecord::of(AuditOperation::Cal, Vec::new());
+        let call = Some(errand.record().finished(None, Some(code.to_owned())));
+        let record = AuditRecord::new(AuditOperation::Cal, Vec::new());
         self.buffer_record(AuditRecord { call, refused: true, ..record })
     }
 
@@ -139,7 +139,7 @@ impl Session {
             refused: true,
             refused_by: None,
             rules: vec![refusal.id],
-            ..AuditRecord::of(AuditOperation::Read, Vec::new())
+            ..AuditRecord::new(AuditOperation::Read, Vec::new())
         });
         told.map_or_else(|error| error, |()| Error::from(refusal))
     }
@@ -169,8 +169,8 @@ impl Session {
         rule: PolicyRule,
         claimed: Option<String>,
     ) -> Box<AuditRecord> {
-        let record = self.author().record(operation, subjects);
-        Box::new(AuditRecord { refused: true, rules: vec![rule.row().name], claimed, ..record })
+        let record = self.principal().record(operation, subjects);
+        Box::new(AuditRecord { refused: true, rules: vec![rule.info().name], claimed_kid: claimed, ..record })
     }
 
     /// Answers a request that does not reach the writer. Its audit entry is queued without waiting: the
@@ -178,7 +178,7 @@ impl Session {
     pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Rejection) -> Pending<T> {
         let Rejection { error, entry } = unsent;
         let Some(entry) = entry.filter(|_| !self.store().is_read_only()) else {
-            return Pending::refused(error);
+            return Pending::failed(error);
         };
         let (reply, pending) = Pending::new();
         // The receiver may be gone.
@@ -189,7 +189,7 @@ impl Session {
             reply,
         })) {
             Ok(()) => pending,
-            Err(error) => Pending::refused(error),
+            Err(error) => Pending::failed(error),
         }
     }
 
@@ -228,7 +228,7 @@ impl Session {
         subjects: Vec<ContentAddress>,
     ) -> Result<()> {
         match self.store().inner().regime().audits_reads() {
-            true => self.buffer_record(AuditRecord::of(operation, subjects)),
+            true => self.buffer_record(AuditRecord::new(operation, subjects)),
             false => Ok(()),
         }
     }
@@ -244,10 +244,10 @@ impl Session {
         }
         let record = AuditRecord { actor: self.options().actor.clone(), ..record };
         match inner.notes().push(record, inner.clock().now()) {
-            BufferAction::Kept => {}
+            BufferAction::None => {}
             // A full write queue wakes the writer as well.
-            BufferAction::Due => inner.wake(Request::Count),
-            BufferAction::Full => self.flush_buffered_records()?,
+            BufferAction::WakeWriter => inner.wake(Request::CountsDue),
+            BufferAction::Flush => self.flush_buffered_records()?,
         }
         Ok(())
     }
@@ -257,8 +257,8 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn flush_buffered_records(&self) -> Result<()> {
-        match self.store().inner().notes().are_there() {
-            true => self.store().alone(Writer::flush_notes),
+        match self.store().inner().notes().has_any() {
+            true => self.store().run_exclusive(Writer::flush_notes),
             false => Ok(()),
         }
     }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keyring::fill;
+use crate::disk::keyring::fill_random;
 
 /// Default and longest life of a token: five minutes.
-pub(crate) const LIFE_MS: u32 = 5 * 60 * 1000;
+pub(crate) const MAX_LIFE_MS: u32 = 5 * 60 * 1000;
 /// Most uses of one token.
 const MAX_USES: u32 = 100;
 
@@ -67,7 +67,7 @@ impl Default for TokenLimits {
     fn default() -> Self {
         Self {
             max_uses: 1,
-            life_ms: LIFE_MS,
+            life_ms: MAX_LIFE_MS,
             allowed_ops: None,
             allowed_grain_types: Vec::new(),
             write_quota: None,
@@ -86,8 +86,8 @@ impl TokenLimits {
             let message = format!("a token is used 1 to {MAX_USES} times");
             return Err(Error::new(schema, message).with_hint("prepare again for more"));
         }
-        if !(1..=LIFE_MS).contains(&self.life_ms) {
-            let message = format!("a token holds for 1 to {LIFE_MS} milliseconds");
+        if !(1..=MAX_LIFE_MS).contains(&self.life_ms) {
+            let message = format!("a token holds for 1 to {MAX_LIFE_MS} milliseconds");
             return Err(Error::new(schema, message).with_hint("prepare again when it is over"));
         }
         Ok(())
@@ -101,19 +101,19 @@ impl CapabilityToken {
     }
 
     /// Returns `true` if it names this type.
-    pub(crate) fn names(&self, grain_type: GrainType) -> bool {
+    pub(crate) fn names_type(&self, grain_type: GrainType) -> bool {
         self.allowed_grain_types.iter().any(|name| name == grain_type.name())
     }
 
     /// The grain types it may read; `None` for all of them.
-    pub(crate) fn readable(&self) -> Option<Vec<GrainType>> {
-        let named = GrainType::STANDARD.into_iter().filter(|of| self.names(*of));
+    pub(crate) fn readable_types(&self) -> Option<Vec<GrainType>> {
+        let named = GrainType::STANDARD.into_iter().filter(|of| self.names_type(*of));
         (!self.allowed_grain_types.is_empty()).then(|| named.collect())
     }
 
     /// The bytes that are signed beside the statement, in a canonical encoding, so that a token has one
     /// signed form.
-    fn signed(&self) -> Vec<u8> {
+    fn signed_bytes(&self) -> Vec<u8> {
         let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
         let ops = self.allowed_ops.iter().map(|of| Value::from(format!("{of:?}")));
         let fields = Map::from([
@@ -144,17 +144,17 @@ impl CapabilityToken {
     ///
     /// # Errors
     /// `ERR_KEY`, which HMAC never gives since it takes keys of any length.
-    pub(crate) fn sealed(mut self, key: &[u8; 32], statement: &[u8; 32]) -> Result<Self> {
-        let signature = mac(key, &self.signed(), statement)?.finalize().into_bytes();
+    pub(crate) fn sign(mut self, key: &[u8; 32], statement: &[u8; 32]) -> Result<Self> {
+        let signature = mac(key, &self.signed_bytes(), statement)?.finalize().into_bytes();
         self.signature = HEXLOWER.encode(&signature);
         Ok(self)
     }
 
     /// Returns `true` if this key signed the token for the statement with this hash. The comparison takes
     /// constant time.
-    pub(crate) fn is_sealed(&self, key: &[u8; 32], statement: &[u8; 32]) -> bool {
+    pub(crate) fn verify(&self, key: &[u8; 32], statement: &[u8; 32]) -> bool {
         let given = HEXLOWER.decode(self.signature.as_bytes()).unwrap_or_default();
-        mac(key, &self.signed(), statement).is_ok_and(|mac| mac.verify_slice(&given).is_ok())
+        mac(key, &self.signed_bytes(), statement).is_ok_and(|mac| mac.verify_slice(&given).is_ok())
     }
 }
 
@@ -172,9 +172,9 @@ fn mac(key: &[u8; 32], token: &[u8], statement: &[u8; 32]) -> Result<Hmac<Sha256
 ///
 /// # Errors
 /// `ERR_IO` without random bytes.
-pub(crate) fn new_id() -> Result<String> {
+pub(crate) fn random_uuid() -> Result<String> {
     let mut bytes = [0; 16];
-    fill(&mut bytes)?;
+    fill_random(&mut bytes)?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = 0x40 | (*version & 0x0f);
     *variant = 0x80 | (*variant & 0x3f);
@@ -189,7 +189,7 @@ mod tests {
 
     fn token() -> CapabilityToken {
         CapabilityToken {
-            token_id: new_id().unwrap(),
+            token_id: random_uuid().unwrap(),
             namespace: Some("work".to_owned()),
             user_id: Some("alice".to_owned()),
             agent_id: None,
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn every_field_is_under_the_signature_and_so_is_the_statement() {
         let (key, statement) = ([7; 32], [9; 32]);
-        let good = token().sealed(&key, &statement).unwrap();
-        assert!(good.is_sealed(&key, &statement));
-        assert!(!good.is_sealed(&[8; 32], &statement), "another store");
-        assert!(!good.is_sealed(&key, &[8; 32]), "another statement");
+        let good = token().sign(&key, &statement).unwrap();
+        assert!(good.verify(&key, &statement));
+        assert!(!good.verify(&[8; 32], &statement), "another store");
+        assert!(!good.verify(&key, &[8; 32]), "another statement");
         let json = serde_json::to_value(&good).unwrap();
         let changes = [
             ("token_id", serde_json::json!("x")),
@@ -233,13 +233,13 @@ mod tests {
             let mut json = json.clone();
             json[field] = value.clone();
             let altered: CapabilityToken = serde_json::from_value(json).unwrap();
-            assert!(!altered.is_sealed(&key, &statement), "{field}: {value}");
+            assert!(!altered.verify(&key, &statement), "{field}: {value}");
         }
     }
 
     #[test]
     fn ids_are_uuids_of_version_four_and_differ() {
-        let (one, other) = (new_id().unwrap(), new_id().unwrap());
+        let (one, other) = (random_uuid().unwrap(), random_uuid().unwrap());
         assert_ne!(one, other);
         let parts: Vec<_> = one.split('-').map(str::len).collect();
         assert_eq!(parts, [8, 4, 4, 4, 12]);

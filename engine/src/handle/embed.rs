@@ -2,7 +2,7 @@
 
 use grainstore_format::ContentAddress;
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::search::embed::{Embedding, EmbeddingRef, check_count, refs};
 use crate::write::writer::WriteRequest;
@@ -21,12 +21,12 @@ impl Session {
     /// of 64 models, or of 8 and the session has a namespace; `ERR_IO`.
     pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
         let view = self.view()?;
-        if guarded(|| self.visible(&view, address))?.is_none() {
-            return Err(self.unseen(&view, address));
+        if catch_storage_panic(|| self.visible_row(&view, address))?.is_none() {
+            return Err(self.not_visible(&view, address));
         }
         drop(view);
         check_count(&vectors)?;
-        let (address, author) = (*address, self.author());
+        let (address, author) = (*address, self.principal());
         let write = |vectors, reply| WriteRequest::Embed { address, vectors, author, reply };
         self.send(Ok(vectors), write).wait()
     }
@@ -41,14 +41,14 @@ impl Session {
     /// `ERR_NOT_FOUND` and others, as [`Session::get`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn embedding_refs(&self, address: &ContentAddress) -> Result<Vec<EmbeddingRef>> {
         let view = self.view()?;
-        let found = guarded(|| {
-            let seen = self.visible(&view, address)?.is_some();
+        let found = catch_storage_panic(|| {
+            let seen = self.visible_row(&view, address)?.is_some();
             match view.sequence_of(address)?.filter(|_| seen) {
-                Some(at) => Ok(Some(view.embedded_at(at)?)),
+                Some(at) => Ok(Some(view.embeddings_at(at)?)),
                 None => Ok(None),
             }
         })?;
-        let Some(found) = found else { return Err(self.unseen(&view, address)) };
+        let Some(found) = found else { return Err(self.not_visible(&view, address)) };
         Ok(found.iter().flat_map(|one| refs(address, one)).collect())
     }
 }

@@ -9,7 +9,7 @@ use grainstore_index::Sequence;
 
 use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::pending::stopped;
+use crate::base::pending::writer_stopped;
 use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
@@ -165,17 +165,17 @@ impl StoreInner {
 
     /// The full text.
     pub(crate) fn library(&self) -> &TextIndex {
-        &self.retrieval.library
+        &self.retrieval.text_index
     }
 
     /// The store's embedder.
     pub(crate) fn keeping(&self) -> Option<&EmbeddingWorker> {
-        self.retrieval.keeping.as_deref()
+        self.retrieval.embedder.as_deref()
     }
 
     /// The embedder of the model that the store is moved away from.
     pub(crate) fn former(&self) -> Option<&EmbeddingWorker> {
-        self.retrieval.former.as_deref()
+        self.retrieval.former_embedder.as_deref()
     }
 
     /// Returns the embedder for queries on a view: that of the serving space.
@@ -183,11 +183,11 @@ impl StoreInner {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn meaning(&self, view: &View) -> Result<Option<&EmbeddingWorker>> {
-        if self.retrieval.keeping.is_none() {
+        if self.retrieval.embedder.is_none() {
             return Ok(None);
         }
-        let serving = view.serving()?;
-        let mut all = self.retrieval.keepings();
+        let serving = view.serving_space()?;
+        let mut all = self.retrieval.embedders();
         Ok(all.find(|keeping| serving == Some(keeping.space())).map(|keeping| &**keeping))
     }
 
@@ -202,17 +202,17 @@ impl StoreInner {
     /// `ERR_IO` once the store is closed.
     pub(crate) fn view(&self) -> Result<Arc<View>> {
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
-        shared.clone().ok_or_else(stopped)
+        shared.clone().ok_or_else(writer_stopped)
     }
 
     /// Counts that a grain was given to a user (OMS 22.10).
     pub(crate) fn touch(&self, sequence: Sequence) {
         let Some(counters) = &self.counters else { return };
-        if counters.touch(sequence, self.clock.now())
+        if counters.record(sequence, self.clock.now())
             && let Some(requests) = &*self.requests()
         {
             // A full queue wakes the writer as well.
-            let _ = requests.try_send(Request::Count);
+            let _ = requests.try_send(Request::CountsDue);
         }
     }
 
@@ -231,12 +231,12 @@ impl StoreInner {
     pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<AccessCounts> {
         let Some(counters) = &self.counters else { return view.access_at(sequence) };
         loop {
-            let arrivals = counters.arrivals();
+            let arrivals = counters.generation();
             let newest = self.view();
             let stored = newest.as_deref().unwrap_or(view).access_at(sequence)?;
-            let access = counters.of(sequence, stored);
+            let access = counters.current(sequence, stored);
             // Increments that were flushed to the truth meanwhile would be in neither of the two reads.
-            if counters.arrivals() == arrivals {
+            if counters.generation() == arrivals {
                 return Ok(access);
             }
         }
@@ -277,9 +277,9 @@ impl StoreInner {
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub(crate) fn hand_over(&self, request: Request) -> Result<()> {
-        let requests = self.requests().clone().ok_or_else(stopped)?;
-        self.backlog.enter(request.bytes())?;
-        requests.send(request).map_err(|_| stopped())
+        let requests = self.requests().clone().ok_or_else(writer_stopped)?;
+        self.backlog.reserve(request.bytes())?;
+        requests.send(request).map_err(|_| writer_stopped())
     }
 
     fn requests(&self) -> MutexGuard<'_, Option<SyncSender<Request>>> {
@@ -296,7 +296,7 @@ impl StoreInner {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = match std::mem::replace(&mut *writer, Running::Ended(Ok(()))) {
             // A writer that panicked has released its database all the same.
-            Running::Still(thread) => thread.join().unwrap_or_else(|_| Err(stopped())),
+            Running::Still(thread) => thread.join().unwrap_or_else(|_| Err(writer_stopped())),
             Running::Ended(ended) => ended,
         };
         *writer = Running::Ended(ended.clone());

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
-use crate::disk::keyring::{Keyring, Secret, fill};
+use crate::disk::keyring::{Keyring, Secret, fill_random};
 use crate::disk::keys::{self, AuditHead, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
 use crate::disk::vault::Vault;
@@ -22,7 +22,7 @@ use crate::state::audit::append_audit;
 use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord};
 
 /// Writes the tables, the format stamp and the genesis entry of a new store.
-pub(crate) fn set_up(
+pub(crate) fn initialize(
     db: &Database,
     StoreIdentity { store_id, audit_key }: &StoreIdentity,
     vault: &Vault,
@@ -35,40 +35,40 @@ pub(crate) fn set_up(
     txn.open_table(keys::REASONS)?;
     {
         let mut meta = txn.open_table(keys::META)?;
-        meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
+        meta.insert(keys::META_FORMAT, keys::FORMAT_VERSION.to_be_bytes().as_slice())?;
         meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
         meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
         if vault.keyring().is_some() {
-            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
+            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTION_SCHEME.as_slice())?;
         }
         if options.compress == Some(true) {
-            meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?;
+            meta.insert(keys::META_COMPRESSION, keys::COMPRESSION_SCHEME.as_slice())?;
         }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
             meta.insert(keys::META_PRESET, seal_rules(&StoredRules::of(preset))?.as_slice())?;
         }
     }
-    let genesis = AuditRecord::of(AuditOperation::Create, Vec::new());
+    let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
     let mut chain = AuditHashChain::genesis(store_id, *audit_key).with_vault(vault.clone());
-    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
+    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.store_key()))?;
     vault.commit(txn)
 }
 
 /// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
 /// stored.
-pub(crate) fn wording_of(
+pub(crate) fn resolve_text_settings(
     db: &Database,
     vault: &Vault,
     options: &OpenOptions,
 ) -> Result<TextSettings> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
-        Some(row) => Some(TextSettings::open(row.value())?),
+        Some(row) => Some(TextSettings::decode_row(row.value())?),
         None => None,
     };
     let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
     if kept.as_ref() != Some(said) {
         let txn = db.begin_write()?;
-        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.seal()?.as_slice())?;
+        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.encode_row()?.as_slice())?;
         vault.commit(txn)?;
     }
     Ok(said.clone())
@@ -76,9 +76,9 @@ pub(crate) fn wording_of(
 
 /// Returns `true` if newly written blobs are compressed. A choice in the options replaces the stored one and
 /// is stored.
-pub(crate) fn compression_of(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<bool> {
+pub(crate) fn resolve_compression(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<bool> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
-        Some(row) if *row.value() == keys::COMPRESSED => true,
+        Some(row) if *row.value() == keys::COMPRESSION_SCHEME => true,
         Some(_) => {
             let message = "blobs are compressed in a way that is not known";
             return Err(Error::new(ErrorKind::StoreVersion, message));
@@ -90,7 +90,7 @@ pub(crate) fn compression_of(db: &Database, vault: &Vault, options: &OpenOptions
     {
         let mut meta = txn.open_table(keys::META)?;
         match said {
-            true => meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?,
+            true => meta.insert(keys::META_COMPRESSION, keys::COMPRESSION_SCHEME.as_slice())?,
             false => meta.remove(keys::META_COMPRESSION)?,
         };
     }
@@ -99,8 +99,8 @@ pub(crate) fn compression_of(db: &Database, vault: &Vault, options: &OpenOptions
 }
 
 /// Returns the rules of the store, and refuses options that name another preset.
-pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
-    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
+pub(crate) fn load_rules(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
+    let kept = stored_rules(&db.begin_read()?.open_table(keys::META)?)?;
     let asked = options.preset.map(Preset::name);
     if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
         let message =
@@ -116,7 +116,7 @@ pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> 
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn kept_rules(
+pub(crate) fn stored_rules(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
 ) -> Result<StoredRules> {
     match meta.get(keys::META_PRESET)? {
@@ -138,7 +138,7 @@ pub(crate) struct StoreMeta {
 }
 
 /// Checks the format stamp and the keyring, and reads the metadata.
-pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<StoreMeta> {
+pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<StoreMeta> {
     let txn = db.begin_read()?;
     let format = format_of(&txn)?;
     let meta = txn.open_table(keys::META)?;
@@ -148,11 +148,11 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
     // Format 1 did not mark destroyed keys; the upgrade does.
-    if format >= keys::MARKS_DESTROYED {
-        vault.check_destroyed(&txn)?;
+    if format >= keys::FIRST_FORMAT_WITH_DESTRUCTION_MARKS {
+        vault.check_destruction_marks(&txn)?;
     }
     let at = match format {
-        keys::FORMAT => RowKey::AUDIT_KEY,
+        keys::FORMAT_VERSION => RowKey::AUDIT_KEY,
         _ => RowKey::AUDIT_KEY_1,
     };
     let key = vault.open_audit_key(at, &row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
@@ -166,7 +166,7 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let cursor_key = Secret::new(derived("grainstore-cursor-v1").into());
     let token_key = Secret::new(derived("grainstore-cal-token-v1").into());
     let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
-    let chain = AuditHashChain::at(head, key).with_vault(vault.clone());
+    let chain = AuditHashChain::from_head(head, key).with_vault(vault.clone());
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
 pub(crate) fn check_seal(db: &Database, vault: &Vault) -> Result<()> {
     let txn = db.begin_read()?;
     match format_of(&txn)? {
-        keys::FORMAT => row_sums::check_seal(&txn, vault),
+        keys::FORMAT_VERSION => row_sums::check_seal(&txn, vault),
         _ => Ok(()),
     }
 }
@@ -189,12 +189,12 @@ fn check_keyring(
     has_key: bool,
 ) -> Result<()> {
     match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
-        (None, None) if has_key => Err(bad_key(
+        (None, None) if has_key => Err(key_error(
             "a key was given, and this store is not encrypted",
             "open it without a key; to encrypt what it holds, import it into a new encrypted store",
         )),
         (None, None) => Ok(()),
-        (Some(kind), _) if kind != keys::ENCRYPTED => {
+        (Some(kind), _) if kind != keys::ENCRYPTION_SCHEME => {
             let message = "the store is encrypted in a way that is not known";
             Err(Error::new(ErrorKind::StoreVersion, message))
         }
@@ -209,7 +209,7 @@ fn check_keyring(
         (Some(_), Some(keyring)) => {
             match row(keys::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
                 None => Ok(()),
-                Some(Ok(slot)) => keyring.note(u32::from_be_bytes(slot)),
+                Some(Ok(slot)) => keyring.record_slot(u32::from_be_bytes(slot)),
                 Some(Err(_)) => {
                     Err(Error::truth_damaged("the count of the keyring's slots is damaged"))
                 }
@@ -230,8 +230,8 @@ impl StoreIdentity {
     pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
         let mut identity = Self::random()?;
         let Some(key) = &options.key else {
-            if directory::keyring(path).exists() {
-                return Err(bad_key(
+            if directory::keyring_path(path).exists() {
+                return Err(key_error(
                     "a keyring lies in this directory, and no store",
                     "put back the store it belongs to; or give its key to make an encrypted one",
                 ));
@@ -245,7 +245,7 @@ impl StoreIdentity {
             }
             None => Keyring::create(path, key.0.as_ref(), identity.store_id)?,
         };
-        Ok((identity, Vault::keyed(Arc::new(keyring))))
+        Ok((identity, Vault::with_keyring(Arc::new(keyring))))
     }
 
     /// The same, of the store that these keys are of.
@@ -257,8 +257,8 @@ impl StoreIdentity {
 
     pub(crate) fn random() -> Result<Self> {
         let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
-        fill(&mut identity.store_id)?;
-        fill(&mut identity.audit_key)?;
+        fill_random(&mut identity.store_id)?;
+        fill_random(&mut identity.audit_key)?;
         Ok(identity)
     }
 }
@@ -267,10 +267,10 @@ impl StoreIdentity {
 ///
 /// # Errors
 /// `ERR_KEY` if the key is wrong or missing, or there is nothing to open with it.
-pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
-    let is_encrypted = directory::keyring(path).exists();
+pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
+    let is_encrypted = directory::keyring_path(path).exists();
     match &options.key {
-        None if is_encrypted => Err(bad_key(
+        None if is_encrypted => Err(key_error(
             "this store is encrypted, and no key was given",
             "give the key or the passphrase it opens with",
         )),
@@ -278,15 +278,15 @@ pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
         // The metadata tells later if the keyring was lost or never existed (see `check_keyring`).
         Some(key) => {
             let keyring = match options.read_only {
-                true => Keyring::open_frozen(path, key.0.as_ref())?,
+                true => Keyring::open_read_only(path, key.0.as_ref())?,
                 false => Keyring::open(path, key.0.as_ref())?,
             };
-            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
+            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::with_keyring(Arc::new(keyring))))
         }
     }
 }
 
-fn bad_key(message: &str, hint: &'static str) -> Error {
+fn key_error(message: &str, hint: &'static str) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message).with_hint(hint)
 }
 

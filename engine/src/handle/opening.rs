@@ -8,7 +8,7 @@ use grainstore_format::EpochMs;
 use redb::backends::InMemoryBackend;
 use redb::{Builder, Database, StorageBackend};
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::sync::mpsc::sync_channel;
 use crate::base::sync::{Mutex, RwLock, thread};
 use crate::disk::directory;
@@ -19,8 +19,8 @@ use crate::disk::vault::Vault;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::inner::{Running, StoreInner};
 use crate::handle::meta::{
-    StoreIdentity, StoreMeta, check_meta, check_seal, compression_of, rules_of, set_up, vault_at,
-    wording_of,
+    StoreIdentity, StoreMeta, read_meta, check_seal, resolve_compression, load_rules, initialize, open_vault,
+    resolve_text_settings,
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
@@ -32,12 +32,12 @@ use crate::search::retrieval::Retrieval;
 use crate::search::texts::TextSettings;
 use crate::state::audit::{AuditHashChain, ReadNotes, RefusalLog};
 use crate::state::folder::FoldWorker;
-use crate::state::indexed::{IndexSnapshot, sound_tables};
+use crate::state::indexed::{IndexSnapshot, usable_tables};
 use crate::state::truth::Truth;
 use crate::state::view::{SharedView, View};
 use crate::write::access::AccessCounters;
 use crate::write::reads::{ReadLog, ReadLogContext};
-use crate::write::writer::{Backlog, Presence, QUEUE, Request, ScrubState, Writer, WriterRequests};
+use crate::write::writer::{Backlog, Presence, QUEUE_CAPACITY, Request, ScrubState, Writer, WriterRequests};
 
 impl Store {
     pub(super) fn open_at(path: &Path, options: &OpenOptions) -> Result<Self> {
@@ -48,7 +48,7 @@ impl Store {
             return Self::open_to_read(path, options);
         }
         if options.create {
-            directory::make(path)?;
+            directory::create_all(path)?;
         } else if !directory::has_store(path)? {
             let message = format!("there is no store at {}", path.display());
             return Err(Error::new(ErrorKind::NotFound, message));
@@ -61,35 +61,35 @@ impl Store {
         }
         directory::clear_leftovers(path)?;
         if !created {
-            directory::clear_former(&directory::real(&directory::grains(path))?)?;
-            directory::clear_former(&directory::real(&directory::index(path))?)?;
+            directory::clear_replaced(&directory::resolve_link(&directory::truth_path(path))?)?;
+            directory::clear_replaced(&directory::resolve_link(&directory::index_path(path))?)?;
         }
         let opening = opening(options);
         let database = opening.builder();
         let vault = if created {
             let (identity, vault) = StoreIdentity::new(path, options)?;
-            let set_up = |new: &Path| set_up(&database.create(new)?, &identity, &vault, options);
-            directory::create(path, set_up)?;
+            let set_up = |new: &Path| initialize(&database.create(new)?, &identity, &vault, options);
+            directory::create_truth(path, set_up)?;
             vault
         } else {
-            vault_at(path, options)?
+            open_vault(path, options)?
         };
-        directory::sync(path)?;
+        directory::sync_directory(path)?;
         let start = || {
-            let db = database.open(directory::grains(path))?;
+            let db = database.open(directory::truth_path(path))?;
             let settings = StoreSettings::of(&db, &vault, options, true)?;
-            let index = open_index(&database, &directory::real(&directory::index(path))?)?;
-            let db = DatabaseHandle::at(db, DatabaseFile::of(&directory::grains(path), &opening)?);
+            let index = open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;
+            let db = DatabaseHandle::from_file(db, DatabaseFile::locate(&directory::truth_path(path), &opening)?);
             let index =
-                DatabaseHandle::at(index, DatabaseFile::of(&directory::index(path), &opening)?);
+                DatabaseHandle::from_file(index, DatabaseFile::locate(&directory::index_path(path), &opening)?);
             let lock = Some(lock.try_clone()?);
             let parts = StoreParts { db, index, settings, opening: opening.clone(), lock };
             Self::start(parts, path, created, options)
         };
-        match guarded(start) {
+        match catch_storage_panic(start) {
             // A damaged index is removed and rebuilt; damage in the truth would only be met again.
-            Err(error) if error.is_of_index() => {
-                directory::remove(&directory::real(&directory::index(path))?)?;
+            Err(error) if error.is_index_damage() => {
+                directory::remove(&directory::resolve_link(&directory::index_path(path))?)?;
                 start()
             }
             started => started,
@@ -105,7 +105,7 @@ impl Store {
         let lock = directory::lock_shared(path, options.wait)?;
         let opening = opening(options);
         let start = |index: Database| {
-            let vault = vault_at(path, options)?;
+            let vault = open_vault(path, options)?;
             let db = truth_to_read(path, &opening)?;
             // In memory: the rows of an earlier format are bound in another way in an encrypted store.
             let upgrades = vault.keyring().is_some();
@@ -116,16 +116,16 @@ impl Store {
             let parts = StoreParts { db, index, settings, opening: opening.clone(), lock };
             Self::start(parts, path, false, options)
         };
-        let kept = guarded(|| {
-            let file = OverlayFile::open(&directory::index(path))?;
+        let kept = catch_storage_panic(|| {
+            let file = OverlayFile::open(&directory::index_path(path))?;
             Ok(opening.builder().create_with_backend(file)?)
         });
         let anew =
             || Ok::<_, Error>(opening.builder().create_with_backend(InMemoryBackend::new())?);
         // An index that is missing or unusable is built in memory.
-        let Ok(kept) = kept else { return guarded(|| start(anew()?)) };
-        match guarded(|| start(kept)) {
-            Err(error) if error.is_of_index() => guarded(|| start(anew()?)),
+        let Ok(kept) = kept else { return catch_storage_panic(|| start(anew()?)) };
+        match catch_storage_panic(|| start(kept)) {
+            Err(error) if error.is_index_damage() => catch_storage_panic(|| start(anew()?)),
             started => started,
         }
     }
@@ -147,18 +147,18 @@ impl Store {
         let home = (lock.is_some() && !options.read_only).then_some(path);
         // A graph reveals which grains are similar, so in an encrypted store it is never written to disk.
         let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
-        let (requests, incoming) = sync_channel(QUEUE);
+        let (requests, incoming) = sync_channel(QUEUE_CAPACITY);
         let requests: WriterRequests = Arc::new(Mutex::new(Some(requests)));
         let embedders = (&options.former_embedder, &options.embedder);
-        let retrieval = Retrieval::of(homes, embedders, &wording, (&waker(&requests), db.vault()))?;
+        let retrieval = Retrieval::open(homes, embedders, &wording, (&waker(&requests), db.vault()))?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), ScrubState::default()),
             false => {
-                let followers = retrieval.follow(home, &shared)?;
+                let followers = retrieval.start_followers(home, &shared)?;
                 // Before any write: the secrets of erased users are destroyed, so that new rows get another
                 // key.
-                view.destroy_secrets()?;
+                view.destroy_user_keys()?;
                 (followers, ScrubState::of(&view)?)
             }
         };
@@ -168,7 +168,7 @@ impl Store {
             let (regime, notes, requests, clock) = (&regime, &notes, &requests, &options.clock);
             let place =
                 ReadLogContext { store: path, store_id, chain, regime, notes, requests, clock };
-            ReadLog::of(place, options.audit_reads && !options.read_only)
+            ReadLog::open(place, options.audit_reads && !options.read_only)
         };
         let reads = lock.as_ref().map(open_reads).transpose()?;
         let refusals = refusals_of(&view, &chain, options)?;
@@ -176,7 +176,7 @@ impl Store {
         let writer = Writer {
             presence,
             db,
-            folder,
+            fold_worker: folder,
             chain,
             refusals,
             clock: Arc::clone(&options.clock),
@@ -184,9 +184,9 @@ impl Store {
             failed: None,
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
-            regime: Arc::clone(&regime),
+            rules: Arc::clone(&regime),
             notes: Arc::clone(&notes),
-            reads: reads.clone(),
+            read_log: reads.clone(),
             cascade_after_days: options.cascade_after_days,
             swept: 0,
             next_sweep: EpochMs::new(if options.read_only { i64::MAX } else { i64::MIN }),
@@ -236,12 +236,12 @@ impl Store {
     fn end_rotations(&self) -> Result<()> {
         let view = self.0.view()?;
         if self.0.read_only
-            || view.vault().keyring().is_none_or(|keyring| keyring.renewed().is_empty())
+            || view.vault().keyring().is_none_or(|keyring| keyring.users_in_rotation().is_empty())
         {
             return Ok(());
         }
-        self.0.send(Request::Alone(Box::new(|writer| {
-            let _ = writer.and_then(|writer| guarded(|| writer.end_rotations()));
+        self.0.send(Request::Exclusive(Box::new(|writer| {
+            let _ = writer.and_then(|writer| catch_storage_panic(|| writer.finish_rotations()));
         })))
     }
 
@@ -264,11 +264,11 @@ impl Store {
     ) -> Result<Self> {
         let empty = truth().len()? == 0;
         let opening = opening(options);
-        let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
+        let create_index = || catch_storage_panic(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
             if empty {
-                set_up(&db, &StoreIdentity::random()?.with_keys(vault), vault, options)?;
+                initialize(&db, &StoreIdentity::random()?.with_keys(vault), vault, options)?;
             }
             let settings = StoreSettings::of(&db, vault, options, true)?;
             let index = match create_index() {
@@ -282,7 +282,7 @@ impl Store {
             let parts = StoreParts { db, index, settings, opening: opening.clone(), lock: None };
             Self::start(parts, Path::new("backend"), empty, options)
         };
-        match guarded(start) {
+        match catch_storage_panic(start) {
             Err(error) if error.is_integrity() => {
                 index().set_len(0)?;
                 start()
@@ -313,14 +313,14 @@ struct StoreSettings {
 impl StoreSettings {
     /// Reads the settings, and makes a store of an earlier format one of this format if it `upgrades`.
     fn of(db: &Database, vault: &Vault, options: &OpenOptions, upgrades: bool) -> Result<Self> {
-        let mut meta = check_meta(db, vault, options)?;
+        let mut meta = read_meta(db, vault, options)?;
         check_seal(db, vault)?;
         if upgrades {
             upgrade(db, &mut meta, options)?;
         }
-        let wording = wording_of(db, vault, options)?;
-        let rules = rules_of(db, options)?;
-        let vault = vault.clone().compressing(compression_of(db, vault, options)?);
+        let wording = resolve_text_settings(db, vault, options)?;
+        let rules = load_rules(db, options)?;
+        let vault = vault.clone().with_compression(resolve_compression(db, vault, options)?);
         Ok(Self { meta, wording, rules, vault })
     }
 }
@@ -329,7 +329,7 @@ impl StoreSettings {
 fn first_view(db: &DatabaseHandle, index: DatabaseHandle) -> Result<(Arc<View>, FoldWorker)> {
     let truth = Arc::new(Truth::open(db)?);
     truth.check_rows(SummedTable::at_opening())?;
-    let mut indexed = IndexSnapshot::of(sound_tables(&index, &truth)?)?;
+    let mut indexed = IndexSnapshot::new(usable_tables(&index, &truth)?)?;
     let mut folder = FoldWorker::start(index)?;
     indexed.catch_up(&truth, &mut folder)?;
     Ok((Arc::new(View::new(truth, indexed)), folder))
@@ -342,7 +342,7 @@ fn waker(requests: &WriterRequests) -> WakeWriter {
         let requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(requests) = &*requests {
             // A full queue also reaches the writer: it takes the batch after each group.
-            let _ = requests.try_send(Request::Vectors);
+            let _ = requests.try_send(Request::VectorsReady);
         }
     })
 }
@@ -358,7 +358,7 @@ fn refusals_of(view: &View, chain: &AuditHashChain, options: &OpenOptions) -> Re
 
 /// Opens the truth in a directory, with writes kept in memory.
 fn truth_to_read(path: &Path, opening: &DatabaseOptions) -> Result<Database> {
-    let file = OverlayFile::open(&directory::grains(path))?;
+    let file = OverlayFile::open(&directory::truth_path(path))?;
     if file.len()? == 0 {
         // redb would initialise an empty file as a new database.
         return Err(Error::truth_damaged("the file of the truth is empty"));
@@ -371,16 +371,16 @@ fn truth_to_read(path: &Path, opening: &DatabaseOptions) -> Result<Database> {
 /// # Errors
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<DatabaseHandle> {
-    let (file, opening) = (directory::grains(path), opening(options));
-    let vault = vault_at(path, options)?;
+    let (file, opening) = (directory::truth_path(path), opening(options));
+    let vault = open_vault(path, options)?;
     if options.read_only {
         let db = truth_to_read(path, &opening)?;
-        check_meta(&db, &vault, options)?;
+        read_meta(&db, &vault, options)?;
         return Ok(DatabaseHandle::in_memory(db).with_vault(vault));
     }
     let db = opening.builder().open(&file)?;
-    check_meta(&db, &vault, options)?;
-    Ok(DatabaseHandle::at(db, DatabaseFile::of(&file, &opening)?).with_vault(vault))
+    read_meta(&db, &vault, options)?;
+    Ok(DatabaseHandle::from_file(db, DatabaseFile::locate(&file, &opening)?).with_vault(vault))
 }
 
 /// Options for both databases: each gets half of the page cache.
@@ -391,7 +391,7 @@ fn opening(options: &OpenOptions) -> DatabaseOptions {
 /// Opens the derived index. A file that is damaged, or no database at all, is replaced by an empty one: the
 /// index is rebuilt from the log.
 fn open_index(database: &Builder, path: &Path) -> Result<Database> {
-    let open = || guarded(|| Ok(database.create(path)?));
+    let open = || catch_storage_panic(|| Ok(database.create(path)?));
     match open() {
         Err(error) if error.is_integrity() || error.kind() == ErrorKind::StoreVersion => {
             directory::remove(path)?;

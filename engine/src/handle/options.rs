@@ -18,7 +18,7 @@ use crate::search::embed::{Embedder, Metric};
 use crate::search::texts::TextSettings;
 
 /// Days within which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
-const MOST_CASCADE_DAYS: u8 = 28;
+const MAX_CASCADE_DAYS: u8 = 28;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Default for OpenOptions {
             users_erase_themselves: false,
             preset: None,
             compress: None,
-            cascade_after_days: MOST_CASCADE_DAYS,
+            cascade_after_days: MAX_CASCADE_DAYS,
             wording: None,
             embedder: None,
             former_embedder: None,
@@ -320,7 +320,7 @@ impl OpenOptions {
     /// once, unless the withdrawal came from a party that may not decide that.
     #[must_use]
     pub fn cascade_after_days(mut self, days: u8) -> Self {
-        self.cascade_after_days = days.min(MOST_CASCADE_DAYS);
+        self.cascade_after_days = days.min(MAX_CASCADE_DAYS);
         self
     }
 }

@@ -10,7 +10,7 @@ impl Session {
     /// Returns `true` if this session is the operator's, over the whole store.
     #[must_use]
     pub fn has_powers(&self) -> bool {
-        self.author().speaks_for_store()
+        self.principal().is_store_operator()
     }
 
     /// Refuses an operation that is reserved to the operator of the whole store to any other session. The
@@ -21,13 +21,13 @@ impl Session {
     pub fn check_power(&self, power: Power) -> Result<()> {
         match self.has_powers() {
             true => Ok(()),
-            false => Err(self.refused_power(power)),
+            false => Err(self.record_power_refusal(power)),
         }
     }
 
     /// The error of a refused power, after writing its audit entry.
-    pub(crate) fn refused_power(&self, power: Power) -> Error {
-        let message = format!("{} is for the operator of the whole store", power.text());
+    pub(crate) fn record_power_refusal(&self, power: Power) -> Error {
+        let message = format!("{} is for the operator of the whole store", power.description());
         let error = Error::new(ErrorKind::Access, message)
             .with_hint("open a session of the operator, without a namespace and a user");
         self.refused(AuditOperation::Power(power), Vec::new(), PolicyRule::NotOperator, None, error)

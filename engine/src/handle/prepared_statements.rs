@@ -11,16 +11,16 @@ use grainstore_format::{ContentAddress, EpochMs};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keyring::Secret;
 use crate::handle::capability_token::CapabilityToken;
-use crate::state::reach::in_scope;
+use crate::state::reach::is_in_namespace;
 use crate::state::session_options::SessionOptions;
 
 /// Most tokens in force at once.
-const MOST: usize = 4096;
+const MAX_TOKENS: usize = 4096;
 /// Most tokens of one session identity.
-const MOST_OF_ONE: usize = 256;
+const MAX_TOKENS_PER_SESSION: usize = 256;
 /// Most bytes of all prepared statements with their parameters, and those of one session identity.
-const MOST_BYTES: usize = 64 << 20;
-const MOST_BYTES_OF_ONE: usize = 16 << 20;
+const MAX_STATEMENT_BYTES: usize = 64 << 20;
+const MAX_STATEMENT_BYTES_PER_SESSION: usize = 16 << 20;
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -45,10 +45,10 @@ struct TokenEntry {
     uses: u32,
     writes: u32,
     /// Its end by a monotonic clock, which cannot be set back.
-    until: Instant,
+    ends_at: Instant,
     /// Its end by the clock of the store, in milliseconds.
     expires_at: i64,
-    asker: SessionOptions,
+    issued_to: SessionOptions,
 }
 
 /// The prepared statements of a store.
@@ -75,18 +75,18 @@ impl PreparedStatements {
         hash: [u8; 32],
         now: EpochMs,
     ) -> Result<CapabilityToken> {
-        let token = token.sealed(self.key.bytes(), &hash)?;
+        let token = token.sign(self.key.bytes(), &hash)?;
         let mut entries = self.lock();
-        entries.retain(|_, entry| !entry.is_over(now));
-        if entries.len() >= MOST {
+        entries.retain(|_, entry| !entry.has_ended(now));
+        if entries.len() >= MAX_TOKENS {
             entries.retain(|_, entry| entry.statement.is_some());
         }
         let asker = statement.session.clone();
-        let own = entries.values().filter(|entry| entry.asker == asker);
+        let own = entries.values().filter(|entry| entry.issued_to == asker);
         let (all, own) =
-            (StatementUsage::by(entries.values(), &statement), StatementUsage::by(own, &statement));
-        let room = entries.len() < MOST && all.bytes <= MOST_BYTES;
-        if !room || own.statements > MOST_OF_ONE || own.bytes > MOST_BYTES_OF_ONE {
+            (StatementUsage::with(entries.values(), &statement), StatementUsage::with(own, &statement));
+        let room = entries.len() < MAX_TOKENS && all.bytes <= MAX_STATEMENT_BYTES;
+        if !room || own.statements > MAX_TOKENS_PER_SESSION || own.bytes > MAX_STATEMENT_BYTES_PER_SESSION {
             let message = "too many prepared statements wait to be executed, or too large ones";
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_hint("execute them, or wait until their tokens are over (five minutes)"));
@@ -100,9 +100,9 @@ impl PreparedStatements {
                 hash,
                 uses: token.max_uses,
                 writes: token.write_quota_remaining,
-                until: Instant::now() + life,
+                ends_at: Instant::now() + life,
                 expires_at: token.expires_at,
-                asker,
+                issued_to: asker,
             },
         );
         Ok(token)
@@ -113,7 +113,7 @@ impl PreparedStatements {
     ///
     /// # Errors
     /// `ERR_TOKEN`.
-    pub(crate) fn take(
+    pub(crate) fn use_token(
         &self,
         token: &CapabilityToken,
         executor: &SessionOptions,
@@ -123,24 +123,24 @@ impl PreparedStatements {
         let Some(entry) = entries.get_mut(&token.token_id) else {
             // Verify a signature although the token is unknown, so that a response takes the same time for an
             // unknown id as for a known one with a bad signature, and timing does not reveal which ids exist.
-            token.is_sealed(self.key.bytes(), &[0; 32]);
-            return Err(unknown());
+            token.verify(self.key.bytes(), &[0; 32]);
+            return Err(unknown_token());
         };
-        if !token.is_sealed(self.key.bytes(), &entry.hash) {
-            return Err(unknown());
+        if !token.verify(self.key.bytes(), &entry.hash) {
+            return Err(unknown_token());
         }
-        if entry.is_over(now) {
-            return Err(refused("the token is over"));
+        if entry.has_ended(now) {
+            return Err(token_error("the token is over"));
         }
-        if !covers(executor, &entry.asker) {
-            return Err(refused("the token is for another namespace, user, actor or agent"));
+        if !is_same_or_wider(executor, &entry.issued_to) {
+            return Err(token_error("the token is for another namespace, user, actor or agent"));
         }
         let Some(statement) = entry.statement.clone() else {
-            return Err(refused("the token was used already"));
+            return Err(token_error("the token was used already"));
         };
         if token.tier > 0 {
             let Some(writes) = entry.writes.checked_sub(1) else {
-                return Err(refused("the token has no write left"));
+                return Err(token_error("the token has no write left"));
             };
             entry.writes = writes;
         }
@@ -158,8 +158,8 @@ impl PreparedStatements {
 
 impl TokenEntry {
     /// Returns `true` if it has ended by the store's clock or by the monotonic one.
-    fn is_over(&self, now: EpochMs) -> bool {
-        now.get() >= self.expires_at || Instant::now() >= self.until
+    fn has_ended(&self, now: EpochMs) -> bool {
+        now.get() >= self.expires_at || Instant::now() >= self.ends_at
     }
 }
 
@@ -171,7 +171,7 @@ struct StatementUsage {
 
 impl StatementUsage {
     /// Totals of these entries and one more statement.
-    fn by<'e>(entries: impl Iterator<Item = &'e TokenEntry>, more: &PreparedStatement) -> Self {
+    fn with<'e>(entries: impl Iterator<Item = &'e TokenEntry>, more: &PreparedStatement) -> Self {
         let mut held = Self { statements: 1, bytes: more.bytes() };
         for statement in entries.filter_map(|entry| entry.statement.as_ref()) {
             held.statements += 1;
@@ -189,12 +189,12 @@ impl PreparedStatement {
 
 /// Returns `true` if `executor` may execute what `asker` prepared: it must have the same identity or a wider
 /// one.
-fn covers(executor: &SessionOptions, asker: &SessionOptions) -> bool {
+fn is_same_or_wider(executor: &SessionOptions, asker: &SessionOptions) -> bool {
     let same = |wide: &Option<String>, own: &Option<String>| wide.is_none() || wide == own;
     let namespace = match (&executor.namespace, &asker.namespace) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(wide), Some(own)) => in_scope(own, Some(wide)),
+        (Some(wide), Some(own)) => is_in_namespace(own, Some(wide)),
     };
     let is_operator =
         executor.namespace.is_none() && executor.user_id.is_none() && executor.actor.is_none();
@@ -206,11 +206,11 @@ fn covers(executor: &SessionOptions, asker: &SessionOptions) -> bool {
 }
 
 /// The one error for any token that is not in force here, whatever is wrong with it.
-fn unknown() -> Error {
-    refused("this is no token of this store that is in force")
+fn unknown_token() -> Error {
+    token_error("this is no token of this store that is in force")
 }
 
-fn refused(message: &str) -> Error {
+fn token_error(message: &str) -> Error {
     Error::new(ErrorKind::Token, message)
 }
 
@@ -239,12 +239,12 @@ mod tests {
             (["work:a", "alice", "did:web:b", ""], false),
             (["work:a", "alice", "did:web:a", "other"], false),
         ] {
-            assert_eq!(covers(&options(executor), &options(own)), may, "{executor:?}");
+            assert_eq!(is_same_or_wider(&options(executor), &options(own)), may, "{executor:?}");
         }
-        assert!(!covers(&options(["work", "", "", ""]), &options(["", "", "", ""])), "wider");
+        assert!(!is_same_or_wider(&options(["work", "", "", ""]), &options(["", "", "", ""])), "wider");
         let purposes = vec!["treatment".to_owned()];
         let treating = SessionOptions { purposes, ..options(own) };
-        assert!(!covers(&options(own), &treating), "for a purpose it does not have");
-        assert!(covers(&treating, &options(own)));
+        assert!(!is_same_or_wider(&options(own), &treating), "for a purpose it does not have");
+        assert!(is_same_or_wider(&treating, &options(own)));
     }
 }

@@ -13,17 +13,17 @@ pub const MAX_REASON_BYTES: usize = 16 << 10;
 
 impl Session {
     /// The caller, without a reason.
-    pub(crate) fn author(&self) -> Principal {
+    pub(crate) fn principal(&self) -> Principal {
         Principal {
             viewer: Arc::clone(self.viewer()),
             actor: self.options().actor.clone(),
-            standing: Authority::of(
+            authority: Authority::of(
                 self.options().actor.as_deref(),
                 self.store().inner().operator(),
             ),
             is_reviewer: self.store().inner().is_reviewer(self.options().actor.as_deref()),
             reason: None,
-            errand: self.errand().cloned(),
+            call: self.call_context().cloned(),
         }
     }
 
@@ -37,20 +37,20 @@ impl Session {
             return Err(Error::new(empty, "the reason is empty")
                 .with_hint("say why: the reason goes into the audit log"));
         }
-        self.author_because(Some(reason))
+        self.principal_with_reason(Some(reason))
     }
 
     /// The caller, with a reason.
     ///
     /// # Errors
     /// `ERR_TOO_LARGE` beyond [`MAX_REASON_BYTES`].
-    pub(crate) fn author_because(&self, reason: Option<&str>) -> Result<Principal> {
+    pub(crate) fn principal_with_reason(&self, reason: Option<&str>) -> Result<Principal> {
         if reason.is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
             let too_large = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
             let message = format!("a reason has {MAX_REASON_BYTES} bytes at most");
             return Err(Error::new(too_large, message)
                 .with_hint("say it in short, and put the rest into a grain"));
         }
-        Ok(Principal { reason: reason.map(str::to_owned), ..self.author() })
+        Ok(Principal { reason: reason.map(str::to_owned), ..self.principal() })
     }
 }

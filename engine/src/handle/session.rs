@@ -13,7 +13,7 @@ use grainstore_format::{
     is_disclosed_view, normalise_text,
 };
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::blob::{stored_grain, with_fields};
 use crate::disk::keys::AccessCounts;
@@ -21,7 +21,7 @@ use crate::disk::keys::SignatureWrapper;
 use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
-use crate::rules::policy::{PolicyRule, Proofs, of_successor, protects};
+use crate::rules::policy::{PolicyRule, Proofs, verify_supersession_auth, has_protecting_policy};
 use crate::search::embed::check_count;
 use crate::state::audit::AuditOperation;
 use crate::state::audit::CallContext;
@@ -29,11 +29,11 @@ use crate::state::reach::{Viewer, Visibility, VisibilityOutcome};
 use crate::state::session_options::SessionOptions;
 use crate::state::view::{GrainRow, View};
 use crate::write::offer::Offer;
-use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, derive_from};
+use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, with_parent};
 use crate::write::writer::{Request, WriteRequest};
 
 /// Most audit entries of one answer.
-pub const MAX_ENTRIES: usize = 10_000;
+pub const MAX_AUDIT_ENTRIES: usize = 10_000;
 /// Most grains of one batch.
 pub const MAX_BATCH: usize = 100_000;
 /// Most bytes of the blobs of one batch: decompressed where a payload is compressed, and with the envelopes
@@ -50,9 +50,9 @@ pub struct Session {
     /// The identity, in the form CAL takes.
     cal_scope: Arc<grainstore_cal::SessionScope>,
     /// The CAL call it runs in, recorded in its audit entries.
-    errand: Option<Arc<CallContext>>,
+    call: Option<Arc<CallContext>>,
     /// Number of CAL statements that wrote, or tried to.
-    evolved: Arc<AtomicU64>,
+    cal_writes: Arc<AtomicU64>,
     /// Templates defined in this session.
     templates: SessionTemplates,
 }
@@ -91,17 +91,17 @@ impl StoredGrain {
 
 impl Session {
     pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
-        let options = normalised(options);
+        let options = normalise_options(options);
         let cal_scope = grainstore_cal::SessionScope {
             namespace: options.namespace.clone(),
             user_id: options.user_id.clone(),
             actor: options.actor.clone(),
             agent_id: options.agent_id.clone(),
         };
-        let viewer = Arc::new(Viewer::of(&options));
+        let viewer = Arc::new(Viewer::from_options(&options));
         let (options, cal_scope) = (Arc::new(options), Arc::new(cal_scope));
         let (evolved, templates) = (Arc::default(), SessionTemplates::default());
-        Self { store, options, viewer, cal_scope, errand: None, evolved, templates }
+        Self { store, options, viewer, cal_scope, call: None, cal_writes: evolved, templates }
     }
 
     /// Returns a session with another identity for a part of this session's work: its CAL writes count for
@@ -111,7 +111,7 @@ impl Session {
     #[must_use]
     pub fn part(&self, options: SessionOptions) -> Self {
         Self {
-            evolved: Arc::clone(&self.evolved),
+            cal_writes: Arc::clone(&self.cal_writes),
             templates: self.templates.clone(),
             ..Self::new(self.store.clone(), options)
         }
@@ -129,7 +129,7 @@ impl Session {
         agent_id: Option<String>,
     ) -> Result<Self> {
         let own = &self.options;
-        let options = normalised(SessionOptions {
+        let options = normalise_options(SessionOptions {
             namespace: namespace.or_else(|| own.namespace.clone()),
             user_id: user_id.or_else(|| own.user_id.clone()),
             agent_id: agent_id.or_else(|| own.agent_id.clone()),
@@ -143,18 +143,18 @@ impl Session {
     }
 
     /// Returns this session, bound to a CAL call.
-    pub(crate) fn on(&self, errand: &Arc<CallContext>) -> Self {
-        Self { errand: Some(Arc::clone(errand)), ..self.clone() }
+    pub(crate) fn for_call(&self, errand: &Arc<CallContext>) -> Self {
+        Self { call: Some(Arc::clone(errand)), ..self.clone() }
     }
 
     /// The CAL call it runs in.
-    pub(crate) fn errand(&self) -> Option<&Arc<CallContext>> {
-        self.errand.as_ref()
+    pub(crate) fn call_context(&self) -> Option<&Arc<CallContext>> {
+        self.call.as_ref()
     }
 
     /// Number of CAL statements that wrote, or tried to.
-    pub(crate) fn evolved(&self) -> &AtomicU64 {
-        &self.evolved
+    pub(crate) fn cal_writes(&self) -> &AtomicU64 {
+        &self.cal_writes
     }
 
     /// The templates defined in it.
@@ -208,8 +208,8 @@ impl Session {
 
     /// Sends a grain to the writer thread without waiting for the disk.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<PutOutcome> {
-        let author = self.author();
-        self.send(self.validated(offer.into()).map(Box::new), |grain, reply| WriteRequest::Put {
+        let author = self.principal();
+        self.send(self.check_put(offer.into()).map(Box::new), |grain, reply| WriteRequest::Put {
             grain,
             same_fact,
             author,
@@ -219,8 +219,8 @@ impl Session {
 
     /// Stores like [`Session::put`], with a reason for the audit log.
     pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<PutOutcome> {
-        let author = self.author_because(Some(reason))?;
-        let prepared = self.validated(Offer::Grain(grain)).map(Box::new);
+        let author = self.principal_with_reason(Some(reason))?;
+        let prepared = self.check_put(Offer::Grain(grain)).map(Box::new);
         let same_fact = SameFact::Add;
         self.send(prepared, |grain, reply| WriteRequest::Put { grain, same_fact, author, reply })
             .wait()
@@ -243,16 +243,16 @@ impl Session {
         &self,
         offers: impl IntoIterator<Item = O>,
     ) -> Pending<Vec<PutOutcome>> {
-        let author = self.author();
+        let author = self.principal();
         let mut grains = Vec::new();
         let mut bytes = 0_usize;
         for (at, offer) in offers.into_iter().enumerate() {
             if at == MAX_BATCH || bytes > MAX_BATCH_BYTES {
                 let message =
                     format!("a batch holds {MAX_BATCH} grains and {MAX_BATCH_BYTES} bytes at most");
-                return Pending::refused(Error::new(ErrorKind::Limit, message));
+                return Pending::failed(Error::new(ErrorKind::Limit, message));
             }
-            match self.validated(offer.into()) {
+            match self.check_put(offer.into()) {
                 Ok(prepared) => {
                     bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
@@ -288,7 +288,7 @@ impl Session {
     pub fn warnings_of_successor(&self, old: &ContentAddress, new: &Offer) -> Vec<String> {
         let mut warnings = new.warnings();
         let more = new.warnings_of_successor();
-        if !more.is_empty() && guarded(|| self.is_bound(old)).unwrap_or_default() {
+        if !more.is_empty() && catch_storage_panic(|| self.is_bound(old)).unwrap_or_default() {
             warnings.extend(more);
         }
         warnings
@@ -297,8 +297,8 @@ impl Session {
     /// Whether a policy protects the grain with an address, its own or one that reaches it.
     fn is_bound(&self, address: &ContentAddress) -> Result<bool> {
         let view = self.view()?;
-        let Some(row) = self.visible(&view, address)? else { return Ok(false) };
-        Ok(with_fields(&row.blob, |grain| Ok(protects(grain)))?
+        let Some(row) = self.visible_row(&view, address)? else { return Ok(false) };
+        Ok(with_fields(&row.blob, |grain| Ok(has_protecting_policy(grain)))?
             || !view.roots_at(row.sequence)?.is_empty())
     }
 
@@ -309,12 +309,12 @@ impl Session {
         new: impl Into<Offer>,
         justification: Option<&str>,
     ) -> Pending<ContentAddress> {
-        let author = match self.author_because(justification) {
+        let author = match self.principal_with_reason(justification) {
             Ok(author) => author,
-            Err(error) => return Pending::refused(error),
+            Err(error) => return Pending::failed(error),
         };
         let new = new.into();
-        let signed = new.signed().map(<[u8]>::to_vec);
+        let signed = new.envelope().map(<[u8]>::to_vec);
         let prepared = self.prepare_successor(old, new, justification).map(Box::new);
         let unsent =
             |error| self.unsent(AuditOperation::Supersede, Some(old), signed.as_deref(), error);
@@ -330,8 +330,8 @@ impl Session {
     /// of the store refuses the read; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<StoredGrain> {
         let view = self.view()?;
-        let given = guarded(|| self.give(&view, address))?;
-        let given = given.ok_or_else(|| self.unseen(&view, address))?;
+        let given = catch_storage_panic(|| self.get_counted(&view, address))?;
+        let given = given.ok_or_else(|| self.not_visible(&view, address))?;
         self.audit_read([*address])?;
         Ok(given)
     }
@@ -343,8 +343,8 @@ impl Session {
     /// As [`Session::get`].
     pub fn inspect(&self, address: &ContentAddress) -> Result<StoredGrain> {
         let view = self.view()?;
-        let seen = guarded(|| self.lookup(&view, address))?;
-        let seen = seen.ok_or_else(|| self.unseen(&view, address))?;
+        let seen = catch_storage_panic(|| self.lookup(&view, address))?;
+        let seen = seen.ok_or_else(|| self.not_visible(&view, address))?;
         self.audit_read([*address])?;
         Ok(seen)
     }
@@ -364,8 +364,8 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<StoredGrain>>> {
         let view = self.view()?;
-        let given = guarded(|| {
-            addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
+        let given = catch_storage_panic(|| {
+            addresses.iter().map(|address| self.get_counted(&view, address)).collect::<Result<Vec<_>>>()
         })?;
         self.audit_read(given.iter().flatten().map(|stored| stored.address))?;
         Ok(given)
@@ -377,7 +377,7 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn exists(&self, address: &ContentAddress) -> Result<bool> {
         let view = self.view()?;
-        Ok(guarded(|| self.lookup(&view, address))?.is_some())
+        Ok(catch_storage_panic(|| self.lookup(&view, address))?.is_some())
     }
 
     /// Returns up to `limit` visible addresses that start with these lowercase hex digits.
@@ -386,7 +386,7 @@ impl Session {
     /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
     pub fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<ContentAddress>> {
         let view = self.view()?;
-        guarded(|| self.resolve_in(&view, prefix, limit))
+        catch_storage_panic(|| self.resolve_in(&view, prefix, limit))
     }
 
     pub(crate) fn resolve_in(
@@ -417,7 +417,7 @@ impl Session {
         let view = self.store.inner().view()?;
         match self.options.user_id.as_deref() {
             Some(user_id) if view.vault().keyring().is_some() => {
-                view.seen_by([user_id]).map(Arc::new)
+                view.for_users([user_id]).map(Arc::new)
             }
             _ => Ok(view),
         }
@@ -427,25 +427,25 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_KEY` if grains are encrypted under users' own keys and the query names no user.
-    pub(crate) fn view_of(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
-        let names_nobody = people_of(query).is_empty();
+    pub(crate) fn view_for_query(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        let names_nobody = users_of(query).is_empty();
         let looks_up = query.address().is_some() || query.addresses().is_some();
         if view.vault().keyring().is_some() && names_nobody && !looks_up {
-            view.check_named()?;
+            view.require_user()?;
         }
-        self.view_of_named(view, query)
+        self.view_with_named_users(view, query)
     }
 
     /// Returns a view with the index keys of the users the query names, if it names any.
     ///
     /// # Errors
     /// `ERR_KEY`, `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn view_of_named(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
-        let named = people_of(query);
+    pub(crate) fn view_with_named_users(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        let named = users_of(query);
         if view.vault().keyring().is_none() || named.is_empty() {
             return Ok(view);
         }
-        view.seen_by(named).map(Arc::new)
+        view.for_users(named).map(Arc::new)
     }
 
     /// Returns the grain with this address, if this session can see it. Counts no access.
@@ -454,31 +454,31 @@ impl Session {
         view: &View,
         address: &ContentAddress,
     ) -> Result<Option<StoredGrain>> {
-        let row = self.visible(view, address)?;
-        row.map(|row| self.stored(view, *address, row)).transpose()
+        let row = self.visible_row(view, address)?;
+        row.map(|row| self.to_stored_grain(view, *address, row)).transpose()
     }
 
     /// Returns a grain like [`Session::lookup`], and counts an access.
-    fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<StoredGrain>> {
-        let Some(row) = self.visible(view, address)? else { return Ok(None) };
+    fn get_counted(&self, view: &View, address: &ContentAddress) -> Result<Option<StoredGrain>> {
+        let Some(row) = self.visible_row(view, address)? else { return Ok(None) };
         let sequence = row.sequence;
-        let stored = self.stored(view, *address, row)?;
+        let stored = self.to_stored_grain(view, *address, row)?;
         self.store.inner().touch(sequence);
         Ok(Some(stored))
     }
 
-    pub(crate) fn visible(
+    pub(crate) fn visible_row(
         &self,
         view: &View,
         address: &ContentAddress,
     ) -> Result<Option<GrainRow>> {
         let Some(row) = view.row(address)? else { return Ok(None) };
-        let seen = self.reach(view).sees_blob(row.sequence, &row.blob)?;
+        let seen = self.visibility(view).is_blob_visible(row.sequence, &row.blob)?;
         Ok(seen.then_some(row))
     }
 
     /// Adds access counts and envelope to a row.
-    pub(crate) fn stored(
+    pub(crate) fn to_stored_grain(
         &self,
         view: &View,
         address: ContentAddress,
@@ -496,14 +496,14 @@ impl Session {
     }
 
     /// Returns the visibility check of this session on a view.
-    pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Visibility<'r> {
+    pub(crate) fn visibility<'r>(&'r self, view: &'r View) -> Visibility<'r> {
         let regime = self.store.inner().regime();
-        Visibility::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
+        Visibility::new(&self.viewer, view, self.now()).with_rules(regime, &self.options.purposes)
     }
 
     /// Returns the error for a grain that this session is not shown.
-    pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        match guarded(|| self.reached(view, address)) {
+    pub(crate) fn not_visible(&self, view: &View, address: &ContentAddress) -> Error {
+        match catch_storage_panic(|| self.visibility_of(view, address)) {
             Ok(Some(VisibilityOutcome::Ruled(refusal))) => self.refused_read(address, refusal),
             Ok(reached) => reached.unwrap_or(VisibilityOutcome::Outside).refusal(address),
             Err(error) => error,
@@ -511,13 +511,13 @@ impl Session {
     }
 
     /// Returns the visibility of the grain with an address, `None` if there is none.
-    pub(crate) fn reached(
+    pub(crate) fn visibility_of(
         &self,
         view: &View,
         address: &ContentAddress,
     ) -> Result<Option<VisibilityOutcome>> {
         match view.row(address)? {
-            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
+            Some(row) => self.visibility(view).check_blob(row.sequence, &row.blob).map(Some),
             None if view.has_erased_grain(address)? => Ok(Some(VisibilityOutcome::Erased)),
             None => Ok(None),
         }
@@ -525,19 +525,19 @@ impl Session {
 
     /// Checks an offer for a put like [`Session::checked`]. A refusal for its signature, or for being
     /// outside the session, is to be audited.
-    fn validated(&self, offer: Offer) -> std::result::Result<PreparedGrain, Rejection> {
-        let signed = offer.signed().map(<[u8]>::to_vec);
-        let checked = self.checked(offer);
+    fn check_put(&self, offer: Offer) -> std::result::Result<PreparedGrain, Rejection> {
+        let signed = offer.envelope().map(<[u8]>::to_vec);
+        let checked = self.check_offer(offer);
         checked.map_err(|error| self.unsent(AuditOperation::Put, None, signed.as_deref(), error))
     }
 
     /// Validates, encodes and hashes an offer.
-    fn checked(&self, offer: Offer) -> Result<PreparedGrain> {
-        let (offer, vectors) = offer.apart();
+    fn check_offer(&self, offer: Offer) -> Result<PreparedGrain> {
+        let (offer, vectors) = offer.split_vectors();
         check_count(&vectors)?;
         let prepared = match offer {
             // Its vectors were taken off by `apart`.
-            Offer::Embedded(inner, _) => self.checked(*inner)?,
+            Offer::Embedded(inner, _) => self.check_offer(*inner)?,
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 let blob = grain.encode(encoding)?;
@@ -550,7 +550,7 @@ impl Session {
                 let grain = Grain::decode(&bytes)?;
                 PreparedGrain::new(Blob::from_bytes(bytes), grain, true)?
             }
-            Offer::Signed(bytes) => self.signed(bytes)?,
+            Offer::Signed(bytes) => self.verify_signed(bytes)?,
         };
         if is_disclosed_view(&prepared.grain) {
             let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
@@ -558,12 +558,12 @@ impl Session {
             return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
         }
         self.viewer.check_writes(&prepared.grain)?;
-        self.view()?.vault().check_keys_of(prepared.grain.text("user_id"))?;
+        self.view()?.vault().check_user_keys(prepared.grain.text("user_id"))?;
         Ok(PreparedGrain { vectors, ..prepared })
     }
 
     /// Verifies an envelope and takes out its grain.
-    fn signed(&self, bytes: Vec<u8>) -> Result<PreparedGrain> {
+    fn verify_signed(&self, bytes: Vec<u8>) -> Result<PreparedGrain> {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
         let verdict = envelope.verify(self.store.inner().resolver());
@@ -574,7 +574,7 @@ impl Session {
         let prepared = PreparedGrain::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
         let (prefix, suffix) = envelope.wrapper_parts().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
-        let proofs = Proofs::of_verdict(verdict, || envelope.kid());
+        let proofs = Proofs::from_verdict(verdict, || envelope.kid());
         let wrapping = SignatureWrapper { valid: proofs.signer.is_some(), prefix, suffix };
         Ok(PreparedGrain { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }
@@ -585,7 +585,7 @@ impl Session {
         offer: Offer,
         justification: Option<&str>,
     ) -> Result<PreparedGrain> {
-        let (offer, vectors) = offer.apart();
+        let (offer, vectors) = offer.split_vectors();
         let offer = match (offer, justification) {
             (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
                 let mut fields = grain.into_fields();
@@ -594,7 +594,7 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let prepared = derive_from(self.checked(offer.with_vectors(vectors))?, old)?;
+        let prepared = with_parent(self.check_offer(offer.with_vectors(vectors))?, old)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
@@ -602,9 +602,9 @@ impl Session {
             }
             _ => {
                 let resolver = self.store.inner().resolver();
-                let Proofs { cosigners, flaw, .. } = of_successor(old, &prepared.grain, resolver)?;
-                let Proofs { signer, flaw: own, .. } = prepared.proofs;
-                let proofs = Proofs { signer, cosigners, flaw: own.or(flaw) };
+                let Proofs { cosigners, failure: flaw, .. } = verify_supersession_auth(old, &prepared.grain, resolver)?;
+                let Proofs { signer, failure: own, .. } = prepared.proofs;
+                let proofs = Proofs { signer, cosigners, failure: own.or(flaw) };
                 Ok(PreparedGrain { proofs, ..prepared })
             }
         }
@@ -622,13 +622,13 @@ impl Session {
         let (reply, pending) = Pending::new();
         match self.store.inner().send(Request::Write(write(prepared, reply))) {
             Ok(()) => pending,
-            Err(error) => Pending::refused(error),
+            Err(error) => Pending::failed(error),
         }
     }
 }
 
 /// Returns the users that a query is restricted to.
-fn people_of(query: &Query) -> Vec<&str> {
+fn users_of(query: &Query) -> Vec<&str> {
     let among = query.text_in("user_id").unwrap_or_default().iter().map(String::as_str);
     query.user_eq().into_iter().chain(among).collect()
 }
@@ -663,7 +663,7 @@ fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
 }
 
 /// Normalises the identity to NFC, as the text of grains is (OMS 4.4), so that names match.
-fn normalised(options: SessionOptions) -> SessionOptions {
+fn normalise_options(options: SessionOptions) -> SessionOptions {
     let nfc = |text: Option<String>| {
         text.map(|text| match normalise_text(&text) {
             Ok(normal) => normal.into_owned(),

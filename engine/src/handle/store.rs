@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::error::{ErrorKind, Result, guarded};
+use crate::base::error::{ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::directory;
 use crate::handle::inner::StoreInner;
@@ -37,7 +37,7 @@ impl Store {
     /// preset than the store's, `ERR_KEY` for a missing or wrong key, `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
-        guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
+        catch_storage_panic(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
             // The options are at fault, not the directory.
             ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
                 error
@@ -45,8 +45,8 @@ impl Store {
             ErrorKind::Format(
                 grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
             ) => error,
-            ErrorKind::StoreVersion => error.within(path),
-            _ => error.within(path).or_hint(
+            ErrorKind::StoreVersion => error.at_path(path),
+            _ => error.at_path(path).or_hint(
                 "check the path, its permissions and its disk; what cannot be written can be read with \
                  --read-only (OpenOptions::read_only)",
             ),
@@ -71,7 +71,7 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn rebuilt_text(&self) -> Result<Option<String>> {
         let view = self.0.view()?;
-        Ok(self.0.retrieval.library.status(&view)?.rebuilt)
+        Ok(self.0.retrieval.text_index.status(&view)?.rebuilt)
     }
 
     /// Waits, at most `patience`, until the store's embedder has reached the end of the log and a move to its
@@ -80,7 +80,7 @@ impl Store {
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
     pub fn wait_for_vectors(&self, patience: Duration) -> Result<bool> {
-        match &self.0.retrieval.keeping {
+        match &self.0.retrieval.embedder {
             Some(keeping) => keeping.wait(patience, || self.0.view()),
             None => Ok(true),
         }
@@ -99,7 +99,7 @@ impl Store {
     /// Number of saved vector graphs that had to be rebuilt since the store was opened.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
-        self.0.retrieval.vectors.remade()
+        self.0.retrieval.vectors.unusable_graphs()
     }
 
     /// The directory of the store.
@@ -121,7 +121,7 @@ impl Store {
 
     /// Path of the truth.
     pub(crate) fn truth_path(&self) -> PathBuf {
-        directory::grains(&self.0.path)
+        directory::truth_path(&self.0.path)
     }
 
     /// Returns a session, which reads and writes.
@@ -154,8 +154,8 @@ impl Store {
     /// acknowledged is on the disk, and who closes it again is told the same.
     pub fn close(&self) -> Result<()> {
         self.0.close().map_err(|error| match error.kind() {
-            ErrorKind::Io => error.within(&self.0.path).with_hint(NOT_CLOSED),
-            _ => error.within(&self.0.path),
+            ErrorKind::Io => error.at_path(&self.0.path).with_hint(NOT_CLOSED),
+            _ => error.at_path(&self.0.path),
         })
     }
 
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn record_audit(&self, record: AuditRecord) -> Result<()> {
-        self.alone(move |writer| writer.note(record, |_| Ok(())))
+        self.run_exclusive(move |writer| writer.write_audit_record(record, |_| Ok(())))
     }
 
     pub(crate) fn inner(&self) -> &StoreInner {
@@ -172,23 +172,23 @@ impl Store {
     }
 
     /// Runs a task on the writer thread, after the writes of its group.
-    pub(crate) fn alone<T: Send + 'static>(
+    pub(crate) fn run_exclusive<T: Send + 'static>(
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.inner().check_writable()?;
-        self.alone_to_read(step)
+        self.run_exclusive_on_index(step)
     }
 
     /// Runs a task on the writer thread that writes at most the index; allowed in a read-only store.
-    pub(crate) fn alone_to_read<T: Send + 'static>(
+    pub(crate) fn run_exclusive_on_index<T: Send + 'static>(
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, pending) = Pending::new();
-        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
+        self.inner().hand_over(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| step(writer))));
+            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| step(writer))));
         })))?;
         pending.wait()
     }

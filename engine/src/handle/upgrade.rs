@@ -25,7 +25,7 @@ struct UpgradeStep {
 }
 
 /// One step for each format, the first from format 1.
-const STEPS: [UpgradeStep; 1] = [
+const UPGRADE_STEPS: [UpgradeStep; 1] = [
     // Everything else that is new in format 2 is created with its first row.
     UpgradeStep { to: 2, rule: "format_2", change: to_format_2 },
 ];
@@ -59,10 +59,10 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
     let stamp = row.and_then(|row| <[u8; 4]>::try_from(row.value()).ok()).map(u32::from_be_bytes);
     match stamp {
         None => Err(refused("the store lacks its format stamp".to_owned())),
-        Some(format @ 1..=keys::FORMAT) => Ok(format),
+        Some(format @ 1..=keys::FORMAT_VERSION) => Ok(format),
         Some(format) => {
             let message =
-                format!("store format {format} is none of 1 to {}, which are known", keys::FORMAT);
+                format!("store format {format} is none of 1 to {}, which are known", keys::FORMAT_VERSION);
             Err(refused(message))
         }
     }
@@ -75,20 +75,20 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
 pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions) -> Result<()> {
     let before = db.begin_read()?;
     let format = format_of(&before)?;
-    if format == keys::FORMAT {
+    if format == keys::FORMAT_VERSION {
         return Ok(());
     }
     let mut txn = db.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
-    let mut record = AuditRecord::of(AuditOperation::Upgrade, Vec::new());
-    for step in STEPS.iter().filter(|step| step.to > format) {
+    let mut record = AuditRecord::new(AuditOperation::Upgrade, Vec::new());
+    for step in UPGRADE_STEPS.iter().filter(|step| step.to > format) {
         (step.change)(&txn, &before, meta.chain.vault())?;
         record.rules.push(step.rule);
     }
-    let stamp = keys::FORMAT.to_be_bytes();
+    let stamp = keys::FORMAT_VERSION.to_be_bytes();
     txn.open_table(keys::META)?.insert(keys::META_FORMAT, stamp.as_slice())?;
     let mut chain = meta.chain.clone();
-    let keeper = chain.vault().keeper();
+    let keeper = chain.vault().store_key();
     append_audit(&txn, &mut chain, &[record], options.clock.now(), &|_| Ok(keeper.clone()))?;
     chain.vault().commit(txn)?;
     meta.chain = chain;
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn steps_lead_from_the_first_format_to_this_one() {
-        let formats: Vec<_> = STEPS.iter().map(|step| step.to).collect();
-        assert_eq!(formats, (2..=keys::FORMAT).collect::<Vec<_>>());
-        for step in STEPS {
+        let formats: Vec<_> = UPGRADE_STEPS.iter().map(|step| step.to).collect();
+        assert_eq!(formats, (2..=keys::FORMAT_VERSION).collect::<Vec<_>>());
+        for step in UPGRADE_STEPS {
             assert_eq!(step.rule, format!("format_{}", step.to));
         }
     }

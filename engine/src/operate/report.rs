@@ -1,6 +1,6 @@
 //! The figures of a store, and reads of its audit log.
 
-use crate::handle::session::MAX_ENTRIES;
+use crate::handle::session::MAX_AUDIT_ENTRIES;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -99,7 +99,7 @@ impl Store {
     /// Returns `true` if the store has a keyring, without whose master key nothing in it can be read.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        directory::keyring(self.path()).exists()
+        directory::keyring_path(self.path()).exists()
     }
 
     /// Returns the current figures of the store.
@@ -112,13 +112,13 @@ impl Store {
         let tail_grains = view.tail().grains();
         let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
         let bytes_of = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
-        let mut rows = view.rows()?;
+        let mut rows = view.row_counts()?;
         let index = view.index().stats()?;
         rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
         let folding = view.tail().frozen().map_or(0, |frozen| frozen.grains());
         let text = self.inner().library().status(&view)?;
         let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
-        let leaving = view.leaving()?;
+        let leaving = view.retired_spaces()?;
         let erasures = view.erasures()?;
         Ok(StoreStats {
             format: format_of(view.transaction())?,
@@ -128,7 +128,7 @@ impl Store {
             preset: self.rules().preset,
             grains: view.log_len()?.saturating_sub(erasures.stubs),
             erased_grains: erasures.stubs,
-            erased_users: view.tombstones()?,
+            erased_users: view.tombstone_count()?,
             unscrubbed: erasures.pending.len(),
             states: view.state_len()?,
             audit_entries: view.audit_len()?,
@@ -137,18 +137,18 @@ impl Store {
             folded_to: last_sequence.saturating_sub(behind),
             last_sequence,
             disk_bytes: bytes_of(&self.truth_path()),
-            index_bytes: bytes_of(&directory::index(self.path())),
+            index_bytes: bytes_of(&directory::index_path(self.path())),
             text_documents: text.texts.documents,
             text_segments: text.texts.segments,
             text_bytes: text.texts.bytes,
             text_gone: text.texts.gone,
             text_tail: text.texts.tail,
             text_behind: text.behind,
-            observer_domains: self.inner().library().wording().domains.told(),
+            observer_domains: self.inner().library().settings().domains.by_domain(),
             vectors: self.inner().vectors().stats(&view)?,
             embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
             former_embedding: former.filter(|former| former.serves),
-            serving_model: view.serving()?.map(|space| space.model().to_owned()),
+            serving_model: view.serving_space()?.map(|space| space.model().to_owned()),
             leaving_models: leaving.values().map(|space| space.model().to_owned()).collect(),
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
@@ -169,7 +169,7 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
-        self.entries(after, limit, |_| true)
+        self.audit_entries(after, limit, |_| true)
     }
 
     /// Returns entries like [`Session::audit`], but only those of one actor. Entries name actors by
@@ -184,10 +184,10 @@ impl Session {
         limit: usize,
     ) -> Result<Vec<AuditEntry>> {
         let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
-        self.entries(after, limit, |entry| entry.actor == pseudonym)
+        self.audit_entries(after, limit, |entry| entry.actor == pseudonym)
     }
 
-    fn entries(
+    fn audit_entries(
         &self,
         after: Option<u64>,
         limit: usize,
@@ -199,18 +199,18 @@ impl Session {
         let mut entries = Vec::new();
         let mut reasons = 0_usize;
         for row in view.audit()?.range(from..keys::AUDIT_HEAD)? {
-            if entries.len() >= limit.min(MAX_ENTRIES) || reasons >= MAX_REASONS_BYTES {
+            if entries.len() >= limit.min(MAX_AUDIT_ENTRIES) || reasons >= MAX_REASONS_BYTES {
                 break;
             }
             let (sequence, bytes) = row?;
-            let entry = view.entry(bytes.value())?;
+            let entry = view.decode_audit_entry(bytes.value())?;
             if wanted(&entry) {
                 let at = sequence.value();
                 let reason = match view.is_reason_erased(at)? {
                     true => None,
                     false => view.reason(at)?,
                 };
-                let seen = self.as_seen(&view, AuditEntry { reason, ..entry })?;
+                let seen = self.visible_entry(&view, AuditEntry { reason, ..entry })?;
                 let reason = seen.as_ref().and_then(|entry| entry.reason.as_ref());
                 reasons = reasons.saturating_add(reason.map_or(0, String::len));
                 entries.extend(seen);
@@ -220,14 +220,14 @@ impl Session {
     }
 
     /// Reduces an entry to what this session may know of it, `None` if that is empty.
-    fn as_seen(&self, view: &View, mut entry: AuditEntry) -> Result<Option<AuditEntry>> {
-        if self.viewer().is_everyone() {
+    fn visible_entry(&self, view: &View, mut entry: AuditEntry) -> Result<Option<AuditEntry>> {
+        if self.viewer().is_unrestricted() {
             return Ok(Some(entry));
         }
         let mut seen = Vec::new();
         let mut hidden = false;
         for address in std::mem::take(&mut entry.subjects) {
-            let stored = view.place_told(&address)?.is_some();
+            let stored = view.sequence_in_audit(&address)?.is_some();
             if self.lookup(view, &address)?.is_some() {
                 seen.push(address);
             } else {

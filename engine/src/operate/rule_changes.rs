@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys;
-use crate::handle::meta::{kept_rules, seal_rules};
+use crate::handle::meta::{stored_rules, seal_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::rules::preset::{RuleChange, RuleSet, StoredRules};
@@ -57,7 +57,7 @@ impl Session {
         let author = self.author_with(reason)?;
         self.check_power(Power::ChangeRules)?;
         let file = file.to_owned();
-        self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, &author))
+        self.store().run_exclusive(move |writer| writer.change_rules(&file, allow_weaker, &author))
     }
 }
 
@@ -68,7 +68,7 @@ impl Writer {
         allow_weaker: bool,
         author: &Principal,
     ) -> Result<RuleChangeReport> {
-        let Some(change) = self.kept_rules()?.extended(file)? else {
+        let Some(change) = self.stored_rules()?.extended(file)? else {
             return Ok(RuleChangeReport::default());
         };
         let refused = !change.loosened.is_empty() && !allow_weaker;
@@ -80,7 +80,7 @@ impl Writer {
         };
         let RuleChange { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
-        self.note(record, |txn| {
+        self.write_audit_record(record, |txn| {
             if let Some(row) = &row {
                 txn.open_table(keys::META)?.insert(keys::META_PRESET, row.as_slice())?;
             }
@@ -93,14 +93,14 @@ impl Writer {
                 "leave that out, or say that it is meant (allow_weaker, --allow-weaker)",
             ));
         }
-        self.regime.change(rules);
+        self.rules.replace(rules);
         let added = added.into_iter().map(str::to_owned).collect();
         Ok(RuleChangeReport { changed: true, added, loosened })
     }
 
     /// Reads the stored rules.
-    fn kept_rules(&self) -> Result<StoredRules> {
+    fn stored_rules(&self) -> Result<StoredRules> {
         let txn = self.db.begin_read()?;
-        kept_rules(&txn.open_table(keys::META)?)
+        stored_rules(&txn.open_table(keys::META)?)
     }
 }

@@ -7,12 +7,12 @@ use grainstore_cal::{CancelHandle, Visibility, is_known_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::handle::session::{Session, StoredGrain};
-use crate::read::graph::{BoundedList, spelled};
+use crate::read::graph::{BoundedList, normalised};
 use crate::read::query::ScanError;
-use crate::state::reach::in_scope;
+use crate::state::reach::is_in_namespace;
 use crate::state::view::{GrainRow, View};
 
 /// Most versions of one history.
@@ -20,7 +20,7 @@ pub const MAX_VERSIONS: usize = 10_000;
 /// Most bytes of blobs of one history.
 pub const MAX_HISTORY_BYTES: usize = 64 << 20;
 /// Time limit of one history.
-pub const HISTORY_TIME: Duration = Duration::from_secs(5);
+pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Every version of a grain: what it superseded and what superseded it, newest first.
@@ -30,7 +30,7 @@ impl Session {
     /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<StoredGrain>> {
         let view = self.view()?;
-        self.audited(guarded(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
+        self.audited(catch_storage_panic(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
     }
 
     /// The newest `limit` versions in one view that `shows` lets through, of blobs: from the head of the
@@ -42,10 +42,10 @@ impl Session {
         limit: usize,
         shows: BlobFilter<'_>,
     ) -> Result<Vec<StoredGrain>> {
-        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
-        let time = HistoryDeadline::begin();
+        let found = self.lookup(view, address)?.ok_or_else(|| self.not_visible(view, address))?;
+        let time = HistoryDeadline::start();
         let head = self.head(view, found, &time)?;
-        let (versions, more) = self.back_from(view, &head.address, limit, (&time, shows))?;
+        let (versions, more) = self.versions_back_from(view, &head.address, limit, (&time, shows))?;
         if more && limit >= MAX_VERSIONS {
             return Err(too_many());
         }
@@ -64,7 +64,7 @@ impl Session {
         cancel: &CancelHandle,
         shows: BlobFilter<'_>,
     ) -> Result<u64> {
-        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
+        let found = self.lookup(view, address)?.ok_or_else(|| self.not_visible(view, address))?;
         let time = HistoryDeadline(cancel.clone());
         let head = self.head(view, found, &time)?;
         let mut walk = ChainWalk::from(self, view, &head.address, (&time, shows));
@@ -81,11 +81,11 @@ impl Session {
         let (mut address, mut state) = (from.address, from.state);
         let most = view.last_sequence()?.get();
         let mut steps = 0_u64;
-        let reach = self.reach(view);
+        let reach = self.visibility(view);
         while let Some(by) = state.superseded_by {
             time.check()?;
             let Some(sequence) = view.sequence_of(&by)? else { break };
-            if !view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))? {
+            if !view.with_blob(sequence, |blob| reach.is_blob_visible(sequence, blob))? {
                 break;
             }
             steps += 1;
@@ -97,11 +97,11 @@ impl Session {
         if address == from.address {
             return Ok(from);
         }
-        self.lookup(view, &address)?.ok_or_else(|| self.unseen(view, &address))
+        self.lookup(view, &address)?.ok_or_else(|| self.not_visible(view, &address))
     }
 
     /// At most `limit` versions from one back, and `true` if there are more.
-    fn back_from(
+    fn versions_back_from(
         &self,
         view: &View,
         from: &ContentAddress,
@@ -118,7 +118,7 @@ impl Session {
             bytes = bytes.saturating_add(row.blob.len());
             check_size(versions.len(), bytes)?;
             walk.go_behind(&address, &row.blob)?;
-            versions.push(self.stored(view, address, row)?);
+            versions.push(self.to_stored_grain(view, address, row)?);
         }
         Ok((versions, false))
     }
@@ -138,10 +138,10 @@ impl Session {
     ) -> Result<BoundedList<StoredGrain>> {
         check_size(limit, 0)?;
         let view = self.view()?;
-        guarded(|| {
-            self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
-            let time = HistoryDeadline::begin();
-            let (items, more) = self.back_from(&view, address, limit, (&time, &all))?;
+        catch_storage_panic(|| {
+            self.lookup(&view, address)?.ok_or_else(|| self.not_visible(&view, address))?;
+            let time = HistoryDeadline::start();
+            let (items, more) = self.versions_back_from(&view, address, limit, (&time, &all))?;
             Ok(BoundedList { items: self.audited(items)?, more })
         })
     }
@@ -158,9 +158,9 @@ impl Session {
     ) -> Result<BoundedList<StoredGrain>> {
         check_size(limit, 0)?;
         let view = self.view()?;
-        guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
-            let time = HistoryDeadline::begin();
+        catch_storage_panic(|| {
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.not_visible(&view, address))?;
+            let time = HistoryDeadline::start();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
             let mut next = Some(from);
@@ -203,13 +203,13 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<StoredGrain>> {
-        let (subject, relation) = (spelled(subject)?, spelled(relation)?);
-        let scope = self.narrowed(namespace)?;
+        let (subject, relation) = (normalised(subject)?, normalised(relation)?);
+        let scope = self.scope_within(namespace)?;
         let shape =
             IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
-        guarded(|| {
-            let time = HistoryDeadline::begin();
-            let reach = self.reach(view);
+        catch_storage_panic(|| {
+            let time = HistoryDeadline::start();
+            let reach = self.visibility(view);
             let mut found = Vec::new();
             for posting in
                 view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?
@@ -222,14 +222,14 @@ impl Session {
                 let state = view.state_at(sequence)?;
                 // The index only proposes: it may be damaged, or that of another store.
                 let says = |grain: &GrainRef<'_>| {
-                    is_in(grain.partition(), namespace)
+                    is_in_partition(grain.partition(), namespace)
                         && grain.text("subject") == Some(&subject)
                         && grain.text("relation") == Some(&relation)
                         && as_of
                             .is_none_or(|at| is_known_at(grain, &state, Visibility::default(), at))
                 };
                 let admitted = view.with_blob(sequence, |blob| {
-                    with_fields(blob, |grain| Ok(says(grain) && reach.sees(sequence, grain)?))
+                    with_fields(blob, |grain| Ok(says(grain) && reach.is_visible(sequence, grain)?))
                 })?;
                 found.extend(admitted.then_some(sequence));
                 check_size(found.len(), 0)?;
@@ -255,16 +255,16 @@ impl Session {
             bytes = bytes.saturating_add(blob.len());
             check_size(versions.len(), bytes)?;
             let address = ContentAddress::of(&blob);
-            versions.push(self.stored(view, address, GrainRow { sequence, blob, state })?);
+            versions.push(self.to_stored_grain(view, address, GrainRow { sequence, blob, state })?);
         }
         Ok(versions)
     }
 
     /// The session's scope, or one partition of it.
-    pub(crate) fn narrowed<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
+    pub(crate) fn scope_within<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
         let viewer = self.viewer();
         match namespace {
-            None => Ok(viewer.partitions()),
+            None => Ok(viewer.index_scope()),
             Some(namespace) => {
                 viewer.check_namespace(namespace)?;
                 Ok(Scope::Exact(namespace.into()))
@@ -274,10 +274,10 @@ impl Session {
 }
 
 /// Returns `true` if a partition is the named one, or none is named.
-pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
+pub(crate) fn is_in_partition(partition: &str, namespace: Option<&str>) -> bool {
     // Two names, each in the scope of the other, are equal.
     namespace.is_none_or(|namespace| {
-        in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
+        is_in_namespace(partition, Some(namespace)) && is_in_namespace(namespace, Some(partition))
     })
 }
 
@@ -285,8 +285,8 @@ pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
 struct HistoryDeadline(CancelHandle);
 
 impl HistoryDeadline {
-    fn begin() -> Self {
-        Self(CancelHandle::default().with_deadline(HISTORY_TIME))
+    fn start() -> Self {
+        Self(CancelHandle::default().with_deadline(HISTORY_TIMEOUT))
     }
 
     /// # Errors
@@ -332,7 +332,7 @@ impl<'w> ChainWalk<'w> {
     fn next(&mut self) -> Result<Option<(ContentAddress, GrainRow)>> {
         while let Some(address) = self.waiting.pop_front() {
             self.time.check()?;
-            let Some(row) = self.session.visible(self.view, &address)? else { continue };
+            let Some(row) = self.session.visible_row(self.view, &address)? else { continue };
             if (self.shows)(&row.blob)? {
                 return Ok(Some((address, row)));
             }

@@ -76,8 +76,8 @@ fn a_history_whose_time_is_over_is_given_up() {
     let head = session.head(&view, found(old), &over).map(drop);
     let sequence = view.sequence_of(&old).unwrap().unwrap();
     let newest = session.newest_first(&view, vec![sequence], &over).map(drop);
-    let back = session.head(&view, found(old), &HistoryDeadline::begin()).unwrap();
-    let back = session.back_from(&view, &back.address, 10, (&over, &all)).map(drop);
+    let back = session.head(&view, found(old), &HistoryDeadline::start()).unwrap();
+    let back = session.versions_back_from(&view, &back.address, 10, (&over, &all)).map(drop);
     let stopped = CancelHandle::default();
     stopped.cancel();
     let counted = session.count_versions_in(&view, &old, &stopped, &all).map(drop);

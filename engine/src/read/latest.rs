@@ -6,10 +6,10 @@ use grainstore_cal::{Visibility, is_known_at, is_valid_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 use grainstore_index::{IndexLookup, Posting};
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::{Session, StoredGrain};
-use crate::read::graph::{GraphOptions, GraphReader, VisibleGrain, spelled};
-use crate::read::history::is_in;
+use crate::read::graph::{GraphOptions, GraphReader, VisibleGrain, normalised};
+use crate::read::history::is_in_partition;
 
 /// The two times of a bi-temporal read (ruling 29).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,12 +55,12 @@ impl Session {
         namespace: Option<&str>,
         as_of: &AsOf,
     ) -> Result<Option<StoredGrain>> {
-        let (subject, relation) = (spelled(subject)?, spelled(relation)?);
+        let (subject, relation) = (normalised(subject)?, normalised(relation)?);
         let lens = GraphOptions::default();
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, &lens);
-            let scope = self.narrowed(namespace)?;
+            let scope = self.scope_within(namespace)?;
             let shape =
                 IndexLookup::subject_relation(subject.as_str().into(), relation.as_str().into());
             let now = sight.now();
@@ -71,7 +71,7 @@ impl Session {
                     break;
                 }
                 let read = |seen: &VisibleGrain<'_>| {
-                    let says = is_in(seen.grain.partition(), namespace)
+                    let says = is_in_partition(seen.grain.partition(), namespace)
                         && seen.grain.text("subject") == Some(&subject)
                         && seen.grain.text("relation") == Some(&relation);
                     let counts = says && as_of.admits(seen.grain, &seen.state, now);
@@ -79,12 +79,12 @@ impl Session {
                 };
                 let rival = match as_of.known_at {
                     // A grain that is not current now need not be read.
-                    None => sight.at(posting.sequence, read)?,
-                    Some(_) => sight.any_at(posting.sequence, read)?,
+                    None => sight.read_current(posting.sequence, read)?,
+                    Some(_) => sight.read_any(posting.sequence, read)?,
                 };
-                best = best.into_iter().chain(rival).max_by_key(|one| one.rank);
+                best = best.into_iter().chain(rival).max_by_key(|one| one.sort_key);
             }
-            let Some(LatestCandidate { posting, rank: (_, Reverse(address)) }) = best else {
+            let Some(LatestCandidate { posting, sort_key: (_, Reverse(address)) }) = best else {
                 return Ok(None);
             };
             self.store().inner().touch(posting.sequence);
@@ -97,11 +97,11 @@ impl Session {
 /// The best grain so far: the latest, then the one of the least address.
 struct LatestCandidate {
     posting: Posting,
-    rank: (EpochMs, Reverse<ContentAddress>),
+    sort_key: (EpochMs, Reverse<ContentAddress>),
 }
 
 impl LatestCandidate {
     fn of(seen: &VisibleGrain<'_>, posting: Posting) -> Self {
-        Self { posting, rank: (seen.grain.time(), Reverse(seen.address())) }
+        Self { posting, sort_key: (seen.grain.time(), Reverse(seen.address())) }
     }
 }

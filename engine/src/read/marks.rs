@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, VerificationStatus};
 
-use crate::base::error::{Error, Result, guarded};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::handle::session::{Session, StoredGrain};
-use crate::rules::policy::{AppliedRule, PolicyAction, PolicyExplanation, Proofs, of_call};
+use crate::rules::policy::{AppliedRule, PolicyAction, PolicyExplanation, Proofs, verify_call_signature};
 use crate::write::offer::Offer;
 use crate::write::plan::{StateChange, WritePlan};
 use crate::write::writer::WriteRequest;
@@ -114,16 +114,16 @@ impl Session {
         new: impl Into<Offer>,
         justification: Option<&str>,
     ) -> Result<SupersedePreview> {
-        let author = self.author_because(justification)?;
+        let author = self.principal_with_reason(justification)?;
         let new = self.prepare_successor(old, new.into(), justification)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let plan = WritePlan::new(&view, self.now())?;
             let inner = self.store().inner();
             let mut plan = plan
-                .accepting_signatures(inner.accepts_signatures())
-                .under(Arc::clone(inner.regime()))
-                .reserving(inner.retrieval().reserved());
+                .with_locked_signatures(inner.accepts_signatures())
+                .with_rules(Arc::clone(inner.regime()))
+                .with_reserved_spaces(inner.retrieval().reserved_spaces());
             let (decision, outcome) = plan.try_supersede(old, new, &author);
             let refusal = outcome.err();
             let needs_review = refusal.is_none()
@@ -144,16 +144,16 @@ impl Session {
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_IO`; `ERR_INTEGRITY`.
     pub fn policy(&self, stored: &StoredGrain) -> Result<PolicyExplanation> {
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let plan = WritePlan::new(&view, self.now())?;
             let accepts = self.store().inner().accepts_signatures();
-            plan.accepting_signatures(accepts).explain(&stored.address, &self.author())
+            plan.with_locked_signatures(accepts).explain(&stored.address, &self.principal())
         })
     }
 
     /// Verifies the proof of a call, and returns its signers.
     fn proofs(&self, act: PolicyAction, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
-        of_call(act, address, proof, self.store().inner().resolver())
+        verify_call_signature(act, address, proof, self.store().inner().resolver())
     }
 
     fn mark(

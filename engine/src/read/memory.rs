@@ -21,13 +21,13 @@ use crate::handle::store::Store;
 use crate::read::query::{CandidateScan, ParsedSearch, ScanError, explain};
 use crate::read::read_log::ReadsDestination;
 use crate::state::reach::VisibilityOutcome;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 
 /// Most namespaces DESCRIBE names.
-const MAX_NAMESPACES: usize = 100;
+const MAX_LISTED_NAMESPACES: usize = 100;
 /// Most grains of a namespace that are read to find one that a session with a user can see.
-const LOOKED_AT: usize = 256;
+const MAX_PROBED_GRAINS: usize = 256;
 /// The conformance level of CAL (CAL 24) of this version. Of it and of the levels above, all requirements hold
 /// but those in [`CAL_EXCEPTIONS`]; docs/rulings.md decides those of its own level.
 pub const CAL_CONFORMANCE: &str = "core";
@@ -43,10 +43,10 @@ pub const CAL_EXCEPTIONS: [&str; 8] = [
     "18.3: a namespace below that of the session, and any in a session without one, is taken from the statement; another is overwritten",
 ];
 /// The further exception if the operator has switched the read log off.
-const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
+const READ_LOG_OFF_EXCEPTION: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
 
 /// The further exception if the store was opened read-only.
-const READ_ONLY: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
+const READ_ONLY_EXCEPTION: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
 
 /// The level where not even what core asks for is there: without the audit of reads.
 const NO_LEVEL: &str = "none";
@@ -66,7 +66,7 @@ impl Store {
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
         let unread = self.reads_recorded() == ReadsDestination::Nowhere;
-        let own = unread.then_some(if self.is_read_only() { READ_ONLY } else { NO_READ_LOG });
+        let own = unread.then_some(if self.is_read_only() { READ_ONLY_EXCEPTION } else { READ_LOG_OFF_EXCEPTION });
         CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
     }
 }
@@ -113,15 +113,15 @@ impl SessionMemory<'_> {
 
     /// Returns `true` if a session with a user can see a grain of a namespace: one of its user, or among the
     /// newest.
-    fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
-        let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
+    fn has_visible_grain(&self, view: &View, namespace: &str) -> Result<bool> {
+        let (scope, reach) = (Scope::Exact(namespace.into()), self.session.visibility(view));
         let user = self.session.options().user_id.as_deref().unwrap_or_default();
         for shape in [IndexLookup::Value(Field::User, user.into()), IndexLookup::All] {
             let found =
                 view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
-            for posting in found.take(LOOKED_AT) {
+            for posting in found.take(MAX_PROBED_GRAINS) {
                 let at = posting?.sequence;
-                if whole(view.with_blob(at, |blob| reach.sees_blob(at, blob)))?.unwrap_or(false) {
+                if ok_if_readable(view.with_blob(at, |blob| reach.is_blob_visible(at, blob)))?.unwrap_or(false) {
                     return Ok(true);
                 }
             }
@@ -153,7 +153,7 @@ impl SessionMemory<'_> {
         }
         let shown = |blob: &[u8]| shown(blob, shows);
         let versions = self.session.versions_in(&view, address, limit, &shown)?;
-        versions.iter().map(hit).collect()
+        versions.iter().map(to_hit).collect()
     }
 
     /// The number of versions that [`SessionMemory::versions`] returns without a limit.
@@ -191,7 +191,7 @@ impl Memory for SessionMemory<'_> {
         cancel: &CancelHandle,
         visit: &mut RecallVisitor<'_>,
     ) -> Result<RecallStats, MemoryError> {
-        let view = self.session.view_of(self.view(), query)?;
+        let view = self.session.view_for_query(self.view(), query)?;
         let mut walk = CandidateScan::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
@@ -200,7 +200,7 @@ impl Memory for SessionMemory<'_> {
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
         let Some(search) = query.search() else { return Ok(Vec::new()) };
-        Ok(ParsedSearch::of(self.session, query.reach(), search)?.fields_of(grain)?)
+        Ok(ParsedSearch::parse(self.session, query.reach(), search)?.matched_fields(grain)?)
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
@@ -214,7 +214,7 @@ impl Memory for SessionMemory<'_> {
         }
         match (found.as_slice(), prefix.full_address()) {
             ([one], _) => Ok(PrefixMatch::One(*one)),
-            ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
+            ([], Some(whole)) => Ok(match self.session.visibility_of(&view, &whole)? {
                 Some(VisibilityOutcome::Outside) => PrefixMatch::Elsewhere,
                 _ => PrefixMatch::Nothing,
             }),
@@ -228,7 +228,7 @@ impl Memory for SessionMemory<'_> {
     }
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
-        Ok(self.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
+        Ok(self.lookup(&self.view(), address)?.as_ref().map(to_hit).transpose()?)
     }
 
     fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
@@ -237,7 +237,7 @@ impl Memory for SessionMemory<'_> {
     }
 
     fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
-        let kept = self.session.keep(template)?;
+        let kept = self.session.store_template(template)?;
         self.refresh()?;
         Ok(kept)
     }
@@ -269,7 +269,7 @@ impl Memory for SessionMemory<'_> {
     }
 
     fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {
-        let view = self.session.view_of(self.view(), query)?;
+        let view = self.session.view_for_query(self.view(), query)?;
         let plan = explain(&view, self.session, query, cancel)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
         Ok(AccessPlan {
@@ -283,13 +283,13 @@ impl Memory for SessionMemory<'_> {
 
     fn describe(&self) -> Result<HostInfo, MemoryError> {
         let view = self.view();
-        let scope = self.session.narrowed(None)?;
-        let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
-        let mut namespaces: Vec<String> = names.into_iter().filter_map(plain).collect();
+        let scope = self.session.scope_within(None)?;
+        let names = view.index().namespaces(&scope, MAX_LISTED_NAMESPACES).map_err(Error::from)?;
+        let mut namespaces: Vec<String> = names.into_iter().filter_map(plain_name).collect();
         if self.session.viewer().has_user() {
             let mut told = Vec::new();
             for name in namespaces {
-                if self.has_own(&view, &name)? {
+                if self.has_visible_grain(&view, &name)? {
                     told.push(name);
                 }
             }
@@ -340,12 +340,12 @@ fn shown(blob: &[u8], shows: &dyn Fn(GrainType) -> bool) -> Result<bool> {
     Ok(of.is_standard() && shows(of))
 }
 
-fn hit(stored: &StoredGrain) -> Result<Hit> {
+fn to_hit(stored: &StoredGrain) -> Result<Hit> {
     let (grain, score) = (stored.grain()?, Score::STRUCTURAL);
     Ok(Hit { address: stored.address, grain, state: stored.state, score })
 }
 
-fn plain(name: OwnedTermValue) -> Option<String> {
+fn plain_name(name: OwnedTermValue) -> Option<String> {
     match name {
         OwnedTermValue::Plain(text) => Some(text),
         OwnedTermValue::Token(_) => None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use data_encoding::HEXLOWER;
 
 use crate::base::error::{Error, Result};
-use crate::handle::session::MAX_ENTRIES;
+use crate::handle::session::MAX_AUDIT_ENTRIES;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::state::audit::{AuditEntry, AuditHashChain};
@@ -35,7 +35,7 @@ impl Store {
         match inner.reads() {
             _ if self.is_read_only() => ReadsDestination::Nowhere,
             _ if inner.regime().audits_reads() => ReadsDestination::AuditLog,
-            Some(reads) if reads.records() => ReadsDestination::ReadLog,
+            Some(reads) if reads.is_recording() => ReadsDestination::ReadLog,
             _ => ReadsDestination::Nowhere,
         }
     }
@@ -43,7 +43,7 @@ impl Store {
     /// Number of reads since the store was opened that could not be written to disk.
     #[must_use]
     pub fn lost_reads(&self) -> u64 {
-        self.inner().reads().map_or(0, |reads| reads.lost_so_far())
+        self.inner().reads().map_or(0, |reads| reads.lost_since_open())
     }
 }
 
@@ -60,7 +60,7 @@ impl Session {
     /// # Errors
     /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
     pub fn reads(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
-        self.chosen(after, limit, None)
+        self.read_log_entries(after, limit, None)
     }
 
     /// Like [`Session::reads`], limited to one actor.
@@ -73,7 +73,7 @@ impl Session {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<AuditEntry>> {
-        self.chosen(after, limit, Some(actor))
+        self.read_log_entries(after, limit, Some(actor))
     }
 
     /// Returns the end of the read log: its number of entries, including deleted ones, and the hash of its
@@ -83,10 +83,10 @@ impl Session {
     /// The errors of [`Session::reads`].
     pub fn reads_head(&self) -> Result<Option<(u64, String)>> {
         let Some(reads) = self.store().inner().reads() else { return Ok(None) };
-        let store = self.settled(reads)?;
-        let dir = reads.place()?;
-        let Some(number) = segment::numbers(&dir)?.last().copied() else { return Ok(None) };
-        let bytes = segment::bytes_of(&dir, number)?;
+        let store = self.flush_read_log(reads)?;
+        let dir = reads.directory()?;
+        let Some(number) = segment::file_numbers(&dir)?.last().copied() else { return Ok(None) };
+        let bytes = segment::read_file(&dir, number)?;
         let start = FileHeader::decode(&bytes, &store, number)?;
         let mut frames = GroupIter::of(&bytes, &start);
         frames.by_ref().for_each(drop);
@@ -107,28 +107,28 @@ impl Session {
     }
 
     /// Writes waiting entries. Returns the store's id.
-    fn settled(&self, reads: &Arc<ReadLog>) -> Result<[u8; 16]> {
+    fn flush_read_log(&self, reads: &Arc<ReadLog>) -> Result<[u8; 16]> {
         reads.settle()?;
         self.view()?.store_id()
     }
 
-    fn chosen(
+    fn read_log_entries(
         &self,
         after: Option<u64>,
         limit: usize,
         actor: Option<&str>,
     ) -> Result<Vec<AuditEntry>> {
         let Some(reads) = self.store().inner().reads() else { return Ok(Vec::new()) };
-        let store = self.settled(reads)?;
+        let store = self.flush_read_log(reads)?;
         let view = self.view()?;
         let chain = view.chain_before_genesis()?.with_vault(view.vault().clone());
         let sight = ReadLogFilter::of(self, &chain, actor);
         let from = after.map_or(0, |after| after.saturating_add(1));
-        let limit = limit.min(MAX_ENTRIES);
+        let limit = limit.min(MAX_AUDIT_ENTRIES);
         let mut entries = Vec::new();
-        let _held = reads.hold();
-        let dir = reads.place()?;
-        walk(&dir, &store, from, &mut |read| {
+        let _held = reads.retain_files();
+        let dir = reads.directory()?;
+        visit_entries(&dir, &store, from, &mut |read| {
             if entries.len() < limit && sight.sees(&read) {
                 entries.push(read.entry);
             }
@@ -139,19 +139,19 @@ impl Session {
 }
 
 /// Visits the entries from a number on, until `take` returns `false`.
-fn walk(
+fn visit_entries(
     dir: &Path,
     store: &[u8; 16],
     from: u64,
     take: &mut dyn FnMut(LoggedRead) -> bool,
 ) -> Result<()> {
-    let numbers = segment::numbers(dir)?;
-    let starts = numbers.iter().map(|number| segment::start_of(dir, *number, store));
+    let numbers = segment::file_numbers(dir)?;
+    let starts = numbers.iter().map(|number| segment::read_header(dir, *number, store));
     let starts: Vec<FileHeader> =
-        starts.collect::<Result<_>>().map_err(|error| error.within(dir))?;
+        starts.collect::<Result<_>>().map_err(|error| error.at_path(dir))?;
     let begin = starts.iter().rposition(|start| start.at.count <= from).unwrap_or_default();
     for start in starts.iter().skip(begin) {
-        let bytes = segment::bytes_of(dir, start.number)?;
+        let bytes = segment::read_file(dir, start.number)?;
         let mut frames = GroupIter::of(&bytes, start);
         while let Some((first, body)) = frames.next() {
             if frames.end.count <= from {
@@ -185,11 +185,11 @@ impl ReadLogFilter {
         let own = session.options();
         let namespace = own.namespace.as_deref().map(|name| {
             let below = chain.vault().keyring().is_none().then(|| format!("{name}:"));
-            (group::namespace_in(name, chain), below)
+            (group::namespace_label(name, chain), below)
         });
-        let user = own.user_id.as_deref().map(|user| chain.reader(user));
+        let user = own.user_id.as_deref().map(|user| chain.reader_pseudonym(user));
         let limited =
-            namespace.is_some() || user.is_some() || session.author().standing.is_operator();
+            namespace.is_some() || user.is_some() || session.principal().authority.is_operator();
         let actor = actor.or(own.actor.as_deref().filter(|_| !limited));
         let actor = actor.map(|actor| chain.pseudonym(Some(actor)));
         Self { namespace, user, actor }

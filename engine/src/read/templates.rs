@@ -55,7 +55,7 @@ impl Session {
     ) -> Result<Vec<NamedTemplate>> {
         let namespace = namespace_of(self.options());
         let mut named = self.own_templates().named_by(self.options());
-        named.extend(of_namespace(txn, vault, namespace.as_deref())?);
+        named.extend(templates_of_namespace(txn, vault, namespace.as_deref())?);
         named.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(named)
     }
@@ -65,11 +65,11 @@ impl Session {
     /// # Errors
     /// `ERR_ACCESS` for a session with a user that would store it for its namespace; `ERR_INTEGRITY`,
     /// `ERR_IO`.
-    pub(crate) fn keep(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome> {
+    pub(crate) fn store_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome> {
         let namespace = namespace_of(self.options());
         if template.keeper == TemplateOwner::Session {
             let view = self.view()?;
-            let known = of_namespace(view.transaction(), view.vault(), namespace.as_deref())?;
+            let known = templates_of_namespace(view.transaction(), view.vault(), namespace.as_deref())?;
             return Ok(self.own_templates().keep(template, known, self.options()));
         }
         if self.viewer().has_user() {
@@ -82,10 +82,10 @@ impl Session {
         if template.check_against(&mine) == TemplateSaveOutcome::Taken {
             return Ok(TemplateSaveOutcome::Taken);
         }
-        let record = self.author().record(AuditOperation::DefineTemplate, Vec::new());
+        let record = self.principal().record(AuditOperation::DefineTemplate, Vec::new());
         let NamedTemplate { name, definition, .. } = template.clone();
         let row = TemplateRow { namespace, name, definition };
-        let kept = self.store().alone(move |writer| writer.keep_template(&row, record))?;
+        let kept = self.store().run_exclusive(move |writer| writer.store_template(&row, record))?;
         if kept == TemplateSaveOutcome::Kept {
             self.own_templates().give_up(&template.name, self.options());
         }
@@ -94,30 +94,30 @@ impl Session {
 }
 
 impl Writer {
-    fn keep_template(
+    fn store_template(
         &mut self,
         row: &TemplateRow,
         record: AuditRecord,
     ) -> Result<TemplateSaveOutcome> {
         let view = Arc::clone(&self.view);
-        let known = of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
+        let known = templates_of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
         let among = row.template().check_against(&known);
         if among != TemplateSaveOutcome::Kept {
             return Ok(among);
         }
-        let numbers = numbers_of(view.vault(), row.namespace.as_deref());
-        let body = serde_json::to_vec(row).map_err(|_| damaged())?;
+        let numbers = key_range(view.vault(), row.namespace.as_deref());
+        let body = serde_json::to_vec(row).map_err(|_| damaged_template())?;
         let vault = view.vault().clone();
         // A view keeps the databases it reads from open.
         drop(view);
-        self.note(record, |txn| {
+        self.write_audit_record(record, |txn| {
             let mut table = txn.open_table(keys::TEMPLATES)?;
             let last = table.range(numbers.clone())?.next_back().transpose()?;
             let key = last.map_or(*numbers.start(), |(key, _)| key.value().saturating_add(1));
             if key > *numbers.end() {
-                return Err(damaged());
+                return Err(damaged_template());
             }
-            let sealed = vault.seal(RowKey::template(key), &body, &vault.keeper())?;
+            let sealed = vault.seal(RowKey::template(key), &body, &vault.store_key())?;
             let mut sums = SumChanges::of(&vault);
             let former = table.insert(key, sealed.as_slice())?;
             sums.replace(SummedTable::Templates, key, former, Some(&sealed));
@@ -129,7 +129,7 @@ impl Writer {
 }
 
 /// The templates of one namespace.
-fn of_namespace(
+fn templates_of_namespace(
     txn: &ReadTransaction,
     vault: &Vault,
     namespace: Option<&str>,
@@ -140,9 +140,9 @@ fn of_namespace(
         Err(error) => return Err(error.into()),
     };
     let mut named = Vec::new();
-    for row in table.range(numbers_of(vault, namespace))? {
+    for row in table.range(key_range(vault, namespace))? {
         let (key, row) = row?;
-        let kept = open(vault, key.value(), row.value())?;
+        let kept = decode_row(vault, key.value(), row.value())?;
         if kept.namespace.as_deref() == namespace {
             named.push(kept.template());
         }
@@ -152,13 +152,13 @@ fn of_namespace(
 
 /// Row keys of a namespace: seven bytes of its hash, and one byte that counts its rows. Namespaces whose
 /// hashes share those bytes share the range, and are told apart by the namespace in their rows.
-fn numbers_of(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
+fn key_range(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
     let mut hash = Sha256::new_with_prefix(b"grainstore templates");
     if let Some(namespace) = namespace {
         hash.update([0]);
         hash.update(namespace);
     }
-    let stands_for = vault.address(&ContentAddress::from_bytes(hash.finalize().into()));
+    let stands_for = vault.address_key(&ContentAddress::from_bytes(hash.finalize().into()));
     let mut start = [0; 8];
     for (to, from) in start.iter_mut().zip(stands_for.as_bytes().iter().take(7)) {
         *to = *from;
@@ -167,9 +167,9 @@ fn numbers_of(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
     start..=start | 0xff
 }
 
-fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
+fn decode_row(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
     let body = vault.open(RowKey::template(key), row)?;
-    serde_json::from_slice(&body).map_err(|_| damaged())
+    serde_json::from_slice(&body).map_err(|_| damaged_template())
 }
 
 /// Checks that a row is a sound template under a key of its namespace.
@@ -177,11 +177,11 @@ fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<TemplateRow> {
 /// # Errors
 /// `ERR_INTEGRITY`.
 pub(crate) fn check_row(vault: &Vault, key: u64, row: &[u8]) -> Result<()> {
-    let kept = open(vault, key, row)?;
-    let stands_there = numbers_of(vault, kept.namespace.as_deref()).contains(&key);
-    if stands_there && kept.template().is_valid() { Ok(()) } else { Err(damaged()) }
+    let kept = decode_row(vault, key, row)?;
+    let stands_there = key_range(vault, kept.namespace.as_deref()).contains(&key);
+    if stands_there && kept.template().is_valid() { Ok(()) } else { Err(damaged_template()) }
 }
 
-fn damaged() -> Error {
+fn damaged_template() -> Error {
     Error::truth_damaged("a template is not as it was written")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::vault::Vault;
-use crate::search::embed::{EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, mixed};
+use crate::search::embed::{EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch};
 use crate::search::texts::{TextIndex, TextSettings};
 use crate::search::vectors::StoreVectors;
 use crate::state::follow::FollowerThread;
@@ -18,11 +18,11 @@ pub(crate) type EmbedderOption = Option<(SharedEmbedder, Metric)>;
 /// Everything that follows the truth and is searched.
 #[derive(Debug, Clone)]
 pub(crate) struct Retrieval {
-    pub(crate) library: Arc<TextIndex>,
+    pub(crate) text_index: Arc<TextIndex>,
     pub(crate) vectors: Arc<StoreVectors>,
-    pub(crate) keeping: Option<Arc<EmbeddingWorker>>,
+    pub(crate) embedder: Option<Arc<EmbeddingWorker>>,
     /// Embedder of the model the store is being moved away from.
-    pub(crate) former: Option<Arc<EmbeddingWorker>>,
+    pub(crate) former_embedder: Option<Arc<EmbeddingWorker>>,
 }
 
 impl Retrieval {
@@ -32,7 +32,7 @@ impl Retrieval {
     /// # Errors
     /// `ERR_DIMENSION`, `ERR_SCHEMA` if an embedder has an impossible model name or dimension; `ERR_SCHEMA`
     /// for a former embedder without another one of a different model.
-    pub(crate) fn of(
+    pub(crate) fn open(
         (words_home, vectors_home): (Option<&Path>, Option<&Path>),
         (former, leading): (&EmbedderOption, &EmbedderOption),
         wording: &TextSettings,
@@ -58,12 +58,12 @@ impl Retrieval {
             }
         }
         let library = Arc::new(TextIndex::new(words_home, wording.clone(), vault));
-        Ok(Self { library, vectors: Arc::new(StoreVectors::new(vectors_home)), keeping, former })
+        Ok(Self { text_index: library, vectors: Arc::new(StoreVectors::new(vectors_home)), embedder: keeping, former_embedder: former })
     }
 
     /// The embedders, the former one first.
-    pub(crate) fn keepings(&self) -> impl Iterator<Item = &Arc<EmbeddingWorker>> {
-        self.former.iter().chain(&self.keeping)
+    pub(crate) fn embedders(&self) -> impl Iterator<Item = &Arc<EmbeddingWorker>> {
+        self.former_embedder.iter().chain(&self.embedder)
     }
 
     /// Checks that the embedders fit the stored vectors.
@@ -73,10 +73,10 @@ impl Retrieval {
     /// `ERR_IO`.
     pub(crate) fn check(&self, view: &View) -> Result<()> {
         let stored = view.spaces()?;
-        for keeping in self.keepings() {
+        for keeping in self.embedders() {
             let own = keeping.space();
             match stored.values().find(|stored| stored.model() == own.model()) {
-                Some(stored) if stored != own => return Err(mixed(stored, own)),
+                Some(stored) if stored != own => return Err(space_mismatch(stored, own)),
                 _ => {}
             }
         }
@@ -84,8 +84,8 @@ impl Retrieval {
     }
 
     /// Spaces of the store's embedders, for which room is kept under the limit of models.
-    pub(crate) fn reserved(&self) -> Vec<Space> {
-        self.keepings().map(|keeping| keeping.space().clone()).collect()
+    pub(crate) fn reserved_spaces(&self) -> Vec<Space> {
+        self.embedders().map(|keeping| keeping.space().clone()).collect()
     }
 
     /// Starts the threads that follow the truth in the background. For a store in memory, full text and
@@ -93,12 +93,12 @@ impl Retrieval {
     ///
     /// # Errors
     /// `ERR_IO` if a thread cannot be started.
-    pub(crate) fn follow(
+    pub(crate) fn start_followers(
         &self,
         home: Option<&Path>,
         shared: &SharedView,
     ) -> Result<Vec<FollowerThread>> {
-        let Self { library, vectors, keeping, former } = self.clone();
+        let Self { text_index: library, vectors, embedder: keeping, former_embedder: former } = self.clone();
         let mut followers = Vec::new();
         if home.is_some() {
             followers.push(FollowerThread::start("grainstore-words", library, shared)?);

@@ -33,11 +33,11 @@ use crate::state::powers::Power;
 
 pub use call::AuditedCall;
 pub(crate) use call::{
-    CallContext, CallRecord, hash_in, id_in, millis_since, name_of, results_of, told_by,
+    CallContext, CallRecord, parse_query_hash, token_id_or_none, millis_since, statement_name, result_count, collect_results,
 };
 pub(crate) use carried::CarriedCounts;
 pub use checkpoint::Checkpoint;
-pub(crate) use checkpoint::schema as checkpoint_schema;
+pub(crate) use checkpoint::malformed_error as checkpoint_schema;
 pub use consent::ErasedConsent;
 pub(crate) use notes::{BufferAction, ReadNotes};
 pub(crate) use refusals::RefusalLog;
@@ -45,13 +45,13 @@ pub use stream::AuditedStream;
 pub(crate) use stream::StreamRecord;
 
 /// Maximum length of a claimed key id (`kid`) in an entry, in characters.
-const MAX_KID: usize = 256;
+const MAX_KID_CHARS: usize = 256;
 
 /// Operation name of entries about the read log.
-const READ_LOG: &str = "read_log";
+const READ_LOG_OPERATION: &str = "read_log";
 
 /// Actor name of sessions without an actor: the process that opened the store.
-const OPERATOR: &str = "operator";
+const OPERATOR_NAME: &str = "operator";
 
 /// An audit event that has no position in the chain yet.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub(crate) struct AuditRecord {
     /// The CAL call that caused the event.
     pub(crate) call: Option<CallRecord>,
     /// Key id claimed by a signature that did not verify.
-    pub(crate) claimed: Option<String>,
+    pub(crate) claimed_kid: Option<String>,
     /// Number of refusals that this record stands for, each equal to an earlier one.
     pub(crate) count: Option<u64>,
     /// Metadata of a consent whose contents are erased.
@@ -76,7 +76,7 @@ pub(crate) struct AuditRecord {
 
 impl AuditRecord {
     /// A record of a completed operation by the operator, without further details.
-    pub(crate) fn of(operation: AuditOperation, subjects: Vec<ContentAddress>) -> Self {
+    pub(crate) fn new(operation: AuditOperation, subjects: Vec<ContentAddress>) -> Self {
         Self {
             operation,
             actor: None,
@@ -86,7 +86,7 @@ impl AuditRecord {
             rules: Vec::new(),
             reason: None,
             call: None,
-            claimed: None,
+            claimed_kid: None,
             count: None,
             consent: None,
         }
@@ -195,7 +195,7 @@ impl AuditOperation {
             Self::RemoveVectors => "remove_vectors",
             Self::Power(power) => power.name(),
             Self::Upgrade => "upgrade",
-            Self::ReadLog(_) => READ_LOG,
+            Self::ReadLog(_) => READ_LOG_OPERATION,
         }
     }
 
@@ -285,7 +285,7 @@ fn kind_of(mut entry: Map) -> Vec<u8> {
 
 impl AuditEntry {
     /// An entry of the read log in the form of an audit entry.
-    pub(crate) fn of_read(
+    pub(crate) fn from_read_log(
         sequence: u64,
         time: EpochMs,
         actor: Option<String>,
@@ -296,7 +296,7 @@ impl AuditEntry {
             sequence,
             time,
             operation: AuditOperation::Cal.name().to_owned(),
-            actor: actor.unwrap_or_else(|| OPERATOR.to_owned()),
+            actor: actor.unwrap_or_else(|| OPERATOR_NAME.to_owned()),
             subjects: Vec::new(),
             decision: if refused { "refused" } else { "done" }.to_owned(),
             rules: Vec::new(),
@@ -323,7 +323,7 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        PolicyRule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
+        PolicyRule::from_name(rule).map(|rule| rule.info().text).or_else(|| preset::builtin_reason(rule))
     }
 }
 
@@ -341,11 +341,11 @@ impl AuditHashChain {
     /// An empty chain; the first record linked to it is the genesis entry of the store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
-        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
+        Self::from_head(AuditHead { count: 0, hash: hash.finalize().into() }, key)
     }
 
     /// A chain that continues after `head`.
-    pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
+    pub(crate) fn from_head(head: AuditHead, key: [u8; 32]) -> Self {
         Self { head, key: Secret::new(key), vault: Vault::default() }
     }
 
@@ -364,7 +364,7 @@ impl AuditHashChain {
     }
 
     /// Appends a record to the chain. Returns its sequence and its encoded bytes.
-    pub(crate) fn link(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
+    pub(crate) fn append(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
         let sequence = self.head.count;
         let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
         self.head.hash = Sha256::digest(&bytes).into();
@@ -373,7 +373,7 @@ impl AuditHashChain {
     }
 
     fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
-        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let shown = |address| Value::Bytes(self.vault.address_key(address).as_bytes().to_vec());
         let subjects = record.subjects.iter().map(shown);
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
@@ -404,8 +404,8 @@ impl AuditHashChain {
             let hash = self.reason_hash(reason.as_bytes());
             entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
         }
-        if let Some(kid) = &record.claimed {
-            entry.insert("kid".to_owned(), Value::from(bounded(kid)));
+        if let Some(kid) = &record.claimed_kid {
+            entry.insert("kid".to_owned(), Value::from(truncate_kid(kid)));
         }
         if let Some(count) = record.count {
             entry.insert("count".to_owned(), Value::from(count));
@@ -414,7 +414,7 @@ impl AuditHashChain {
             entry.insert("consent".to_owned(), Value::Map(consent.fields()));
         }
         if let Some(call) = &record.call {
-            entry.insert("call".to_owned(), Value::Map(call.fields(self)));
+            entry.insert("call".to_owned(), Value::Map(call.encode(self)));
         }
         entry
     }
@@ -426,62 +426,62 @@ impl AuditHashChain {
 
     /// Returns the keyed hash of a reason, which cannot be tested against a guess without the key.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
-        self.keyed(b"reason", reason)
+        self.keyed_hash(b"reason", reason)
     }
 
     /// Returns the token of a user, which cannot be tested against a guess without the key.
     pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
         match self.vault.keyring() {
-            Some(keyring) => UserToken(keyring.person(user_id)),
-            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+            Some(keyring) => UserToken(keyring.user_token(user_id)),
+            None => UserToken(self.keyed_hash(b"user", user_id.as_bytes())),
         }
     }
 
     /// The signing key of checkpoints if the host gives none.
     fn checkpoint_key(&self) -> SigningKey {
-        SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
+        SigningKey::ed25519_from_seed(&self.keyed_hash(b"checkpoint", &[]))
     }
 
     /// Returns the pseudonym of an actor, which cannot be traced back without the key.
     pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
-        actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
+        actor.map_or_else(|| OPERATOR_NAME.to_owned(), |actor| self.short_token(b"actor", actor))
     }
 
     /// The key that signs the head of the read log.
-    pub(crate) fn reads_key(&self) -> SigningKey {
-        SigningKey::ed25519_from_seed(&self.keyed(b"reads", &[]))
+    pub(crate) fn read_log_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed_hash(b"reads", &[]))
     }
 
     /// Returns the read log's pseudonym of a session's user, which cannot be traced back without the key.
-    pub(crate) fn reader(&self, user_id: &str) -> String {
-        self.half(b"reader", user_id)
+    pub(crate) fn reader_pseudonym(&self, user_id: &str) -> String {
+        self.short_token(b"reader", user_id)
     }
 
     /// Returns the pseudonym of a namespace, which cannot be traced back without the key.
-    pub(crate) fn hidden_namespace(&self, namespace: &str) -> String {
-        self.half(b"namespace", namespace)
+    pub(crate) fn namespace_pseudonym(&self, namespace: &str) -> String {
+        self.short_token(b"namespace", namespace)
     }
 
     /// Returns the pseudonym of an agent, which cannot be traced back without the key.
-    pub(crate) fn agent(&self, agent: &str) -> String {
-        self.half(b"agent", agent)
+    pub(crate) fn agent_pseudonym(&self, agent: &str) -> String {
+        self.short_token(b"agent", agent)
     }
 
     /// Returns a namespace in the clear, or in an encrypted store its pseudonym.
-    pub(crate) fn namespace(&self, namespace: &str) -> String {
+    pub(crate) fn namespace_label(&self, namespace: &str) -> String {
         match self.vault.keyring() {
-            Some(_) => self.hidden_namespace(namespace),
+            Some(_) => self.namespace_pseudonym(namespace),
             None => namespace.to_owned(),
         }
     }
 
     /// Returns the first 16 bytes of the keyed hash of a text, in hex.
-    fn half(&self, purpose: &[u8], text: &str) -> String {
-        let hash = self.keyed(purpose, text.as_bytes());
+    fn short_token(&self, purpose: &[u8], text: &str) -> String {
+        let hash = self.keyed_hash(purpose, text.as_bytes());
         HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
-    fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
+    fn keyed_hash(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
         // HMAC takes a key of any length, so this cannot fail.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.bytes()) else {
             return [0; 32];
@@ -533,16 +533,16 @@ impl AuditEntry {
             refused_by: entry.get("refused_by").map(address).transpose()?,
             import: match entry.get("import") {
                 None => None,
-                Some(fields) => Some(ImportSummary::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(ImportSummary::from_fields(fields).ok_or_else(damaged)?),
             },
             reason: None,
             call: match entry.get("call") {
                 None => None,
-                Some(fields) => Some(AuditedCall::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(AuditedCall::decode(fields).ok_or_else(damaged)?),
             },
             reads: match entry.get("reads") {
                 None => None,
-                Some(fields) => Some(ReadLogSummary::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(ReadLogSummary::from_fields(fields).ok_or_else(damaged)?),
             },
             kid: entry.get("kid").and_then(Value::as_str).map(str::to_owned),
             count: match entry.get("count") {
@@ -554,20 +554,20 @@ impl AuditEntry {
             },
             consent: match entry.get("consent") {
                 None => None,
-                Some(fields) => Some(ErasedConsent::of(fields).ok_or_else(damaged)?),
+                Some(fields) => Some(ErasedConsent::from_fields(fields).ok_or_else(damaged)?),
             },
         })
     }
 }
 
 /// Truncates a claimed key id to [`MAX_KID`].
-fn bounded(kid: &str) -> String {
-    kid.chars().take(MAX_KID).collect()
+fn truncate_kid(kid: &str) -> String {
+    kid.chars().take(MAX_KID_CHARS).collect()
 }
 
 impl ImportSummary {
     /// The summary of an import that changed nothing.
-    pub(crate) const NONE: Self =
+    pub(crate) const EMPTY: Self =
         Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
 
     pub(crate) fn new(
@@ -590,7 +590,7 @@ impl ImportSummary {
         ])
     }
 
-    fn of(fields: &Value) -> Option<Self> {
+    fn from_fields(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
         let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
         let digest = match fields.get("digest")? {
@@ -620,7 +620,7 @@ impl ReadLogSummary {
         ])
     }
 
-    fn of(fields: &Value) -> Option<Self> {
+    fn from_fields(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
         let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
         let head = match fields.get("head")? {
@@ -647,7 +647,7 @@ pub(crate) fn append_audit(
     let mut sums = SumChanges::of(&vault);
     let mut audit = txn.open_table(keys::AUDIT)?;
     for record in records {
-        let (sequence, entry) = chain.link(record, now);
+        let (sequence, entry) = chain.append(record, now);
         audit.insert(sequence, entry.as_slice())?;
         if let Some(reason) = &record.reason {
             let mut reasons = txn.open_table(keys::REASONS)?;
@@ -675,7 +675,7 @@ mod tests {
             rules: vec!["locked"],
             reason: reason.map(str::to_owned),
             call: None,
-            claimed: None,
+            claimed_kid: None,
             count: None,
             consent: None,
         }
@@ -692,14 +692,14 @@ mod tests {
         };
         let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
         let record = AuditRecord {
-            claimed: Some("k".repeat(MAX_KID + 1)),
+            claimed_kid: Some("k".repeat(MAX_KID_CHARS + 1)),
             count: Some(3),
             consent: Some(consent.clone()),
             ..record(None)
         };
-        let (_, bytes) = chain.link(&record, EpochMs::new(5));
+        let (_, bytes) = chain.append(&record, EpochMs::new(5));
         let entry = AuditEntry::decode(&bytes).unwrap();
-        assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID), Some(3)));
+        assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID_CHARS), Some(3)));
         assert_eq!(entry.consent, Some(consent));
         // The map as shown in docs/format.md, keys in canonical order.
         let shown = [
@@ -714,7 +714,7 @@ mod tests {
     #[test]
     fn an_entry_reads_back_and_names_no_actor_or_reason() {
         let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
-        let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
+        let (sequence, bytes) = chain.append(&record(Some("secret words")), EpochMs::new(5));
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
         assert_eq!((entry.operation.as_str(), entry.decision.as_str()), ("supersede", "refused"));
@@ -729,8 +729,8 @@ mod tests {
     #[test]
     fn each_entry_carries_the_hash_of_the_one_before() {
         let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
-        let (_, first) = chain.link(&record(None), EpochMs::new(5));
-        let (_, second) = chain.link(&record(None), EpochMs::new(6));
+        let (_, first) = chain.append(&record(None), EpochMs::new(5));
+        let (_, second) = chain.append(&record(None), EpochMs::new(6));
         let hash: [u8; 32] = Sha256::digest(&first).into();
         assert!(second.windows(32).any(|window| window == hash));
         assert_eq!(chain.head().count, 2);

@@ -31,7 +31,7 @@ pub(crate) struct Consent {
 }
 
 impl Consent {
-    fn of(head: ContentAddress, grain: &GrainRef<'_>) -> Self {
+    fn from_grain(head: ContentAddress, grain: &GrainRef<'_>) -> Self {
         let window = (grain.int("valid_from"), grain.int("valid_to"));
         let scope = grain.get("scope").and_then(|scope| scope.as_array());
         let scope = scope.into_iter().flat_map(|scope| scope.iter());
@@ -90,11 +90,11 @@ pub(crate) trait ConsentVersions {
 
 /// Returns the consent that a grain names as its processing basis. A consent itself rests on none: what was
 /// agreed, and its withdrawal, must stay visible.
-pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
+pub(crate) fn consent_basis(grain: &GrainRef<'_>) -> Option<ContentAddress> {
     if grain.grain_type() == GrainType::Consent {
         return None;
     }
-    address_of(grain.text("processing_basis")?)
+    parse_basis_address(grain.text("processing_basis")?)
 }
 
 /// Returns `true` if the consent a grain rests on was withdrawn.
@@ -102,12 +102,12 @@ pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
 /// # Errors
 /// The errors of [`ConsentLookup::consent_of`].
 pub(crate) fn is_withdrawn(consents: &dyn ConsentLookup, grain: &GrainRef<'_>) -> Result<bool> {
-    let Some(basis) = basis_of(grain) else { return Ok(false) };
+    let Some(basis) = consent_basis(grain) else { return Ok(false) };
     Ok(consents.consent_of(&basis)?.is_some_and(|consent| consent.withdrawn))
 }
 
 /// Parses a basis as an address, with or without `sha256:`; `None` for the name of a legal basis.
-pub(crate) fn address_of(basis: &str) -> Option<ContentAddress> {
+pub(crate) fn parse_basis_address(basis: &str) -> Option<ContentAddress> {
     basis.strip_prefix("sha256:").unwrap_or(basis).parse().ok()
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn last_version(
             None => {
                 return with_fields(&row.blob, |grain| {
                     let is_consent = grain.grain_type() == GrainType::Consent;
-                    Ok(is_consent.then(|| Consent::of(head, grain)))
+                    Ok(is_consent.then(|| Consent::from_grain(head, grain)))
                 });
             }
         }
@@ -157,7 +157,7 @@ impl ConsentCache {
     ///
     /// # Errors
     /// The errors of `look_up`.
-    pub(crate) fn or_else(
+    pub(crate) fn get_or_load(
         &self,
         basis: &ContentAddress,
         look_up: impl FnOnce() -> Result<Option<Consent>>,

@@ -15,7 +15,7 @@ pub(crate) fn check_not_erased(view: &View, address: &ContentAddress, grain: &Gr
         return Ok(());
     }
     if view.has_erased_grain(address)? {
-        return Err(erased(address));
+        return Err(erased_error(address));
     }
     let Some(user) = grain.text("user_id") else { return Ok(()) };
     let Some(tombstone) = view.tombstone_of(user)? else { return Ok(()) };
@@ -24,13 +24,13 @@ pub(crate) fn check_not_erased(view: &View, address: &ContentAddress, grain: &Gr
         return Ok(());
     }
     let message = format!("{address} was created before its user was erased");
-    Err(Error::erased(message)
+    Err(Error::log_entry_erased(message)
         .with_hint("what the user has said since is a grain of its own, created since"))
 }
 
 /// The error for a grain that was erased.
-pub(crate) fn erased(address: &ContentAddress) -> Error {
-    Error::erased(format!("{address} was erased"))
+pub(crate) fn erased_error(address: &ContentAddress) -> Error {
+    Error::log_entry_erased(format!("{address} was erased"))
 }
 
 impl View {
@@ -49,7 +49,7 @@ impl View {
             return Ok(false);
         }
         for address in entry.subjects.iter().chain(&entry.refused_by) {
-            let place = self.place_of_subject(address)?;
+            let place = self.sequence_of_subject(address)?;
             if place.map_or(Ok(false), |at| self.is_erased(at))? {
                 return Ok(true);
             }

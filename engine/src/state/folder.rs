@@ -9,8 +9,8 @@ use std::time::Duration;
 use grainstore_index::{self as index, FrozenTail, Tables};
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
-use crate::base::error::{Result, guarded};
-use crate::base::pending::stopped;
+use crate::base::error::{Result, catch_storage_panic};
+use crate::base::pending::writer_stopped;
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
@@ -28,7 +28,7 @@ enum IndexJob {
     /// Changes the index; the result is a new snapshot of the tables.
     Change(IndexChange),
     /// Leaves the tables as they are, and sends its result itself.
-    Aside(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
+    Detached(Box<dyn FnOnce(&mut DatabaseHandle) + Send>),
 }
 
 /// A handle of the thread. Dropping it waits for the running job.
@@ -58,14 +58,14 @@ impl FoldWorker {
         let thread =
             thread::Builder::new().name("grainstore-folder".to_owned()).spawn(move || {
                 let mut db = db;
-                while let Some(job) = next(&mut db, &incoming) {
+                while let Some(job) = next_job(&mut db, &incoming) {
                     match job {
                         IndexJob::Change(change) => {
-                            if finished.send(carry_out(&mut db, change)).is_err() {
+                            if finished.send(apply_change(&mut db, change)).is_err() {
                                 break;
                             }
                         }
-                        IndexJob::Aside(work) => work(&mut db),
+                        IndexJob::Detached(work) => work(&mut db),
                     }
                 }
                 db.close()
@@ -85,7 +85,7 @@ impl FoldWorker {
         self.jobs = None;
         match self.thread.take() {
             // A thread that panicked has released its database all the same.
-            Some(thread) => thread.join().unwrap_or_else(|_| Err(stopped())),
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(writer_stopped())),
             None => Ok(()),
         }
     }
@@ -131,8 +131,8 @@ impl FoldWorker {
     /// `ERR_IO` if the thread is gone.
     pub(crate) fn adopt(&mut self, former: Vec<ReplacedDatabase>) -> Result<()> {
         self.aside(|db| {
-            db.adopt(former);
-            db.release();
+            db.adopt_replaced(former);
+            db.close_unread();
             Ok(())
         })
     }
@@ -147,11 +147,11 @@ impl FoldWorker {
         work: impl FnOnce(&mut DatabaseHandle) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, outcome) = channel();
-        self.ask(IndexJob::Aside(Box::new(move |db| {
+        self.ask(IndexJob::Detached(Box::new(move |db| {
             // The caller waits for this below.
-            let _ = sender.send(guarded(|| work(db)));
+            let _ = sender.send(catch_storage_panic(|| work(db)));
         })))?;
-        outcome.recv().unwrap_or_else(|_| Err(stopped()))
+        outcome.recv().unwrap_or_else(|_| Err(writer_stopped()))
     }
 
     /// Begins to change the index. The previous change must have been awaited.
@@ -165,8 +165,8 @@ impl FoldWorker {
     }
 
     fn ask(&self, job: IndexJob) -> Result<()> {
-        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
-        jobs.send(job).map_err(|_| stopped())
+        let jobs = self.jobs.as_ref().ok_or_else(writer_stopped)?;
+        jobs.send(job).map_err(|_| writer_stopped())
     }
 
     /// Takes the outcome of the job if it has ended.
@@ -174,7 +174,7 @@ impl FoldWorker {
         let outcome = match self.done.try_recv() {
             Ok(outcome) => outcome,
             Err(TryRecvError::Empty) => return None,
-            Err(TryRecvError::Disconnected) => Err(stopped()),
+            Err(TryRecvError::Disconnected) => Err(writer_stopped()),
         };
         self.busy = false;
         Some(outcome)
@@ -185,18 +185,18 @@ impl FoldWorker {
     /// # Errors
     /// Those of the job; `ERR_IO` if the thread is gone.
     pub(crate) fn wait(&mut self) -> Result<LeasedReader<Tables>> {
-        let outcome = self.done.recv().unwrap_or_else(|_| Err(stopped()));
+        let outcome = self.done.recv().unwrap_or_else(|_| Err(writer_stopped()));
         self.busy = false;
         outcome
     }
 }
 
 /// Waits for the next job; `None` once the handle is dropped.
-fn next(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>) -> Option<IndexJob> {
-    while db.has_former() {
+fn next_job(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>) -> Option<IndexJob> {
+    while db.has_replaced() {
         match receive_within(jobs, RELEASE_CHECK) {
             Ok(job) => return Some(job),
-            Err(RecvTimeoutError::Timeout) => db.release(),
+            Err(RecvTimeoutError::Timeout) => db.close_unread(),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     }
@@ -204,9 +204,9 @@ fn next(db: &mut DatabaseHandle, jobs: &Receiver<IndexJob>) -> Option<IndexJob> 
 }
 
 /// Changes the index and opens a snapshot of the result.
-fn carry_out(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReader<Tables>> {
-    guarded(|| {
-        db.release();
+fn apply_change(db: &mut DatabaseHandle, change: IndexChange) -> Result<LeasedReader<Tables>> {
+    catch_storage_panic(|| {
+        db.close_unread();
         change(db)?;
         // Before the snapshot: the seal of an older index checks a newer one anew, and not the reverse.
         let seal = db.vault().row_seal();

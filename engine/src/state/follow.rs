@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
@@ -15,11 +15,11 @@ use crate::state::view::SharedView;
 use crate::state::view::View;
 
 /// Time within which commits are batched.
-const GATHER: Duration = Duration::from_millis(5);
+const BATCH_WINDOW: Duration = Duration::from_millis(5);
 /// Maximum number of commits in a batch.
-const MANY: usize = 32;
+const MAX_BATCHED_COMMITS: usize = 32;
 /// Interval at which an idle thread checks for work left by a search.
-const LOOK: Duration = Duration::from_millis(500);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Derived data that is kept up to date by reading the truth.
 pub(crate) trait Follower: Send + Sync {
@@ -34,16 +34,16 @@ pub(crate) trait Follower: Send + Sync {
     ///
     /// # Errors
     /// The errors of [`Follower::step`].
-    fn stay_close(&self, view: &View) -> Result<()>;
+    fn limit_lag(&self, view: &View) -> Result<()>;
 
     /// Saves to disk what is worth saving before the store is closed.
     ///
     /// # Errors
     /// The errors of [`Follower::step`]. Unsaved data can be read from the truth again.
-    fn settle(&self, view: &View) -> Result<()>;
+    fn save(&self, view: &View) -> Result<()>;
 
     /// Returns `true` if there is work without a new commit.
-    fn is_wanted(&self) -> bool {
+    fn has_pending_work(&self) -> bool {
         false
     }
 
@@ -81,23 +81,23 @@ impl FollowerThread {
     }
 
     /// Tells the thread that there is a new view, and waits if it is too far behind.
-    pub(crate) fn grown(&self, view: &View) {
+    pub(crate) fn notify(&self, view: &View) {
         if let Some(wake) = &self.wake {
             // A full channel means that the thread is awake; it checks again before it sleeps.
             let _ = wake.try_send(());
         }
-        let _ = guarded(|| self.follower.stay_close(view));
+        let _ = catch_storage_panic(|| self.follower.limit_lag(view));
     }
 
     /// Saves to disk what is worth saving.
-    pub(crate) fn settle(&self, view: &View) {
-        let _ = guarded(|| self.follower.settle(view));
+    pub(crate) fn save(&self, view: &View) {
+        let _ = catch_storage_panic(|| self.follower.save(view));
     }
 
     /// Ends the thread, and saves what is worth saving.
     pub(crate) fn finish(mut self, view: &View) {
         self.end();
-        self.settle(view);
+        self.save(view);
     }
 
     fn end(&mut self) {
@@ -119,20 +119,20 @@ impl Drop for FollowerThread {
 
 fn run(follower: &dyn Follower, shared: &SharedView, (woken, ended): (&Receiver<()>, &AtomicBool)) {
     loop {
-        match receive_within(woken, LOOK) {
+        match receive_within(woken, IDLE_POLL_INTERVAL) {
             Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) if follower.is_wanted() => {}
+            Err(RecvTimeoutError::Timeout) if follower.has_pending_work() => {}
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         }
         // A store that was open for one write leaves the rest to the next reader.
-        if !gathers(woken) {
+        if !batch_commits(woken) {
             return;
         }
         // Damage is reported by searches; the next write tries again.
         while !ended.load(Ordering::Relaxed)
-            && let Some(view) = newest(shared)
-            && let Ok(false) = guarded(|| follower.step(&view))
+            && let Some(view) = latest_view(shared)
+            && let Ok(false) = catch_storage_panic(|| follower.step(&view))
         {
             // The next step uses the newest view at that time.
         }
@@ -141,9 +141,9 @@ fn run(follower: &dyn Follower, shared: &SharedView, (woken, ended): (&Receiver<
 
 /// Waits for a pause in the commits, or for [`MANY`] of them. Returns `false` if the store was
 /// closed.
-fn gathers(woken: &Receiver<()>) -> bool {
-    for _ in 0..MANY {
-        match receive_within(woken, GATHER) {
+fn batch_commits(woken: &Receiver<()>) -> bool {
+    for _ in 0..MAX_BATCHED_COMMITS {
+        match receive_within(woken, BATCH_WINDOW) {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return false,
@@ -152,6 +152,6 @@ fn gathers(woken: &Receiver<()>) -> bool {
     true
 }
 
-fn newest(shared: &SharedView) -> Option<Arc<View>> {
+fn latest_view(shared: &SharedView) -> Option<Arc<View>> {
     shared.read().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -12,7 +12,7 @@ use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
 use redb::ReadableDatabase;
 use sha2::{Digest, Sha256};
 
-use crate::base::error::{Error, Result, guarded};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::AuditHead;
 use crate::disk::source::{DatabaseHandle, LeasedReader};
@@ -31,7 +31,7 @@ pub(crate) struct IndexSnapshot {
 
 impl IndexSnapshot {
     /// The tables as they are, with an empty tail.
-    pub(crate) fn of(tables: LeasedReader<Tables>) -> Result<Self> {
+    pub(crate) fn new(tables: LeasedReader<Tables>) -> Result<Self> {
         let tail = Tail::after(&tables)?;
         let history = AuditHead { count: 0, hash: [0; 32] };
         Ok(Self { tables: Arc::new(tables), tail, history })
@@ -48,15 +48,15 @@ impl IndexSnapshot {
         (address, blob): (&ContentAddress, &[u8]),
         vault: &Vault,
     ) -> Result<()> {
-        self.make_room(folder)?;
-        push(&mut self.tail, &self.tables, sequence, (address, blob), vault)
+        self.ensure_room(folder)?;
+        push_grain(&mut self.tail, &self.tables, sequence, (address, blob), vault)
     }
 
     /// Begins to fold the tail; the fold worker must be idle.
     ///
     /// # Errors
     /// `ERR_IO` if the fold worker is gone; `ERR_INTEGRITY`.
-    pub(crate) fn fold(&mut self, folder: &mut FoldWorker) -> Result<()> {
+    pub(crate) fn begin_fold(&mut self, folder: &mut FoldWorker) -> Result<()> {
         self.tail.freeze()?;
         self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen, self.history))
     }
@@ -65,16 +65,16 @@ impl IndexSnapshot {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY` of the fold.
-    pub(crate) fn settle(&mut self, folder: &mut FoldWorker) -> Result<()> {
+    pub(crate) fn finish_fold(&mut self, folder: &mut FoldWorker) -> Result<()> {
         if folder.is_busy() {
             let tables = folder.wait()?;
-            self.folded(tables);
+            self.replace_tables(tables);
         }
         Ok(())
     }
 
     /// Continues from the tables of a completed fold.
-    pub(crate) fn folded(&mut self, tables: LeasedReader<Tables>) {
+    pub(crate) fn replace_tables(&mut self, tables: LeasedReader<Tables>) {
         self.tables = Arc::new(tables);
         self.tail.drop_frozen();
     }
@@ -83,11 +83,11 @@ impl IndexSnapshot {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn fold_through(&mut self, folder: &mut FoldWorker) -> Result<()> {
-        self.settle(folder)?;
+    pub(crate) fn fold_all(&mut self, folder: &mut FoldWorker) -> Result<()> {
+        self.finish_fold(folder)?;
         if self.tail.grains() > 0 {
-            self.fold(folder)?;
-            self.settle(folder)?;
+            self.begin_fold(folder)?;
+            self.finish_fold(folder)?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl IndexSnapshot {
         self.history = truth.audit_head()?;
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, logged) = row?;
-            self.push_logged(folder, sequence, &logged, truth.vault())?;
+            self.push_row(folder, sequence, &logged, truth.vault())?;
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl IndexSnapshot {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn push_logged(
+    pub(crate) fn push_row(
         &mut self,
         folder: &mut FoldWorker,
         sequence: Sequence,
@@ -121,17 +121,17 @@ impl IndexSnapshot {
                 self.push(folder, sequence, (&ContentAddress::of(blob), blob), vault)
             }
             LogRow::Erased(address) => {
-                self.make_room(folder)?;
+                self.ensure_room(folder)?;
                 Ok(self.tail.push_address(sequence, *address.as_bytes())?)
             }
         }
     }
 
     /// Makes room in a full tail: waits for the running fold and begins the next.
-    fn make_room(&mut self, folder: &mut FoldWorker) -> Result<()> {
+    fn ensure_room(&mut self, folder: &mut FoldWorker) -> Result<()> {
         if self.tail.is_full() {
-            self.settle(folder)?;
-            self.fold(folder)?;
+            self.finish_fold(folder)?;
+            self.begin_fold(folder)?;
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl IndexSnapshot {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedReader<Tables>> {
+pub(crate) fn usable_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedReader<Tables>> {
     let txn = db.begin_read()?;
     let seal = db.vault().row_seal();
     // Nothing read here is answered: rows may still differ from their sums.
@@ -156,8 +156,8 @@ pub(crate) fn sound_tables(db: &DatabaseHandle, truth: &Truth) -> Result<LeasedR
         IndexState::Stale(_) => false,
         IndexState::Ready(None) => true,
         IndexState::Ready(Some(mark)) => {
-            guarded(|| is_of_history(&tables, truth)).unwrap_or(false)
-                && guarded(|| fits(&tables, truth, mark.sequence))?
+            catch_storage_panic(|| is_of_history(&tables, truth)).unwrap_or(false)
+                && catch_storage_panic(|| matches_log(&tables, truth, mark.sequence))?
         }
     };
     if !fits {
@@ -181,16 +181,16 @@ fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
 }
 
 /// Number of sequences compared at the end of the index, and again spread over all of it.
-const COMPARED: u64 = 12;
+const COMPARED_SEQUENCES: u64 = 12;
 
 /// Samples the log and returns `true` if the index maps each address to its sequence: the last ones that were
 /// folded, where another history of the same store would differ, and some spread over all others.
-fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
+fn matches_log(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     let tail = Tail::after(tables)?;
     let reader = index::IndexReader::new(tables, &tail);
     let last = last.get();
-    let latest = (0..COMPARED).map(|back| last.saturating_sub(back));
-    let spread = (1..=COMPARED).map(|part| last.saturating_mul(part) / COMPARED);
+    let latest = (0..COMPARED_SEQUENCES).map(|back| last.saturating_sub(back));
+    let spread = (1..=COMPARED_SEQUENCES).map(|part| last.saturating_mul(part) / COMPARED_SEQUENCES);
     for sequence in latest.chain(spread).filter(|sequence| *sequence > 0).map(Sequence::new) {
         match address_at(truth, sequence)? {
             LoggedAddress::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {
@@ -222,14 +222,14 @@ fn address_at(truth: &Truth, sequence: Sequence) -> Result<LoggedAddress> {
     }
     let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     match address {
-        Ok(address) => Ok(LoggedAddress::Whole(*truth.vault().address(&address).as_bytes())),
-        Err(error) if error.is_of_truth() || error.is_erased() => Ok(LoggedAddress::Damaged),
+        Ok(address) => Ok(LoggedAddress::Whole(*truth.vault().address_key(&address).as_bytes())),
+        Err(error) if error.is_truth_damage() || error.is_erased() => Ok(LoggedAddress::Damaged),
         Err(error) => Err(error),
     }
 }
 
 /// Adds a grain of the log to a tail.
-fn push(
+fn push_grain(
     tail: &mut Tail,
     tables: &Tables,
     sequence: Sequence,
@@ -237,8 +237,8 @@ fn push(
     vault: &Vault,
 ) -> Result<()> {
     with_fields(blob, |grain| {
-        let key = *vault.address(address).as_bytes();
-        let blind = vault.blind_of(grain)?;
+        let key = *vault.address_key(address).as_bytes();
+        let blind = vault.blinder_for_grain(grain)?;
         let blind = blind.as_deref().map(|holder| holder as &dyn Blinder);
         Ok(tail.push(tables, sequence, key, &IndexedFields::from_grain_blinded(grain, blind))?)
     })

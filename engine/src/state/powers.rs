@@ -31,7 +31,7 @@ macro_rules! powers {
 
             /// A human-readable description.
             #[must_use]
-            pub const fn text(self) -> &'static str {
+            pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text),+
                 }

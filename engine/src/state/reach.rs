@@ -13,9 +13,9 @@ use grainstore_index::{Scope, Sequence};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::rules::preset::{Action, ActiveRules, RuleFacts, RuleRefusal};
-use crate::state::basis::basis_in;
-use crate::state::consent::{ConsentLookup, basis_of};
-use crate::state::erasure::erased;
+use crate::state::basis::resolve_basis;
+use crate::state::consent::{ConsentLookup, consent_basis};
+use crate::state::erasure::erased_error;
 use crate::state::session_options::SessionOptions;
 
 /// The namespace and the user of a session, which limit what it sees.
@@ -54,7 +54,7 @@ pub(crate) struct Visibility<'r> {
 
 impl Viewer {
     /// The viewer of a session with these options.
-    pub(crate) fn of(options: &SessionOptions) -> Self {
+    pub(crate) fn from_options(options: &SessionOptions) -> Self {
         Self { namespace: options.namespace.clone(), user_id: options.user_id.clone() }
     }
 
@@ -64,7 +64,7 @@ impl Viewer {
     }
 
     /// Returns `true` if the viewer is limited to no namespace and no user.
-    pub(crate) fn is_everyone(&self) -> bool {
+    pub(crate) fn is_unrestricted(&self) -> bool {
         self.namespace.is_none() && self.user_id.is_none()
     }
 
@@ -74,12 +74,12 @@ impl Viewer {
     }
 
     /// Returns `true` if a partition lies in the viewer's namespace.
-    pub(crate) fn reaches_partition(&self, partition: &str) -> bool {
-        in_scope(partition, self.namespace())
+    pub(crate) fn includes_partition(&self, partition: &str) -> bool {
+        is_in_namespace(partition, self.namespace())
     }
 
     /// Returns `true` if grains of this user are visible: the viewer's own, and those without a user.
-    fn reaches_user(&self, of: Option<&str>) -> bool {
+    fn includes_user(&self, of: Option<&str>) -> bool {
         match (self.user_id.as_deref(), of.filter(|user| !user.is_empty())) {
             (Some(own), Some(of)) => own == of,
             (None, _) | (_, None) => true,
@@ -91,7 +91,7 @@ impl Viewer {
     /// # Errors
     /// `ERR_ACCESS` for one of another namespace or user.
     pub(crate) fn check_writes(&self, grain: &Grain) -> Result<()> {
-        if !self.reaches_partition(grain.partition()) {
+        if !self.includes_partition(grain.partition()) {
             let own = self.namespace().unwrap_or_default();
             let named = match grain.text("namespace") {
                 None | Some("") => "a grain without a namespace belongs to \"shared\", which",
@@ -102,7 +102,7 @@ impl Viewer {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
-        if !self.reaches_user(grain.text("user_id")) {
+        if !self.includes_user(grain.text("user_id")) {
             let own = self.user_id.as_deref().unwrap_or_default();
             let message = format!("its user_id is not {own:?}, this session's user");
             return Err(Error::new(ErrorKind::Access, message)
@@ -116,7 +116,7 @@ impl Viewer {
     /// # Errors
     /// `ERR_ACCESS`.
     pub(crate) fn check_namespace(&self, namespace: &str) -> Result<()> {
-        if self.reaches_partition(namespace) {
+        if self.includes_partition(namespace) {
             return Ok(());
         }
         let message = format!("namespace {namespace:?} is outside this session's");
@@ -143,7 +143,7 @@ impl Viewer {
     }
 
     /// The viewer's namespaces, as a scope of the index.
-    pub(crate) fn partitions(&self) -> Scope<'_> {
+    pub(crate) fn index_scope(&self) -> Scope<'_> {
         match self.namespace() {
             None => Scope::All,
             Some("") => Scope::Subtree(SHARED_PARTITION),
@@ -159,7 +159,7 @@ impl<'r> Visibility<'r> {
     }
 
     /// Adds the rules of the store and the purposes of the session.
-    pub(crate) fn under(self, regime: &'r ActiveRules, purposes: &'r [String]) -> Self {
+    pub(crate) fn with_rules(self, regime: &'r ActiveRules, purposes: &'r [String]) -> Self {
         Self { rules: Some((regime, purposes)), ..self }
     }
 
@@ -169,40 +169,40 @@ impl<'r> Visibility<'r> {
     }
 
     /// Returns `true` if rules of the store can refuse reads.
-    pub(crate) fn asks_rules(&self) -> bool {
-        self.rules.is_some_and(|(regime, _)| regime.asks_reads())
+    pub(crate) fn has_read_rules(&self) -> bool {
+        self.rules.is_some_and(|(regime, _)| regime.restricts_reads())
     }
 
     /// Checks the grain at a sequence of the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<VisibilityOutcome> {
+    pub(crate) fn check(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<VisibilityOutcome> {
         if self.state.has_erased_user(grain.text("user_id"), at)? {
             return Ok(VisibilityOutcome::Erased);
         }
-        if self.viewer.namespace.is_some() && !self.viewer.reaches_partition(grain.partition()) {
+        if self.viewer.namespace.is_some() && !self.viewer.includes_partition(grain.partition()) {
             return Ok(VisibilityOutcome::Outside);
         }
-        if self.viewer.has_user() && !self.viewer.reaches_user(grain.text("user_id")) {
+        if self.viewer.has_user() && !self.viewer.includes_user(grain.text("user_id")) {
             return Ok(VisibilityOutcome::Outside);
         }
-        if let Some(basis) = basis_of(grain) {
-            let resting = self.resting_on(&basis)?;
+        if let Some(basis) = consent_basis(grain) {
+            let resting = self.check_consent(&basis)?;
             if resting != VisibilityOutcome::Seen {
                 return Ok(resting);
             }
         }
-        Ok(self.refusal_of(at, grain)?.map_or(VisibilityOutcome::Seen, VisibilityOutcome::Ruled))
+        Ok(self.read_refusal(at, grain)?.map_or(VisibilityOutcome::Seen, VisibilityOutcome::Ruled))
     }
 
     /// Returns the refusal of a rule of the store, if one refuses to read the grain.
-    fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<RuleRefusal>> {
-        let Some((regime, purposes)) = self.rules.filter(|_| self.asks_rules()) else {
+    fn read_refusal(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<RuleRefusal>> {
+        let Some((regime, purposes)) = self.rules.filter(|_| self.has_read_rules()) else {
             return Ok(None);
         };
         let rules = regime.rules();
-        let basis = basis_in(self.state, grain.text("processing_basis"))?;
+        let basis = resolve_basis(self.state, grain.text("processing_basis"))?;
         let GrainState { held, verification_status, .. } = self.state.state_of(at)?;
         let verified = verification_status == VerificationStatus::Verified;
         let encrypted = regime.encrypts(grain);
@@ -214,7 +214,7 @@ impl<'r> Visibility<'r> {
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn resting_on(&self, basis: &ContentAddress) -> Result<VisibilityOutcome> {
+    pub(crate) fn check_consent(&self, basis: &ContentAddress) -> Result<VisibilityOutcome> {
         Ok(match self.state.consent_of(basis)? {
             Some(consent) if consent.withdrawn => VisibilityOutcome::Withdrawn,
             Some(consent) if consent.is_lapsed(self.now) => VisibilityOutcome::Lapsed,
@@ -226,24 +226,24 @@ impl<'r> Visibility<'r> {
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn sees(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
-        Ok(self.of(at, grain)? == VisibilityOutcome::Seen)
+    pub(crate) fn is_visible(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+        Ok(self.check(at, grain)? == VisibilityOutcome::Seen)
     }
 
     /// Like [`Visibility::check`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn of_blob(&self, at: Sequence, blob: &[u8]) -> Result<VisibilityOutcome> {
-        with_fields(blob, |grain| self.of(at, grain))
+    pub(crate) fn check_blob(&self, at: Sequence, blob: &[u8]) -> Result<VisibilityOutcome> {
+        with_fields(blob, |grain| self.check(at, grain))
     }
 
     /// Like [`Visibility::sees`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].
-    pub(crate) fn sees_blob(&self, at: Sequence, blob: &[u8]) -> Result<bool> {
-        Ok(self.of_blob(at, blob)? == VisibilityOutcome::Seen)
+    pub(crate) fn is_blob_visible(&self, at: Sequence, blob: &[u8]) -> Result<bool> {
+        Ok(self.check_blob(at, blob)? == VisibilityOutcome::Seen)
     }
 }
 
@@ -252,7 +252,7 @@ impl VisibilityOutcome {
     /// found.
     pub(crate) fn refusal(self, address: &ContentAddress) -> Error {
         if self == Self::Erased {
-            return erased(address);
+            return erased_error(address);
         }
         let what = format!("grain {address}");
         self.refused(&what).unwrap_or_else(|| {
@@ -280,13 +280,13 @@ impl VisibilityOutcome {
 }
 
 /// Returns `true` if a partition is a namespace or lies below it. This is about location, not visibility.
-pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
+pub(crate) fn is_in_namespace(partition: &str, namespace: Option<&str>) -> bool {
     let Some(namespace) = namespace else { return true };
-    is_within(named(partition), named(namespace))
+    is_within(partition_name(partition), partition_name(namespace))
 }
 
 /// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).
-fn named(namespace: &str) -> &str {
+fn partition_name(namespace: &str) -> &str {
     if namespace.is_empty() { SHARED_PARTITION } else { namespace }
 }
 
@@ -305,7 +305,7 @@ mod tests {
             ("", Some("shared"), true),
             ("shared:a", Some(""), true),
         ] {
-            assert_eq!(in_scope(namespace, outer), expected, "{namespace:?} in {outer:?}");
+            assert_eq!(is_in_namespace(namespace, outer), expected, "{namespace:?} in {outer:?}");
         }
     }
 }

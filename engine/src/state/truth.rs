@@ -21,16 +21,16 @@ use redb::{
 use crate::base::error::{Error, Result};
 use crate::disk::keys::AccessCounts;
 use crate::disk::keys::{
-    self, ACCESS_LEN, AuditHead, EncryptedEnvelope, RowKey, STATE_LEN, SignatureWrapper,
+    self, ACCESS_RECORD_BYTES, AuditHead, EncryptedEnvelope, RowKey, STATE_RECORD_BYTES, SignatureWrapper,
     StateRecord, StoredVector, Stub,
 };
 use crate::disk::row_sums::{self, SummedTable};
 use crate::disk::source::{DatabaseHandle, LeasedReader};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::state::audit::AuditHashChain;
-use crate::state::truth::spaces::embedded;
+use crate::state::truth::spaces::group_embeddings;
 use erased::ErasureState;
-pub(crate) use erased::{LogRow, whole};
+pub(crate) use erased::{LogRow, ok_if_readable};
 use spaces::SpaceMeta;
 
 /// An immutable snapshot of the truth.
@@ -38,11 +38,11 @@ pub(crate) struct Truth {
     txn: LeasedReader<ReadTransaction>,
     vault: Vault,
     log: LazyTable<u64, &'static [u8]>,
-    state: LazyTable<u64, &'static [u8; STATE_LEN]>,
+    state: LazyTable<u64, &'static [u8; STATE_RECORD_BYTES]>,
     roots: LazyTable<u64, &'static [u8]>,
     audit: LazyTable<u64, &'static [u8]>,
     reasons: LazyTable<u64, &'static [u8]>,
-    access: LazyTable<u64, &'static [u8; ACCESS_LEN]>,
+    access: LazyTable<u64, &'static [u8; ACCESS_RECORD_BYTES]>,
     signatures: LazyTable<u64, &'static [u8]>,
     vectors: LazyTable<u64, &'static [u8]>,
     templates: LazyTable<u64, &'static [u8]>,
@@ -78,7 +78,7 @@ impl<K: Key + 'static, V: Value + 'static> LazyTable<K, V> {
     }
 
     /// Like [`LazyTable::get`], for a table that is created with its first row.
-    fn get_if_there(&self, txn: &ReadTransaction) -> Result<Option<&ReadOnlyTable<K, V>>> {
+    fn get_if_exists(&self, txn: &ReadTransaction) -> Result<Option<&ReadOnlyTable<K, V>>> {
         if let Some(table) = self.opened.get() {
             return Ok(Some(table));
         }
@@ -200,11 +200,11 @@ impl Truth {
     }
 
     /// Returns the number of rows by table.
-    pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
-        let access = self.access.get_if_there(&self.txn)?;
-        let signatures = self.signatures.get_if_there(&self.txn)?;
-        let vectors = self.vectors.get_if_there(&self.txn)?;
-        let templates = self.templates.get_if_there(&self.txn)?;
+    pub(crate) fn row_counts(&self) -> Result<BTreeMap<&'static str, u64>> {
+        let access = self.access.get_if_exists(&self.txn)?;
+        let signatures = self.signatures.get_if_exists(&self.txn)?;
+        let vectors = self.vectors.get_if_exists(&self.txn)?;
+        let templates = self.templates.get_if_exists(&self.txn)?;
         Ok(BTreeMap::from([
             ("log", self.log_len()?),
             ("state", self.state_len()?),
@@ -228,7 +228,7 @@ impl Truth {
     pub(crate) fn has_sound_key(&self, at: Sequence) -> Result<bool> {
         let Some(keyring) = self.vault.keyring() else { return Ok(false) };
         let row = self.log.get(&self.txn)?.get(at.get())?;
-        let slot = row.and_then(|row| match EncryptedEnvelope::of(row.value()) {
+        let slot = row.and_then(|row| match EncryptedEnvelope::parse(row.value()) {
             Ok(Some(sealed)) => Some(sealed.slot),
             _ => None,
         });
@@ -239,9 +239,9 @@ impl Truth {
     ///
     /// # Errors
     /// Those of [`Vault::key_of_row`]; `ERR_INTEGRITY` if the log has no such sequence.
-    pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<EncryptionKey> {
+    pub(crate) fn encryption_key_at(&self, sequence: Sequence) -> Result<EncryptionKey> {
         match self.log.get(&self.txn)?.get(sequence.get())? {
-            Some(row) => self.vault.keeper_beside(row.value()),
+            Some(row) => self.vault.key_of_row(row.value()),
             None => Err(Error::integrity(format!("the log has no entry {}", sequence.get()))),
         }
     }
@@ -294,7 +294,7 @@ impl Truth {
     }
 
     /// Returns the sequences of grains under hold.
-    pub(crate) fn held(&self) -> Result<Vec<Sequence>> {
+    pub(crate) fn held_sequences(&self) -> Result<Vec<Sequence>> {
         let mut found = Vec::new();
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
             let (sequence, record) = row?;
@@ -314,7 +314,7 @@ impl Truth {
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
             let (sequence, record) = row?;
             let sequence = Sequence::new(sequence.value());
-            if self.vault.decode_state(sequence, record.value())?.since >= entry {
+            if self.vault.decode_state(sequence, record.value())?.ended_by_entry >= entry {
                 found.push(sequence);
             }
         }
@@ -323,7 +323,7 @@ impl Truth {
 
     /// Returns the stored access count of the grain at a sequence.
     pub(crate) fn access_at(&self, sequence: Sequence) -> Result<AccessCounts> {
-        let Some(table) = self.access.get_if_there(&self.txn)? else {
+        let Some(table) = self.access.get_if_exists(&self.txn)? else {
             return Ok(AccessCounts::default());
         };
         match table.get(sequence.get())? {
@@ -334,14 +334,14 @@ impl Truth {
 
     /// Returns the envelope bytes around a signed blob at a sequence.
     pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<SignatureWrapper>> {
-        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
+        let Some(table) = self.signatures.get_if_exists(&self.txn)? else { return Ok(None) };
         let row = table.get(sequence.get())?;
         row.map(|row| SignatureWrapper::open(sequence, row.value(), &self.vault)).transpose()
     }
 
     /// Returns `true` if envelope bytes are stored for the blob at a sequence.
     pub(crate) fn has_wrapping(&self, sequence: Sequence) -> Result<bool> {
-        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(false) };
+        let Some(table) = self.signatures.get_if_exists(&self.txn)? else { return Ok(false) };
         Ok(table.get(sequence.get())?.is_some())
     }
 
@@ -353,7 +353,7 @@ impl Truth {
         if let Some(spaces) = self.spaces.get() {
             return Ok(spaces);
         }
-        let found = self.spaces_in(keys::SPACES)?;
+        let found = self.read_spaces(keys::SPACES)?;
         Ok(self.spaces.get_or_init(|| found))
     }
 
@@ -366,12 +366,12 @@ impl Truth {
         &self,
         row: u64,
     ) -> Result<impl Iterator<Item = Result<(u64, Option<StoredVector>)>> + '_> {
-        let table = self.vectors.get_if_there(&self.txn)?;
+        let table = self.vectors.get_if_exists(&self.txn)?;
         let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
         Ok(rows.into_iter().flatten().map(|row| {
             let (row, bytes) = row?;
             let row = row.value();
-            Ok((row, whole(StoredVector::open(row, bytes.value(), &self.vault))?))
+            Ok((row, ok_if_readable(StoredVector::open(row, bytes.value(), &self.vault))?))
         }))
     }
 
@@ -379,9 +379,9 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn embedded_to(&self, model: &str) -> Result<u64> {
+    pub(crate) fn embedded_through(&self, model: &str) -> Result<u64> {
         let meta = self.txn.open_table(keys::META)?;
-        let row = meta.get(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
+        let row = meta.get(format!("{}{model}", keys::META_EMBEDDED_PREFIX).as_str())?;
         let Some(row) = row else { return Ok(0) };
         let damaged = |_| Error::truth_damaged("how far a model has embedded the log is damaged");
         Ok(u64::from_be_bytes(row.value().try_into().map_err(damaged)?))
@@ -399,7 +399,7 @@ impl Truth {
             Err(TableError::TableDoesNotExist(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_there(&self.txn)?) else {
+        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_exists(&self.txn)?) else {
             return Ok(false);
         };
         let Ok(rows) = rows else { return Ok(true) };
@@ -431,7 +431,7 @@ impl Truth {
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_there(&self.txn)?) else {
+        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_exists(&self.txn)?) else {
             return Ok(None);
         };
         for row in rows? {
@@ -449,9 +449,9 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
+    pub(crate) fn embeddings_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
         self.check_vectors()?;
-        let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(Vec::new()) };
+        let Some(table) = self.vectors.get_if_exists(&self.txn)? else { return Ok(Vec::new()) };
         let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
             Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
@@ -461,22 +461,22 @@ impl Truth {
         let mut found = BTreeSet::new();
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Some(placed) = whole(StoredVector::open(row, bytes.value(), &self.vault))? else {
+            let Some(placed) = ok_if_readable(StoredVector::open(row, bytes.value(), &self.vault))? else {
                 continue;
             };
             found.extend(spaces.get(&placed.space).map(|space| (space, placed.chunk)));
         }
-        Ok(embedded(found))
+        Ok(group_embeddings(found))
     }
 
     /// The last row number used by a vector, whether it is still stored or was removed; 0 for none.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn last_vector(&self) -> Result<u64> {
-        let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(0) };
+    pub(crate) fn last_vector_row(&self) -> Result<u64> {
+        let Some(table) = self.vectors.get_if_exists(&self.txn)? else { return Ok(0) };
         let last = table.last()?.map_or(0, |(row, _)| row.value());
-        Ok(last.max(self.gone()?.row))
+        Ok(last.max(self.removed_vectors()?.row))
     }
 
     /// Returns the ancestors whose protection extends to the grain at a sequence.
@@ -498,9 +498,9 @@ impl Truth {
         let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
-        if Stub::is(row.value()) {
+        if Stub::is_stub(row.value()) {
             Stub::open(sequence, row.value(), &self.vault)?;
-            return Err(erased::gone(sequence));
+            return Err(erased::erased_sequence_error(sequence));
         }
         self.check_not_erased(sequence)?;
         let blob = self.vault.open(RowKey::log(sequence), row.value());

@@ -21,7 +21,7 @@ use crate::state::indexed::IndexSnapshot;
 use crate::state::truth::{LogRow, Truth};
 
 /// Maximum number of encrypted grains that are read to complete an address prefix.
-const MOST_READ: u64 = 65_536;
+const MAX_SCANNED_GRAINS: u64 = 65_536;
 
 /// An immutable state of the store.
 pub(crate) struct View {
@@ -32,9 +32,9 @@ pub(crate) struct View {
     /// The vectors, read by the first search of this view.
     pub(crate) vectors: Arc<OnceLock<vectors::VectorView>>,
     /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
-    blinds: Vec<Arc<dyn Blinder>>,
+    blinders: Vec<Arc<dyn Blinder>>,
     /// True if users were named; else a lookup that needs users' tokens is refused.
-    is_named: bool,
+    names_user: bool,
     /// Cached consents.
     consents: Arc<consent::ConsentCache>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct GrainRow {
 
 impl ConsentLookup for View {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
-        self.consents.or_else(basis, || consent::last_version(*basis, self))
+        self.consents.get_or_load(basis, || consent::last_version(*basis, self))
     }
 
     fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
@@ -86,32 +86,32 @@ impl ConsentVersions for View {
 }
 
 /// Hint for prefix and fuzzy terms, which blind tokens cannot answer.
-const WHOLE_WORDS: &str =
+const WHOLE_WORDS_HINT: &str =
     "search for whole words, without * and ~: tokens of an encrypted store tell no others";
 
 impl View {
     /// A view of a truth and an index that covers all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: IndexSnapshot) -> Self {
         let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
-        let blinds = truth.vault().blind().into_iter().collect();
-        Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
+        let blinds = truth.vault().store_blinder().into_iter().collect();
+        Self { truth, indexed, texts, vectors, consents, blinders: blinds, names_user: false }
     }
 
     /// A view that looks up the tokens of these users and of grains without a user.
     ///
     /// # Errors
     /// The errors of [`Vault::blinds`].
-    pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
-        let mut blinds = self.blinds.clone();
-        blinds.extend(self.vault().blinds(user_ids)?);
+    pub(crate) fn for_users<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
+        let mut blinds = self.blinders.clone();
+        blinds.extend(self.vault().blinders_for_users(user_ids)?);
         Ok(Self {
             truth: Arc::clone(&self.truth),
             indexed: self.indexed.clone(),
             texts: Arc::clone(&self.texts),
             vectors: Arc::clone(&self.vectors),
             consents: Arc::clone(&self.consents),
-            blinds,
-            is_named: true,
+            blinders: blinds,
+            names_user: true,
         })
     }
 
@@ -120,7 +120,7 @@ impl View {
     ///
     /// # Errors
     /// The errors of [`Vault::blinds`].
-    pub(crate) fn with_index_of<T>(
+    pub(crate) fn with_user_index<T>(
         &self,
         user_id: Option<&str>,
         read: impl FnOnce(&index::IndexReader<'_>) -> Result<T>,
@@ -130,8 +130,8 @@ impl View {
             return read(&reader);
         }
         let blinds = match user_id.filter(|user_id| !user_id.is_empty()) {
-            Some(user_id) => self.vault().blinds([user_id])?,
-            None => self.vault().blind().into_iter().collect(),
+            Some(user_id) => self.vault().blinders_for_users([user_id])?,
+            None => self.vault().store_blinder().into_iter().collect(),
         };
         read(&reader.with_token_scope(TokenScope::Complete(&blinds)))
     }
@@ -141,17 +141,17 @@ impl View {
     ///
     /// # Errors
     /// `ERR_KEY` if no user was named; `ERR_LIMIT` for terms that tokens cannot answer.
-    pub(crate) fn in_tokens<'q>(
+    pub(crate) fn blinded_query<'q>(
         &self,
         question: &'q FullTextQuery,
     ) -> Result<Cow<'q, [FullTextQuery]>> {
         if self.vault().keyring().is_none() {
             return Ok(Cow::Borrowed(std::slice::from_ref(question)));
         }
-        self.check_named()?;
-        let blinded = self.blinds.iter().map(|blind| {
+        self.require_user()?;
+        let blinded = self.blinders.iter().map(|blind| {
             let blinded = question.blinded(blind.as_ref());
-            blinded.map_err(|error| Error::from(error).with_hint(WHOLE_WORDS))
+            blinded.map_err(|error| Error::from(error).with_hint(WHOLE_WORDS_HINT))
         });
         blinded.collect::<Result<_>>().map(Cow::Owned)
     }
@@ -160,8 +160,8 @@ impl View {
     ///
     /// # Errors
     /// `ERR_KEY`.
-    pub(crate) fn check_named(&self) -> Result<()> {
-        if self.is_named || !self.vault().has_people() {
+    pub(crate) fn require_user(&self) -> Result<()> {
+        if self.names_user || !self.vault().has_user_keys() {
             return Ok(());
         }
         let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
@@ -182,8 +182,8 @@ impl View {
     pub(crate) fn index(&self) -> index::IndexReader<'_> {
         let eyes = match self.vault().keyring() {
             None => TokenScope::Plain,
-            Some(_) if self.is_named || !self.vault().has_people() => TokenScope::Complete(&self.blinds),
-            Some(_) => TokenScope::Partial(&self.blinds),
+            Some(_) if self.names_user || !self.vault().has_user_keys() => TokenScope::Complete(&self.blinders),
+            Some(_) => TokenScope::Partial(&self.blinders),
         };
         index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_token_scope(eyes)
     }
@@ -198,7 +198,7 @@ impl View {
 
     /// Returns the sequence of a grain; `None` for an erased one.
     pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        match self.place_of(address)? {
+        match self.logged_sequence_of(address)? {
             Some(sequence) if self.is_erased(sequence)? => Ok(None),
             place => Ok(place),
         }
@@ -206,25 +206,25 @@ impl View {
 
     /// Returns `true` if a grain with this address was stored and erased.
     pub(crate) fn has_erased_grain(&self, address: &ContentAddress) -> Result<bool> {
-        self.place_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
+        self.logged_sequence_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
     }
 
     /// Returns the sequence of a grain, even of an erased one.
-    pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        Ok(self.index().sequence_of(self.vault().address(address).as_bytes())?)
+    pub(crate) fn logged_sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        Ok(self.index().sequence_of(self.vault().address_key(address).as_bytes())?)
     }
 
     /// Returns the sequence of a grain by its stored form in an audit entry, which is a token in an encrypted
     /// store.
-    pub(crate) fn place_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
+    pub(crate) fn sequence_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
     /// Returns the sequence of a grain named by an entry of [`View::entry`]: by its address, or
     /// by its token if it was erased.
-    pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        match self.place_of(address)? {
-            None if self.vault().keyring().is_some() => self.place_of_subject(address),
+    pub(crate) fn sequence_in_audit(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.logged_sequence_of(address)? {
+            None if self.vault().keyring().is_some() => self.sequence_of_subject(address),
             place => Ok(place),
         }
     }
@@ -234,11 +234,11 @@ impl View {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn entry(&self, bytes: &[u8]) -> Result<AuditEntry> {
+    pub(crate) fn decode_audit_entry(&self, bytes: &[u8]) -> Result<AuditEntry> {
         let mut entry = AuditEntry::decode(bytes)?;
         if self.vault().keyring().is_some() {
             for subject in entry.subjects.iter_mut().chain(&mut entry.refused_by) {
-                let Some(at) = self.place_of_subject(subject)? else { continue };
+                let Some(at) = self.sequence_of_subject(subject)? else { continue };
                 if !self.is_erased(at)? {
                     *subject = self.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
                 }
@@ -248,11 +248,11 @@ impl View {
     }
 
     /// Returns the index key of the grain at a sequence, also of an erased one.
-    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
+    pub(crate) fn index_key_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
         match self.stub_at(sequence)? {
             Some(address) => Ok(*address.as_bytes()),
             None => self.with_blob(sequence, |blob| {
-                Ok(*self.vault().address(&ContentAddress::of(blob)).as_bytes())
+                Ok(*self.vault().address_key(&ContentAddress::of(blob)).as_bytes())
             }),
         }
     }
@@ -261,9 +261,9 @@ impl View {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn address_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
-        match self.address_at(sequence) {
-            Err(error) if error.is_erased() => Ok(*self.vault().lost(sequence).as_bytes()),
+    pub(crate) fn index_key_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.index_key_at(sequence) {
+            Err(error) if error.is_erased() => Ok(*self.vault().lost_address_key(sequence).as_bytes()),
             address => address,
         }
     }
@@ -304,7 +304,7 @@ impl View {
         limit: usize,
     ) -> Result<Vec<ContentAddress>> {
         if self.vault().keyring().is_some() {
-            return self.addresses_read(prefix, half, limit);
+            return self.scan_addresses(prefix, half, limit);
         }
         let mut from = [0; 32];
         for (slot, byte) in from.iter_mut().zip(prefix) {
@@ -316,7 +316,7 @@ impl View {
             if !bytes.starts_with(prefix) || found.len() >= limit {
                 break;
             }
-            if begins(&bytes, prefix, half) {
+            if has_prefix(&bytes, prefix, half) {
                 found.push(ContentAddress::from_bytes(bytes));
             }
         }
@@ -324,7 +324,7 @@ impl View {
     }
 
     /// Like [`View::addresses_with_prefix`], by reading the log: an encrypted index has no addresses.
-    fn addresses_read(
+    fn scan_addresses(
         &self,
         prefix: &[u8],
         half: Option<u8>,
@@ -334,9 +334,9 @@ impl View {
             let address = ContentAddress::from_bytes(whole);
             return Ok(self.sequence_of(&address)?.map(|_| address).into_iter().collect());
         }
-        if self.log_len()? > MOST_READ {
+        if self.log_len()? > MAX_SCANNED_GRAINS {
             let message = format!(
-                "the start of an address is looked for among {MOST_READ} encrypted grains at most"
+                "the start of an address is looked for among {MAX_SCANNED_GRAINS} encrypted grains at most"
             );
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_hint("give all 64 digits: encrypted grains are found by whole addresses"));
@@ -345,7 +345,7 @@ impl View {
         for row in self.log_from(0)? {
             let Ok(LogRow::Blob(blob)) = row?.1 else { continue };
             let address = ContentAddress::of(&blob);
-            if begins(address.as_bytes(), prefix, half) {
+            if has_prefix(address.as_bytes(), prefix, half) {
                 found.push(address);
             }
         }
@@ -356,7 +356,7 @@ impl View {
 }
 
 /// Returns `true` if an address starts with `prefix` and the half-byte `half`.
-fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
+fn has_prefix(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
     let next = address.get(prefix.len()).map(|byte| byte >> 4);
     address.starts_with(prefix) && (half.is_none() || half == next)
 }

@@ -90,8 +90,8 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     let session = operator(&store);
     let (reply, damaged) = Pending::new();
-    let damage = Request::Alone(Box::new(move |writer| {
-        let damaged = writer.unwrap().import(|ground| {
+    let damage = Request::Exclusive(Box::new(move |writer| {
+        let damaged = writer.unwrap().transact(|ground| {
             ground.txn.open_table(keys::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
             Ok(Some(((), Vec::new())))
         });
@@ -117,7 +117,7 @@ fn who_waits_for_a_scrub_is_told_of_readers_who_do_not_end() {
         let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
         let grain = BeliefBuilder::new(EpochMs::new(1), "s", "r", "o", 1.0).user_id(ANN);
         operator(&store).put(grain.build().unwrap()).unwrap();
-        let impatient = Request::Alone(Box::new(|writer| {
+        let impatient = Request::Exclusive(Box::new(|writer| {
             writer.unwrap().scrub.wait_for_readers(Duration::from_millis(20));
         }));
         store.inner().send(impatient).unwrap();

@@ -262,7 +262,7 @@ fn open_keyed(disk: &Disk, keyring: &Path) -> crate::Result<Store> {
     let keys = Keyring::open(keyring, &MasterKey::new([7; 32]))?.unwrap();
     let options = OpenOptions::new().cache_bytes(SMALL_CACHE_BYTES).clock(clock_at(START_MS));
     let backends = (|| disk.truth(), || disk.index());
-    Store::on_keyed_backends(backends, &Vault::keyed(Arc::new(keys)), &options)
+    Store::on_keyed_backends(backends, &Vault::with_keyring(Arc::new(keys)), &options)
 }
 
 /// What an encrypted store has acknowledged.

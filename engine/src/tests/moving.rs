@@ -47,7 +47,7 @@ fn serving_on(image: Image) -> String {
     let verified = store.verify(false).unwrap();
     assert!(verified.ok, "{:?}", verified.problems);
     let view = store.inner().view().unwrap();
-    let model = view.serving().unwrap().unwrap().model().to_owned();
+    let model = view.serving_space().unwrap().unwrap().model().to_owned();
     for at in 1..=GRAINS {
         assert!(view.has_vector(Sequence::new(at), &model).unwrap(), "{model}: place {at}");
     }

@@ -95,7 +95,7 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
             }
             let disk = Disk::new(image);
             let store = open(&disk, &clock_at(LATER_MS)).unwrap();
-            assert_eq!(store.stats().unwrap().format, keys::FORMAT);
+            assert_eq!(store.stats().unwrap().format, keys::FORMAT_VERSION);
             assert_eq!(told(&store), (grains.clone(), audit.clone()), "{cut:?}");
             assert_eq!(store.verify(true).unwrap().problems, []);
             store.close().unwrap();
@@ -134,7 +134,7 @@ fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded
 
 #[test]
 fn a_store_of_a_later_format_is_refused_by_its_number() {
-    for format in [keys::FORMAT + 1, 77, 0, u32::MAX] {
+    for format in [keys::FORMAT_VERSION + 1, 77, 0, u32::MAX] {
         let image = stamped(former(), format);
         let disk = Disk::new(image.clone());
         let refused = open(&disk, &clock_at(LATER_MS)).map(|_| ()).unwrap_err();
@@ -147,7 +147,7 @@ fn a_store_of_a_later_format_is_refused_by_its_number() {
 /// The keys of an encrypted store on a disk in memory, whose keyring lies in a directory.
 fn keys_in(directory: &Path) -> Vault {
     let keyring = Keyring::open(directory, &MasterKey::new([7; 32])).unwrap().unwrap();
-    Vault::keyed(Arc::new(keyring))
+    Vault::with_keyring(Arc::new(keyring))
 }
 
 fn open_keyed(disk: &Disk, keyring: &Path) -> Result<Store> {
@@ -186,7 +186,7 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
     let rows: Vec<_> = log.iter().unwrap().map(Result::unwrap).collect();
     let stubs: Vec<_> = rows
         .iter()
-        .filter(|(_, row)| Stub::is(row.value()))
+        .filter(|(_, row)| Stub::is_stub(row.value()))
         .map(|(at, row)| {
             let at = Sequence::new(at.value());
             (at, Stub::open(at, row.value(), vault).unwrap().seal(at, &Vault::default()))
@@ -203,7 +203,7 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
     assert!(meta.remove(keys::META_ROW_SUMS).unwrap().is_some());
     let row = meta.get(keys::META_AUDIT_KEY).unwrap().unwrap().value().to_vec();
     let key = vault.open_audit_key(RowKey::AUDIT_KEY, &row).unwrap();
-    let row = vault.seal(RowKey::AUDIT_KEY_1, &key, &vault.keeper()).unwrap();
+    let row = vault.seal(RowKey::AUDIT_KEY_1, &key, &vault.store_key()).unwrap();
     meta.insert(keys::META_AUDIT_KEY, row.as_slice()).unwrap();
     drop(meta);
     txn.commit().unwrap();
@@ -238,7 +238,7 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
             }
             let disk = Disk::new(image);
             let store = open_keyed(&disk, dir.path()).unwrap();
-            assert_eq!((store.stats().unwrap().format, marked(disk.live())), (keys::FORMAT, 1));
+            assert_eq!((store.stats().unwrap().format, marked(disk.live())), (keys::FORMAT_VERSION, 1));
             let session = store.session(SessionOptions::default());
             assert_eq!(session.get(&ann).map(drop).unwrap_err().code(), "ERR_ERASED", "{cut:?}");
             assert!(session.get(&bob).is_ok(), "{cut:?}");

@@ -21,14 +21,14 @@ use grainstore_index::Sequence;
 pub const ACCESS_AGE_MS: i64 = 60_000;
 /// Age in milliseconds at which counts are due: half the maximum, since the writer checks at least this
 /// often.
-pub(crate) const CHECK_MS: i64 = ACCESS_AGE_MS / 2;
+pub(crate) const COUNT_CHECK_MS: i64 = ACCESS_AGE_MS / 2;
 
 /// Number of maps, each with its own lock.
 const SHARDS: usize = 64;
 /// Maximum number of grains waiting in one shard, and thus of rows per shard in one transaction.
-const MAX_SHARD: usize = 1024;
+const MAX_SHARD_GRAINS: usize = 1024;
 /// Number of waiting grains at which the writer is woken.
-const MANY: usize = SHARDS * MAX_SHARD / 2;
+const WAKE_THRESHOLD: usize = SHARDS * MAX_SHARD_GRAINS / 2;
 
 /// Counts that are not in the truth yet.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ pub(crate) struct AccessCounters {
     /// Time of the oldest waiting count; [`NONE`] if none waits.
     since: AtomicI64,
     /// Number of batches of counts discarded because they are in the truth.
-    arrivals: AtomicU64,
+    generation: AtomicU64,
 }
 
 /// Sentinel for no time.
-const NONE: i64 = i64::MAX;
+const NO_TIME: i64 = i64::MAX;
 
 type Counts = HashMap<u64, AccessCounts, BuildHasherDefault<SequenceHasher>>;
 
@@ -52,7 +52,7 @@ struct CounterShard {
     /// Counts since this shard was last taken.
     waiting: Counts,
     /// Taken counts, until readers see them in the truth.
-    leaving: InFlight,
+    in_flight: InFlight,
 }
 
 /// Counts in transit from memory to the truth.
@@ -79,8 +79,8 @@ impl Default for AccessCounters {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             waiting: AtomicUsize::new(0),
-            since: AtomicI64::new(NONE),
-            arrivals: AtomicU64::new(0),
+            since: AtomicI64::new(NO_TIME),
+            generation: AtomicU64::new(0),
         }
     }
 }
@@ -88,9 +88,9 @@ impl Default for AccessCounters {
 impl AccessCounters {
     /// Counts one access. Returns `true` if so many grains wait now that the writer should be woken, once per
     /// time that this happens. An access without room in its shard is not counted.
-    pub(crate) fn touch(&self, sequence: Sequence, now: EpochMs) -> bool {
-        let Some(mut shard) = self.shard(place(sequence)) else { return false };
-        let full = shard.waiting.len() >= MAX_SHARD;
+    pub(crate) fn record(&self, sequence: Sequence, now: EpochMs) -> bool {
+        let Some(mut shard) = self.shard(shard_of(sequence)) else { return false };
+        let full = shard.waiting.len() >= MAX_SHARD_GRAINS;
         let one = AccessCounts { count: 1, last_accessed_at: Some(now) };
         match shard.waiting.get_mut(&sequence.get()) {
             Some(count) => {
@@ -102,14 +102,14 @@ impl AccessCounters {
         };
         // Under the shard's lock, so that a take sees both the map and the total.
         self.since.fetch_min(now.get(), Ordering::Relaxed);
-        self.waiting.fetch_add(1, Ordering::Relaxed).saturating_add(1) == MANY
+        self.waiting.fetch_add(1, Ordering::Relaxed).saturating_add(1) == WAKE_THRESHOLD
     }
 
     /// Returns the current counts of a grain for which the truth has `stored`.
-    pub(crate) fn of(&self, sequence: Sequence, stored: AccessCounts) -> AccessCounts {
-        let Some(shard) = self.shard(place(sequence)) else { return stored };
+    pub(crate) fn current(&self, sequence: Sequence, stored: AccessCounts) -> AccessCounts {
+        let Some(shard) = self.shard(shard_of(sequence)) else { return stored };
         let key = sequence.get();
-        let base = match &shard.leaving {
+        let base = match &shard.in_flight {
             InFlight::Taken(counts) => stored.and(counts.get(&key).copied().unwrap_or_default()),
             InFlight::Summed(sums) => sums.get(&key).copied().unwrap_or(stored),
             InFlight::Nothing => stored,
@@ -128,7 +128,7 @@ impl AccessCounters {
         // A clock that was set back must not delay them, nor must a missing time (it is reset when another
         // shard is emptied).
         let age = now.get().saturating_sub(self.since.load(Ordering::Relaxed));
-        waiting > 0 && (!(0..CHECK_MS).contains(&age) || waiting >= MANY)
+        waiting > 0 && (!(0..COUNT_CHECK_MS).contains(&age) || waiting >= WAKE_THRESHOLD)
     }
 
     /// Takes the counts of a shard that has some. They stay visible to readers until
@@ -136,44 +136,44 @@ impl AccessCounters {
     pub(crate) fn take(&self) -> Option<TakenCounts> {
         for at in 0..SHARDS {
             let Some(mut shard) = self.shard(at) else { continue };
-            if shard.waiting.is_empty() || !matches!(shard.leaving, InFlight::Nothing) {
+            if shard.waiting.is_empty() || !matches!(shard.in_flight, InFlight::Nothing) {
                 continue;
             }
             let taken = std::mem::take(&mut shard.waiting);
             let left = self.waiting.fetch_sub(taken.len(), Ordering::Relaxed);
             if left <= taken.len() {
-                self.since.store(NONE, Ordering::Relaxed);
+                self.since.store(NO_TIME, Ordering::Relaxed);
             }
             let mut counts: Vec<_> =
                 taken.iter().map(|(key, access)| (Sequence::new(*key), *access)).collect();
             counts.sort_unstable_by_key(|(sequence, _)| *sequence);
-            shard.leaving = InFlight::Taken(taken);
+            shard.in_flight = InFlight::Taken(taken);
             return Some(TakenCounts { shard: at, counts });
         }
         None
     }
 
     /// Records the sums that the truth will have once the transaction is committed.
-    pub(crate) fn summed(&self, taken: &TakenCounts, sums: &[(Sequence, AccessCounts)]) {
+    pub(crate) fn set_sums(&self, taken: &TakenCounts, sums: &[(Sequence, AccessCounts)]) {
         if let Some(mut shard) = self.shard(taken.shard) {
             let sums = sums.iter().map(|(sequence, access)| (sequence.get(), *access));
-            shard.leaving = InFlight::Summed(sums.collect());
+            shard.in_flight = InFlight::Summed(sums.collect());
         }
     }
 
     /// Discards taken counts: new readers see them in the truth.
     pub(crate) fn done(&self, taken: &TakenCounts) {
         if let Some(mut shard) = self.shard(taken.shard) {
-            shard.leaving = InFlight::Nothing;
+            shard.in_flight = InFlight::Nothing;
             // Under the shard's lock: a reader that finds no counts in transit sees the new generation.
-            self.arrivals.fetch_add(1, Ordering::AcqRel);
+            self.generation.fetch_add(1, Ordering::AcqRel);
         }
     }
 
     /// Number of discarded batches: while it stays the same, the newest view and the counts of
     /// [`AccessCounters::current`] are consistent.
-    pub(crate) fn arrivals(&self) -> u64 {
-        self.arrivals.load(Ordering::Acquire)
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     fn shard(&self, at: usize) -> Option<MutexGuard<'_, CounterShard>> {
@@ -182,7 +182,7 @@ impl AccessCounters {
 }
 
 /// The shard of a sequence. Neighbours in the log are often read together, so they go to different shards.
-fn place(sequence: Sequence) -> usize {
+fn shard_of(sequence: Sequence) -> usize {
     usize::try_from(sequence.get() % SHARDS as u64).unwrap_or_default()
 }
 
@@ -224,31 +224,31 @@ mod tests {
         let counters = AccessCounters::default();
         let grain = Sequence::new(7);
         let (old, new) = (access(3, 10), access(5, 30));
-        counters.touch(grain, at(20));
-        counters.touch(grain, at(30));
-        assert_eq!(counters.of(grain, old), new, "waiting");
+        counters.record(grain, at(20));
+        counters.record(grain, at(30));
+        assert_eq!(counters.current(grain, old), new, "waiting");
         let taken = counters.take().unwrap();
         assert_eq!(taken.counts, [(grain, access(2, 30))]);
-        assert_eq!(counters.of(grain, old), new, "taken");
-        counters.summed(&taken, &[(grain, new)]);
-        assert_eq!(counters.of(grain, old), new, "summed, seen by a reader from before");
-        assert_eq!(counters.of(grain, new), new, "summed, seen by a reader from after");
-        counters.touch(grain, at(40));
-        assert_eq!(counters.of(grain, new), access(6, 40), "and counted on");
+        assert_eq!(counters.current(grain, old), new, "taken");
+        counters.set_sums(&taken, &[(grain, new)]);
+        assert_eq!(counters.current(grain, old), new, "summed, seen by a reader from before");
+        assert_eq!(counters.current(grain, new), new, "summed, seen by a reader from after");
+        counters.record(grain, at(40));
+        assert_eq!(counters.current(grain, new), access(6, 40), "and counted on");
         assert_eq!(counters.take().map(|taken| taken.counts), None, "one at a time");
         counters.done(&taken);
-        assert_eq!(counters.of(grain, new), access(6, 40), "done");
+        assert_eq!(counters.current(grain, new), access(6, 40), "done");
     }
 
     #[test]
     fn counts_are_due_when_old_or_many_or_the_clock_went_back() {
         let counters = AccessCounters::default();
         assert!(!counters.is_due(at(i64::MAX)), "nothing waits");
-        counters.touch(Sequence::new(1), at(1000));
+        counters.record(Sequence::new(1), at(1000));
         for (now, due) in [
             (1000, false),
-            (1000 + CHECK_MS - 1, false),
-            (1000 + CHECK_MS, true),
+            (1000 + COUNT_CHECK_MS - 1, false),
+            (1000 + COUNT_CHECK_MS, true),
             (999, true),
             (i64::MAX, true),
         ] {
@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_the_writer_is_told_once() {
         let counters = AccessCounters::default();
-        let far = 4 * (SHARDS * MAX_SHARD) as u64;
-        let told = (0..far).filter(|n| counters.touch(Sequence::new(*n), at(1))).count();
+        let far = 4 * (SHARDS * MAX_SHARD_GRAINS) as u64;
+        let told = (0..far).filter(|n| counters.record(Sequence::new(*n), at(1))).count();
         assert_eq!(told, 1);
-        assert_eq!(counters.waiting(), SHARDS * MAX_SHARD);
+        assert_eq!(counters.waiting(), SHARDS * MAX_SHARD_GRAINS);
         assert!(counters.is_due(at(1)));
         let mut rows = 0;
         while let Some(taken) = counters.take() {
@@ -273,7 +273,7 @@ mod tests {
             rows += taken.counts.len();
             counters.done(&taken);
         }
-        assert_eq!((rows, counters.waiting()), (SHARDS * MAX_SHARD, 0));
+        assert_eq!((rows, counters.waiting()), (SHARDS * MAX_SHARD_GRAINS, 0));
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     (0..10_000).for_each(|n| {
-                        counters.touch(Sequence::new(n % 100), at(5));
+                        counters.record(Sequence::new(n % 100), at(5));
                     });
                 });
             }
@@ -296,7 +296,7 @@ mod tests {
             sum
         });
         let left: u64 =
-            (0..100).map(|n| counters.of(Sequence::new(n), AccessCounts::default()).count).sum();
+            (0..100).map(|n| counters.current(Sequence::new(n), AccessCounts::default()).count).sum();
         assert_eq!(taken + left, 40_000);
     }
 }

@@ -3,12 +3,12 @@
 
 use grainstore_format::{Grain, GrainRef, GrainType};
 
-use crate::rules::policy::protects;
+use crate::rules::policy::has_protecting_policy;
 
 /// Types of observer that SHOULD name their model (OMS 17.2).
-const MODELS: [&str; 4] = ["llm", "reflector", "classifier", "detector"];
+const MODEL_OBSERVERS: [&str; 4] = ["llm", "reflector", "classifier", "detector"];
 /// Types of observer that sense the physical world (OMS 24.1).
-const PHYSICAL: [&str; 11] = [
+const PHYSICAL_OBSERVERS: [&str; 11] = [
     "lidar",
     "camera",
     "imu",
@@ -22,48 +22,48 @@ const PHYSICAL: [&str; 11] = [
     "microphone",
 ];
 /// Source types of universal and permanent knowledge (OMS 27.3).
-const UNIVERSAL: [&str; 2] = ["established_knowledge", "axiomatic"];
+const UNIVERSAL_SOURCES: [&str; 2] = ["established_knowledge", "axiomatic"];
 /// Final states of a goal (OMS 23.5).
-const ENDED: [&str; 2] = ["satisfied", "failed"];
-const DELEGATES: &str = "mg:delegates_to";
-const OWNED: [&str; 2] = ["mg:owned_by", "owned_by"];
-const IDENTITY: &str = "agent:identity";
-const INTEGRATION: &str = "profile:integration";
+const FINAL_GOAL_STATES: [&str; 2] = ["satisfied", "failed"];
+const DELEGATION_RELATION: &str = "mg:delegates_to";
+const OWNERSHIP_RELATIONS: [&str; 2] = ["mg:owned_by", "owned_by"];
+const IDENTITY_NAMESPACE: &str = "agent:identity";
+const INTEGRATION_TAG: &str = "profile:integration";
 
 /// Returns `true` if a recommendation could apply to a grain, without encoding it.
 pub(crate) fn may_apply(grain: &Grain) -> bool {
     matches!(grain.grain_type(), GrainType::Observation | GrainType::Goal)
-        || grain.text("source_type").is_some_and(|source| UNIVERSAL.contains(&source))
-        || grain.text("relation").is_some_and(|said| said == DELEGATES || OWNED.contains(&said))
-        || grain.texts("structural_tags").any(|tag| tag == INTEGRATION)
+        || grain.text("source_type").is_some_and(|source| UNIVERSAL_SOURCES.contains(&source))
+        || grain.text("relation").is_some_and(|said| said == DELEGATION_RELATION || OWNERSHIP_RELATIONS.contains(&said))
+        || grain.texts("structural_tags").any(|tag| tag == INTEGRATION_TAG)
 }
 
 /// Returns the recommendations that a grain does not follow, one sentence each.
-pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
+pub(crate) fn recommendations(grain: &GrainRef<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     match grain.grain_type() {
         GrainType::Observation => of_observation(grain, &mut advice),
         GrainType::Goal => advice.extend(of_goal(grain)),
         _ => {}
     }
-    if grain.text("source_type").is_some_and(|source| UNIVERSAL.contains(&source)) {
+    if grain.text("source_type").is_some_and(|source| UNIVERSAL_SOURCES.contains(&source)) {
         of_universal(grain, &mut advice);
     }
     match grain.text("relation") {
         Some(DELEGATES) => of_delegation(grain, &mut advice),
-        Some(said) if OWNED.contains(&said) && grain.partition() == IDENTITY => {
+        Some(said) if OWNERSHIP_RELATIONS.contains(&said) && grain.partition() == IDENTITY_NAMESPACE => {
             let said = "it says whom an agent belongs to, and should have an invalidation_policy that \
                         leaves changes to the owner (OMS 12.5.3)";
-            advice.extend((!protects(grain)).then(|| said.to_owned()));
+            advice.extend((!has_protecting_policy(grain)).then(|| said.to_owned()));
         }
         _ => {}
     }
-    if tags(grain).any(|tag| tag == INTEGRATION) {
+    if tags(grain).any(|tag| tag == INTEGRATION_TAG) {
         let absent =
-            ["int:connector", "int:auth_type"].into_iter().filter(|name| !says(grain, name));
+            ["int:connector", "int:auth_type"].into_iter().filter(|name| !has_profile_field(grain, name));
         advice.extend(
             absent.map(|name| {
-                format!("it has the tag {INTEGRATION}, and should have {name} (OMS A.7)")
+                format!("it has the tag {INTEGRATION_TAG}, and should have {name} (OMS A.7)")
             }),
         );
     }
@@ -74,14 +74,14 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     let observer = grain.text("observer_type").unwrap_or_default();
     let mut tell = |when: bool, said: String| advice.extend(when.then_some(said));
     tell(
-        MODELS.contains(&observer)
+        MODEL_OBSERVERS.contains(&observer)
             && grain.text("observer_model").is_none_or(|model| model.trim().is_empty()),
         format!("an observer of type {observer} should name its observer_model (OMS 17.2)"),
     );
     let source = match observer {
         "human" => Some("user_explicit"),
-        _ if PHYSICAL.contains(&observer) => Some("sensor"),
-        _ if MODELS.contains(&observer) => Some("agent_inferred"),
+        _ if PHYSICAL_OBSERVERS.contains(&observer) => Some("sensor"),
+        _ if MODEL_OBSERVERS.contains(&observer) => Some("agent_inferred"),
         _ => None,
     };
     if let Some(source) = source {
@@ -95,7 +95,7 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     let mode = grain.text("observation_mode");
     tell(
         mode == Some("reflective")
-            && !PHYSICAL.contains(&observer)
+            && !PHYSICAL_OBSERVERS.contains(&observer)
             && grain.get("observation_scope").is_none(),
         "a reflective observation should name its observation_scope (OMS 26)".to_owned(),
     );
@@ -119,17 +119,17 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
 /// What to tell of a grain that takes the place of one that is protected, beside what is told of it alone:
 /// the old policy goes on binding a goal whose next version has none (OMS 23.5).
 pub(crate) fn of_successor(grain: &GrainRef<'_>) -> Option<String> {
-    let is_bound = grain.grain_type() == GrainType::Goal && !protects(grain);
+    let is_bound = grain.grain_type() == GrainType::Goal && !has_protecting_policy(grain);
     is_bound.then(|| unevidenced(grain)).flatten()
 }
 
 /// Recommends evidence for a protected goal in a final state (OMS 23.4, 23.5).
 fn of_goal(grain: &GrainRef<'_>) -> Option<String> {
-    protects(grain).then(|| unevidenced(grain)).flatten()
+    has_protecting_policy(grain).then(|| unevidenced(grain)).flatten()
 }
 
 fn unevidenced(grain: &GrainRef<'_>) -> Option<String> {
-    let state = grain.text("goal_state").filter(|state| ENDED.contains(state))?;
+    let state = grain.text("goal_state").filter(|state| FINAL_GOAL_STATES.contains(state))?;
     is_empty(grain, "satisfaction_evidence").then(|| {
         format!("a protected goal that is {state} should name its satisfaction_evidence (OMS 23.5)")
     })
@@ -169,7 +169,7 @@ fn of_delegation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
 }
 
 /// Returns `true` if a field of a domain profile is at the top level or in `context` (OMS A.7).
-fn says(grain: &GrainRef<'_>, name: &str) -> bool {
+fn has_profile_field(grain: &GrainRef<'_>, name: &str) -> bool {
     let context = grain.get("context");
     grain.get(name).is_some() || context.and_then(|context| context.as_map()?.get(name)).is_some()
 }
@@ -206,7 +206,7 @@ mod tests {
         let observed = |kind: &str, more: &str| {
             format!(r#""type": "observation", "observer_id": "o", "observer_type": "{kind}"{more}"#)
         };
-        for kind in MODELS {
+        for kind in MODEL_OBSERVERS {
             check(&observed(kind, ""), &["observer_model"]);
             check(&observed(kind, r#", "observer_model": "m""#), &[]);
             check(&observed(kind, r#", "observer_model": " ""#), &["observer_model"]);
@@ -256,7 +256,7 @@ mod tests {
             format!(r#""type": "goal", "description": "g", "goal_state": "{state}"{more}"#)
         };
         let locked = r#", "invalidation_policy": {"mode": "locked"}"#;
-        for state in ENDED {
+        for state in FINAL_GOAL_STATES {
             check(&goal(state, locked), &["satisfaction_evidence"]);
             check(&goal(state, ""), &[]);
         }
@@ -287,14 +287,14 @@ mod tests {
                     "object": "did:web:b", "confidence": 1"#
             )
         };
-        check(&belief(DELEGATES), &["it lacks authorized_namespaces"]);
+        check(&belief(DELEGATION_RELATION), &["it lacks authorized_namespaces"]);
         let bounded = r#""authorized_types": [1], "delegation_depth": 0, "delegation_expiry": 9"#;
         check(
-            &format!(r#"{}, {bounded}, "authorized_namespaces": ["home"]"#, belief(DELEGATES)),
+            &format!(r#"{}, {bounded}, "authorized_namespaces": ["home"]"#, belief(DELEGATION_RELATION)),
             &[],
         );
         check(
-            &format!(r#"{}, {bounded}, "authorized_namespaces": ["*"]"#, belief(DELEGATES)),
+            &format!(r#"{}, {bounded}, "authorized_namespaces": ["*"]"#, belief(DELEGATION_RELATION)),
             &["all of them"],
         );
         let owned = format!(r#"{}, "namespace": "agent:identity""#, belief("mg:owned_by"));

@@ -48,19 +48,19 @@ impl Offer {
     }
 
     /// Returns the envelope of a signed grain.
-    pub(crate) fn signed(&self) -> Option<&[u8]> {
+    pub(crate) fn envelope(&self) -> Option<&[u8]> {
         match self {
             Self::Signed(bytes) => Some(bytes),
-            Self::Embedded(offer, _) => offer.signed(),
+            Self::Embedded(offer, _) => offer.envelope(),
             Self::Grain(_) | Self::Blob(_) => None,
         }
     }
 
     /// Splits the offer into the grain without vectors, and the vectors.
-    pub(crate) fn apart(self) -> (Self, Vec<Embedding>) {
+    pub(crate) fn split_vectors(self) -> (Self, Vec<Embedding>) {
         match self {
             Self::Embedded(offer, mut vectors) => {
-                let (offer, others) = offer.apart();
+                let (offer, others) = offer.split_vectors();
                 vectors.extend(others);
                 (offer, vectors)
             }
@@ -78,7 +78,7 @@ impl Offer {
         let may_apply = |grain: &Grain| {
             advice::may_apply(grain) || grain.fields().keys().any(|name| may_be_doubted(name))
         };
-        let told = |grain: &GrainRef<'_>| [doubts(grain), advice::of(grain)].concat();
+        let told = |grain: &GrainRef<'_>| [doubts(grain), advice::recommendations(grain)].concat();
         self.told(may_apply, told)
     }
 

@@ -30,7 +30,7 @@ use grainstore_format::{
 use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::SignatureWrapper;
 use crate::rules::policy::{Authority, Proofs};
@@ -47,15 +47,15 @@ pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, ConflictSubject, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use import::{
-    ClaimedSuccessor, ManifestClaim, arriving, by_successor, is_lift_refused, not_cleared,
-    not_lifted, prevails, unreviewed,
+    ClaimedSuccessor, ManifestClaim, imported_state, group_by_successor, is_lift_refused, uncleared_review_record,
+    not_lifted, prevails, review_refusal,
 };
 pub(crate) use mark::{StateChange, is_earlier_end};
 use replace::Replacement;
-pub(crate) use roots::own_terms;
+pub(crate) use roots::own_protection;
 use rows::StagedRows;
 pub(crate) use withdrawal::GRANTED_ANEW;
-use withdrawal::withdrawn_by;
+use withdrawal::withdrawn_grant;
 
 /// A grain ready for the writer: validated, encoded and addressed on the caller's thread.
 #[derive(Debug, Clone)]
@@ -96,25 +96,25 @@ impl PreparedGrain {
 pub(crate) struct Principal {
     pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
-    pub(crate) standing: Authority,
+    pub(crate) authority: Authority,
     /// True if the host named the actor as a reviewer.
     pub(crate) is_reviewer: bool,
     /// Reason given, for the audit log.
     pub(crate) reason: Option<String>,
     /// The CAL call that the write belongs to.
-    pub(crate) errand: Option<Arc<CallContext>>,
+    pub(crate) call: Option<Arc<CallContext>>,
 }
 
 impl Principal {
     /// Returns `true` for the operator of the whole store (rulings 51 and 55): never in a session limited to
     /// a namespace or a user, whatever its actor.
-    pub(crate) fn speaks_for_store(&self) -> bool {
-        self.standing.is_operator() && self.viewer.is_everyone()
+    pub(crate) fn is_store_operator(&self) -> bool {
+        self.authority.is_operator() && self.viewer.is_unrestricted()
     }
 
     /// Returns `true` if it may clear a required review of a grain by another author (ruling 54).
     pub(crate) fn may_review(&self) -> bool {
-        self.is_reviewer || self.speaks_for_store()
+        self.is_reviewer || self.is_store_operator()
     }
 
     /// Creates the audit record of an operation by this caller.
@@ -124,8 +124,8 @@ impl Principal {
         subjects: Vec<ContentAddress>,
     ) -> AuditRecord {
         let (actor, reason) = (self.actor.clone(), self.reason.clone());
-        let call = self.errand.as_ref().map(CallContext::note);
-        AuditRecord { actor, reason, call, ..AuditRecord::of(operation, subjects) }
+        let call = self.call.as_ref().map(CallContext::record);
+        AuditRecord { actor, reason, call, ..AuditRecord::new(operation, subjects) }
     }
 }
 
@@ -196,14 +196,14 @@ impl StagedGrain {
 pub(crate) struct WritePlan<'v> {
     view: &'v View,
     /// Grains of an import that are written but not committed.
-    beneath: Option<&'v dyn UncommittedLog>,
+    uncommitted: Option<&'v dyn UncommittedLog>,
     now: EpochMs,
     /// True if an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
     /// The rules of the store; `None` if they were checked before.
-    regime: Option<Arc<ActiveRules>>,
+    rules: Option<Arc<ActiveRules>>,
     /// The last sequence assigned before this group.
-    stored: Sequence,
+    last_stored: Sequence,
     /// In order of sequence, without a gap.
     pub(crate) grains: Vec<StagedGrain>,
     pub(crate) states: StagedRows<GrainState>,
@@ -215,9 +215,9 @@ pub(crate) struct WritePlan<'v> {
     /// New vector spaces.
     pub(crate) spaces: Vec<Space>,
     /// Spaces of the store's embedders, with or without vectors yet.
-    reserved: Vec<Space>,
+    reserved_spaces: Vec<Space>,
     /// Progress of the store's embedders: model and last sequence.
-    pub(crate) embedded: Vec<(String, u64)>,
+    pub(crate) embedder_progress: Vec<(String, u64)>,
     /// The new serving space, if it is to be stored.
     pub(crate) serving: Option<Space>,
     pub(crate) audit: Vec<AuditRecord>,
@@ -234,19 +234,19 @@ impl<'v> WritePlan<'v> {
     pub(crate) fn new(view: &'v View, now: EpochMs) -> Result<Self> {
         Ok(Self {
             view,
-            beneath: None,
+            uncommitted: None,
             now,
             locked_accepts_signature: false,
-            regime: None,
-            stored: view.last_sequence()?,
+            rules: None,
+            last_stored: view.last_sequence()?,
             grains: Vec::new(),
             states: StagedRows::default(),
             roots: StagedRows::default(),
             wrappings: StagedRows::default(),
             vectors: Vec::new(),
             spaces: Vec::new(),
-            reserved: Vec::new(),
-            embedded: Vec::new(),
+            reserved_spaces: Vec::new(),
+            embedder_progress: Vec::new(),
             serving: None,
             audit: Vec::new(),
             ended: StagedRows::default(),
@@ -257,13 +257,13 @@ impl<'v> WritePlan<'v> {
     }
 
     /// Sets whether an authorized signature opens a lock.
-    pub(crate) fn accepting_signatures(self, accepts: bool) -> Self {
+    pub(crate) fn with_locked_signatures(self, accepts: bool) -> Self {
         Self { locked_accepts_signature: accepts, ..self }
     }
 
     /// Sets the spaces of the store's embedders.
-    pub(crate) fn reserving(self, reserved: Vec<Space>) -> Self {
-        Self { reserved, ..self }
+    pub(crate) fn with_reserved_spaces(self, reserved: Vec<Space>) -> Self {
+        Self { reserved_spaces: reserved, ..self }
     }
 
     pub(crate) fn now(&self) -> EpochMs {
@@ -276,7 +276,7 @@ impl<'v> WritePlan<'v> {
             && self.states.is_empty()
             && self.wrappings.is_empty()
             && self.vectors.is_empty()
-            && self.embedded.is_empty()
+            && self.embedder_progress.is_empty()
             && self.audit.is_empty()
     }
 
@@ -300,7 +300,7 @@ impl<'v> WritePlan<'v> {
             for (at, grain) in grains.into_iter().enumerate() {
                 let told = plan.audit.len();
                 let put = plan.put_one(grain, same_fact, author);
-                let put = put.map_err(|e| if count > 1 { e.in_batch(at) } else { e })?;
+                let put = put.map_err(|e| if count > 1 { e.with_batch_index(at) } else { e })?;
                 // A supersession has an audit entry of its own.
                 if let PutOutcome::Added(address) = put
                     && plan.audit.len() == told
@@ -308,7 +308,7 @@ impl<'v> WritePlan<'v> {
                     added.push(address);
                 }
                 if let PutOutcome::Added(new) | PutOutcome::Replaced { new, .. } = put {
-                    plan.honour_withdrawals(&new, author)?;
+                    plan.apply_earlier_withdrawals(&new, author)?;
                 }
                 puts.push(put);
             }
@@ -332,10 +332,10 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
     ) -> Result<ContentAddress> {
         self.all_or_nothing(|plan| {
-            let was_here = plan.is_here(&new.blob.address())?;
+            let was_here = plan.exists(&new.blob.address())?;
             let address = plan.supersede_one(old, new, author)?;
             if !was_here {
-                plan.honour_withdrawals(&address, author)?;
+                plan.apply_earlier_withdrawals(&address, author)?;
             }
             Ok(address)
         })
@@ -348,18 +348,18 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
     ) -> Result<PutOutcome> {
         let address = prepared.blob.address();
-        self.check_room(&prepared.vectors, author)?;
+        self.check_model_limit(&prepared.vectors, author)?;
         let place = self.locate(&address)?;
         if place.is_none() {
             check_not_erased(self.view, &address, &prepared.grain)?;
         }
         self.check_basis(&prepared, author)?;
         if let Some(sequence) = place {
-            self.improve(&prepared, author)?;
-            self.embed(&address, sequence, prepared.vectors, author)?;
+            self.upgrade_envelope(&prepared, author)?;
+            self.stage_vectors(&address, sequence, prepared.vectors, author)?;
             return Ok(PutOutcome::Duplicate(address));
         }
-        self.check_fields(&prepared, author)?;
+        self.check_supersession_fields(&prepared, author)?;
         self.check_ownership(None, &prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
             && let Some(prior) = prepared.grain.text("prior_consent")
@@ -369,13 +369,13 @@ impl<'v> WritePlan<'v> {
         }
         let twin = match same_fact {
             SameFact::Add => None,
-            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
+            SameFact::Keep | SameFact::Supersede => self.find_same_fact(&prepared.grain, author)?,
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(PutOutcome::Kept(stored)),
             Some(old) if self.is_retry(&old, &prepared.grain)? => Ok(PutOutcome::Duplicate(old)),
             Some(old) => {
-                let prepared = derive_from(prepared, &old)?;
+                let prepared = with_parent(prepared, &old)?;
                 let new = self.supersede_one(&old, prepared, author)?;
                 Ok(PutOutcome::Replaced { old, new })
             }
@@ -384,7 +384,7 @@ impl<'v> WritePlan<'v> {
                 self.check_dependencies(&prepared.grain, author)?;
                 let needs_review = self.check_rules(None, &prepared, author)?;
                 let sequence = self.stage(prepared, None)?;
-                self.review(sequence, needs_review)?;
+                self.mark_for_review(sequence, needs_review)?;
                 Ok(PutOutcome::Added(address))
             }
         }
@@ -392,7 +392,7 @@ impl<'v> WritePlan<'v> {
 
     /// Replaces the envelope of a stored grain if the new signature is valid and the stored one was not (OMS
     /// 9.3). Otherwise the first envelope of a grain stays.
-    pub(crate) fn improve(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
+    pub(crate) fn upgrade_envelope(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
@@ -414,10 +414,10 @@ impl<'v> WritePlan<'v> {
         self.wrappings.begin();
         self.ended.begin();
         // Guarded here, so that a member that panics on damaged data is rolled back like any other.
-        let outcome = guarded(|| member(self));
+        let outcome = catch_storage_panic(|| member(self));
         if outcome.is_err() {
             for staged in self.grains.split_off(grains).iter().rev() {
-                self.forget(staged);
+                self.unstage(staged);
             }
             self.states.roll_back();
             self.roots.roll_back();
@@ -432,14 +432,14 @@ impl<'v> WritePlan<'v> {
     }
 
     /// Removes the last staged grain from the maps by address and by parent.
-    fn forget(&mut self, StagedGrain { prepared, .. }: &StagedGrain) {
+    fn unstage(&mut self, StagedGrain { prepared, .. }: &StagedGrain) {
         self.by_address.remove(&prepared.blob.address());
         for parent in parents(&prepared.grain) {
             if let Some(children) = self.children.get_mut(&parent) {
                 children.pop();
             }
         }
-        if let Some(grant) = withdrawn_by(&prepared.grain)
+        if let Some(grant) = withdrawn_grant(&prepared.grain)
             && let Some(withdrawals) = self.withdrawals.get_mut(&grant)
         {
             withdrawals.pop();
@@ -457,18 +457,18 @@ impl<'v> WritePlan<'v> {
     ) -> Result<Sequence> {
         check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
-        let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
+        let sequence = Sequence::new(self.last_stored.get().saturating_add(staged).saturating_add(1));
         if sequence > Sequence::MAX {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.admit_spaces(&prepared.vectors)?;
-        let (protects, held) = own_terms(prepared.blob.bytes())?;
+        let (protects, held) = own_protection(prepared.blob.bytes())?;
         let (old, released) = match succession {
             Some(Replacement { old, released }) => (Some(old), released),
             None => (None, false),
         };
-        let mut roots = self.roots_for(&prepared.grain, old.as_ref(), released)?;
+        let mut roots = self.roots_of_new(&prepared.grain, old.as_ref(), released)?;
         roots.extend(protects.then_some(sequence));
         if held {
             self.states.insert(sequence, GrainState { held, ..GrainState::default() });
@@ -478,32 +478,32 @@ impl<'v> WritePlan<'v> {
         for parent in parents(&prepared.grain) {
             self.children.entry(parent).or_default().push(sequence);
         }
-        if let Some(grant) = withdrawn_by(&prepared.grain) {
+        if let Some(grant) = withdrawn_grant(&prepared.grain) {
             self.withdrawals.entry(grant).or_default().push(sequence);
         }
         self.grains.push(StagedGrain { sequence, prepared });
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
-            self.spread_roots(address, sequence)?;
+            self.propagate_roots(address, sequence)?;
         }
         Ok(sequence)
     }
 }
 
 /// The field with the parents of a grain.
-const PARENTS: &str = "derived_from";
+const PARENTS_FIELD: &str = "derived_from";
 
 /// Returns the grain with `old` among its parents, encoded again; a given blob stays as it is.
-pub(crate) fn derive_from(prepared: PreparedGrain, old: &ContentAddress) -> Result<PreparedGrain> {
+pub(crate) fn with_parent(prepared: PreparedGrain, old: &ContentAddress) -> Result<PreparedGrain> {
     let parent = Value::from(old.to_string());
     let has_it = |parents: &[Value]| parents.contains(&parent);
-    if prepared.ready || prepared.grain.list(PARENTS).is_some_and(has_it) {
+    if prepared.ready || prepared.grain.list(PARENTS_FIELD).is_some_and(has_it) {
         return Ok(prepared);
     }
     let encoding = prepared.grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let vectors = prepared.vectors;
     let mut fields = prepared.grain.into_fields();
-    match fields.entry(PARENTS.to_owned()).or_insert(Value::Array(Vec::new())) {
+    match fields.entry(PARENTS_FIELD.to_owned()).or_insert(Value::Array(Vec::new())) {
         Value::Array(parents) => parents.push(parent),
         other => *other = Value::Array(vec![parent]),
     }

@@ -28,8 +28,8 @@ use grainstore_format::{ContentAddress, EpochMs};
 use redb::{Durability, WriteTransaction};
 
 use crate::base::clock::Clock;
-use crate::base::error::{Error, ErrorKind, Result, guarded};
-use crate::base::pending::{PendingReply, stopped};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
+use crate::base::pending::{PendingReply, writer_stopped};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
 use crate::disk::directory;
@@ -46,7 +46,7 @@ use crate::state::follow::FollowerThread;
 use crate::state::indexed::IndexSnapshot;
 use crate::state::truth::Truth;
 use crate::state::view::View;
-use crate::write::access::{AccessCounters, CHECK_MS};
+use crate::write::access::{AccessCounters, COUNT_CHECK_MS};
 use crate::write::plan::{
     PreparedGrain, Principal, PutOutcome, SameFact, StagedGrain, StateChange, WritePlan,
 };
@@ -65,19 +65,19 @@ use vectors::write_vectors;
 pub(crate) type WriterRequests = Arc<Mutex<Option<SyncSender<Request>>>>;
 
 /// Capacity of the queue of requests, beyond which senders wait.
-pub(crate) const QUEUE: usize = 4096;
+pub(crate) const QUEUE_CAPACITY: usize = 4096;
 /// Maximum number of requests in a group.
 const MAX_MEMBERS: usize = 256;
 /// Size of a group's blobs in bytes beyond which it takes no further request.
 const MAX_GROUP_BYTES: usize = 8 << 20;
 
 /// Interval at which an idle writer checks for a finished fold.
-const FOLD_CHECK: Duration = Duration::from_millis(5);
+const FOLD_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Interval at which an idle writer checks for due access counts.
-const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
+const COUNT_CHECK_INTERVAL: Duration = Duration::from_millis(COUNT_CHECK_MS.unsigned_abs());
 
 /// Shorter interval while audited reads wait to be written.
-const NOTE_CHECK: Duration = Duration::from_millis(250);
+const READ_AUDIT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A request to the writer.
 pub(crate) enum Request {
@@ -85,11 +85,11 @@ pub(crate) enum Request {
     /// Fold the tail, and answer when everything before is on disk.
     Flush(PendingReply<()>),
     /// Work that excludes writes. It runs after the writes of its group.
-    Alone(ExclusiveTask),
+    Exclusive(ExclusiveTask),
     /// Access counts or audited reads are due: write them.
-    Count,
+    CountsDue,
     /// An embedder of the store has computed vectors.
-    Vectors,
+    VectorsReady,
 }
 
 /// Work on the writer's thread: called with the writer, or with the error that stopped it.
@@ -153,9 +153,9 @@ impl Request {
             }
             Self::Write(WriteRequest::Refused { .. })
             | Self::Flush(_)
-            | Self::Alone(_)
-            | Self::Count
-            | Self::Vectors => 0,
+            | Self::Exclusive(_)
+            | Self::CountsDue
+            | Self::VectorsReady => 0,
         }
     }
 
@@ -170,8 +170,8 @@ impl Request {
             }
             Self::Write(WriteRequest::Refused { reply, .. }) => reply(error),
             Self::Flush(reply) => drop(reply.send(Err(error))),
-            Self::Alone(work) => work(Err(error)),
-            Self::Count | Self::Vectors => {}
+            Self::Exclusive(work) => work(Err(error)),
+            Self::CountsDue | Self::VectorsReady => {}
         }
     }
 }
@@ -190,7 +190,7 @@ pub(crate) struct Writer {
     /// Dropped first, however it ends.
     pub(crate) presence: Presence,
     pub(crate) db: DatabaseHandle,
-    pub(crate) folder: FoldWorker,
+    pub(crate) fold_worker: FoldWorker,
     pub(crate) chain: AuditHashChain,
     /// Refusals of the last minute, of which equal ones are counted.
     pub(crate) refusals: RefusalLog,
@@ -204,11 +204,11 @@ pub(crate) struct Writer {
     /// True if an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
     /// The rules of the store.
-    pub(crate) regime: Arc<ActiveRules>,
+    pub(crate) rules: Arc<ActiveRules>,
     /// Records queued for the audit log.
     pub(crate) notes: Arc<ReadNotes>,
     /// The read log; `None` for a store in memory.
-    pub(crate) reads: Option<Arc<ReadLog>>,
+    pub(crate) read_log: Option<Arc<ReadLog>>,
     /// Maximum number of days that grains wait for erasure after a third party withdrew their consent.
     pub(crate) cascade_after_days: u8,
     pub(crate) next_sweep: EpochMs,
@@ -226,19 +226,19 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Writes an audit entry together with its effect.
-    pub(crate) fn note(
+    pub(crate) fn write_audit_record(
         &mut self,
         record: AuditRecord,
         effect: impl FnOnce(&WriteTransaction) -> Result<()>,
     ) -> Result<()> {
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
         let refused = record.refused;
-        let records = self.refusals.fold(vec![record], now);
+        let records = self.refusals.aggregate(vec![record], now);
         if refused && records.is_empty() {
             return Ok(());
         }
-        let keeper = self.db.vault().keeper();
-        self.changing(|txn| {
+        let keeper = self.db.vault().store_key();
+        self.commit_change(|txn| {
             effect(txn)?;
             append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
         })?;
@@ -252,34 +252,34 @@ impl Writer {
     /// As [`Writer::end`].
     pub(crate) fn run(mut self, requests: &Receiver<Request>) -> Result<()> {
         self.sweep_when_due();
-        while let Some(first) = self.next(requests) {
-            let group = gather(first, requests);
-            self.take_fold();
+        while let Some(first) = self.next_request(requests) {
+            let group = collect_group(first, requests);
+            self.adopt_finished_fold();
             self.serve(group);
             self.flush_due_counts();
             self.flush_due_notes();
             self.sweep_when_due();
             self.flush_refusals(false);
-            self.go_on_scrubbing(false);
+            self.continue_scrub(false);
         }
         self.end()
     }
 
     /// Waits for the next request; `None` once all senders are gone.
-    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
-        while self.folder.is_busy() {
-            match receive_within(requests, FOLD_CHECK) {
+    fn next_request(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        while self.fold_worker.is_busy() {
+            match receive_within(requests, FOLD_CHECK_INTERVAL) {
                 Ok(request) => return Some(request),
-                Err(RecvTimeoutError::Timeout) => self.take_fold(),
+                Err(RecvTimeoutError::Timeout) => self.adopt_finished_fold(),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
         loop {
-            let patience = match self.notes.are_there() {
-                true => NOTE_CHECK,
-                false => COUNT_CHECK,
+            let patience = match self.notes.has_any() {
+                true => READ_AUDIT_CHECK_INTERVAL,
+                false => COUNT_CHECK_INTERVAL,
             };
-            let patience = self.scrub.patience().unwrap_or(patience).min(patience);
+            let patience = self.scrub.next_check().unwrap_or(patience).min(patience);
             match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
                 Err(RecvTimeoutError::Timeout) => {
@@ -287,7 +287,7 @@ impl Writer {
                     self.flush_due_notes();
                     self.sweep_when_due();
                     self.flush_refusals(false);
-                    self.go_on_scrubbing(true);
+                    self.continue_scrub(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
@@ -296,7 +296,7 @@ impl Writer {
 
     /// The maximum delay of cascading erasures, by the options and the rules of the store.
     pub(crate) fn cascade_after_days(&self) -> u32 {
-        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
+        u32::from(self.cascade_after_days).min(self.rules.rules().settings.erasure_sla_days.value)
     }
 
     fn serve(&mut self, group: Vec<Request>) {
@@ -304,56 +304,56 @@ impl Writer {
         let mut alone = Vec::new();
         let view = Arc::clone(&self.view);
         let plan = || WritePlan::new(&view, self.clock.now());
-        match self.ready().and_then(|()| guarded(plan)) {
+        match self.check_running().and_then(|()| catch_storage_panic(plan)) {
             Ok(plan) => {
                 let plan = plan
-                    .accepting_signatures(self.locked_accepts_signature)
-                    .under(Arc::clone(&self.regime))
-                    .reserving(self.retrieval.reserved());
-                alone = self.carry_out(plan, group);
+                    .with_locked_signatures(self.locked_accepts_signature)
+                    .with_rules(Arc::clone(&self.rules))
+                    .with_reserved_spaces(self.retrieval.reserved_spaces());
+                alone = self.process_group(plan, group);
             }
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
         }
         // A view keeps its databases open, and exclusive tasks may replace them.
         drop(view);
         for work in alone {
-            match self.ready() {
+            match self.check_running() {
                 Ok(()) => work(Ok(self)),
                 Err(error) => work(Err(error)),
             }
         }
-        self.presence.backlog.leave(bytes);
+        self.presence.backlog.release(bytes);
     }
 
     /// Processes a group, and returns the exclusive tasks in it.
-    fn carry_out(&mut self, mut plan: WritePlan<'_>, group: Vec<Request>) -> Vec<ExclusiveTask> {
+    fn process_group(&mut self, mut plan: WritePlan<'_>, group: Vec<Request>) -> Vec<ExclusiveTask> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
         let mut answers: Vec<DecidedMember> = Vec::new();
         for request in group {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
-                Request::Alone(work) => alone.push(work),
+                Request::Exclusive(work) => alone.push(work),
                 // Counts are written after the group is answered; vectors are taken below.
-                Request::Count | Request::Vectors => {}
+                Request::CountsDue | Request::VectorsReady => {}
                 Request::Write(write) => {
                     let told = plan.audit.len();
-                    let decided = decide(&mut plan, write);
+                    let decided = stage_member(&mut plan, write);
                     // A refused write leaves nothing but its record.
                     if plan.audit.iter().skip(told).all(|record| record.refused) {
                         let refused = plan.audit.split_off(told);
-                        plan.audit.extend(self.refusals.fold(refused, plan.now()));
+                        plan.audit.extend(self.refusals.aggregate(refused, plan.now()));
                     }
                     answers.push(decided);
                 }
             }
         }
-        let made = self.retrieval.keepings().filter_map(|keeping| Some((keeping, keeping.take()?)));
-        let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.take_made(made)));
+        let made = self.retrieval.embedders().filter_map(|keeping| Some((keeping, keeping.take_batch()?)));
+        let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.stage_embedder_batch(made)));
         let made: Vec<(Arc<EmbeddingWorker>, Result<()>)> = made.collect();
-        let outcome = guarded(|| self.apply(&plan));
+        let outcome = catch_storage_panic(|| self.apply(&plan));
         for (keeping, taken) in made {
-            keeping.written(&taken.and_then(|()| outcome.clone()));
+            keeping.batch_written(&taken.and_then(|()| outcome.clone()));
         }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
         for DecidedMember { answer, failure } in answers {
@@ -372,10 +372,10 @@ impl Writer {
         if plan.is_empty() {
             return Ok(());
         }
-        let notes = self.refusals.fold(self.notes.take(), plan.now());
+        let notes = self.refusals.aggregate(self.notes.take(), plan.now());
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
-        let keepers = GroupKeys::of(&self.view, plan, (vault, &self.regime))?;
+        let keepers = GroupKeys::new(&self.view, plan, (vault, &self.rules))?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains, &keepers)?;
@@ -383,64 +383,64 @@ impl Writer {
         write_vectors(&txn, plan, &keepers)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
-        let keeper = |record: &AuditRecord| keepers.of_record(record);
+        let keeper = |record: &AuditRecord| keepers.key_of_record(record);
         append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
-        self.ride_notes(&txn, &mut chain, &notes, plan.now())?;
+        self.piggyback_notes(&txn, &mut chain, &notes, plan.now())?;
         write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan, vault)?;
-        let counts = self.ride(&txn)?;
+        let counts = self.piggyback(&txn)?;
         vault.commit(txn)?;
         self.chain = chain;
         // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
-        if let Err(error) = guarded(|| self.show(&plan.grains)) {
+        if let Err(error) = catch_storage_panic(|| self.publish_commit(&plan.grains)) {
             self.failed = Some(error);
             self.publish(None);
         }
-        self.arrived(&counts);
+        self.committed(&counts);
         Ok(())
     }
 
     /// Publishes what was committed, with the new grains in the tail. A damaged index is rebuilt.
-    fn show(&mut self, grains: &[StagedGrain]) -> Result<()> {
+    fn publish_commit(&mut self, grains: &[StagedGrain]) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
-        match guarded(|| self.extend(&mut indexed, grains)) {
+        match catch_storage_panic(|| self.index_grains(&mut indexed, grains)) {
             Ok(()) => {
                 self.replace_view(View::new(truth, indexed));
-                self.grown();
+                self.notify();
                 Ok(())
             }
-            Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
+            Err(error) if error.is_index_damage() => self.rebuild_index(View::new(truth, indexed)),
             Err(error) => Err(error),
         }
     }
 
-    fn extend(&mut self, indexed: &mut IndexSnapshot, grains: &[StagedGrain]) -> Result<()> {
+    fn index_grains(&mut self, indexed: &mut IndexSnapshot, grains: &[StagedGrain]) -> Result<()> {
         indexed.history = self.chain.head();
         for StagedGrain { sequence, prepared } in grains {
             let blob = &prepared.blob;
             let grain = (&blob.address(), blob.bytes());
-            indexed.push(&mut self.folder, *sequence, grain, self.db.vault())?;
+            indexed.push(&mut self.fold_worker, *sequence, grain, self.db.vault())?;
         }
-        if indexed.tail.is_full() && !self.folder.is_busy() {
-            indexed.fold(&mut self.folder)?;
+        if indexed.tail.is_full() && !self.fold_worker.is_busy() {
+            indexed.begin_fold(&mut self.fold_worker)?;
         }
         Ok(())
     }
 
     /// Publishes a finished fold. A fold that failed on a damaged index has it rebuilt; any other failure
     /// stops the writer, since grains could no longer leave the tail.
-    fn take_fold(&mut self) {
-        match self.folder.finished() {
+    fn adopt_finished_fold(&mut self) {
+        match self.fold_worker.finished() {
             // After a failure the state in memory may lag behind the truth, so no view is published.
             Some(_) if self.failed.is_some() => {}
             Some(Ok(tables)) => {
                 let mut indexed = self.view.indexed().clone();
-                indexed.folded(tables);
+                indexed.replace_tables(tables);
                 self.replace_view(self.view.with_index(indexed));
             }
             Some(Err(error)) => {
-                let rebuilt = match error.is_of_index() {
+                let rebuilt = match error.is_index_damage() {
                     true => self.rebuild_index(self.view.with_index(self.view.indexed().clone())),
                     false => Err(error),
                 };
@@ -458,18 +458,18 @@ impl Writer {
         self.flush_counts()?;
         self.flush_notes()?;
         self.flush_refusals(true);
-        self.ready()?;
-        guarded(|| self.fold_all())?;
-        self.followers.iter().for_each(|follower| follower.settle(&self.view));
+        self.check_running()?;
+        catch_storage_panic(|| self.fold_all())?;
+        self.followers.iter().for_each(|follower| follower.save(&self.view));
         Ok(())
     }
 
     /// Folds the whole tail, and waits for it.
     pub(crate) fn fold_all(&mut self) -> Result<()> {
-        self.ready()?;
+        self.check_running()?;
         let mut indexed = self.view.indexed().clone();
         indexed.history = self.chain.head();
-        let folded = indexed.fold_through(&mut self.folder);
+        let folded = indexed.fold_all(&mut self.fold_worker);
         if let Err(error) = &folded {
             self.failed = Some(error.clone());
         } else {
@@ -482,16 +482,16 @@ impl Writer {
     ///
     /// # Errors
     /// Those of `work`; `ERR_INTEGRITY` if it panicked.
-    pub(crate) fn or_stop<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
+    pub(crate) fn stop_on_error<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        catch_storage_panic(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
     }
 
     /// Writes an audit entry in a transaction of its own.
     ///
     /// # Errors
     /// `ERR_IO`, after which the writer has stopped.
-    pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
-        self.append(&[record])
+    pub(crate) fn append_record(&mut self, record: AuditRecord) -> Result<()> {
+        self.append_records(&[record])
     }
 
     /// Writes the counts of refusals whose minute is over, or of all. A failure stops the writer.
@@ -501,8 +501,8 @@ impl Writer {
         }
         let now = self.clock.now();
         let counts = match all {
-            true => self.refusals.take(&self.chain),
-            false => self.refusals.due(now),
+            true => self.refusals.take_all(&self.chain),
+            false => self.refusals.take_expired(now),
         };
         let over = self.refusals.over(now);
         if counts.is_empty() && !self.refusals.carried.is_changed() {
@@ -519,7 +519,7 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, records: &[AuditRecord]) -> Result<()> {
+    fn append_records(&mut self, records: &[AuditRecord]) -> Result<()> {
         self.append_with(records, |_, _| Ok(()))
     }
 
@@ -528,33 +528,33 @@ impl Writer {
         records: &[AuditRecord],
         more: impl FnOnce(&WriteTransaction, &mut AuditHashChain) -> Result<()>,
     ) -> Result<()> {
-        self.or_stop(|writer| {
+        self.stop_on_error(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
             let mut chain = writer.chain.clone();
-            let keeper = writer.db.vault().keeper();
+            let keeper = writer.db.vault().store_key();
             let now = writer.clock.now();
             append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
             more(&txn, &mut chain)?;
             writer.db.vault().commit(txn)?;
             writer.chain = chain;
-            writer.show(&[])
+            writer.publish_commit(&[])
         })
     }
 
-    pub(crate) fn ready(&self) -> Result<()> {
+    pub(crate) fn check_running(&self) -> Result<()> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
     pub(crate) fn replace_view(&mut self, view: View) {
         self.view = Arc::new(view);
         self.publish(Some(Arc::clone(&self.view)));
-        self.db.release();
+        self.db.close_unread();
     }
 
     /// Notifies the followers of new grains.
-    fn grown(&self) {
-        self.followers.iter().for_each(|follower| follower.grown(&self.view));
+    fn notify(&self) {
+        self.followers.iter().for_each(|follower| follower.notify(&self.view));
     }
 
     fn publish(&self, view: Option<Arc<View>>) {
@@ -564,7 +564,7 @@ impl Writer {
 }
 
 /// Collects the first request and all others that wait, within limits.
-fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
+fn collect_group(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
     let mut bytes = first.bytes();
     let mut group = vec![first];
     while group.len() < MAX_MEMBERS && bytes < MAX_GROUP_BYTES {
@@ -580,24 +580,24 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 }
 
 /// Stages one member; its reply waits for the group.
-fn decide(plan: &mut WritePlan<'_>, write: WriteRequest) -> DecidedMember {
+fn stage_member(plan: &mut WritePlan<'_>, write: WriteRequest) -> DecidedMember {
     match write {
         WriteRequest::Put { grain, same_fact, author, reply } => {
             let put = plan.put(vec![*grain], same_fact, &author);
-            let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
-            answer(reply, put)
+            let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(writer_stopped));
+            defer_reply(reply, put)
         }
         WriteRequest::PutBatch { grains, author, reply } => {
-            answer(reply, plan.put(grains, SameFact::Add, &author))
+            defer_reply(reply, plan.put(grains, SameFact::Add, &author))
         }
         WriteRequest::Supersede { old, new, author, reply } => {
-            answer(reply, plan.supersede(&old, *new, &author))
+            defer_reply(reply, plan.supersede(&old, *new, &author))
         }
         WriteRequest::Mark { address, mark, proofs, author, reply } => {
-            answer(reply, plan.mark(&address, mark, &proofs, &author))
+            defer_reply(reply, plan.change_state(&address, mark, &proofs, &author))
         }
         WriteRequest::Embed { address, vectors, author, reply } => {
-            answer(reply, plan.embed_stored(&address, vectors, &author))
+            defer_reply(reply, plan.stage_stored_vectors(&address, vectors, &author))
         }
         WriteRequest::Refused { entry, error, reply } => {
             plan.audit.push(*entry);
@@ -610,7 +610,7 @@ fn decide(plan: &mut WritePlan<'_>, write: WriteRequest) -> DecidedMember {
 
 /// A decision is valid only if the group is durable: a refusal may name what the group wrote, and its audit
 /// record is part of the group.
-fn answer<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) -> DecidedMember {
+fn defer_reply<T: Send + 'static>(reply: PendingReply<T>, decided: Result<T>) -> DecidedMember {
     let failure = decided.as_ref().err().filter(|error| error.kind() == ErrorKind::Io).cloned();
     let answer: DeferredReply = Box::new(move |durable| {
         // The receiver may be gone.
@@ -629,7 +629,7 @@ fn write_grains(
     }
     let mut log = txn.open_table(keys::LOG)?;
     for StagedGrain { sequence, prepared } in grains {
-        let keeper = keepers.at(*sequence)?;
+        let keeper = keepers.key_at(*sequence)?;
         let envelope =
             keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
         log.insert(sequence.get(), envelope.as_slice())?;
@@ -652,7 +652,7 @@ fn write_signatures(
     let mut sums = SumChanges::of(keepers.vault);
     let mut signatures = txn.open_table(keys::SIGNATURES)?;
     for (sequence, wrapping) in rows {
-        let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
+        let row = wrapping.seal(sequence, keepers.vault, &keepers.key_at(sequence)?)?;
         let former = signatures.insert(sequence.get(), row.as_slice())?;
         sums.replace(SummedTable::Signatures, sequence.get(), former, Some(&row));
     }

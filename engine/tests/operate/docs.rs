@@ -98,7 +98,7 @@ fn the_error_table_is_that_of_the_crates() {
         "# Errors\n\nMade from the code. Codes are stable; messages are for people and may change.\n\n\
          | code | what to do |\n|---|---|\n",
     );
-    let own = grainstore::ErrorKind::OWN.iter().map(|kind| (kind.code(), kind.hint()));
+    let own = grainstore::ErrorKind::STORE_KINDS.iter().map(|kind| (kind.code(), kind.hint()));
     let store = format::ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.hint()));
     // A code both crates have is the store's.
     let store = store.filter(|(code, _)| !own.clone().any(|(own, _)| own == *code));
@@ -186,7 +186,7 @@ fn the_example_of_a_file_of_rules_is_taken() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/presets.md");
     let text = std::fs::read_to_string(path).expect("docs/presets.md is there");
     let dir = tempfile::TempDir::new().expect("a temporary directory");
-    let preset = grainstore::Preset::named("gdpr").expect("there is such a preset");
+    let preset = grainstore::Preset::from_name("gdpr").expect("there is such a preset");
     let options = grainstore::OpenOptions::new().create(true).preset(preset);
     let store = grainstore::Store::open(dir.path(), &options).expect("a new store");
     let session = store.session(grainstore::SessionOptions::default());

@@ -221,7 +221,7 @@ fn reads_that_must_be_noted_are_refused_and_others_are_not_noted() {
         let dir = TempDir::new().unwrap();
         let store = Store::open(
             dir.path(),
-            &options(true).create(true).preset(Preset::named(preset).unwrap()),
+            &options(true).create(true).preset(Preset::from_name(preset).unwrap()),
         )
         .unwrap();
         let entries = operator(&store).audit_head().unwrap().0;

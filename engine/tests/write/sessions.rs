@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
-use grainstore::limits::{MAX_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES};
+use grainstore::limits::{MAX_AUDIT_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES};
 use grainstore::{
     OpenOptions, PutOutcome, SameFact, Session, SessionOptions, Store, VerificationStatus,
 };
@@ -300,10 +300,10 @@ fn a_page_of_the_audit_log_ends_behind_so_many_bytes_of_reasons() {
     for _ in 0..attempts {
         session.hold(&locked, &why).unwrap();
     }
-    let first = session.audit(None, MAX_ENTRIES).unwrap();
+    let first = session.audit(None, MAX_AUDIT_ENTRIES).unwrap();
     // Genesis and the put have no reason.
     assert_eq!(first.len(), 2 + MAX_REASONS_BYTES / MAX_REASON_BYTES);
-    let rest = session.audit(first.last().map(|entry| entry.sequence), MAX_ENTRIES).unwrap();
+    let rest = session.audit(first.last().map(|entry| entry.sequence), MAX_AUDIT_ENTRIES).unwrap();
     assert_eq!(rest.len(), 10);
     assert_eq!(rest.last().map(|entry| entry.sequence + 1), Some(2 + attempts as u64));
 }

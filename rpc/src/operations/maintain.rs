@@ -55,11 +55,11 @@ pub fn compared(
     certificates: &[ErasureCertificate],
 ) -> Result<VerifyReport> {
     let mut found = match checkpoint {
-        Some(checkpoint) => found.with(store.passes(checkpoint)?),
+        Some(checkpoint) => found.with_problem(store.passes(checkpoint)?),
         None => found,
     };
     for returned in store.returned(certificates)? {
-        found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+        found = returned.problems().fold(found, |found, one| found.with_problem(Some(one)));
     }
     Ok(found)
 }

@@ -130,7 +130,7 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
     let cursor = given.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
     let page = PageOptions {
         limit: given.limit.unwrap_or_else(|| defaults.limit.min(few)),
-        bytes: PAGE_BYTES,
+        max_bytes: PAGE_BYTES,
         count_to: COUNT_TO,
         explain: given.explain,
         ..defaults

@@ -1,6 +1,6 @@
 //! Operations that read: `get`, `get_batch`, `exists`, `history`, `audit`.
 
-use grainstore::limits::{MAX_BATCH, MAX_ENTRIES};
+use grainstore::limits::{MAX_BATCH, MAX_AUDIT_ENTRIES};
 use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -145,8 +145,8 @@ impl Audit {
 }
 
 pub(crate) fn audit(given: Audit, session: &Session) -> Result<Value> {
-    if given.limit.is_some_and(|limit| limit > MAX_ENTRIES) {
-        let message = format!("at most {MAX_ENTRIES} entries at a time");
+    if given.limit.is_some_and(|limit| limit > MAX_AUDIT_ENTRIES) {
+        let message = format!("at most {MAX_AUDIT_ENTRIES} entries at a time");
         return Err(Error::new(Code::Limit, message, "go on with after"));
     }
     let entries = listed(given.page(session)?)?;

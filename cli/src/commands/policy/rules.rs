@@ -48,7 +48,7 @@ impl Set {
 /// Returns the preset of this name, unless there is such a file.
 pub(super) fn preset(source: &Source) -> Option<Preset> {
     let Source::File(path) = source else { return None };
-    let preset = Preset::named(path.to_str()?).ok()?;
+    let preset = Preset::from_name(path.to_str()?).ok()?;
     (!path.exists()).then_some(preset)
 }
 

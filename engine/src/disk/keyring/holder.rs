@@ -8,9 +8,9 @@ use grainstore_index::Blinder;
 use super::secret::{Cipher, Secret, TokenKey};
 
 /// HKDF info of each derived key, with a version: a change of use gets another version.
-const DATA: &str = "grainstore data v1";
-const INDEX: &str = "grainstore index tokens v1";
-const TEXT: &str = "grainstore text tokens v1";
+const DATA_KEY_INFO: &str = "grainstore data v1";
+const INDEX_TOKEN_INFO: &str = "grainstore index tokens v1";
+const TEXT_TOKEN_INFO: &str = "grainstore text tokens v1";
 
 /// Keys derived from the secret of one slot.
 pub(crate) struct SlotKeys {
@@ -34,9 +34,9 @@ impl SlotKeys {
         let key = |purpose| secret.derive(salt.bytes(), purpose);
         Self {
             slot,
-            data: key(DATA).cipher(),
-            index: key(INDEX).tokens(),
-            text: key(TEXT).tokens(),
+            data: key(DATA_KEY_INFO).cipher(),
+            index: key(INDEX_TOKEN_INFO).token_key(),
+            text: key(TEXT_TOKEN_INFO).token_key(),
             shared: Arc::clone(shared),
         }
     }
@@ -44,14 +44,14 @@ impl SlotKeys {
 
 impl Blinder for SlotKeys {
     fn own_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
-        self.index.of(kind, &[text])
+        self.index.token(kind, &[text])
     }
 
     fn shared_token(&self, kind: u8, text: &[u8]) -> [u8; 32] {
-        self.shared.of(kind, &[text])
+        self.shared.token(kind, &[text])
     }
 
     fn term_token(&self, term: &str) -> [u8; 32] {
-        self.text.of(0, &[term.as_bytes()])
+        self.text.token(0, &[term.as_bytes()])
     }
 }

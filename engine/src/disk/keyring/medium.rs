@@ -30,8 +30,8 @@ impl KeyringFile {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn within(directory: &Path) -> Result<Self> {
-        let anchor = PinnedDirectory::at(directory)?;
-        Ok(Self(directory::keyring(anchor.path()), anchor))
+        let anchor = PinnedDirectory::open(directory)?;
+        Ok(Self(directory::keyring_path(anchor.path()), anchor))
     }
 
     fn new_name(&self) -> PathBuf {
@@ -70,7 +70,7 @@ impl KeyringStorage for KeyringFile {
             Err(error) if error.kind() == Io::NotFound => return Ok(None),
             read => read?,
         };
-        directory::clear_former(&self.0)?;
+        directory::clear_replaced(&self.0)?;
         Ok(Some(bytes))
     }
 
@@ -96,12 +96,12 @@ impl KeyringStorage for KeyringFile {
         file.sync_all()?;
         // The former file keeps a name until it is overwritten, so that the next opening completes it after a
         // crash.
-        match fs::hard_link(&self.0, directory::former(&self.0)) {
+        match fs::hard_link(&self.0, directory::replaced_path(&self.0)) {
             Err(error) if error.kind() == Io::NotFound => {}
             linked => linked?,
         }
         fs::rename(&new, &self.0)?;
-        directory::sync(self.0.parent().unwrap_or(&self.0))?;
-        directory::clear_former(&self.0)
+        directory::sync_directory(self.0.parent().unwrap_or(&self.0))?;
+        directory::clear_replaced(&self.0)
     }
 }

@@ -21,32 +21,32 @@ use grainstore_format::ContentAddress;
 
 use self::medium::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
 use self::people::UserSlots;
-use self::provider::bad_key;
+use self::provider::key_error;
 use self::secret::{Cipher, TokenKey};
-use self::slot::{SLOT, Slot, StoreSlot, UserSlot, WRAPPED};
+use self::slot::{SLOT_BYTES, Slot, StoreSlot, UserSlot, WRAPPED_SECRET_BYTES};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::disk::directory;
 
 pub(crate) use holder::SlotKeys;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub(crate) use secret::{Secret, fill};
+pub(crate) use secret::{Secret, fill_random};
 
 /// The generation of the first key of a person; each later key of theirs has the next.
 const FIRST_GENERATION: u32 = 1;
 /// The slot of the store itself.
-pub(crate) const STORE: u32 = 0;
+pub(crate) const STORE_SLOT: u32 = 0;
 
-const WRAP: &str = "grainstore wrap v1";
-const SHARED: &str = "grainstore store tokens v1";
-const STATES: &str = "grainstore states v1";
+const WRAP_KEY_INFO: &str = "grainstore wrap v1";
+const SHARED_TOKEN_INFO: &str = "grainstore store tokens v1";
+const STATE_PAD_INFO: &str = "grainstore states v1";
 
 /// Kinds of tokens under the store's key, disjoint from the field numbers of the index.
-const ADDRESS: u8 = 0xa0;
-const PERSON: u8 = 0xa1;
-const SUCCESSOR: u8 = 0xa2;
-const LOST: u8 = 0xa3;
-const DESTROYED: u8 = 0xa4;
+const ADDRESS_TOKEN: u8 = 0xa0;
+const USER_TOKEN: u8 = 0xa1;
+const SUCCESSOR_TOKEN: u8 = 0xa2;
+const LOST_ADDRESS_TOKEN: u8 = 0xa3;
+const DESTROYED_TOKEN: u8 = 0xa4;
 const ROW: u8 = 0xa5;
 
 /// The keys of an open store.
@@ -56,11 +56,11 @@ pub(crate) struct Keyring {
     salt: Secret,
     /// Key of tokens that are looked up before the user is known: addresses and user ids.
     shared: Arc<TokenKey>,
-    states: TokenKey,
+    state_pads: TokenKey,
     store: Arc<SlotKeys>,
-    people: RwLock<UserSlots>,
+    users: RwLock<UserSlots>,
     /// The highest slot that the truth records as used.
-    noted: AtomicU32,
+    recorded: AtomicU32,
     file: Mutex<KeyringSlots>,
 }
 
@@ -105,12 +105,12 @@ impl Keyring {
         store_id: [u8; 16],
     ) -> Result<Self> {
         let derivation = provider.derivation()?;
-        let wrap = wrapping(provider, &derivation, &store_id)?;
+        let wrap = wrapping_cipher(provider, &derivation, &store_id)?;
         let secret = Secret::random()?;
-        let wrapped = [0; WRAPPED];
+        let wrapped = [0; WRAPPED_SECRET_BYTES];
         let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
-        store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
-        medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
+        store.wrapped = wrap_in(&wrap, &store.associated_data(), &secret)?;
+        medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE_SLOT))?;
         Ok(Self::of(secret, UserSlots::new(), KeyringSlots { medium, store, wrap }))
     }
 
@@ -126,11 +126,11 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Keyring::open`].
-    pub(crate) fn open_frozen(
+    pub(crate) fn open_read_only(
         directory: &Path,
         provider: &dyn KeyProvider,
     ) -> Result<Option<Self>> {
-        Self::open_on(Box::new(ReadOnlyKeyringFile(directory::keyring(directory))), provider)
+        Self::open_on(Box::new(ReadOnlyKeyringFile(directory::keyring_path(directory))), provider)
     }
 
     fn open_on(
@@ -141,20 +141,20 @@ impl Keyring {
         // Bytes behind the last complete slot were never used: a slot is synced before its first use. The
         // process that wrote the slots read here may have died before its sync, so they are written and
         // synced again.
-        let (slots, _) = bytes.as_chunks::<SLOT>();
+        let (slots, _) = bytes.as_chunks::<SLOT_BYTES>();
         let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
         let (first, others) = slots.split_first().ok_or_else(damaged)?;
-        let Slot::Store(store) = Slot::decode(STORE, first)? else { return Err(damaged()) };
-        let wrap = wrapping(provider, &store.derivation, &store.store_id)?;
-        let secret = unwrap_in(&wrap, &store.bound(), &store.wrapped);
-        let secret = secret.ok_or_else(|| bad_key("the key is not the one of this store"))?;
+        let Slot::Store(store) = Slot::decode(STORE_SLOT, first)? else { return Err(damaged()) };
+        let wrap = wrapping_cipher(provider, &store.derivation, &store.store_id)?;
+        let secret = unwrap_in(&wrap, &store.associated_data(), &store.wrapped);
+        let secret = secret.ok_or_else(|| key_error("the key is not the one of this store"))?;
         medium.write_at(0, slots.as_flattened())?;
         let mut people = UserSlots::new();
         for slot in others {
             let number = people.next;
             people.next = number.checked_add(1).ok_or_else(damaged)?;
             match Slot::decode(number, slot) {
-                Ok(Slot::Person(person)) => people.add(number, person),
+                Ok(Slot::User(person)) => people.add(number, person),
                 Ok(Slot::Erased) => {}
                 // Only the grains under this slot cannot be read.
                 Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
@@ -164,16 +164,16 @@ impl Keyring {
     }
 
     fn of(salt: Secret, people: UserSlots, file: KeyringSlots) -> Self {
-        let key = |purpose| salt.derive(&file.store.store_id, purpose).tokens();
-        let (shared, states) = (Arc::new(key(SHARED)), key(STATES));
+        let key = |purpose| salt.derive(&file.store.store_id, purpose).token_key();
+        let (shared, states) = (Arc::new(key(SHARED_TOKEN_INFO)), key(STATE_PAD_INFO));
         Self {
             store_id: file.store.store_id,
-            states,
-            store: Arc::new(SlotKeys::new(STORE, &salt, &salt, &shared)),
+            state_pads: states,
+            store: Arc::new(SlotKeys::new(STORE_SLOT, &salt, &salt, &shared)),
             shared,
             salt,
-            people: RwLock::new(people),
-            noted: AtomicU32::new(0),
+            users: RwLock::new(people),
+            recorded: AtomicU32::new(0),
             file: Mutex::new(file),
         }
     }
@@ -189,40 +189,40 @@ impl Keyring {
     }
 
     /// Returns `true` if there are users with grains: a slot that was never written under does not count.
-    pub(crate) fn has_people(&self) -> bool {
-        self.people().any_to(self.noted.load(Ordering::Acquire))
+    pub(crate) fn has_users(&self) -> bool {
+        self.users().any_up_to(self.recorded.load(Ordering::Acquire))
     }
 
     /// Returns the last slot that was given, unless the truth records it as used already.
-    pub(crate) fn unnoted(&self) -> Option<u32> {
-        let last = self.people().next.saturating_sub(1);
-        (last > self.noted.load(Ordering::Acquire)).then_some(last)
+    pub(crate) fn unrecorded_slot(&self) -> Option<u32> {
+        let last = self.users().next.saturating_sub(1);
+        (last > self.recorded.load(Ordering::Acquire)).then_some(last)
     }
 
     /// Records that the truth lists the slots up to this as used.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a slot that does not exist: the keyring is older than the truth.
-    pub(crate) fn note(&self, slot: u32) -> Result<()> {
-        if slot >= self.people().next {
+    pub(crate) fn record_slot(&self, slot: u32) -> Result<()> {
+        if slot >= self.users().next {
             let message = "the keyring is older than the store, or cut short";
             return Err(Error::integrity(message)
                 .with_hint("put back the keyring the store had last; no older copy will do"));
         }
-        self.noted.fetch_max(slot, Ordering::AcqRel);
+        self.recorded.fetch_max(slot, Ordering::AcqRel);
         Ok(())
     }
 
     /// Returns the mark that the truth stores for a destroyed slot. It cannot be forged without the store's
     /// key.
-    pub(crate) fn mark_of(&self, slot: u32) -> [u8; 32] {
-        self.shared.of(DESTROYED, &[&slot.to_be_bytes()])
+    pub(crate) fn destruction_mark(&self, slot: u32) -> [u8; 32] {
+        self.shared.token(DESTROYED_TOKEN, &[&slot.to_be_bytes()])
     }
 
     /// Returns the slots that are zeroed on disk, of those that the truth records as used.
-    pub(crate) fn destroyed(&self) -> Vec<u32> {
-        let (people, noted) = (self.people(), self.noted.load(Ordering::Acquire));
-        (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.holds(*slot)).collect()
+    pub(crate) fn destroyed_slots(&self) -> Vec<u32> {
+        let (people, noted) = (self.users(), self.recorded.load(Ordering::Acquire));
+        (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.is_used(*slot)).collect()
     }
 
     /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
@@ -232,15 +232,15 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn hold_against(&self, is_marked: impl Fn(u32) -> bool) -> Result<()> {
-        let gone = self.destroyed();
+    pub(crate) fn reconcile_marks(&self, is_marked: impl Fn(u32) -> bool) -> Result<()> {
+        let gone = self.destroyed_slots();
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
         for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
             people.add_damaged(slot, Slot::Erased.encode(slot));
         }
-        for (person, slot) in people.only().into_iter().filter(|(_, slot)| is_marked(*slot)) {
-            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+        for (person, slot) in people.single_slots().into_iter().filter(|(_, slot)| is_marked(*slot)) {
+            file.medium.write_at(slot_offset(slot), &Slot::Erased.encode(slot))?;
             people.remove(&person, slot);
         }
         // The store is being opened: there are no views of before.
@@ -250,12 +250,12 @@ impl Keyring {
 
     /// Returns `true` if the slot was destroyed since the keyring was opened.
     pub(crate) fn was_destroyed(&self, slot: u32) -> bool {
-        self.people().was_destroyed(slot)
+        self.users().was_destroyed(slot)
     }
 
     /// Returns `true` if the slot is one of the keyring and cannot be read.
     pub(crate) fn is_slot_damaged(&self, slot: u32) -> bool {
-        self.people().is_damaged(slot)
+        self.users().is_damaged(slot)
     }
 
     /// Returns the keys in a slot, `None` if they were destroyed.
@@ -263,34 +263,34 @@ impl Keyring {
     /// # Errors
     /// `ERR_INTEGRITY` for a slot that is damaged, that does not exist, or that the store's key does not
     /// open.
-    pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<SlotKeys>>> {
-        if slot == STORE {
+    pub(crate) fn slot_keys(&self, slot: u32) -> Result<Option<Arc<SlotKeys>>> {
+        if slot == STORE_SLOT {
             return Ok(Some(Arc::clone(&self.store)));
         }
         let damaged = || Error::truth_damaged(format!("slot {slot} of the keyring does not open"));
         let person = {
-            let people = self.people();
-            if let Some(holder) = people.ready(slot) {
+            let people = self.users();
+            if let Some(holder) = people.cached(slot) {
                 return Ok(Some(holder));
             }
             if slot >= people.next || people.is_damaged(slot) {
                 return Err(damaged());
             }
-            match people.person_at(slot) {
+            match people.slot_at(slot) {
                 Some(person) => person.clone(),
                 None => return Ok(None),
             }
         };
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let secret = unwrap_in(&file.wrap, &person.associated_data(slot), &person.wrapped);
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
         // The slot may have been destroyed or rewrapped between the two locks.
-        match (people.person_at(slot), secret) {
-            (None, _) => Ok(people.ready(slot)),
+        match (people.slot_at(slot), secret) {
+            (None, _) => Ok(people.cached(slot)),
             (Some(_), None) => Err(damaged()),
             (Some(_), Some(secret)) => {
                 let holder = Arc::new(SlotKeys::new(slot, &secret, &self.salt, &self.shared));
-                people.keep(&holder);
+                people.cache(&holder);
                 Ok(Some(holder))
             }
         }
@@ -300,10 +300,10 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Keyring::holder`].
-    pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<SlotKeys>>> {
-        let person = self.person(user_id);
+    pub(crate) fn user_keys(&self, user_id: &str) -> Result<Option<Arc<SlotKeys>>> {
+        let person = self.user_token(user_id);
         let slot = self.slots_of(&person).last().copied();
-        slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
+        slot.map_or_else(|| self.check_unclaimed(&person).map(|()| None), |slot| self.slot_keys(slot))
     }
 
     /// Refuses a user while a damaged slot may be theirs: an answer would lack their grains, and a second slot
@@ -312,18 +312,18 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
-    fn check_has_none(&self, person: &[u8; 32]) -> Result<()> {
-        let people = self.people();
-        let noted = self.noted.load(Ordering::Acquire);
+    fn check_unclaimed(&self, person: &[u8; 32]) -> Result<()> {
+        let people = self.users();
+        let noted = self.recorded.load(Ordering::Acquire);
         let first = people.slots_of(person).first().copied();
         let may_lack = |damaged: &u32| {
             first.is_none_or(|first| {
                 let is_later =
-                    people.person_at(first).is_some_and(|slot| slot.generation > FIRST_GENERATION);
+                    people.slot_at(first).is_some_and(|slot| slot.generation > FIRST_GENERATION);
                 *damaged < first && (is_later || first > noted)
             })
         };
-        match people.unclaimed_to(noted).filter(may_lack) {
+        match people.first_damaged_up_to(noted).filter(may_lack) {
             None => Ok(()),
             Some(slot) => {
                 let message = format!("slot {slot} of the keyring has changed, and may be theirs");
@@ -337,14 +337,14 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Keyring::holder`].
-    pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<SlotKeys>>> {
+    pub(crate) fn all_user_keys(&self, user_id: &str) -> Result<Vec<Arc<SlotKeys>>> {
         let mut holders = Vec::new();
-        let person = self.person(user_id);
-        self.check_has_none(&person)?;
+        let person = self.user_token(user_id);
+        self.check_unclaimed(&person)?;
         for slot in self.slots_of(&person) {
-            holders.extend(self.holder(slot)?);
+            holders.extend(self.slot_keys(slot)?);
         }
-        let people = self.people();
+        let people = self.users();
         let retired = people.retired(&person).iter();
         let is_new = |one: &&Arc<SlotKeys>| holders.iter().all(|other| other.slot != one.slot);
         let retired: Vec<_> = retired.filter(is_new).cloned().collect();
@@ -354,7 +354,7 @@ impl Keyring {
 
     /// Returns the slots of a user, ascending; new rows are written under the last.
     pub(crate) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
-        self.people().slots_of(person)
+        self.users().slots_of(person)
     }
 
     /// Gives a slot to each of these users who has none, durably.
@@ -364,16 +364,16 @@ impl Keyring {
     pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
         let (mut new, mut seen) = (Vec::new(), HashSet::new());
         {
-            let people = self.people();
+            let people = self.users();
             for user_id in user_ids {
-                let token = self.person(user_id);
+                let token = self.user_token(user_id);
                 if !people.has(&token) && seen.insert(token) {
                     new.push((token, FIRST_GENERATION));
                 }
             }
         }
-        new.first().map_or(Ok(()), |(token, _)| self.check_has_none(token))?;
-        if new.is_empty() { Ok(()) } else { self.append(new) }
+        new.first().map_or(Ok(()), |(token, _)| self.check_unclaimed(token))?;
+        if new.is_empty() { Ok(()) } else { self.append_slots(new) }
     }
 
     /// Gives a user a further slot, for rows written from now on. Rows under the former slots stay readable
@@ -381,37 +381,37 @@ impl Keyring {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn renew(&self, person: &[u8; 32]) -> Result<()> {
+    pub(crate) fn add_slot(&self, person: &[u8; 32]) -> Result<()> {
         let slot = self.slots_of(person).last().copied();
         let generation = {
-            let people = self.people();
-            let former = slot.and_then(|slot| people.person_at(slot));
+            let people = self.users();
+            let former = slot.and_then(|slot| people.slot_at(slot));
             former.map_or(0, |former| former.generation).saturating_add(1)
         };
-        self.append(vec![(*person, generation)])
+        self.append_slots(vec![(*person, generation)])
     }
 
     /// Returns the users with a further slot who still have the former one: interrupted key rotations.
-    pub(crate) fn renewed(&self) -> Vec<[u8; 32]> {
-        self.people().with_several()
+    pub(crate) fn users_in_rotation(&self) -> Vec<[u8; 32]> {
+        self.users().with_several_slots()
     }
 
     /// Appends slots with new secrets, durably.
-    fn append(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
+    fn append_slots(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         // Slots are given only under the file lock; readers are not blocked while it is synced.
-        let first = self.people().next;
-        let mut bytes = Vec::with_capacity(new.len() * SLOT);
+        let first = self.users().next;
+        let mut bytes = Vec::with_capacity(new.len() * SLOT_BYTES);
         let mut slots = Vec::with_capacity(new.len());
         for (number, (token, generation)) in (first..).zip(new) {
-            let mut person = UserSlot { token, generation, wrapped: [0; WRAPPED] };
-            person.wrapped = wrap_in(&file.wrap, &person.bound(number), &Secret::random()?)?;
+            let mut person = UserSlot { token, generation, wrapped: [0; WRAPPED_SECRET_BYTES] };
+            person.wrapped = wrap_in(&file.wrap, &person.associated_data(number), &Secret::random()?)?;
             let person = Box::new(person);
-            bytes.extend_from_slice(&Slot::Person(person.clone()).encode(number));
+            bytes.extend_from_slice(&Slot::User(person.clone()).encode(number));
             slots.push((number, person));
         }
-        file.medium.write_at(offset(first), &bytes)?;
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        file.medium.write_at(slot_offset(first), &bytes)?;
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
         for (number, person) in slots {
             people.next = number.saturating_add(1);
             people.add(number, person);
@@ -425,9 +425,9 @@ impl Keyring {
     /// # Errors
     /// `ERR_IO`: the secrets may or may not be gone; repeat the call.
     pub(crate) fn destroy(&self, person: &[u8; 32], to: u32) -> Result<()> {
-        self.zero(person, to)?;
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        people.forget(person, to);
+        self.zero_slots(person, to)?;
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        people.drop_retired(person, to);
         Ok(())
     }
 
@@ -438,19 +438,19 @@ impl Keyring {
     /// As [`Keyring::destroy`].
     pub(crate) fn retire(&self, person: &[u8; 32], to: u32) -> Result<()> {
         let slots = self.slots_of(person).into_iter().filter(|slot| *slot <= to);
-        let holders = slots.filter_map(|slot| self.holder(slot).transpose());
+        let holders = slots.filter_map(|slot| self.slot_keys(slot).transpose());
         let holders = holders.collect::<Result<Vec<_>>>()?;
         // Before they are gone: a reader in between would take a row for an erased one.
-        self.people.write().unwrap_or_else(PoisonError::into_inner).retire(*person, holders);
-        self.zero(person, to)
+        self.users.write().unwrap_or_else(PoisonError::into_inner).cache_retired(*person, holders);
+        self.zero_slots(person, to)
     }
 
     /// Zeroes slots on disk and drops them.
-    fn zero(&self, person: &[u8; 32], to: u32) -> Result<()> {
+    fn zero_slots(&self, person: &[u8; 32], to: u32) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
-            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
-            let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+            file.medium.write_at(slot_offset(slot), &Slot::Erased.encode(slot))?;
+            let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
             people.remove(person, slot);
         }
         Ok(())
@@ -462,20 +462,20 @@ impl Keyring {
     /// `ERR_KEY` if the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
     pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<RewrappedKeyring> {
         let derivation = provider.derivation()?;
-        let wrap = wrapping(provider, &derivation, &self.store_id)?;
+        let wrap = wrapping_cipher(provider, &derivation, &self.store_id)?;
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let people = self.people();
+        let people = self.users();
         let master = file.store.master.saturating_add(1);
         let mut store = StoreSlot { derivation, master, ..file.store.clone() };
-        store.wrapped = wrap_in(&wrap, &store.bound(), &self.salt)?;
-        let mut bytes = Slot::Store(Box::new(store.clone())).encode(STORE).to_vec();
+        store.wrapped = wrap_in(&wrap, &store.associated_data(), &self.salt)?;
+        let mut bytes = Slot::Store(Box::new(store.clone())).encode(STORE_SLOT).to_vec();
         let mut wrapped = HashMap::new();
         for number in 1..people.next {
-            let (person, slot) = people.rewrapped(number, |person| {
+            let (person, slot) = people.rewrapped_slot(number, |person| {
                 let damaged = || Error::truth_damaged("a slot of the keyring does not open");
-                let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
+                let secret = unwrap_in(&file.wrap, &person.associated_data(number), &person.wrapped);
                 let secret = secret.ok_or_else(damaged)?;
-                let wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
+                let wrapped = wrap_in(&wrap, &person.associated_data(number), &secret)?;
                 Ok::<_, Error>(UserSlot { wrapped, ..person.clone() })
             })?;
             wrapped.extend(person.map(|person| (number, person)));
@@ -496,9 +496,9 @@ impl Keyring {
     ) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.medium.read()?;
-        let wrap = wrapping(provider, &new.store.derivation, &self.store_id)?;
-        let opened = unwrap_in(&wrap, &new.store.bound(), &new.store.wrapped);
-        opened.map(drop).ok_or_else(|| bad_key("the new key is another one when it is read again"))
+        let wrap = wrapping_cipher(provider, &new.store.derivation, &self.store_id)?;
+        let opened = unwrap_in(&wrap, &new.store.associated_data(), &new.store.wrapped);
+        opened.map(drop).ok_or_else(|| key_error("the new key is another one when it is read again"))
     }
 
     /// Switches to secrets wrapped under another master key. No row is rewritten. Slots do not change between
@@ -508,10 +508,10 @@ impl Keyring {
     /// `ERR_IO`.
     pub(crate) fn rewrap(&self, new: RewrappedKeyring) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.users.write().unwrap_or_else(PoisonError::into_inner);
         file.medium.replace(&new.bytes)?;
         (file.store, file.wrap) = (new.store, new.wrap);
-        people.rewrap(new.wrapped);
+        people.replace_wrapped(new.wrapped);
         Ok(())
     }
 
@@ -524,34 +524,34 @@ impl Keyring {
         Ok(file.medium.read()?.unwrap_or_default())
     }
 
-    fn people(&self) -> RwLockReadGuard<'_, UserSlots> {
-        self.people.read().unwrap_or_else(PoisonError::into_inner)
+    fn users(&self) -> RwLockReadGuard<'_, UserSlots> {
+        self.users.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the token that replaces an address on disk.
-    pub(crate) fn address(&self, address: &ContentAddress) -> [u8; 32] {
-        self.shared.of(ADDRESS, &[address.as_bytes()])
+    pub(crate) fn address_token(&self, address: &ContentAddress) -> [u8; 32] {
+        self.shared.token(ADDRESS_TOKEN, &[address.as_bytes()])
     }
 
     /// Returns the token that replaces a user id on disk.
-    pub(crate) fn person(&self, user_id: &str) -> [u8; 32] {
-        self.shared.of(PERSON, &[user_id.as_bytes()])
+    pub(crate) fn user_token(&self, user_id: &str) -> [u8; 32] {
+        self.shared.token(USER_TOKEN, &[user_id.as_bytes()])
     }
 
     /// Returns the token that replaces the unknown address of the log entry at `sequence`.
-    pub(crate) fn lost(&self, sequence: u64) -> [u8; 32] {
-        self.shared.of(LOST, &[&sequence.to_be_bytes()])
+    pub(crate) fn lost_address_token(&self, sequence: u64) -> [u8; 32] {
+        self.shared.token(LOST_ADDRESS_TOKEN, &[&sequence.to_be_bytes()])
     }
 
     /// Returns the pad that hides an address inside a state record. It depends on the rest of the record, so
     /// no two records share one.
-    pub(crate) fn pad(&self, record: &[u8]) -> [u8; 32] {
-        self.states.of(SUCCESSOR, &[record])
+    pub(crate) fn state_pad(&self, record: &[u8]) -> [u8; 32] {
+        self.state_pads.token(SUCCESSOR_TOKEN, &[record])
     }
 
     /// Returns the token of a row of a table, which enters the keyed sum over its rows.
     pub(crate) fn row_token(&self, table: u8, key: &[u8], value: &[u8]) -> [u8; 32] {
-        self.states.of(ROW, &[&[table], key, value])
+        self.state_pads.token(ROW, &[&[table], key, value])
     }
 }
 
@@ -563,25 +563,25 @@ pub(crate) fn write_copy(directory: &Path, bytes: &[u8]) -> Result<()> {
     KeyringFile::within(directory)?.replace(bytes)
 }
 
-fn offset(slot: u32) -> u64 {
-    u64::from(slot).saturating_mul(SLOT as u64)
+fn slot_offset(slot: u32) -> u64 {
+    u64::from(slot).saturating_mul(SLOT_BYTES as u64)
 }
 
 /// Returns the cipher that wraps secrets under the provider's master key.
-fn wrapping(
+fn wrapping_cipher(
     provider: &dyn KeyProvider,
     derivation: &Derivation,
     store_id: &[u8; 16],
 ) -> Result<Cipher> {
-    Ok(provider.master_key(derivation)?.0.derive(store_id, WRAP).cipher())
+    Ok(provider.master_key(derivation)?.0.derive(store_id, WRAP_KEY_INFO).cipher())
 }
 
-fn wrap_in(wrap: &Cipher, bound: &[u8], secret: &Secret) -> Result<[u8; WRAPPED]> {
+fn wrap_in(wrap: &Cipher, bound: &[u8], secret: &Secret) -> Result<[u8; WRAPPED_SECRET_BYTES]> {
     let wrapped = wrap.seal(bound, secret.bytes())?;
     wrapped.try_into().map_err(|_| Error::integrity("a wrapped secret has another length"))
 }
 
-fn unwrap_in(wrap: &Cipher, bound: &[u8], wrapped: &[u8; WRAPPED]) -> Option<Secret> {
+fn unwrap_in(wrap: &Cipher, bound: &[u8], wrapped: &[u8; WRAPPED_SECRET_BYTES]) -> Option<Secret> {
     let opened = zeroize::Zeroizing::new(wrap.open(bound, wrapped)?);
     opened.as_slice().try_into().ok().map(Secret::new)
 }

@@ -4,20 +4,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::holder::SlotKeys;
-use super::slot::{self, SLOT, Slot, UserSlot};
+use super::slot::{self, SLOT_BYTES, Slot, UserSlot};
 
 /// Most slots whose derived keys are cached. Others are derived again on use.
-const READY: usize = 4096;
+const MAX_CACHED_KEYS: usize = 4096;
 
 /// The slots of users, with their cached keys.
 #[derive(Default)]
 pub(super) struct UserSlots {
     /// Slots of each user, ascending: one, or several during a key rotation.
     by_token: HashMap<[u8; 32], Vec<u32>>,
-    wrapped: HashMap<u32, Box<UserSlot>>,
+    slots: HashMap<u32, Box<UserSlot>>,
     /// Damaged slots: the rows under them cannot be read.
-    damaged: HashMap<u32, [u8; SLOT]>,
-    ready: HashMap<u32, Arc<SlotKeys>>,
+    damaged: HashMap<u32, [u8; SLOT_BYTES]>,
+    cached: HashMap<u32, Arc<SlotKeys>>,
     /// Keys destroyed on disk that readers of older views still need.
     retired: HashMap<[u8; 32], Vec<Arc<SlotKeys>>>,
     /// Slots destroyed since the keyring was opened: older views still have rows under them.
@@ -33,12 +33,12 @@ impl UserSlots {
 
     pub(super) fn add(&mut self, number: u32, person: Box<UserSlot>) {
         self.by_token.entry(person.token).or_default().push(number);
-        self.wrapped.insert(number, person);
+        self.slots.insert(number, person);
     }
 
     /// Adds a damaged slot, under the token in its bytes, which may be damaged, too.
-    pub(super) fn add_damaged(&mut self, number: u32, bytes: [u8; SLOT]) {
-        self.by_token.entry(slot::named(&bytes)).or_default().push(number);
+    pub(super) fn add_damaged(&mut self, number: u32, bytes: [u8; SLOT_BYTES]) {
+        self.by_token.entry(slot::unchecked_token(&bytes)).or_default().push(number);
         self.damaged.insert(number, bytes);
     }
 
@@ -50,9 +50,9 @@ impl UserSlots {
             }
         }
         self.damaged.remove(&number);
-        self.wrapped.remove(&number);
+        self.slots.remove(&number);
         self.destroyed.insert(number);
-        self.ready.remove(&number);
+        self.cached.remove(&number);
     }
 
     pub(super) fn has(&self, person: &[u8; 32]) -> bool {
@@ -60,17 +60,17 @@ impl UserSlots {
     }
 
     /// Returns `true` if a slot up to this one is in use.
-    pub(super) fn any_to(&self, number: u32) -> bool {
-        self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
+    pub(super) fn any_up_to(&self, number: u32) -> bool {
+        self.slots.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
     }
 
     /// Returns `true` if the slot is in use or damaged.
-    pub(super) fn holds(&self, number: u32) -> bool {
-        self.wrapped.contains_key(&number) || self.damaged.contains_key(&number)
+    pub(super) fn is_used(&self, number: u32) -> bool {
+        self.slots.contains_key(&number) || self.damaged.contains_key(&number)
     }
 
     /// Returns the users that have exactly one slot, with it.
-    pub(super) fn only(&self) -> Vec<([u8; 32], u32)> {
+    pub(super) fn single_slots(&self) -> Vec<([u8; 32], u32)> {
         let slots = self.by_token.iter();
         let only = slots.filter_map(|(token, slots)| match **slots {
             [slot] => Some((*token, slot)),
@@ -80,13 +80,13 @@ impl UserSlots {
     }
 
     /// Returns the first damaged slot up to this number: it may belong to any user.
-    pub(super) fn unclaimed_to(&self, number: u32) -> Option<u32> {
+    pub(super) fn first_damaged_up_to(&self, number: u32) -> Option<u32> {
         self.damaged.keys().filter(|slot| **slot <= number).min().copied()
     }
 
     /// Returns the users with several slots, none of them damaged.
-    pub(super) fn with_several(&self) -> Vec<[u8; 32]> {
-        let whole = |slots: &[u32]| slots.iter().all(|slot| self.wrapped.contains_key(slot));
+    pub(super) fn with_several_slots(&self) -> Vec<[u8; 32]> {
+        let whole = |slots: &[u32]| slots.iter().all(|slot| self.slots.contains_key(slot));
         let several = self.by_token.iter().filter(|(_, slots)| slots.len() > 1 && whole(slots));
         several.map(|(token, _)| *token).collect()
     }
@@ -95,8 +95,8 @@ impl UserSlots {
         self.by_token.get(person).cloned().unwrap_or_default()
     }
 
-    pub(super) fn person_at(&self, number: u32) -> Option<&UserSlot> {
-        self.wrapped.get(&number).map(AsRef::as_ref)
+    pub(super) fn slot_at(&self, number: u32) -> Option<&UserSlot> {
+        self.slots.get(&number).map(AsRef::as_ref)
     }
 
     /// Returns `true` if the slot was destroyed since the keyring was opened.
@@ -113,41 +113,41 @@ impl UserSlots {
     }
 
     /// Returns the bytes of a slot for disk, with a rewrapped secret if it has one.
-    pub(super) fn rewrapped<E>(
+    pub(super) fn rewrapped_slot<E>(
         &self,
         number: u32,
         rewrap: impl FnOnce(&UserSlot) -> Result<UserSlot, E>,
-    ) -> Result<(Option<Box<UserSlot>>, [u8; SLOT]), E> {
+    ) -> Result<(Option<Box<UserSlot>>, [u8; SLOT_BYTES]), E> {
         if let Some(bytes) = self.damaged.get(&number) {
             return Ok((None, *bytes));
         }
-        let Some(person) = self.wrapped.get(&number) else {
+        let Some(person) = self.slots.get(&number) else {
             return Ok((None, Slot::Erased.encode(number)));
         };
         let person = Box::new(rewrap(person)?);
-        Ok((Some(person.clone()), Slot::Person(person).encode(number)))
+        Ok((Some(person.clone()), Slot::User(person).encode(number)))
     }
 
     /// Replaces the wrapped secrets by those under another master key.
-    pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<UserSlot>>) {
-        self.wrapped = wrapped;
+    pub(super) fn replace_wrapped(&mut self, wrapped: HashMap<u32, Box<UserSlot>>) {
+        self.slots = wrapped;
     }
 
-    pub(super) fn ready(&self, number: u32) -> Option<Arc<SlotKeys>> {
+    pub(super) fn cached(&self, number: u32) -> Option<Arc<SlotKeys>> {
         let retired = || self.retired.values().flatten().find(|holder| holder.slot == number);
-        self.ready.get(&number).or_else(retired).map(Arc::clone)
+        self.cached.get(&number).or_else(retired).map(Arc::clone)
     }
 
-    pub(super) fn keep(&mut self, holder: &Arc<SlotKeys>) {
-        if self.ready.len() >= READY {
-            let one = self.ready.keys().next().copied();
-            one.and_then(|one| self.ready.remove(&one));
+    pub(super) fn cache(&mut self, holder: &Arc<SlotKeys>) {
+        if self.cached.len() >= MAX_CACHED_KEYS {
+            let one = self.cached.keys().next().copied();
+            one.and_then(|one| self.cached.remove(&one));
         }
-        self.ready.insert(holder.slot, Arc::clone(holder));
+        self.cached.insert(holder.slot, Arc::clone(holder));
     }
 
     /// Caches destroyed keys of a user for readers of older views.
-    pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<SlotKeys>>) {
+    pub(super) fn cache_retired(&mut self, person: [u8; 32], holders: Vec<Arc<SlotKeys>>) {
         self.retired.entry(person).or_default().extend(holders);
     }
 
@@ -156,7 +156,7 @@ impl UserSlots {
     }
 
     /// Drops the destroyed keys of a user, up to a slot.
-    pub(super) fn forget(&mut self, person: &[u8; 32], to: u32) {
+    pub(super) fn drop_retired(&mut self, person: &[u8; 32], to: u32) {
         if let Some(retired) = self.retired.get_mut(person) {
             retired.retain(|holder| holder.slot > to);
         }

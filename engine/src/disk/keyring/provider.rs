@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use argon2::{Algorithm, Argon2, Params, Version};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::secret::{Secret, fill};
+use super::secret::{Secret, fill_random};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 
@@ -85,7 +85,7 @@ impl KeyProvider for MasterKey {
         match derivation {
             Derivation::Raw => Ok(self.clone()),
             Derivation::Argon2id { .. } => {
-                Err(bad_key("this store is opened with a passphrase, not with a key"))
+                Err(key_error("this store is opened with a passphrase, not with a key"))
             }
         }
     }
@@ -117,7 +117,7 @@ impl KeyFile {
         let mut file = options.open(&path)?;
         file.write_all(key.0.bytes())?;
         file.sync_all()?;
-        directory::sync(
+        directory::sync_directory(
             path.parent().filter(|at| !at.as_os_str().is_empty()).unwrap_or(Path::new(".")),
         )?;
         Ok(Self(path))
@@ -132,11 +132,11 @@ impl KeyProvider for KeyFile {
     fn master_key(&self, derivation: &Derivation) -> Result<MasterKey> {
         check_private(&self.0)?;
         let bytes = Zeroizing::new(fs::read(&self.0).map_err(|error| {
-            bad_key(format!("the key file {} cannot be read: {error}", self.0.display()))
+            key_error(format!("the key file {} cannot be read: {error}", self.0.display()))
         })?);
         let key: [u8; 32] = bytes.as_slice().try_into().map_err(|_| {
             let length = bytes.len();
-            bad_key(format!("the key file {} has {length} bytes, not 32", self.0.display()))
+            key_error(format!("the key file {} has {length} bytes, not 32", self.0.display()))
         })?;
         MasterKey::new(key).master_key(derivation)
     }
@@ -157,12 +157,12 @@ impl fmt::Debug for Passphrase {
 
 impl Passphrase {
     /// 64 MiB, three passes, one lane.
-    const COST: (u32, u32, u32) = (64 << 10, 3, 1);
+    const DEFAULT_COST: (u32, u32, u32) = (64 << 10, 3, 1);
 
     /// A passphrase, with 64 MiB, three passes and one lane for a new store.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: Zeroizing::new(text.into()), cost: Self::COST }
+        Self { text: Zeroizing::new(text.into()), cost: Self::DEFAULT_COST }
     }
 
     /// Sets the cost for a new store: memory in KiB, passes, lanes.
@@ -175,30 +175,30 @@ impl Passphrase {
 impl KeyProvider for Passphrase {
     fn derivation(&self) -> Result<Derivation> {
         let mut salt = [0; 16];
-        fill(&mut salt)?;
+        fill_random(&mut salt)?;
         let (memory_kib, passes, lanes) = self.cost;
         Ok(Derivation::Argon2id { salt, memory_kib, passes, lanes })
     }
 
     fn master_key(&self, derivation: &Derivation) -> Result<MasterKey> {
         let Derivation::Argon2id { salt, memory_kib, passes, lanes } = *derivation else {
-            return Err(bad_key("this store is opened with a key, not with a passphrase"));
+            return Err(key_error("this store is opened with a key, not with a passphrase"));
         };
         if self.text.is_empty() {
-            return Err(bad_key("the passphrase is empty"));
+            return Err(key_error("the passphrase is empty"));
         }
         // The parameters of a damaged or foreign keyring must not use up all memory, or run for days.
         let filled = u64::from(memory_kib).saturating_mul(passes.into());
-        if memory_kib > MOST_MEMORY_KIB || filled > MOST_FILLED_KIB {
-            return Err(bad_key("the passphrase of this store would take too much to check"));
+        if memory_kib > MAX_MEMORY_KIB || filled > MAX_TOTAL_KIB {
+            return Err(key_error("the passphrase of this store would take too much to check"));
         }
         let params = Params::new(memory_kib, passes, lanes, Some(32));
-        let params = params.map_err(|error| bad_key(format!("the cost is impossible: {error}")))?;
+        let params = params.map_err(|error| key_error(format!("the cost is impossible: {error}")))?;
         let mut key = [0; 32];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         argon
             .hash_password_into(self.text.as_bytes(), &salt, &mut key)
-            .map_err(|error| bad_key(format!("the passphrase cannot be used: {error}")))?;
+            .map_err(|error| key_error(format!("the passphrase cannot be used: {error}")))?;
         let master = MasterKey::new(key);
         key.zeroize();
         Ok(master)
@@ -206,8 +206,8 @@ impl KeyProvider for Passphrase {
 }
 
 /// Limits on a stored derivation: KiB of memory, and KiB over all of its passes.
-const MOST_MEMORY_KIB: u32 = 1 << 20;
-const MOST_FILLED_KIB: u64 = 4 << 20;
+const MAX_MEMORY_KIB: u32 = 1 << 20;
+const MAX_TOTAL_KIB: u64 = 4 << 20;
 
 /// Refuses a key file that users other than its owner may read.
 #[cfg(unix)]
@@ -219,7 +219,7 @@ fn check_private(path: &Path) -> Result<()> {
         return Ok(());
     }
     let message = format!("the key file {} can be read by others (mode {mode:o})", path.display());
-    Err(bad_key(message).with_hint("chmod 600 it; if others may have read it, rotate the key"))
+    Err(key_error(message).with_hint("chmod 600 it; if others may have read it, rotate the key"))
 }
 
 #[cfg(not(unix))]
@@ -228,7 +228,7 @@ fn check_private(_: &Path) -> Result<()> {
 }
 
 /// `ERR_KEY` with a message.
-pub(super) fn bad_key(message: impl Into<String>) -> Error {
+pub(super) fn key_error(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message)
         .with_hint("give the key or the passphrase it opens with")
 }

@@ -14,9 +14,9 @@ use zeroize::Zeroizing;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Bytes of an AES-256-GCM nonce.
-pub(crate) const NONCE: usize = 12;
+pub(crate) const NONCE_BYTES: usize = 12;
 /// Bytes of an AES-256-GCM tag.
-pub(crate) const TAG: usize = 16;
+pub(crate) const TAG_BYTES: usize = 16;
 
 /// 32 secret bytes.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Secret {
     /// `ERR_IO` if the system has none.
     pub(crate) fn random() -> Result<Self> {
         let mut bytes = Zeroizing::new([0; 32]);
-        fill(bytes.as_mut_slice())?;
+        fill_random(bytes.as_mut_slice())?;
         Ok(Self(bytes))
     }
 
@@ -63,7 +63,7 @@ impl Secret {
     }
 
     /// Returns a keyed hash with this key.
-    pub(crate) fn tokens(&self) -> TokenKey {
+    pub(crate) fn token_key(&self) -> TokenKey {
         // HMAC takes a key of any length, so this cannot fail.
         let mac = Hmac::<Sha256>::new_from_slice(self.0.as_slice());
         TokenKey(mac.unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default())))
@@ -80,12 +80,12 @@ impl Cipher {
     /// # Errors
     /// `ERR_IO` if the system has no random bytes.
     pub(crate) fn seal(&self, bound: &[u8], body: &[u8]) -> Result<Vec<u8>> {
-        let mut nonce = [0; NONCE];
-        fill(&mut nonce)?;
+        let mut nonce = [0; NONCE_BYTES];
+        fill_random(&mut nonce)?;
         let payload = Payload { msg: body, aad: bound };
         let sealed = self.0.encrypt(&Nonce::from(nonce), payload);
         let sealed = sealed.map_err(|_| Error::integrity("a row is too long to be encrypted"))?;
-        let mut bytes = Vec::with_capacity(NONCE + sealed.len());
+        let mut bytes = Vec::with_capacity(NONCE_BYTES + sealed.len());
         bytes.extend_from_slice(&nonce);
         bytes.extend_from_slice(&sealed);
         Ok(bytes)
@@ -94,7 +94,7 @@ impl Cipher {
     /// Decrypts what [`Cipher::seal`] returned. `None` if a bit of it, or of the associated data, has
     /// changed.
     pub(crate) fn open(&self, bound: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
         self.0.decrypt(&Nonce::from(*nonce), Payload { msg: sealed, aad: bound }).ok()
     }
 }
@@ -106,7 +106,7 @@ pub(crate) struct TokenKey(Hmac<Sha256>);
 impl TokenKey {
     /// Returns the token of these parts. Each part but the last is preceded by its length, so that the
     /// boundaries are unambiguous.
-    pub(crate) fn of(&self, kind: u8, parts: &[&[u8]]) -> [u8; 32] {
+    pub(crate) fn token(&self, kind: u8, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.0.clone();
         mac.update(&[kind]);
         for (at, part) in parts.iter().enumerate() {
@@ -123,7 +123,7 @@ impl TokenKey {
 ///
 /// # Errors
 /// `ERR_IO` if it has none.
-pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes)
         .map_err(|error| Error::new(ErrorKind::Io, format!("no random bytes: {error}")))
 }
@@ -142,22 +142,22 @@ mod tests {
             HEXLOWER.encode(derived.bytes()),
             "abb77d02b56bae3ed1cd075398f6c862ddecd0bb20fac993c8476df55e0746de"
         );
-        let token = secret.tokens().of(3, &[b"ab", b"c"]);
+        let token = secret.token_key().token(3, &[b"ab", b"c"]);
         assert_eq!(
             HEXLOWER.encode(&token),
             "f9b32934bdde9087df0d52312906e65b7f1483f2f19d0c0970d7ab0bc64c01f9"
         );
         assert_ne!(secret.derive(&[9; 32], "grainstore data v2").bytes(), derived.bytes());
         assert_ne!(secret.derive(&[8; 32], "grainstore data v1").bytes(), derived.bytes());
-        assert_ne!(secret.tokens().of(3, &[b"a", b"bc"]), token, "a part runs into the next");
-        assert_ne!(secret.tokens().of(4, &[b"ab", b"c"]), token);
+        assert_ne!(secret.token_key().token(3, &[b"a", b"bc"]), token, "a part runs into the next");
+        assert_ne!(secret.token_key().token(4, &[b"ab", b"c"]), token);
     }
 
     #[test]
     fn what_is_sealed_opens_where_it_was_sealed_alone() {
         let cipher = Secret::new([1; 32]).cipher();
         let sealed = cipher.seal(b"row 5", b"body").unwrap();
-        assert_eq!(sealed.len(), NONCE + 4 + TAG);
+        assert_eq!(sealed.len(), NONCE_BYTES + 4 + TAG_BYTES);
         assert_eq!(cipher.open(b"row 5", &sealed).unwrap(), b"body");
         assert_eq!(cipher.open(b"row 6", &sealed), None);
         assert_eq!(Secret::new([2; 32]).cipher().open(b"row 5", &sealed), None);

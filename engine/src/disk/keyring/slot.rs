@@ -6,18 +6,18 @@ use crate::base::error::{Error, Result};
 use crate::disk::keys::checksum;
 
 use super::provider::Derivation;
-use super::secret::{NONCE, TAG};
+use super::secret::{NONCE_BYTES, TAG_BYTES};
 
 /// Bytes of a slot.
-pub(crate) const SLOT: usize = 128;
+pub(crate) const SLOT_BYTES: usize = 128;
 /// Bytes of a wrapped secret: nonce, ciphertext, tag.
-pub(crate) const WRAPPED: usize = NONCE + 32 + TAG;
+pub(crate) const WRAPPED_SECRET_BYTES: usize = NONCE_BYTES + 32 + TAG_BYTES;
 
 const VERSION: u8 = 1;
-const STORE: u8 = 1;
-const PERSON: u8 = 2;
-const RAW: u8 = 0;
-const ARGON2ID: u8 = 1;
+const STORE_KIND: u8 = 1;
+const USER_KIND: u8 = 2;
+const RAW_KEY: u8 = 0;
+const ARGON2ID_KEY: u8 = 1;
 
 /// The first slot: the derivation of the master key, and the store's secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct StoreSlot {
     pub(crate) derivation: Derivation,
     /// Number of the master key, from 1.
     pub(crate) master: u32,
-    pub(crate) wrapped: [u8; WRAPPED],
+    pub(crate) wrapped: [u8; WRAPPED_SECRET_BYTES],
 }
 
 /// The slot of a user.
@@ -36,26 +36,26 @@ pub(crate) struct UserSlot {
     pub(crate) token: [u8; 32],
     /// Number of this user's key, from 1.
     pub(crate) generation: u32,
-    pub(crate) wrapped: [u8; WRAPPED],
+    pub(crate) wrapped: [u8; WRAPPED_SECRET_BYTES],
 }
 
 /// A slot of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slot {
     Store(Box<StoreSlot>),
-    Person(Box<UserSlot>),
+    User(Box<UserSlot>),
     Erased,
 }
 
 impl StoreSlot {
     /// The associated data of the wrapped secret: all bytes of the slot before it.
-    pub(crate) fn bound(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION, STORE, RAW, 0];
+    pub(crate) fn associated_data(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION, STORE_KIND, RAW_KEY, 0];
         bytes.extend_from_slice(&self.store_id);
         let (how, salt, cost) = match self.derivation {
-            Derivation::Raw => (RAW, [0; 16], [0; 3]),
+            Derivation::Raw => (RAW_KEY, [0; 16], [0; 3]),
             Derivation::Argon2id { salt, memory_kib, passes, lanes } => {
-                (ARGON2ID, salt, [memory_kib, passes, lanes])
+                (ARGON2ID_KEY, salt, [memory_kib, passes, lanes])
             }
         };
         if let Some(slot) = bytes.get_mut(2) {
@@ -70,14 +70,14 @@ impl StoreSlot {
 
 impl UserSlot {
     /// The associated data of the wrapped secret: all bytes of the slot before it, and the slot number.
-    pub(crate) fn bound(&self, number: u32) -> Vec<u8> {
+    pub(crate) fn associated_data(&self, number: u32) -> Vec<u8> {
         let mut bytes = self.head();
         bytes.extend_from_slice(&number.to_be_bytes());
         bytes
     }
 
     fn head(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION, PERSON, 0, 0];
+        let mut bytes = vec![VERSION, USER_KIND, 0, 0];
         bytes.extend_from_slice(&self.generation.to_be_bytes());
         bytes.extend_from_slice(&self.token);
         bytes
@@ -85,22 +85,22 @@ impl UserSlot {
 }
 
 /// Returns the user token in the bytes of a slot, without checking the slot.
-pub(crate) fn named(bytes: &[u8; SLOT]) -> [u8; 32] {
+pub(crate) fn unchecked_token(bytes: &[u8; SLOT_BYTES]) -> [u8; 32] {
     let mut fields = SlotReader(bytes);
     fields.take::<8>().and_then(|_| fields.take()).unwrap_or_default()
 }
 
 impl Slot {
-    pub(crate) fn encode(&self, number: u32) -> [u8; SLOT] {
+    pub(crate) fn encode(&self, number: u32) -> [u8; SLOT_BYTES] {
         let (head, wrapped) = match self {
-            Self::Store(slot) => (slot.bound(), &slot.wrapped),
-            Self::Person(slot) => (slot.head(), &slot.wrapped),
-            Self::Erased => return [0; SLOT],
+            Self::Store(slot) => (slot.associated_data(), &slot.wrapped),
+            Self::User(slot) => (slot.head(), &slot.wrapped),
+            Self::Erased => return [0; SLOT_BYTES],
         };
-        let mut bytes = [0; SLOT];
+        let mut bytes = [0; SLOT_BYTES];
         let body = head.iter().chain(wrapped);
         bytes.iter_mut().zip(body).for_each(|(to, from)| *to = *from);
-        let (body, check) = bytes.split_at_mut(SLOT - 4);
+        let (body, check) = bytes.split_at_mut(SLOT_BYTES - 4);
         check.copy_from_slice(&checksum(number.into(), body));
         bytes
     }
@@ -109,7 +109,7 @@ impl Slot {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that have changed, that are of another slot, or of a later version.
-    pub(crate) fn decode(number: u32, bytes: &[u8; SLOT]) -> Result<Self> {
+    pub(crate) fn decode(number: u32, bytes: &[u8; SLOT_BYTES]) -> Result<Self> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(Self::Erased);
         }
@@ -125,7 +125,7 @@ impl Slot {
         }
         match kind {
             STORE => Ok(Self::Store(Box::new(fields.store(how).ok_or_else(damaged)?))),
-            PERSON => Ok(Self::Person(Box::new(fields.person().ok_or_else(damaged)?))),
+            PERSON => Ok(Self::User(Box::new(fields.person().ok_or_else(damaged)?))),
             _ => Err(damaged()),
         }
     }
@@ -174,19 +174,19 @@ mod tests {
     fn slots() -> [(u32, Slot, String); 3] {
         let derivation =
             Derivation::Argon2id { salt: [2; 16], memory_kib: 65_536, passes: 3, lanes: 1 };
-        let store = StoreSlot { store_id: [1; 16], derivation, master: 4, wrapped: [5; WRAPPED] };
+        let store = StoreSlot { store_id: [1; 16], derivation, master: 4, wrapped: [5; WRAPPED_SECRET_BYTES] };
         let raw = StoreSlot { derivation: Derivation::Raw, ..store.clone() };
-        let person = UserSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED] };
+        let person = UserSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED_SECRET_BYTES] };
         let cost = "000100000000000300000001";
-        let (id, five) = ("01".repeat(16), "05".repeat(WRAPPED));
+        let (id, five) = ("01".repeat(16), "05".repeat(WRAPPED_SECRET_BYTES));
         let phrase = ["01010100", &id, &"02".repeat(16), cost, "00000004", &five].concat();
         let raw_bytes = ["01010000", &id, &"00".repeat(28), "00000004", &five].concat();
         let six = "06".repeat(32);
-        let person_bytes = ["01020000", "00000007", &six, &"08".repeat(WRAPPED)].concat();
+        let person_bytes = ["01020000", "00000007", &six, &"08".repeat(WRAPPED_SECRET_BYTES)].concat();
         [
             (0, Slot::Store(Box::new(store)), phrase),
             (0, Slot::Store(Box::new(raw)), raw_bytes),
-            (9, Slot::Person(Box::new(person)), person_bytes),
+            (9, Slot::User(Box::new(person)), person_bytes),
         ]
     }
 
@@ -195,11 +195,11 @@ mod tests {
         for (number, slot, golden) in slots() {
             let bytes = slot.encode(number);
             let padded = format!("{golden:0<248}");
-            assert_eq!(HEXLOWER.encode(&bytes[..SLOT - 4]), padded);
+            assert_eq!(HEXLOWER.encode(&bytes[..SLOT_BYTES - 4]), padded);
             assert_eq!(Slot::decode(number, &bytes).unwrap(), slot);
         }
-        assert_eq!(Slot::Erased.encode(3), [0; SLOT]);
-        assert_eq!(Slot::decode(3, &[0; SLOT]).unwrap(), Slot::Erased);
+        assert_eq!(Slot::Erased.encode(3), [0; SLOT_BYTES]);
+        assert_eq!(Slot::decode(3, &[0; SLOT_BYTES]).unwrap(), Slot::Erased);
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         for (number, slot, _) in slots() {
             let bytes = slot.encode(number);
             assert!(Slot::decode(number + 1, &bytes).is_err());
-            for bit in 0..8 * SLOT {
+            for bit in 0..8 * SLOT_BYTES {
                 let mut flipped = bytes;
                 flipped[bit / 8] ^= 1 << (bit % 8);
                 let code = Slot::decode(number, &flipped).err().map(|e| e.code());

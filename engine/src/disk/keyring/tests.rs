@@ -26,11 +26,11 @@ fn open(dir: &Path, byte: u8) -> Result<Keyring> {
 
 /// Encrypts a text under a user's key.
 fn sealed(ring: &Keyring, user: &str) -> Vec<u8> {
-    ring.holder_of(user).unwrap().unwrap().data.seal(b"row", b"body").unwrap()
+    ring.user_keys(user).unwrap().unwrap().data.seal(b"row", b"body").unwrap()
 }
 
 fn opened(ring: &Keyring, user: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-    ring.holder_of(user).unwrap()?.data.open(b"row", sealed)
+    ring.user_keys(user).unwrap()?.data.open(b"row", sealed)
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn keys_are_the_same_after_opening_and_another_masters_are_refused() {
     let (of_ann, of_bob) = (sealed(&ring, "ann"), sealed(&ring, "bob"));
     let address = ContentAddress::of(b"grain");
     let again = open(dir.path(), 1).unwrap();
-    assert_eq!(again.address(&address), ring.address(&address));
+    assert_eq!(again.address_token(&address), ring.address_token(&address));
     assert_eq!(opened(&again, "ann", &of_ann).unwrap(), b"body");
     assert_eq!(opened(&again, "bob", &of_bob).unwrap(), b"body");
     assert_eq!(opened(&again, "bob", &of_ann), None, "it is another person's");
-    assert!(again.holder_of("dan").unwrap().is_none());
+    assert!(again.user_keys("dan").unwrap().is_none());
     assert_eq!(code(open(dir.path(), 2)), Some("ERR_KEY"));
     let phrase = Passphrase::new("words").cost(64, 1, 1);
     assert_eq!(code(Keyring::open(dir.path(), &phrase)), Some("ERR_KEY"));
@@ -57,12 +57,12 @@ fn a_person_has_one_slot_and_nobody_is_given_that_of_one_who_was_erased() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann", "bob"]).unwrap();
-    let slot = |ring: &Keyring, user| ring.holder_of(user).unwrap().map(|holder| holder.slot);
+    let slot = |ring: &Keyring, user| ring.user_keys(user).unwrap().map(|holder| holder.slot);
     assert_eq!((slot(&ring, "ann"), slot(&ring, "bob")), (Some(1), Some(2)));
-    ring.destroy(&ring.person("ann"), 1).unwrap();
-    ring.destroy(&ring.person("ann"), 1).unwrap();
+    ring.destroy(&ring.user_token("ann"), 1).unwrap();
+    ring.destroy(&ring.user_token("ann"), 1).unwrap();
     assert_eq!(slot(&ring, "ann"), None);
-    assert!(ring.holder(1).unwrap().is_none());
+    assert!(ring.slot_keys(1).unwrap().is_none());
     ring.enroll(["ann"]).unwrap();
     let again = open(dir.path(), 1).unwrap();
     for ring in [&ring, &again] {
@@ -76,22 +76,22 @@ fn a_person_whose_key_is_changed_has_both_until_the_former_is_destroyed() {
     let ring = ring(dir.path());
     ring.enroll(["ann", "bob"]).unwrap();
     let former = sealed(&ring, "ann");
-    ring.renew(&ring.person("ann")).unwrap();
+    ring.add_slot(&ring.user_token("ann")).unwrap();
     let ring = open(dir.path(), 1).unwrap();
-    let person = ring.person("ann");
+    let person = ring.user_token("ann");
     assert_eq!(ring.slots_of(&person), [1, 3]);
     assert_eq!(opened(&ring, "ann", &former), None, "it is written under the new one");
-    let all = ring.holders_of("ann").unwrap();
+    let all = ring.all_user_keys("ann").unwrap();
     assert!(all.iter().any(|holder| holder.data.open(b"row", &former).is_some()));
     let new = sealed(&ring, "ann");
     ring.destroy(&person, 1).unwrap();
     let ring = open(dir.path(), 1).unwrap();
     assert_eq!(ring.slots_of(&person), [3]);
     assert_eq!(opened(&ring, "ann", &new).unwrap(), b"body");
-    ring.renew(&person).unwrap();
+    ring.add_slot(&person).unwrap();
     ring.destroy(&person, 4).unwrap();
     assert!(ring.slots_of(&person).is_empty(), "all up to the last");
-    assert!(open(dir.path(), 1).unwrap().holder_of("bob").unwrap().is_some());
+    assert!(open(dir.path(), 1).unwrap().user_keys("bob").unwrap().is_some());
 }
 
 #[test]
@@ -99,14 +99,14 @@ fn a_destroyed_secret_is_in_no_byte_of_the_file() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann", "bob"]).unwrap();
-    let file = directory::keyring(dir.path());
+    let file = directory::keyring_path(dir.path());
     let before = std::fs::read(&file).unwrap();
-    let slot = |bytes: &[u8], number: usize| bytes[number * SLOT..][..SLOT].to_vec();
-    assert_ne!(slot(&before, 1), [0; SLOT]);
+    let slot = |bytes: &[u8], number: usize| bytes[number * SLOT_BYTES..][..SLOT_BYTES].to_vec();
+    assert_ne!(slot(&before, 1), [0; SLOT_BYTES]);
     let of_ann = sealed(&ring, "ann");
-    ring.destroy(&ring.person("ann"), 1).unwrap();
+    ring.destroy(&ring.user_token("ann"), 1).unwrap();
     let after = std::fs::read(&file).unwrap();
-    assert_eq!(slot(&after, 1), [0; SLOT]);
+    assert_eq!(slot(&after, 1), [0; SLOT_BYTES]);
     assert_eq!((slot(&after, 0), slot(&after, 2)), (slot(&before, 0), slot(&before, 2)));
     assert_eq!(opened(&open(dir.path(), 1).unwrap(), "ann", &of_ann), None);
 }
@@ -116,7 +116,7 @@ fn another_master_key_opens_the_same_secrets() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann", "bob", "cem"]).unwrap();
-    ring.destroy(&ring.person("bob"), 2).unwrap();
+    ring.destroy(&ring.user_token("bob"), 2).unwrap();
     let of_ann = sealed(&ring, "ann");
     let phrase = Passphrase::new("words").cost(64, 1, 1);
     ring.rewrap(ring.rewrapped(&phrase).unwrap()).unwrap();
@@ -124,7 +124,7 @@ fn another_master_key_opens_the_same_secrets() {
     let again = Keyring::open(dir.path(), &phrase).unwrap().unwrap();
     for ring in [&ring, &again] {
         assert_eq!(opened(ring, "ann", &of_ann).unwrap(), b"body");
-        assert!(ring.holder_of("bob").unwrap().is_none(), "erased before, erased after");
+        assert!(ring.user_keys("bob").unwrap().is_none(), "erased before, erased after");
     }
     again.enroll(["dan"]).unwrap();
     again.rewrap(again.rewrapped(&key(9)).unwrap()).unwrap();
@@ -139,10 +139,10 @@ fn what_a_change_of_the_master_key_that_was_cut_short_left_is_gone_with_the_next
     let dir = tempfile::TempDir::new().unwrap();
     ring(dir.path()).enroll(["ann"]).unwrap();
     let left = dir.path().join("keyring.new");
-    std::fs::copy(directory::keyring(dir.path()), &left).unwrap();
+    std::fs::copy(directory::keyring_path(dir.path()), &left).unwrap();
     let beside = dir.path().join("beside");
     std::fs::hard_link(&left, &beside).unwrap();
-    assert!(open(dir.path(), 1).unwrap().holder_of("ann").unwrap().is_some());
+    assert!(open(dir.path(), 1).unwrap().user_keys("ann").unwrap().is_some());
     assert!(!left.exists());
     assert!(std::fs::read(beside).unwrap().iter().all(|byte| *byte == 0), "it was overwritten");
 }
@@ -151,77 +151,77 @@ fn what_a_change_of_the_master_key_that_was_cut_short_left_is_gone_with_the_next
 fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
     let dir = tempfile::TempDir::new().unwrap();
     ring(dir.path()).enroll(["ann", "bob"]).unwrap();
-    let file = directory::keyring(dir.path());
+    let file = directory::keyring_path(dir.path());
     let whole = std::fs::read(&file).unwrap();
     for at in (0..whole.len()).step_by(7) {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         std::fs::write(&file, &damaged).unwrap();
         let ring = open(dir.path(), 1);
-        let Some(other) = [2, 1].get((at / SLOT).wrapping_sub(1)) else {
+        let Some(other) = [2, 1].get((at / SLOT_BYTES).wrapping_sub(1)) else {
             assert_eq!(code(ring), Some("ERR_INTEGRITY"), "byte {at}");
             continue;
         };
         // A user's slot: only that user's grains are unreadable.
         let ring = ring.unwrap();
-        let slot = u32::try_from(at / SLOT).unwrap();
-        assert_eq!(code(ring.holder(slot)), Some("ERR_INTEGRITY"), "byte {at}");
-        assert!(ring.holder(*other).unwrap().is_some());
+        let slot = u32::try_from(at / SLOT_BYTES).unwrap();
+        assert_eq!(code(ring.slot_keys(slot)), Some("ERR_INTEGRITY"), "byte {at}");
+        assert!(ring.slot_keys(*other).unwrap().is_some());
         ring.rewrap(ring.rewrapped(&key(1)).unwrap()).unwrap();
         assert_eq!(
-            std::fs::read(&file).unwrap()[slot as usize * SLOT..][..SLOT],
-            damaged[slot as usize * SLOT..][..SLOT]
+            std::fs::read(&file).unwrap()[slot as usize * SLOT_BYTES..][..SLOT_BYTES],
+            damaged[slot as usize * SLOT_BYTES..][..SLOT_BYTES]
         );
-        let is_named = !(8..40).contains(&(at % SLOT));
+        let is_named = !(8..40).contains(&(at % SLOT_BYTES));
         for user in ["ann", "bob"] {
-            ring.destroy(&ring.person(user), 2).unwrap();
+            ring.destroy(&ring.user_token(user), 2).unwrap();
         }
         assert_eq!(
-            ring.holder(slot).is_ok(),
+            ring.slot_keys(slot).is_ok(),
             is_named,
             "byte {at}: erased as far as it says whose it is"
         );
     }
-    for length in [0, 5, SLOT - 1] {
+    for length in [0, 5, SLOT_BYTES - 1] {
         std::fs::write(&file, &whole[..length]).unwrap();
         assert_eq!(code(open(dir.path(), 1)), Some("ERR_INTEGRITY"), "{length} bytes");
     }
-    std::fs::write(&file, &whole[..2 * SLOT + 60]).unwrap();
+    std::fs::write(&file, &whole[..2 * SLOT_BYTES + 60]).unwrap();
     let ring = open(dir.path(), 1).unwrap();
-    assert!(ring.holder_of("ann").unwrap().is_some());
-    assert!(ring.holder_of("bob").unwrap().is_none());
+    assert!(ring.user_keys("ann").unwrap().is_some());
+    assert!(ring.user_keys("bob").unwrap().is_none());
     ring.enroll(["cem"]).unwrap();
-    assert!(open(dir.path(), 1).unwrap().holder_of("cem").unwrap().is_some());
+    assert!(open(dir.path(), 1).unwrap().user_keys("cem").unwrap().is_some());
 }
 
 #[test]
 fn who_may_have_a_damaged_slot_is_not_taken_for_somebody_without_one() {
     let dir = tempfile::TempDir::new().unwrap();
     ring(dir.path()).enroll(["ann", "bob"]).unwrap();
-    let file = directory::keyring(dir.path());
+    let file = directory::keyring_path(dir.path());
     let whole = std::fs::read(&file).unwrap();
-    for at in 0..8 * SLOT {
+    for at in 0..8 * SLOT_BYTES {
         let mut damaged = whole.clone();
-        damaged[SLOT + at / 8] ^= 1 << (at % 8);
+        damaged[SLOT_BYTES + at / 8] ^= 1 << (at % 8);
         std::fs::write(&file, &damaged).unwrap();
         let ring = open(dir.path(), 1).unwrap();
-        ring.note(2).unwrap();
+        ring.record_slot(2).unwrap();
         let refused = [
-            ring.holder_of("ann").map(drop),
-            ring.holders_of("ann").map(drop),
+            ring.user_keys("ann").map(drop),
+            ring.all_user_keys("ann").map(drop),
             ring.enroll(["cem"]),
         ];
         for refused in refused {
             assert_eq!(code(refused), Some("ERR_INTEGRITY"), "bit {at}");
         }
-        assert!(ring.holder_of("bob").unwrap().is_some(), "bit {at}");
+        assert!(ring.user_keys("bob").unwrap().is_some(), "bit {at}");
         ring.enroll(["bob"]).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), damaged, "no slot was given");
     }
     // A damaged slot that no row uses yet cannot be a user's.
     let ring = open(dir.path(), 1).unwrap();
     ring.enroll(["cem"]).unwrap();
-    assert!(ring.holder_of("cem").unwrap().is_some());
+    assert!(ring.user_keys("cem").unwrap().is_some());
 }
 
 #[test]
@@ -230,17 +230,17 @@ fn a_retired_key_is_gone_from_the_disk_and_stays_with_whoever_reads() {
     let ring = ring(dir.path());
     ring.enroll(["ann"]).unwrap();
     let former = sealed(&ring, "ann");
-    let person = ring.person("ann");
-    ring.renew(&person).unwrap();
+    let person = ring.user_token("ann");
+    ring.add_slot(&person).unwrap();
     ring.retire(&person, 1).unwrap();
     let opens = |holder: &Arc<SlotKeys>| holder.data.open(b"row", &former).is_some();
-    assert!(opens(&ring.holder(1).unwrap().unwrap()));
-    assert!(ring.holders_of("ann").unwrap().iter().any(opens));
+    assert!(opens(&ring.slot_keys(1).unwrap().unwrap()));
+    assert!(ring.all_user_keys("ann").unwrap().iter().any(opens));
     assert_eq!(ring.slots_of(&person), [2], "it is written under the new one");
-    assert!(open(dir.path(), 1).unwrap().holder(1).unwrap().is_none());
+    assert!(open(dir.path(), 1).unwrap().slot_keys(1).unwrap().is_none());
     ring.destroy(&person, 2).unwrap();
-    assert!(ring.holder(1).unwrap().is_none(), "erased is erased");
-    assert!(ring.holders_of("ann").unwrap().is_empty());
+    assert!(ring.slot_keys(1).unwrap().is_none(), "erased is erased");
+    assert!(ring.all_user_keys("ann").unwrap().is_empty());
 }
 
 #[test]
@@ -248,15 +248,15 @@ fn a_keyring_older_than_what_was_noted_of_it_is_refused() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann"]).unwrap();
-    assert_eq!((ring.unnoted(), ring.has_people()), (Some(1), false), "nothing lies under it yet");
-    ring.note(1).unwrap();
-    assert_eq!((ring.unnoted(), ring.has_people()), (None, true));
-    let older = std::fs::read(directory::keyring(dir.path())).unwrap();
+    assert_eq!((ring.unrecorded_slot(), ring.has_users()), (Some(1), false), "nothing lies under it yet");
+    ring.record_slot(1).unwrap();
+    assert_eq!((ring.unrecorded_slot(), ring.has_users()), (None, true));
+    let older = std::fs::read(directory::keyring_path(dir.path())).unwrap();
     ring.enroll(["bob"]).unwrap();
-    assert_eq!(ring.unnoted(), Some(2));
-    open(dir.path(), 1).unwrap().note(2).unwrap();
-    std::fs::write(directory::keyring(dir.path()), older).unwrap();
-    assert_eq!(code(open(dir.path(), 1).unwrap().note(2)), Some("ERR_INTEGRITY"));
+    assert_eq!(ring.unrecorded_slot(), Some(2));
+    open(dir.path(), 1).unwrap().record_slot(2).unwrap();
+    std::fs::write(directory::keyring_path(dir.path()), older).unwrap();
+    assert_eq!(code(open(dir.path(), 1).unwrap().record_slot(2)), Some("ERR_INTEGRITY"));
 }
 
 #[test]
@@ -264,16 +264,16 @@ fn what_a_change_of_the_master_key_exchanged_is_overwritten_after_a_crash() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann"]).unwrap();
-    let (file, old) = (directory::keyring(dir.path()), dir.path().join("keyring.old"));
+    let (file, old) = (directory::keyring_path(dir.path()), dir.path().join("keyring.old"));
     std::fs::hard_link(&file, &old).unwrap();
     assert!(open(dir.path(), 1).is_ok() && !old.exists(), "the exchange did not happen");
-    assert!(open(dir.path(), 1).unwrap().holder_of("ann").unwrap().is_some());
+    assert!(open(dir.path(), 1).unwrap().user_keys("ann").unwrap().is_some());
     let former = std::fs::read(&file).unwrap();
     ring.rewrap(ring.rewrapped(&key(2)).unwrap()).unwrap();
     std::fs::write(&old, former).unwrap();
     let beside = dir.path().join("beside");
     std::fs::hard_link(&old, &beside).unwrap();
-    assert!(open(dir.path(), 2).unwrap().holder_of("ann").unwrap().is_some());
+    assert!(open(dir.path(), 2).unwrap().user_keys("ann").unwrap().is_some());
     assert!(!old.exists());
     assert!(std::fs::read(beside).unwrap().iter().all(|byte| *byte == 0));
 }
@@ -283,7 +283,7 @@ fn nothing_of_it_is_shown() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann"]).unwrap();
-    let holder = ring.holder_of("ann").unwrap().unwrap();
+    let holder = ring.user_keys("ann").unwrap().unwrap();
     assert_eq!(format!("{ring:?} {holder:?}"), "Keyring(..) Holder(slot 1)");
 }
 
@@ -374,8 +374,8 @@ struct Ended {
 fn work_until_it_fails(ring: &Keyring, ended: &mut Ended) -> Result<()> {
     ring.enroll(["cem"])?;
     ended.of_cem = Some(sealed(ring, "cem"));
-    ring.renew(&ring.person("ann"))?;
-    ring.destroy(&ring.person("bob"), 2)?;
+    ring.add_slot(&ring.user_token("ann"))?;
+    ring.destroy(&ring.user_token("bob"), 2)?;
     ended.destroyed = true;
     ring.rewrap(ring.rewrapped(&key(2))?)?;
     ended.rewrapped = true;
@@ -405,7 +405,7 @@ fn a_keyring_that_cannot_be_written_says_so_and_keeps_every_key_it_gave() {
             assert!(opens[0] != opens[1], "one key opens it: {opens:?}");
             assert!(!ended.rewrapped || opens[1], "{opens:?}");
             let ring = open_with(if opens[0] { 1 } else { 2 }).unwrap().unwrap();
-            let all = ring.holders_of("ann").unwrap();
+            let all = ring.all_user_keys("ann").unwrap();
             let told = format!("write {writes}, {eighths} eighths, {ended:?}");
             assert!(all.iter().any(|holder| holder.data.open(b"row", &of_ann).is_some()), "{told}");
             if let Some(of_cem) = &ended.of_cem {
@@ -417,7 +417,7 @@ fn a_keyring_that_cannot_be_written_says_so_and_keeps_every_key_it_gave() {
             // It goes on.
             ring.enroll(["dan"]).unwrap();
             assert!(
-                open_with(if opens[0] { 1 } else { 2 }).unwrap().unwrap().holder_of("dan").is_ok()
+                open_with(if opens[0] { 1 } else { 2 }).unwrap().unwrap().user_keys("dan").is_ok()
             );
         }
     }

@@ -34,15 +34,15 @@ pub(crate) struct Stub {
 
 impl Stub {
     const HEAD: [u8; 2] = [1, 255];
-    const LEN: usize = 38;
+    const BYTES: usize = 38;
 
     /// Returns `true` if a row of the log is a stub.
-    pub(crate) fn is(row: &[u8]) -> bool {
+    pub(crate) fn is_stub(row: &[u8]) -> bool {
         row.starts_with(&Self::HEAD)
     }
 
     pub(crate) fn seal(&self, at: Sequence, vault: &Vault) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::LEN);
+        let mut bytes = Vec::with_capacity(Self::BYTES);
         bytes.extend_from_slice(&Self::HEAD);
         bytes.extend_from_slice(&vault.check_of_stub(at, self.address.as_bytes()));
         bytes.extend_from_slice(self.address.as_bytes());
@@ -84,15 +84,15 @@ pub(crate) struct Tombstone {
 
 impl Tombstone {
     const VERSION: u8 = 1;
-    const LEN: usize = 29;
+    const BYTES: usize = 29;
 
     pub(crate) fn encode(&self, of: &UserToken) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::LEN);
+        let mut bytes = Vec::with_capacity(Self::BYTES);
         bytes.push(Self::VERSION);
         bytes.extend_from_slice(&self.cutoff.get().to_be_bytes());
         bytes.extend_from_slice(&self.time.get().to_be_bytes());
         bytes.extend_from_slice(&self.entry.to_be_bytes());
-        bytes.extend_from_slice(&checksum(of.start(), &bytes));
+        bytes.extend_from_slice(&checksum(of.prefix(), &bytes));
         bytes
     }
 
@@ -106,7 +106,7 @@ impl Tombstone {
         let [Self::VERSION, numbers @ ..] = body else { return Err(damaged()) };
         let (numbers, rest) = numbers.as_chunks::<8>();
         let [cutoff, time, entry] = numbers else { return Err(damaged()) };
-        if !rest.is_empty() || *check != checksum(of.start(), body) {
+        if !rest.is_empty() || *check != checksum(of.prefix(), body) {
             return Err(damaged());
         }
         Ok(Self {
@@ -119,7 +119,7 @@ impl Tombstone {
 
 impl UserToken {
     /// Returns the first eight bytes, which the checksum ties a record to its row by.
-    fn start(&self) -> u64 {
+    fn prefix(&self) -> u64 {
         self.0.first_chunk::<8>().map_or(0, |start| u64::from_be_bytes(*start))
     }
 }
@@ -155,12 +155,12 @@ pub(crate) struct PendingScrub {
 }
 
 impl ErasureRecord {
-    const NOBODY: [u8; 32] = [0; 32];
+    const NO_USER: [u8; 32] = [0; 32];
 
     pub(crate) fn seal(&self) -> Vec<u8> {
         let mut body = self.stubs.to_be_bytes().to_vec();
         for PendingScrub { user, slot, cutoff, entry } in &self.pending {
-            body.extend_from_slice(user.as_ref().map_or(&Self::NOBODY, |token| &token.0));
+            body.extend_from_slice(user.as_ref().map_or(&Self::NO_USER, |token| &token.0));
             body.extend_from_slice(&slot.to_be_bytes());
             body.extend_from_slice(&cutoff.get().to_be_bytes());
             body.extend_from_slice(&entry.to_be_bytes());
@@ -186,7 +186,7 @@ impl ErasureRecord {
             let (numbers, _) = numbers.as_chunks::<8>();
             let [cutoff, entry] = numbers else { return Err(damaged()) };
             Ok(PendingScrub {
-                user: (*token != Self::NOBODY).then_some(UserToken(*token)),
+                user: (*token != Self::NO_USER).then_some(UserToken(*token)),
                 slot: u32::from_be_bytes(*slot),
                 cutoff: Sequence::new(u64::from_be_bytes(*cutoff)),
                 entry: u64::from_be_bytes(*entry),
@@ -196,14 +196,14 @@ impl ErasureRecord {
     }
 
     /// Adds an erasure to scrub. It replaces an earlier one of the same user, or of single grains.
-    pub(crate) fn with(mut self, new: PendingScrub) -> Self {
+    pub(crate) fn with_pending(mut self, new: PendingScrub) -> Self {
         self.pending.retain(|known| known.user != new.user);
         self.pending.push(new);
         self
     }
 
     /// Removes the erasures up to this audit entry.
-    pub(crate) fn scrubbed_to(mut self, entry: u64) -> Self {
+    pub(crate) fn without_scrubbed(mut self, entry: u64) -> Self {
         self.pending.retain(|known| known.entry > entry);
         self
     }
@@ -286,10 +286,10 @@ mod tests {
             entry,
         };
         let known =
-            ErasureRecord::default().with(of(Some(1), 1)).with(of(None, 2)).with(of(None, 3));
+            ErasureRecord::default().with_pending(of(Some(1), 1)).with_pending(of(None, 2)).with_pending(of(None, 3));
         assert_eq!(known.pending, [of(Some(1), 1), of(None, 3)]);
-        let known = known.with(of(Some(1), 4)).scrubbed_to(3);
+        let known = known.with_pending(of(Some(1), 4)).without_scrubbed(3);
         assert_eq!(known.pending, [of(Some(1), 4)]);
-        assert_eq!(known.scrubbed_to(4).pending, []);
+        assert_eq!(known.without_scrubbed(4).pending, []);
     }
 }

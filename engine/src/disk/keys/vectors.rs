@@ -22,7 +22,7 @@ pub(crate) const VECTOR_ROWS: TableDefinition<'static, u64, &'static [u8]> =
 
 /// Number of a space whose vectors are being removed -> its record, moved here from [`SPACES`]. Created with
 /// the first removal.
-pub(crate) const LEAVING: TableDefinition<'static, u64, &'static [u8]> =
+pub(crate) const REMOVED_SPACES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vector_leaving");
 
 /// Row of the meta table with the number of the serving space: an envelope in row 0 of a u32. Written with
@@ -30,7 +30,7 @@ pub(crate) const LEAVING: TableDefinition<'static, u64, &'static [u8]> =
 pub(crate) const META_SERVING: &str = "serving";
 /// Row of the meta table with the numbers used by removed vectors: an envelope in row 0 of a
 /// [`RemovedVectors`].
-pub(crate) const META_GONE: &str = "vectors_gone";
+pub(crate) const META_REMOVED_VECTORS: &str = "vectors_gone";
 
 pub(crate) fn seal_serving(space: u32) -> Vec<u8> {
     PlainEnvelope::seal(0, &space.to_be_bytes())

@@ -36,19 +36,19 @@ impl ErasureCertificate {
     /// # Errors
     /// `ERR_SIGNATURE` for an invalid signature; `ERR_SCHEMA` for parts that do not belong together.
     pub fn verify(&self, resolver: &dyn DidResolver) -> Result<AuditEntry> {
-        let head = self.checkpoint.proven(resolver)?;
-        let entry = BASE64.decode(self.entry.as_bytes()).map_err(|_| unfit())?;
+        let head = self.checkpoint.verified_head(resolver)?;
+        let entry = BASE64.decode(self.entry.as_bytes()).map_err(|_| certificate_error())?;
         let hash: [u8; 32] = Sha256::digest(&entry).into();
-        let told = AuditEntry::decode(&entry).map_err(|_| unfit())?;
+        let told = AuditEntry::decode(&entry).map_err(|_| certificate_error())?;
         let fits = hash == head.hash
             && HEXLOWER.encode(&hash) == self.hash
             && told.sequence == self.sequence
             && head.count.checked_sub(1) == Some(self.sequence);
-        fits.then_some(told).ok_or_else(unfit)
+        fits.then_some(told).ok_or_else(certificate_error)
     }
 }
 
-fn unfit() -> Error {
+fn certificate_error() -> Error {
     let kind = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
     Error::new(kind, "entry, hash and checkpoint of this certificate do not fit together")
         .with_hint("give one as an erasure has answered it")

@@ -13,7 +13,7 @@ mod sweep;
 use grainstore_format::{ContentAddress, normalise_text};
 use serde::Serialize;
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
@@ -21,12 +21,12 @@ use crate::handle::store::Store;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
 use crate::state::reach::VisibilityOutcome;
-use crate::write::erasure::{ErasureRequest, ErasureVerdict, judge_grain, judge_user, places_of};
+use crate::write::erasure::{ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, user_sequences};
 use crate::write::plan::Principal;
 use crate::write::writer::{CommittedErasure, ErasureOrder, ErasureTarget, Request};
 
 pub use certificate::ErasureCertificate;
-pub use report::{MAX_REPORTED, SubjectReport};
+pub use report::{MAX_REPORTED_GRAINS, SubjectReport};
 pub use returned::Returned;
 pub use sweep::{DueErasure, SweepReport};
 
@@ -106,17 +106,17 @@ impl Session {
         reason: &str,
         how: &EraseOptions,
     ) -> Result<EraseOutcome> {
-        let user = spelled_user(user_id)?;
+        let user = normalise_user(user_id)?;
         let author = self.author_to_erase(Some(&user), reason)?;
         let view = self.view()?;
-        let count = guarded(|| Ok(places_of(&view, &user)?.len() as u64))?;
+        let count = catch_storage_panic(|| Ok(user_sequences(&view, &user)?.len() as u64))?;
         if how.dry_run {
-            let verdict = guarded(|| judge_user(&view, &user, &self.asked(reason, how)))?;
-            return Ok(EraseOutcome::tried(verdict, count));
+            let verdict = catch_storage_panic(|| check_user_erasure(&view, &user, &self.erasure_request(reason, how)))?;
+            return Ok(EraseOutcome::from_dry_run(verdict, count));
         }
         drop(view);
-        let done = self.erase_as(ErasureTarget::User(user), author, how)?;
-        self.told(done.as_ref(), how, |_| count)
+        let done = self.commit_erasure(ErasureTarget::User(user), author, how)?;
+        self.erase_outcome(done.as_ref(), how, |_| count)
     }
 
     /// Erases one grain. Other versions of it, and links to it, stay.
@@ -129,33 +129,33 @@ impl Session {
         reason: &str,
         how: &EraseOptions,
     ) -> Result<EraseOutcome> {
-        self.check_place()?;
+        self.check_may_erase()?;
         let view = self.view()?;
         // The operator may erase a grain that rules keep from being read.
-        let Some(at) = guarded(|| view.sequence_of(address))? else {
-            return Err(self.unseen(&view, address));
+        let Some(at) = catch_storage_panic(|| view.sequence_of(address))? else {
+            return Err(self.not_visible(&view, address));
         };
-        let user = guarded(|| {
+        let user = catch_storage_panic(|| {
             view.with_blob(at, |blob| {
                 with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
             })
         })?;
         // The existence of another user's grain is not revealed.
-        if guarded(|| self.reached(&view, address))? == Some(VisibilityOutcome::Outside) {
-            return Err(self.unseen(&view, address));
+        if catch_storage_panic(|| self.visibility_of(&view, address))? == Some(VisibilityOutcome::Outside) {
+            return Err(self.not_visible(&view, address));
         }
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
-            let asked = self.asked(reason, how);
-            let verdict = guarded(|| judge_grain(&view, at, &asked))?;
-            return Ok(EraseOutcome::tried(verdict, 1));
+            let asked = self.erasure_request(reason, how);
+            let verdict = catch_storage_panic(|| check_grain_erasure(&view, at, &asked))?;
+            return Ok(EraseOutcome::from_dry_run(verdict, 1));
         }
         drop(view);
-        let done = self.erase_as(ErasureTarget::Grain(*address), author, how)?;
-        self.told(done.as_ref(), how, |done| done.grains)
+        let done = self.commit_erasure(ErasureTarget::Grain(*address), author, how)?;
+        self.erase_outcome(done.as_ref(), how, |done| done.grains)
     }
 
-    fn asked<'a>(&'a self, reason: &'a str, how: &EraseOptions) -> ErasureRequest<'a> {
+    fn erasure_request<'a>(&'a self, reason: &'a str, how: &EraseOptions) -> ErasureRequest<'a> {
         let regime = self.store().inner().regime();
         ErasureRequest { now: self.now(), reason, overrides: how.overrides, regime }
     }
@@ -164,45 +164,45 @@ impl Session {
     /// user themselves if the store allows it.
     fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Principal> {
         let author = self.author_with(reason)?;
-        self.check_place()?;
+        self.check_may_erase()?;
         let own = self.options().user_id.as_deref();
         let is_own = own.is_some() && own == user;
         match self.has_powers() || (is_own && self.store().inner().users_erase_themselves()) {
             true => Ok(author),
-            false => Err(self.not_yours()),
+            false => Err(self.refused_erasure()),
         }
     }
 
     /// Refuses sessions that may not even learn whether an erasable grain exists.
-    fn check_place(&self) -> Result<()> {
+    fn check_may_erase(&self) -> Result<()> {
         let could = self.has_powers()
             || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
         match could && self.options().namespace.is_none() {
             true => Ok(()),
-            false => Err(self.not_yours()),
+            false => Err(self.refused_erasure()),
         }
     }
 
     /// Audits the refusal of a session that may not erase, and returns the error.
-    fn not_yours(&self) -> Error {
-        self.refused_power(Power::EraseOthers).with_hint(
+    fn refused_erasure(&self) -> Error {
+        self.record_power_refusal(Power::EraseOthers).with_hint(
             "open a session of the operator, without a namespace and a user; users erase themselves \
              where the store lets them",
         )
     }
 
-    fn erase_as(
+    fn commit_erasure(
         &self,
         target: ErasureTarget,
         author: Principal,
         how: &EraseOptions,
     ) -> Result<Option<CommittedErasure>> {
         let order = ErasureOrder { target, author, overrides: how.overrides, rule: None };
-        self.store().alone(move |writer| writer.erase(&order))
+        self.store().run_exclusive(move |writer| writer.erase(&order))
     }
 
     /// Builds the result of a committed erasure.
-    fn told(
+    fn erase_outcome(
         &self,
         done: Option<&CommittedErasure>,
         how: &EraseOptions,
@@ -217,14 +217,14 @@ impl Session {
     }
 
     fn certificate(&self, done: &CommittedErasure) -> Result<ErasureCertificate> {
-        let checkpoint = Checkpoint::of(&*self.view()?, done.head, self.now(), None)?;
+        let checkpoint = Checkpoint::sign(&*self.view()?, done.head, self.now(), None)?;
         Ok(ErasureCertificate::new(done.sequence, &done.entry, checkpoint))
     }
 }
 
 impl EraseOutcome {
     /// Builds the result of a dry run.
-    fn tried(ErasureVerdict { holds, refusal, .. }: ErasureVerdict, grains: u64) -> Self {
+    fn from_dry_run(ErasureVerdict { holds, refusal, .. }: ErasureVerdict, grains: u64) -> Self {
         let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
         let (scrubbed, scrub_failure, certificate) = (false, None, None);
         Self { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate }
@@ -241,7 +241,7 @@ impl Store {
     /// `ERR_INTEGRITY` if the log is damaged, since the owner of a damaged grain is unknown; `ERR_IO`.
     pub fn scrub(&self) -> Result<()> {
         let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| match writer {
+        self.inner().send(Request::Exclusive(Box::new(move |writer| match writer {
             Ok(writer) => writer.scrub_for(reply),
             // The caller may have stopped waiting.
             Err(error) => drop(reply.send(Err(error))),
@@ -251,15 +251,15 @@ impl Store {
 }
 
 /// Normalises a user id to NFC, as it is in grains (OMS 4.4).
-fn spelled_user(user_id: &str) -> Result<String> {
+fn normalise_user(user_id: &str) -> Result<String> {
     let user = normalise_text(user_id)?.into_owned();
     match user.is_empty() {
-        true => Err(empty("the user is empty", "name a user_id")),
+        true => Err(empty_error("the user is empty", "name a user_id")),
         false => Ok(user),
     }
 }
 
-fn empty(message: &str, hint: &'static str) -> Error {
+fn empty_error(message: &str, hint: &'static str) -> Error {
     let kind = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
     Error::new(kind, message).with_hint(hint)
 }

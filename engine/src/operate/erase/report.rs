@@ -7,17 +7,17 @@ use std::path::Path;
 use grainstore_format::ContentAddress;
 use serde::Serialize;
 
-use super::{Session, spelled_user};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use super::{Session, normalise_user};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::handle::session::StoredGrain;
 use crate::operate::portable::{ExportOptions, ExportReport, Recipient};
 use crate::state::powers::Power;
 use crate::state::view::GrainRow;
-use crate::write::erasure::{is_of, places_of};
+use crate::write::erasure::{belongs_to_user, user_sequences};
 
 /// Most grains that one report holds in memory.
-pub const MAX_REPORTED: usize = 100_000;
+pub const MAX_REPORTED_GRAINS: usize = 100_000;
 
 /// The list of a user's grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,13 +40,13 @@ impl Session {
     /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED`] grains, for which
     /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
     pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
-        let user = self.subject(user_id)?;
+        let user = self.check_subject(user_id)?;
         let (mut addresses, mut counts) = (Vec::new(), BTreeMap::new());
         for name in ["grains", "current", "held"] {
             counts.insert(name.to_owned(), 0);
         }
         let now = self.now();
-        self.each_of_subject(&user, |stored, grain_type| {
+        self.for_each_subject_grain(&user, |stored, grain_type| {
             addresses.push(stored.address);
             let state = stored.state;
             let names =
@@ -66,9 +66,9 @@ impl Session {
     /// # Errors
     /// As [`Session::subject_report`].
     pub fn subject_grains(&self, user_id: &str) -> Result<Vec<StoredGrain>> {
-        let user = self.subject(user_id)?;
+        let user = self.check_subject(user_id)?;
         let mut all = Vec::new();
-        self.each_of_subject(&user, |stored, _| {
+        self.for_each_subject_grain(&user, |stored, _| {
             all.push(stored);
             Ok(())
         })?;
@@ -110,7 +110,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Policy, message)
                 .with_hint("ask in a session without a purpose, or export under the rules"));
         }
-        self.export_to(Recipient::Themself, to.as_ref(), user_id, how)
+        self.export_to(Recipient::DataSubject, to.as_ref(), user_id, how)
     }
 
     fn export_to(
@@ -120,32 +120,32 @@ impl Session {
         user_id: &str,
         how: &ExportOptions<'_>,
     ) -> Result<ExportReport> {
-        let user = self.subject(user_id)?;
+        let user = self.check_subject(user_id)?;
         let view = self.view()?;
-        let mut places = guarded(|| places_of(&view, &user))?;
-        guarded(|| {
+        let mut places = catch_storage_panic(|| user_sequences(&view, &user))?;
+        catch_storage_panic(|| {
             let mut failed = None;
             places.retain(|at| {
                 let own =
-                    view.with_blob(*at, |blob| with_fields(blob, |grain| Ok(is_of(grain, &user))));
+                    view.with_blob(*at, |blob| with_fields(blob, |grain| Ok(belongs_to_user(grain, &user))));
                 own.map_err(|error| failed = Some(error)).unwrap_or_default()
             });
             failed.map_or(Ok(()), Err)
         })?;
-        self.export_places(to, &view, (&places, recipient), how)
+        self.export_sequences(to, &view, (&places, recipient), how)
     }
 
     /// Calls `show` for every grain of a user with the name of its type, the last written first.
-    fn each_of_subject(
+    fn for_each_subject_grain(
         &self,
         user: &str,
         mut show: impl FnMut(StoredGrain, &str) -> Result<()>,
     ) -> Result<()> {
         let view = self.view()?;
-        guarded(|| {
-            let mut places = places_of(&view, user)?;
-            if places.len() > MAX_REPORTED {
-                let message = format!("{user} has more than {MAX_REPORTED} grains");
+        catch_storage_panic(|| {
+            let mut places = user_sequences(&view, user)?;
+            if places.len() > MAX_REPORTED_GRAINS {
+                let message = format!("{user} has more than {MAX_REPORTED_GRAINS} grains");
                 let error = Error::new(ErrorKind::Limit, message);
                 return Err(error.with_hint("have the report written into a file"));
             }
@@ -154,28 +154,28 @@ impl Session {
                 let read = view.with_blob(sequence, |blob| {
                     with_fields(blob, |grain| {
                         let name = grain.grain_type().to_string();
-                        Ok(is_of(grain, user).then(|| (name, blob.to_vec())))
+                        Ok(belongs_to_user(grain, user).then(|| (name, blob.to_vec())))
                     })
                 })?;
                 // The index only gives candidates.
                 let Some((name, blob)) = read else { continue };
                 let (address, state) = (ContentAddress::of(&blob), view.state_at(sequence)?);
-                show(self.stored(&view, address, GrainRow { sequence, blob, state })?, &name)?;
+                show(self.to_stored_grain(&view, address, GrainRow { sequence, blob, state })?, &name)?;
             }
             Ok(())
         })
     }
 
     /// Returns the normalised user of a report, if the session may have one.
-    fn subject(&self, user_id: &str) -> Result<String> {
-        let user = spelled_user(user_id)?;
+    fn check_subject(&self, user_id: &str) -> Result<String> {
+        let user = normalise_user(user_id)?;
         let own = self.options().user_id.as_deref();
         let is_own = self.options().namespace.is_none() && own == Some(user.as_str());
         if is_own || self.has_powers() {
             return Ok(user);
         }
         Err(self
-            .refused_power(Power::ReportOthers)
+            .record_power_refusal(Power::ReportOthers)
             .with_hint("open a session without a namespace, as the operator or as the user"))
     }
 }

@@ -8,7 +8,7 @@ use grainstore_index::Sequence;
 use serde::Serialize;
 
 use super::{EraseOptions, EraseOutcome, ErasureCertificate};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
@@ -56,7 +56,7 @@ impl Store {
     /// `ERR_IO`.
     pub fn returned(&self, certificates: &[ErasureCertificate]) -> Result<Vec<Returned>> {
         let view = self.inner().view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut people = None;
             let mut found = Vec::new();
             for certificate in certificates {
@@ -82,7 +82,7 @@ impl Store {
         if entry.operation != "erase_user" {
             let mut addresses = Vec::new();
             for subject in &entry.subjects {
-                let Some(at) = view.place_of_subject(subject)? else { continue };
+                let Some(at) = view.sequence_of_subject(subject)? else { continue };
                 if !view.is_erased(at)? {
                     addresses.push(view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?);
                 }
@@ -176,7 +176,7 @@ fn people_of(view: &View) -> Result<People> {
         let subject = *known.entry(user.clone()).or_insert_with(|| {
             // As the audit log has it.
             let token = ContentAddress::from_bytes(chain.user_token(&user).0);
-            *view.vault().address(&token).as_bytes()
+            *view.vault().address_key(&token).as_bytes()
         });
         people.entry(subject).or_insert_with(|| (user, Vec::new())).1.push(theirs);
     }

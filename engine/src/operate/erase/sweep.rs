@@ -5,7 +5,7 @@
 //! the withdrawal is marked for review, and the grain is due when the promised time has passed, unless the
 //! subject or the operator has granted the consent anew by then.
 
-use crate::write::erasure::{ErasureRequest, judge_grain};
+use crate::write::erasure::{ErasureRequest, check_grain_erasure};
 use std::collections::BTreeMap;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
@@ -13,7 +13,7 @@ use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange
 use serde::Serialize;
 
 use super::{ErasureTarget, Session};
-use crate::base::error::{Error, Result, guarded};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::disk::keys::{self, StateRecord};
 use crate::handle::store::Store;
@@ -25,13 +25,13 @@ use crate::write::plan::{GRANTED_ANEW, Principal};
 use crate::write::writer::{ErasureOrder as Erase, Writer};
 
 /// Grains that are erased in one transaction.
-const AT_ONCE: usize = 1000;
+const SWEEP_BATCH_GRAINS: usize = 1000;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 /// Time between two automatic sweeps of an open store.
-pub(crate) const SWEEP_EVERY_MS: i64 = 3_600_000;
+pub(crate) const SWEEP_INTERVAL_MS: i64 = 3_600_000;
 /// Reason in the audit log.
-const REASON: &str = "the consent it rests on was withdrawn";
+const SWEEP_REASON: &str = "the consent it rests on was withdrawn";
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -79,17 +79,17 @@ impl Session {
     /// `ERR_INTEGRITY`.
     pub fn sweep(&self) -> Result<SweepReport> {
         self.check_power(Power::Sweep)?;
-        let author = self.author_to_erase(None, REASON)?;
+        let author = self.author_to_erase(None, SWEEP_REASON)?;
         let view = self.view()?;
         let now = self.now();
         let days = self.store().inner().cascade_after_days();
-        let due = guarded(|| endings(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
+        let due = catch_storage_panic(|| due_times(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
         drop(view);
         let mut swept = SweepReport::default();
-        for chunk in due.chunks(AT_ONCE) {
-            let order = order(chunk, author.clone());
-            let done = self.store().alone(move |writer| writer.erase(&order))?;
+        for chunk in due.chunks(SWEEP_BATCH_GRAINS) {
+            let order = sweep_order(chunk, author.clone());
+            let done = self.store().run_exclusive(move |writer| writer.erase(&order))?;
             let erased = done.map_or(0, |done| done.grains);
             swept.erased = swept.erased.saturating_add(erased);
             let view = self.view()?;
@@ -98,7 +98,7 @@ impl Session {
             }
         }
         // Asked last: the store may have erased by itself what was found due.
-        let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
+        let by_itself = self.store().run_exclusive(|writer| Ok(std::mem::take(&mut writer.swept)))?;
         swept.erased = swept.erased.saturating_add(by_itself);
         Ok(swept)
     }
@@ -113,12 +113,12 @@ impl Store {
         let view = self.inner().view()?;
         let now = self.inner().clock().now();
         let (days, regime) = (self.inner().cascade_after_days(), self.inner().regime());
-        let asked = ErasureRequest { now, reason: REASON, overrides: false, regime };
-        guarded(|| {
+        let asked = ErasureRequest { now, reason: SWEEP_REASON, overrides: false, regime };
+        catch_storage_panic(|| {
             let mut found = Vec::new();
-            for (address, ConsentEnd { due, latest, .. }) in ending(&view, days, now)? {
+            for (address, ConsentEnd { due, latest, .. }) in ended_grains(&view, days, now)? {
                 let Some(at) = view.sequence_of(&address)? else { continue };
-                let kept = judge_grain(&view, at, &asked)?.refusal.is_some();
+                let kept = check_grain_erasure(&view, at, &asked)?.refusal.is_some();
                 found.push(DueErasure { address, due, latest, kept });
             }
             Ok(found)
@@ -134,10 +134,10 @@ impl Writer {
         if self.failed.is_some() || is_ahead(self.next_sweep, now) {
             return;
         }
-        let hour = EpochMs::new(now.get().saturating_add(SWEEP_EVERY_MS));
+        let hour = EpochMs::new(now.get().saturating_add(SWEEP_INTERVAL_MS));
         self.next_sweep = hour;
         let view = std::sync::Arc::clone(&self.view);
-        let Ok(endings) = guarded(|| endings(&view, self.cascade_after_days(), now)) else {
+        let Ok(endings) = catch_storage_panic(|| due_times(&view, self.cascade_after_days(), now)) else {
             return;
         };
         drop(view);
@@ -146,9 +146,9 @@ impl Writer {
         self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
         let due = endings.into_iter().filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
-        let author = Principal { reason: Some(REASON.to_owned()), ..Principal::default() };
-        for chunk in due.chunks(AT_ONCE) {
-            let Ok(done) = guarded(|| self.erase(&order(chunk, author.clone()))) else { return };
+        let author = Principal { reason: Some(SWEEP_REASON.to_owned()), ..Principal::default() };
+        for chunk in due.chunks(SWEEP_BATCH_GRAINS) {
+            let Ok(done) = catch_storage_panic(|| self.erase(&sweep_order(chunk, author.clone()))) else { return };
             self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
         }
     }
@@ -158,26 +158,26 @@ impl Writer {
 /// back, which must not make it wait, and a store that is only read.
 fn is_ahead(next: EpochMs, now: EpochMs) -> bool {
     let wait = next.get().saturating_sub(now.get());
-    (1..=SWEEP_EVERY_MS).contains(&wait) || next.get() == i64::MAX
+    (1..=SWEEP_INTERVAL_MS).contains(&wait) || next.get() == i64::MAX
 }
 
-fn order(chunk: &[ContentAddress], author: Principal) -> Erase {
+fn sweep_order(chunk: &[ContentAddress], author: Principal) -> Erase {
     Erase {
         target: ErasureTarget::Due(chunk.to_vec()),
         author,
         overrides: false,
-        rule: Some(PolicyRule::ConsentCascade.row().name),
+        rule: Some(PolicyRule::ConsentCascade.info().name),
     }
 }
 
 /// Returns the grains that end with withdrawn consents, with the time they are due.
-fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
-    let found = ending(view, days, now)?;
+fn due_times(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
+    let found = ended_grains(view, days, now)?;
     Ok(found.into_iter().map(|(address, ending)| (address, ending.due)).collect())
 }
 
 /// Returns the grains that end with withdrawn consents, by address.
-fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
+fn ended_grains(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
     let mut found: BTreeMap<ContentAddress, ConsentEnd> = BTreeMap::new();
     let mut known = Steps::new();
     let consents = IndexLookup::Type(GrainType::Consent);
@@ -188,9 +188,9 @@ fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddres
         if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
             continue;
         }
-        for ConsentEnd { due, latest, before } in withdrawals(view, at, days, now, &mut known)? {
+        for ConsentEnd { due, latest, before } in withdrawals_of(view, at, days, now, &mut known)? {
             let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
-            for address in dependents(view, &grant, before, now)? {
+            for address in dependent_grains(view, &grant, before, now)? {
                 let earlier = found.get(&address).is_none_or(|known| due < known.due);
                 if earlier {
                     found.insert(address, ConsentEnd { due, latest, before });
@@ -221,7 +221,7 @@ struct Step {
 type Steps = BTreeMap<Sequence, Option<Step>>;
 
 /// Returns one ending for each withdrawal of the grant at a sequence, or of a later version of it.
-fn withdrawals(
+fn withdrawals_of(
     view: &View,
     grant: Sequence,
     days: u32,
@@ -275,7 +275,7 @@ fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Resul
 /// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
 /// erased since has ended the grant all the same, and nobody knows that it was one.
 fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
-    let StateRecord { state, since } = view.state_record_at(from)?;
+    let StateRecord { state, ended_by_entry: since } = view.state_record_at(from)?;
     let Some(by) = state.superseded_by else { return Ok(None) };
     let Some(to) = view.sequence_of(&by)? else { return Ok(None) };
     let (withdraws, created) = view.with_blob(to, |blob| {
@@ -301,13 +301,13 @@ fn entry_of(
     by: &ContentAddress,
 ) -> Result<Option<AuditEntry>> {
     let audit = view.audit()?;
-    let first = audit.get(since)?.map(|entry| view.entry(entry.value())).transpose()?;
+    let first = audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()?;
     // What was here before what it ends has ended that when it came.
     if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
         return Ok(first);
     }
     for row in audit.range(since..keys::AUDIT_HEAD)? {
-        let entry = view.entry(row?.1.value())?;
+        let entry = view.decode_audit_entry(row?.1.value())?;
         if brings(&entry, to, by) {
             return Ok(Some(entry));
         }
@@ -328,7 +328,7 @@ fn brings(entry: &AuditEntry, at: Sequence, address: &ContentAddress) -> bool {
 }
 
 /// Returns the grains that rest on this consent, are before a sequence, and end with it.
-fn dependents(
+fn dependent_grains(
     view: &View,
     grant: &ContentAddress,
     before: Option<Sequence>,

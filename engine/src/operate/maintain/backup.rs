@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::copy::copy_to;
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::directory;
 use crate::disk::keyring;
 use crate::disk::source::DatabaseOptions;
@@ -29,7 +29,7 @@ pub struct BackupReport {
 }
 
 /// Page cache for a file that is written once and read once.
-const CACHE_BYTES: usize = 16 << 20;
+const BACKUP_CACHE_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Writes everything acknowledged so far into a new directory, which is a complete store: its index is
@@ -42,17 +42,17 @@ impl Store {
     /// an error the files written are removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport> {
         let to = to.as_ref();
-        let unscrubbed = guarded(|| self.inner().view()?.is_unscrubbed())?;
+        let unscrubbed = catch_storage_panic(|| self.inner().view()?.is_unscrubbed())?;
         if unscrubbed {
             self.scrub()?;
         }
-        let (view, keys) = self.copied()?;
-        guarded(|| view.check_log())?;
-        let made = claim(to)?;
-        let _lock = hold(to, &made)?;
-        let written = guarded(|| {
-            directory::create(to, |file| {
-                let opening = DatabaseOptions::new(CACHE_BYTES);
+        let (view, keys) = self.view_and_keyring()?;
+        catch_storage_panic(|| view.check_log())?;
+        let made = create_target(to)?;
+        let _lock = lock_target(to, &made)?;
+        let written = catch_storage_panic(|| {
+            directory::create_truth(to, |file| {
+                let opening = DatabaseOptions::new(BACKUP_CACHE_BYTES);
                 copy_to(file, view.transaction(), &opening)?;
                 // Written before the truth is renamed: without its keys it could never be read, and without
                 // its read log it is no whole backup.
@@ -63,32 +63,32 @@ impl Store {
                 }
                 self.inner().reads().map_or(Ok(()), |reads| reads.copy(to))
             })?;
-            directory::sync(to)?;
+            directory::sync_directory(to)?;
             Ok(BackupReport {
                 grains: view.log_len()?,
                 audit_entries: view.audit_len()?,
-                bytes: fs::metadata(directory::grains(to))?.len(),
+                bytes: fs::metadata(directory::truth_path(to))?.len(),
             })
         });
         let written = written.inspect_err(|_| {
             // The first failure is reported; errors of the cleanup are not.
-            let _ = directory::remove(&directory::grains(to));
-            let _ = directory::remove(&directory::keyring(to));
-            let _ = directory::remove(&directory::lock_file(to));
+            let _ = directory::remove(&directory::truth_path(to));
+            let _ = directory::remove(&directory::keyring_path(to));
+            let _ = directory::remove(&directory::lock_path(to));
             let _ = fs::remove_dir_all(directory::reads(to));
-            unmake(&made);
+            remove_created(&made);
         });
-        written.map_err(|error| error.within(to))
+        written.map_err(|error| error.at_path(to))
     }
 
     /// Returns a view, and the keyring of that moment, taken on the writer thread so that no key changes in
     /// between.
-    fn copied(&self) -> Result<(Arc<View>, Option<Vec<u8>>)> {
+    fn view_and_keyring(&self) -> Result<(Arc<View>, Option<Vec<u8>>)> {
         let view = self.inner().view()?;
         if view.vault().keyring().is_none() {
             return Ok((view, None));
         }
-        self.alone_to_read(|writer| {
+        self.run_exclusive_on_index(|writer| {
             let view = Arc::clone(&writer.view);
             let keys = view.vault().keyring().map(|keyring| keyring.bytes()).transpose()?;
             Ok((view, keys))
@@ -97,7 +97,7 @@ impl Store {
 }
 
 /// Creates the directory, or accepts an empty one. Returns the directories it created, the innermost first.
-fn claim(to: &Path) -> Result<Vec<PathBuf>> {
+fn create_target(to: &Path) -> Result<Vec<PathBuf>> {
     if to.as_os_str().is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "an empty path names no directory"));
     }
@@ -107,7 +107,7 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     if missing.is_empty() {
         check_free(to)?;
     }
-    directory::make(to).inspect_err(|_| unmake(&missing))?;
+    directory::create_all(to).inspect_err(|_| remove_created(&missing))?;
     Ok(missing)
 }
 
@@ -125,13 +125,13 @@ fn check_outside(to: &Path) -> Result<()> {
 }
 
 /// Locks the directory, and checks again that no store was created in it meanwhile.
-fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::StoreLock> {
+fn lock_target(to: &Path, made: &[PathBuf]) -> Result<directory::StoreLock> {
     let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
-    held.inspect_err(|_| unmake(made))
+    held.inspect_err(|_| remove_created(made))
 }
 
 fn check_free(to: &Path) -> Result<()> {
-    if directory::is_free(to)? {
+    if directory::is_free_for_backup(to)? {
         return Ok(());
     }
     let message = format!("{} is not empty: a backup is a directory of its own", to.display());
@@ -140,7 +140,7 @@ fn check_free(to: &Path) -> Result<()> {
 }
 
 /// Removes the directories that were created, if they are empty.
-fn unmake(made: &[PathBuf]) {
+fn remove_created(made: &[PathBuf]) {
     for directory in made {
         let _ = fs::remove_dir(directory);
     }
@@ -157,13 +157,13 @@ mod tests {
     fn a_store_made_after_the_directory_was_claimed_is_left_alone() {
         let dir = TempDir::new().unwrap();
         let to = dir.path().join("backup");
-        let made = claim(&to).unwrap();
+        let made = create_target(&to).unwrap();
         let store = Store::open(&to, &OpenOptions::new().create(true)).unwrap();
-        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
+        assert_eq!(lock_target(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
         store.close().unwrap();
-        let whole = fs::read(directory::grains(&to)).unwrap();
-        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
-        assert_eq!(fs::read(directory::grains(&to)).unwrap(), whole);
+        let whole = fs::read(directory::truth_path(&to)).unwrap();
+        assert_eq!(lock_target(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
+        assert_eq!(fs::read(directory::truth_path(&to)).unwrap(), whole);
         assert!(Store::open(&to, &OpenOptions::new()).is_ok());
     }
 }

@@ -19,7 +19,7 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn checkpoint(&self, key: Option<&SigningKey>) -> Result<Checkpoint> {
         let view = self.inner().view()?;
-        Checkpoint::of(&view, view.audit_head()?, self.inner().clock().now(), key)
+        Checkpoint::sign(&view, view.audit_head()?, self.inner().clock().now(), key)
     }
 
     /// Checks that the audit chain still contains a checkpoint of this store. Returns the problem if it does
@@ -33,7 +33,7 @@ impl Store {
     /// found; `ERR_SCHEMA` for one that is malformed; `ERR_CONFLICT` for one of another store; `ERR_IO`,
     /// `ERR_INTEGRITY`.
     pub fn passes(&self, checkpoint: &Checkpoint) -> Result<Option<Problem>> {
-        let said = checkpoint.said()?;
+        let said = checkpoint.statement()?;
         checkpoint.check_proof(&said, self.inner().resolver())?;
         let view = self.inner().view()?;
         if said.store != view.store_id()? {
@@ -45,17 +45,17 @@ impl Store {
             return Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("give it to the store it was made of, or to a copy of that one"));
         }
-        goes_through(&view, &said.head)
+        check_inclusion(&view, &said.head)
     }
 }
 
 /// Compares the last entry counted by a head with the stored one. Returns the problem if it is gone or
 /// differs.
-fn goes_through(view: &View, head: &AuditHead) -> Result<Option<Problem>> {
+fn check_inclusion(view: &View, head: &AuditHead) -> Result<Option<Problem>> {
     let Some(last) = head.count.checked_sub(1) else {
         return Err(schema("a checkpoint counts at least the genesis of a chain"));
     };
-    let problem = |detail: String| Some(Problem::of_audit(last, detail));
+    let problem = |detail: String| Some(Problem::in_audit_entry(last, detail));
     let Some(entry) = view.audit()?.get(last)? else {
         let count = view.audit_len()?;
         return Ok(problem(format!(

@@ -11,7 +11,7 @@ use redb::ReadableDatabase;
 use serde::Serialize;
 
 use super::copy::copy_to;
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::source::DatabaseHandle;
 use crate::handle::store::Store;
@@ -45,9 +45,9 @@ impl Store {
     /// refused until the store is reopened.
     pub fn compact(&self) -> Result<CompactionReport> {
         let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
+        self.inner().send(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.compact())));
+            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| writer.compact())));
         })))?;
         pending.wait()
     }
@@ -58,13 +58,13 @@ impl Writer {
         self.fold_all()?;
         // A copy would lose what can still be recovered from the pages of a damaged row.
         self.view.check_log()?;
-        let truth = self.db.home()?.file.clone();
-        let index = self.folder.aside(|db| Ok(db.home()?.file.clone()))?;
+        let truth = self.db.database_file()?.file.clone();
+        let index = self.fold_worker.aside(|db| Ok(db.database_file()?.file.clone()))?;
         let bytes = || -> Result<(u64, u64)> {
             Ok((fs::metadata(&truth)?.len(), fs::metadata(&index)?.len()))
         };
         let before = bytes()?;
-        self.exchange_truth()?;
+        self.replace_truth()?;
         self.compact_index()?;
         let after = bytes()?;
         Ok(CompactionReport {
@@ -76,21 +76,21 @@ impl Writer {
     }
 
     fn compact_index(&mut self) -> Result<()> {
-        let shreds = self.shreds(&Arc::clone(&self.view))?;
-        self.folder.aside(move |db| {
+        let shreds = self.must_shred(&Arc::clone(&self.view))?;
+        self.fold_worker.aside(move |db| {
             if shreds {
-                db.shred_next();
+                db.shred_next_replaced();
             }
             db.make_copy()?;
             db.rename_copy()
         })?;
-        self.or_stop(|writer| {
-            writer.folder.begin(Box::new(DatabaseHandle::take_copy))?;
+        self.stop_on_error(|writer| {
+            writer.fold_worker.begin(Box::new(DatabaseHandle::switch_to_copy))?;
             let mut indexed = writer.view.indexed().clone();
-            indexed.folded(writer.folder.wait()?);
+            indexed.replace_tables(writer.fold_worker.wait()?);
             writer.replace_view(writer.view.with_index(indexed));
             // Unless a reader holds one, no view of the old file is left, so it can be closed.
-            writer.folder.release()
+            writer.fold_worker.release()
         })
     }
 }
@@ -101,11 +101,11 @@ impl DatabaseHandle {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; the copy is removed then.
     pub(crate) fn make_copy(&mut self) -> Result<()> {
-        let home = self.home()?;
+        let home = self.database_file()?;
         home.check()?;
         let txn = self.database().begin_read()?;
-        let copy = copy_to(&home.copy(), &txn, &home.opening)?;
-        self.keep_copy(copy);
+        let copy = copy_to(&home.copy_path(), &txn, &home.options)?;
+        self.set_copy(copy);
         Ok(())
     }
 }

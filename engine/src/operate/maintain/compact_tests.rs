@@ -29,9 +29,9 @@ fn filled(dir: &Path) -> Store {
 
 fn source(dir: &Path) -> DatabaseHandle {
     let opening = DatabaseOptions::new(CACHE_BYTES);
-    let file = directory::grains(dir);
+    let file = directory::truth_path(dir);
     let db = opening.builder().open(&file).unwrap();
-    DatabaseHandle::at(db, DatabaseFile::at(file, &opening).unwrap())
+    DatabaseHandle::from_file(db, DatabaseFile::from_canonical(file, &opening).unwrap())
 }
 
 /// Opens and verifies a store on a copy of these files, and returns its contents.
@@ -58,7 +58,7 @@ fn a_crash_after_any_step_leaves_one_whole_store() {
     assert_eq!(after_a_crash(dir.path()), whole, "before");
     source.make_copy().unwrap();
     assert_eq!(after_a_crash(dir.path()), whole, "copied");
-    let copy = directory::grains(dir.path()).with_extension("redb.new");
+    let copy = directory::truth_path(dir.path()).with_extension("redb.new");
     let bytes = fs::read(&copy).unwrap();
     for share in 0..8 {
         // An incomplete copy, truncated at some point.
@@ -68,7 +68,7 @@ fn a_crash_after_any_step_leaves_one_whole_store() {
     fs::write(&copy, &bytes).unwrap();
     source.rename_copy().unwrap();
     assert_eq!(after_a_crash(dir.path()), whole, "renamed");
-    source.take_copy().unwrap();
+    source.switch_to_copy().unwrap();
     assert_eq!(after_a_crash(dir.path()), whole, "taken");
     drop(source);
     assert_eq!(after_a_crash(dir.path()), whole, "closed");
@@ -79,14 +79,14 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
     let dir = TempDir::new().unwrap();
     filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
-    for step in [DatabaseHandle::rename_copy, DatabaseHandle::take_copy] {
+    for step in [DatabaseHandle::rename_copy, DatabaseHandle::switch_to_copy] {
         let refused: Result<()> = step(&mut source);
         assert_eq!(refused.map_err(|error| error.code()), Err("ERR_IO"), "there is no copy yet");
     }
     source.make_copy().unwrap();
-    fs::remove_file(source.home().unwrap().copy()).unwrap();
+    fs::remove_file(source.database_file().unwrap().copy_path()).unwrap();
     assert_eq!(source.rename_copy().map_err(|error| error.code()), Err("ERR_IO"));
-    assert_eq!(source.take_copy().map_err(|error| error.code()), Err("ERR_IO"), "it is given up");
+    assert_eq!(source.switch_to_copy().map_err(|error| error.code()), Err("ERR_IO"), "it is given up");
     drop(source);
     after_a_crash(dir.path());
 }
@@ -97,22 +97,22 @@ fn a_file_that_is_to_be_overwritten_and_is_read_from_lets_no_other_take_its_plac
     filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
     let exchange = |source: &mut DatabaseHandle| {
-        source.shred_next();
+        source.shred_next_replaced();
         source.make_copy()?;
         source.rename_copy()?;
-        source.take_copy()
+        source.switch_to_copy()
     };
     let read = source.lease(source.begin_read().unwrap());
     let whole = fingerprint(&read).unwrap();
     exchange(&mut source).unwrap();
-    source.release();
+    source.close_unread();
     assert_eq!(exchange(&mut source).map_err(|error| error.code()), Err("ERR_BUSY"));
     assert_eq!(fingerprint(&read).unwrap(), whole);
     drop(read);
-    source.release();
+    source.close_unread();
     exchange(&mut source).unwrap();
-    source.release();
-    assert!(!source.has_former());
+    source.close_unread();
+    assert!(!source.has_replaced());
     drop(source);
     assert_eq!(after_a_crash(dir.path()), whole);
 }
@@ -179,11 +179,11 @@ fn the_disk_comes_back_when_the_last_reader_of_the_old_files_has_ended() {
 fn every_table_of_a_store_can_be_copied() {
     let dir = TempDir::new().unwrap();
     filled(dir.path()).close().unwrap();
-    for file in [directory::grains(dir.path()), directory::index(dir.path())] {
+    for file in [directory::truth_path(dir.path()), directory::index_path(dir.path())] {
         let db = redb::Database::open(&file).unwrap();
         let txn = db.begin_read().unwrap();
-        for name in super::copy::names(&txn).unwrap() {
-            assert!(super::rows::open(&txn, &name).unwrap().is_some(), "{name}");
+        for name in super::copy::table_names(&txn).unwrap() {
+            assert!(super::rows::open_table(&txn, &name).unwrap().is_some(), "{name}");
         }
     }
 }

@@ -32,18 +32,18 @@ pub(crate) fn copy_to(
     opening: &DatabaseOptions,
 ) -> Result<Database> {
     directory::remove(file)?;
-    write_and_check(file, from, opening).inspect_err(|_| {
+    copy_and_check(file, from, opening).inspect_err(|_| {
         // The copy has failed already; a leftover is removed at the next opening.
         let _ = directory::remove(file);
     })
 }
 
-fn write_and_check(
+fn copy_and_check(
     file: &Path,
     from: &ReadTransaction,
     opening: &DatabaseOptions,
 ) -> Result<Database> {
-    let written = write(&opening.builder().create(file)?, from)?;
+    let written = copy_tables(&opening.builder().create(file)?, from)?;
     // Reopening proves that it can be opened; `compact` then returns the space allocated ahead, up to half of
     // the file.
     let mut copy = opening.builder().open(file)?;
@@ -55,13 +55,13 @@ fn write_and_check(
 }
 
 /// Writes every table into an empty database, in one transaction.
-fn write(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
+fn copy_tables(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
     let mut hashing = FingerprintHasher::default();
     let mut txn = to.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
     txn.set_quick_repair(true);
-    for name in names(from)? {
-        let Some(table) = rows::open(from, &name)? else { continue };
+    for name in table_names(from)? {
+        let Some(table) = rows::open_table(from, &name)? else { continue };
         hashing.begin(&name);
         table.copy_into(&txn, &name, &mut |key, value| hashing.row(key, value))?;
     }
@@ -75,8 +75,8 @@ fn write(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
 /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_STORE_VERSION` for a table of unknown types.
 pub(crate) fn fingerprint(txn: &ReadTransaction) -> Result<Fingerprint> {
     let mut hashing = FingerprintHasher::default();
-    for name in names(txn)? {
-        let Some(mut table) = rows::open(txn, &name)? else { continue };
+    for name in table_names(txn)? {
+        let Some(mut table) = rows::open_table(txn, &name)? else { continue };
         hashing.begin(&name);
         while table.rows.next()? {
             hashing.row(table.rows.key(), table.rows.value());
@@ -89,7 +89,7 @@ pub(crate) fn fingerprint(txn: &ReadTransaction) -> Result<Fingerprint> {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn names(txn: &ReadTransaction) -> Result<Vec<String>> {
+pub(crate) fn table_names(txn: &ReadTransaction) -> Result<Vec<String>> {
     let mut names: Vec<String> = txn.list_tables()?.map(|table| table.name().to_owned()).collect();
     names.sort_unstable();
     Ok(names)

@@ -61,16 +61,16 @@ const PROBE_BYTES: usize = 1 << 20;
 const MIN_SLACK_BYTES: u64 = 4 << 20;
 
 /// Most grains named by a finding.
-const MAX_NAMED: usize = 20;
+const MAX_NAMED_GRAINS: usize = 20;
 
 /// Unindexed grains from which the full text gets a notice: a store that is closed cleanly leaves fewer.
-const FAR_BEHIND: u64 = 1024;
+const MAX_UNINDEXED_GRAINS: u64 = 1024;
 /// Advice for a full text far behind the log.
-const BEHIND: &str = "nothing is lost: the next search by words reads them first, or run `grain reindex`; \
+const UNINDEXED_ADVICE: &str = "nothing is lost: the next search by words reads them first, or run `grain reindex`; \
                       where the files under text/ went away, check why";
 
 /// Advice for a store too damaged to be opened.
-const DAMAGED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
+const DAMAGED_ADVICE: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                        index to do so; then restore a backup";
 
 /// Diagnoses the store in a directory, which must not be open elsewhere, and opens it to do so.
@@ -79,23 +79,23 @@ const DAMAGED: &str = "copy the directory first; `grain verify` tells what is da
 #[must_use]
 pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
     let mut examined = DiagnosisBuilder::default();
-    if examined.directory(path, options.read_only) {
+    if examined.check_directory(path, options.read_only) {
         if !options.read_only {
-            examined.leftovers(path);
+            examined.check_leftovers(path);
         }
         match Store::open(path, &options.clone().create(false)) {
             Ok(store) => {
                 examined.add("lock", Health::Good, "nobody else has the store open", None);
-                examined.store(&store);
+                examined.check_store(&store);
                 if let Err(error) = store.close() {
-                    examined.failed("closing", &error);
+                    examined.add_error("closing", &error);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Busy => examined.failed("lock", &error),
+            Err(error) if error.kind() == ErrorKind::Busy => examined.add_error("lock", &error),
             Err(error) if error.is_integrity() => {
-                examined.failed("opening", &error.with_hint(DAMAGED));
+                examined.add_error("opening", &error.with_hint(DAMAGED_ADVICE));
             }
-            Err(error) => examined.failed("opening", &error),
+            Err(error) => examined.add_error("opening", &error),
         }
     }
     examined.finish()
@@ -107,8 +107,8 @@ impl Store {
     #[must_use]
     pub fn doctor(&self) -> Diagnosis {
         let mut examined = DiagnosisBuilder::default();
-        if examined.directory(self.path(), self.is_read_only()) {
-            examined.store(self);
+        if examined.check_directory(self.path(), self.is_read_only()) {
+            examined.check_store(self);
         }
         examined.finish()
     }
@@ -138,7 +138,7 @@ impl DiagnosisBuilder {
     }
 
     /// Adds a finding for an error.
-    fn failed(&mut self, name: &'static str, error: &Error) {
+    fn add_error(&mut self, name: &'static str, error: &Error) {
         self.findings.push(Finding {
             name,
             health: Health::Bad,
@@ -149,16 +149,16 @@ impl DiagnosisBuilder {
     }
 
     /// Checks the directory and its files. Returns `true` if there is a store to open.
-    fn directory(&mut self, path: &Path, read_only: bool) -> bool {
+    fn check_directory(&mut self, path: &Path, read_only: bool) -> bool {
         match directory::has_store(path) {
             Ok(true) => {}
             Ok(false) => {
                 let message = format!("there is no store at {}", path.display());
-                self.failed("directory", &Error::new(ErrorKind::NotFound, message));
+                self.add_error("directory", &Error::new(ErrorKind::NotFound, message));
                 return false;
             }
             Err(error) => {
-                self.failed("directory", &error.with_hint("check the rights to the path"));
+                self.add_error("directory", &error.with_hint("check the rights to the path"));
                 return false;
             }
         }
@@ -168,23 +168,23 @@ impl DiagnosisBuilder {
             self.add("directory", Health::Good, detail, None);
             return true;
         }
-        match probe(path) {
+        match check_disk_space(path) {
             Ok(()) => {
                 let detail = format!("{} takes {PROBE_BYTES} bytes and syncs them", path.display());
                 self.add("directory", Health::Good, detail, None);
             }
             Err(error) => {
                 let hint = "check the rights to the directory, and the free space of its disk";
-                self.failed("directory", &error.with_hint(hint));
+                self.add_error("directory", &error.with_hint(hint));
             }
         }
-        self.rights(path);
+        self.check_permissions(path);
         true
     }
 
     /// Checks the permissions of the files.
-    fn rights(&mut self, path: &Path) {
-        let named = [path.to_owned(), directory::grains(path), directory::index(path)];
+    fn check_permissions(&mut self, path: &Path) {
+        let named = [path.to_owned(), directory::truth_path(path), directory::index_path(path)];
         for file in named {
             let Ok(rights) = fs::metadata(&file).map(|metadata| metadata.permissions()) else {
                 continue;
@@ -193,7 +193,7 @@ impl DiagnosisBuilder {
             if rights.readonly() {
                 let advice = "give yourself the right to write to it";
                 self.add("rights", Health::Bad, format!("{name} is read-only"), Some(advice));
-            } else if let Some(mode) = open_to_others(&rights) {
+            } else if let Some(mode) = foreign_write_mode(&rights) {
                 let detail = format!("{name} can be written by others (mode {mode:o})");
                 self.add("rights", Health::Notice, detail, Some("chmod go-w"));
             }
@@ -204,7 +204,7 @@ impl DiagnosisBuilder {
     }
 
     /// Checks for files of interrupted work; opening the store removes them.
-    fn leftovers(&mut self, path: &Path) {
+    fn check_leftovers(&mut self, path: &Path) {
         match directory::leftovers(path) {
             Ok(files) if files.is_empty() => {
                 self.add("leftovers", Health::Good, "no unfinished copies", None);
@@ -214,18 +214,18 @@ impl DiagnosisBuilder {
                 let detail = format!("unfinished copies, removed now: {names:?}");
                 self.add("leftovers", Health::Notice, detail, Some("start again what made them"));
             }
-            Err(error) => self.failed("leftovers", &error),
+            Err(error) => self.add_error("leftovers", &error),
         }
     }
 
     /// Checks an open store.
-    fn store(&mut self, store: &Store) {
+    fn check_store(&mut self, store: &Store) {
         // A store of an earlier format that is opened to be read keeps it.
         match store.stats() {
             Ok(StoreStats { format, .. }) => {
                 self.add("format", Health::Good, format!("store format {format}"), None);
             }
-            Err(error) => self.failed("format", &error),
+            Err(error) => self.add_error("format", &error),
         }
         if store.was_repaired() {
             let detail = "it was not closed the last time, and was put right";
@@ -233,31 +233,31 @@ impl DiagnosisBuilder {
         } else {
             self.add("closing", Health::Good, "it was closed the last time", None);
         }
-        if let Err(error) = self.use_of(store) {
-            self.failed("reading", &error);
+        if let Err(error) = self.check_usage(store) {
+            self.add_error("reading", &error);
         }
         match store.check_cal() {
             Ok(findings) => self.findings.extend(findings),
-            Err(error) => self.failed("cal", &error),
+            Err(error) => self.add_error("cal", &error),
         }
     }
 
-    fn use_of(&mut self, store: &Store) -> Result<()> {
+    fn check_usage(&mut self, store: &Store) -> Result<()> {
         let stats = store.stats()?;
         let detail = format!(
             "{} of {} grains are not folded into the index yet",
             stats.tail_grains, stats.grains
         );
         self.add("tail", Health::Good, detail, None);
-        self.text(store, &stats)?;
-        self.vectors(store, &stats);
+        self.check_text(store, &stats)?;
+        self.check_vectors(store, &stats);
         if stats.unscrubbed > 0 {
             let detail = format!("of {} erasures something is still on the disk", stats.unscrubbed);
             let advice = "it goes when nobody writes, or when the store is closed; if it stays, run \
                           `grain verify`";
             self.add("erasure", Health::Notice, detail, Some(advice));
         }
-        self.due(&store.due_erasures()?, store.inner().clock().now());
+        self.check_due_erasures(&store.due_erasures()?, store.inner().clock().now());
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();
@@ -276,11 +276,11 @@ impl DiagnosisBuilder {
     }
 
     /// Checks for grains to be erased because the consent they rest on was withdrawn.
-    fn due(&mut self, all: &[DueErasure], now: EpochMs) {
+    fn check_due_erasures(&mut self, all: &[DueErasure], now: EpochMs) {
         let named = |which: &dyn Fn(&&DueErasure) -> bool| {
             let found: Vec<_> = all.iter().filter(which).collect();
             let names: Vec<_> =
-                found.iter().take(MAX_NAMED).map(|it| it.address.to_string()).collect();
+                found.iter().take(MAX_NAMED_GRAINS).map(|it| it.address.to_string()).collect();
             let more = found.len().saturating_sub(names.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             (!found.is_empty()).then(|| (found.len(), format!("{}{more}", names.join(", "))))
@@ -306,7 +306,7 @@ impl DiagnosisBuilder {
     }
 
     /// Checks the vectors.
-    fn vectors(&mut self, store: &Store, stats: &StoreStats) {
+    fn check_vectors(&mut self, store: &Store, stats: &StoreStats) {
         let remade = store.remade_graphs();
         if remade > 0 {
             let detail =
@@ -337,7 +337,7 @@ impl DiagnosisBuilder {
     }
 
     /// Checks the full text.
-    fn text(&mut self, store: &Store, stats: &StoreStats) -> Result<()> {
+    fn check_text(&mut self, store: &Store, stats: &StoreStats) -> Result<()> {
         if let Some(reason) = store.rebuilt_text()? {
             let detail = format!("the full text was built anew: {reason}");
             self.add("text", Health::Notice, detail, Some("check the disk under text/"));
@@ -347,8 +347,8 @@ impl DiagnosisBuilder {
             "{} documents in {} segments; {} grains are not followed yet",
             stats.text_documents, stats.text_segments, stats.text_behind
         );
-        match stats.text_behind >= FAR_BEHIND {
-            true => self.add("text", Health::Notice, detail, Some(BEHIND)),
+        match stats.text_behind >= MAX_UNINDEXED_GRAINS {
+            true => self.add("text", Health::Notice, detail, Some(UNINDEXED_ADVICE)),
             false => self.add("text", Health::Good, detail, None),
         }
         Ok(())
@@ -356,8 +356,8 @@ impl DiagnosisBuilder {
 }
 
 /// Writes a file beside the store's, syncs it and removes it.
-fn probe(path: &Path) -> Result<()> {
-    let file = directory::probe_file(path, std::process::id());
+fn check_disk_space(path: &Path) -> Result<()> {
+    let file = directory::probe_path(path, std::process::id());
     let written = File::create(&file).and_then(|mut probe| {
         probe.write_all(&vec![0; PROBE_BYTES])?;
         probe.sync_all()
@@ -368,7 +368,7 @@ fn probe(path: &Path) -> Result<()> {
 
 /// Returns the mode of a file that users other than its owner may write to.
 #[cfg(unix)]
-fn open_to_others(rights: &Permissions) -> Option<u32> {
+fn foreign_write_mode(rights: &Permissions) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = rights.mode() & 0o777;
     (mode & 0o022 != 0).then_some(mode)
@@ -376,6 +376,6 @@ fn open_to_others(rights: &Permissions) -> Option<u32> {
 
 /// Other systems have no such mode bits.
 #[cfg(not(unix))]
-fn open_to_others(_: &Permissions) -> Option<u32> {
+fn foreign_write_mode(_: &Permissions) -> Option<u32> {
     None
 }

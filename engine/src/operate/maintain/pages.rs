@@ -7,7 +7,7 @@ use std::sync::Arc;
 use redb::{ReadTransaction, ReadableTableMetadata};
 use serde::Serialize;
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::directory;
 use crate::disk::source::LeasedReader;
@@ -56,20 +56,20 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn pages(&self) -> Result<PageUsage> {
         let (reply, pending) = Pending::new();
-        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
+        self.inner().hand_over(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.whole())));
+            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| writer.folded_snapshot())));
         })))?;
         let whole = pending.wait()?;
-        guarded(|| {
-            let truth = pages(whole.view.transaction(), &self.truth_path())?;
-            let index = pages(&whole.index, &directory::index(self.path()))?;
+        catch_storage_panic(|| {
+            let truth = file_page_usage(whole.view.transaction(), &self.truth_path())?;
+            let index = file_page_usage(&whole.index, &directory::index_path(self.path()))?;
             Ok(PageUsage { truth, index })
         })
     }
 }
 
-fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePageUsage> {
+fn file_page_usage(txn: &ReadTransaction, file: &Path) -> Result<FilePageUsage> {
     // An index in memory has no file.
     let file_bytes = fs::metadata(file).map_or(0, |file| file.len());
     let mut sum = FilePageUsage { file_bytes, ..FilePageUsage::default() };
@@ -93,8 +93,8 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(super) fn whole(&mut self) -> Result<FoldedSnapshot> {
+    pub(super) fn folded_snapshot(&mut self) -> Result<FoldedSnapshot> {
         self.fold_all()?;
-        Ok(FoldedSnapshot { index: self.folder.snapshot()?, view: Arc::clone(&self.view) })
+        Ok(FoldedSnapshot { index: self.fold_worker.snapshot()?, view: Arc::clone(&self.view) })
     }
 }

@@ -5,7 +5,7 @@
 
 use grainstore_index as index;
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::blob::with_fields;
 use crate::disk::directory;
@@ -30,7 +30,7 @@ impl Store {
     /// with the old index.
     pub fn reindex(&self) -> Result<u64> {
         let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
+        self.inner().send(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(Writer::reindex));
         })))?;
@@ -41,18 +41,18 @@ impl Store {
 impl Writer {
     fn reindex(&mut self) -> Result<u64> {
         // A log that cannot be read to its end must be noticed before the old index is given up.
-        guarded(|| self.view.check_log())?;
-        match guarded(|| self.stub_erased()) {
+        catch_storage_panic(|| self.view.check_log())?;
+        match catch_storage_panic(|| self.stub_erased()) {
             // A damaged index is what this repairs.
-            Err(error) if !error.is_of_index() => return Err(error),
+            Err(error) if !error.is_index_damage() => return Err(error),
             _ => {}
         }
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
         if self.view.is_unscrubbed()? {
-            self.retrieval.library.forget()?;
+            self.retrieval.text_index.forget()?;
         }
-        guarded(|| self.retrieval.library.rebuild(&self.view))?;
-        guarded(|| self.view.log_len())
+        catch_storage_panic(|| self.retrieval.text_index.rebuild(&self.view))?;
+        catch_storage_panic(|| self.view.log_len())
     }
 
     /// Builds a new index from the log of this view, in a new file, and publishes the view with it. The old
@@ -64,10 +64,10 @@ impl Writer {
     /// after the rename, end writing.
     pub(crate) fn rebuild_index(&mut self, view: View) -> Result<()> {
         let settled = self.settle_fold();
-        let emptied = self.shreds(&view).and_then(|shreds| {
-            self.folder.aside(move |db| {
+        let emptied = self.must_shred(&view).and_then(|shreds| {
+            self.fold_worker.aside(move |db| {
                 if shreds {
-                    db.shred_next();
+                    db.shred_next_replaced();
                 }
                 db.make_empty()
             })
@@ -77,21 +77,21 @@ impl Writer {
                 self.failed = Some(lost);
             }
         })?;
-        self.or_stop(|writer| {
-            let indexed = rebuild_in_place(view.truth(), &mut writer.folder)?;
+        self.stop_on_error(|writer| {
+            let indexed = rebuild_in_place(view.truth(), &mut writer.fold_worker)?;
             let rebuilt = view.with_index(indexed);
             drop(view);
             writer.replace_view(rebuilt);
             // Unless a reader holds one, no view of the old file is left, so it can be closed.
-            writer.folder.release()
+            writer.fold_worker.release()
         })
     }
 
     /// Takes over the result of a running fold.
     fn settle_fold(&mut self) -> Result<()> {
-        if self.folder.is_busy() {
+        if self.fold_worker.is_busy() {
             let mut indexed = self.view.indexed().clone();
-            indexed.settle(&mut self.folder)?;
+            indexed.finish_fold(&mut self.fold_worker)?;
             self.replace_view(self.view.with_index(indexed));
         }
         Ok(())
@@ -114,11 +114,11 @@ pub(crate) fn rebuild(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSna
 pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
     folder.aside(DatabaseHandle::make_empty)?;
     folder.begin(Box::new(DatabaseHandle::take_empty))?;
-    let mut indexed = IndexSnapshot::of(folder.wait()?)?;
-    indexed.history = guarded(|| truth.audit_head()).unwrap_or(indexed.history);
+    let mut indexed = IndexSnapshot::new(folder.wait()?)?;
+    indexed.history = catch_storage_panic(|| truth.audit_head()).unwrap_or(indexed.history);
     let mut rows = truth.log_from(0)?;
     loop {
-        let (sequence, logged) = match guarded(|| rows.next().transpose()) {
+        let (sequence, logged) = match catch_storage_panic(|| rows.next().transpose()) {
             Ok(Some((sequence, Ok(logged)))) => (sequence, logged),
             Ok(Some((_, Err(_)))) => continue,
             Ok(None) => break,
@@ -131,18 +131,18 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result
         {
             continue;
         }
-        indexed.push_logged(folder, sequence, &logged, truth.vault())?;
+        indexed.push_row(folder, sequence, &logged, truth.vault())?;
     }
-    indexed.fold_through(folder)?;
+    indexed.fold_all(folder)?;
     Ok(indexed)
 }
 
 /// Switches to the empty index that was created, and fills it with the whole log.
 fn rebuild_in_place(truth: &Truth, folder: &mut FoldWorker) -> Result<IndexSnapshot> {
     folder.begin(Box::new(DatabaseHandle::take_empty))?;
-    let mut indexed = IndexSnapshot::of(folder.wait()?)?;
+    let mut indexed = IndexSnapshot::new(folder.wait()?)?;
     indexed.catch_up(truth, folder)?;
-    indexed.fold_through(folder)?;
+    indexed.fold_all(folder)?;
     Ok(indexed)
 }
 
@@ -156,13 +156,13 @@ impl DatabaseHandle {
         if self.is_in_memory() {
             return Ok(());
         }
-        let home = self.home()?;
+        let home = self.database_file()?;
         home.check()?;
-        let file = home.copy();
+        let file = home.copy_path();
         directory::remove(&file)?;
         let vault = self.vault().clone();
-        let made = guarded(|| {
-            let db = home.opening.builder().create(&file)?;
+        let made = catch_storage_panic(|| {
+            let db = home.options.builder().create(&file)?;
             in_transaction(&db, |txn| index::reset(txn, vault.row_seal().as_deref()))?;
             Ok(db)
         });
@@ -170,7 +170,7 @@ impl DatabaseHandle {
             // The error is reported; a leftover is removed at the next opening.
             let _ = directory::remove(&file);
         })?;
-        self.keep_copy(made);
+        self.set_copy(made);
         self.rename_copy()
     }
 
@@ -180,7 +180,7 @@ impl DatabaseHandle {
             true => {
                 in_transaction(self, |txn| index::reset(txn, self.vault().row_seal().as_deref()))
             }
-            false => self.take_copy(),
+            false => self.switch_to_copy(),
         }?;
         self.vault().set_index_replaced();
         Ok(())

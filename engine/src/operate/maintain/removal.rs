@@ -16,15 +16,15 @@ impl Store {
     /// store's embedder; `ERR_IO`; `ERR_INTEGRITY`.
     pub fn remove_vectors(&self, model: &str) -> Result<u64> {
         let model = model.to_owned();
-        let (number, space) = self.alone(move |writer| writer.dismiss(&model))?;
+        let (number, space) = self.run_exclusive(move |writer| writer.retire_model(&model))?;
         let view = self.inner().view()?;
-        self.inner().vectors().forget(&space, &view)?;
+        self.inner().vectors().forget_space(&space, &view)?;
         drop(view);
         let (mut removed, mut behind) = (0_u64, Some(0));
         while let Some(row) = behind {
-            let step = self.alone(move |writer| writer.remove_some(number, row))?;
+            let step = self.run_exclusive(move |writer| writer.remove_batch(number, row))?;
             removed = removed.saturating_add(step.vectors);
-            behind = step.behind;
+            behind = step.after;
         }
         Ok(removed)
     }
@@ -51,9 +51,9 @@ mod tests {
             Offer::Grain(belief.unwrap()).with_vectors(vec![of("kept"), of("removed")])
         });
         let puts = session.put_batch(offers).unwrap();
-        let (number, _) = store.alone(|writer| writer.dismiss("removed")).unwrap();
-        let step = store.alone(move |writer| writer.remove_some(number, 0)).unwrap();
-        assert!(step.behind.is_some() && (1..GRAINS).contains(&step.vectors), "{step:?}");
+        let (number, _) = store.run_exclusive(|writer| writer.retire_model("removed")).unwrap();
+        let step = store.run_exclusive(move |writer| writer.remove_batch(number, 0)).unwrap();
+        assert!(step.after.is_some() && (1..GRAINS).contains(&step.vectors), "{step:?}");
         drop(session);
         store.close().unwrap();
         let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();

@@ -19,14 +19,14 @@ use crate::state::view::View;
 use crate::write::writer::Writer;
 
 /// Bytes of rows that are re-encrypted in one transaction.
-const AT_ONCE: usize = 4 << 20;
+const BATCH_BYTES: usize = 4 << 20;
 
 /// A table whose rows are encrypted under users' keys.
 type EncryptedTable = TableDefinition<'static, u64, &'static [u8]>;
 /// Returns the row key, to which the encryption of a row is bound.
 type RowKeyFn = fn(u64) -> RowKey;
 
-const TABLES: [(EncryptedTable, RowKeyFn, Option<SummedTable>); 4] = [
+const ENCRYPTED_TABLES: [(EncryptedTable, RowKeyFn, Option<SummedTable>); 4] = [
     (keys::LOG, RowKey::log_row, None),
     (keys::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
     (keys::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
@@ -44,7 +44,7 @@ impl Store {
     /// one of the two keys.
     pub fn rotate_key(&self, key: impl KeyProvider + 'static) -> Result<()> {
         let key: Arc<dyn KeyProvider> = Arc::new(key);
-        self.alone(move |writer| writer.rotate_key(key.as_ref()))
+        self.run_exclusive(move |writer| writer.rotate_key(key.as_ref()))
     }
 
     /// Changes the key of a user: re-encrypts all rows under the former one and rebuilds the indexes, while
@@ -57,7 +57,7 @@ impl Store {
     /// `ERR_INTEGRITY`.
     pub fn rotate_user_key(&self, user_id: &str) -> Result<u64> {
         let user_id = normalise_text(user_id)?.into_owned();
-        self.alone(move |writer| writer.rotate_user_key(&user_id))
+        self.run_exclusive(move |writer| writer.rotate_user_key(&user_id))
     }
 }
 
@@ -71,75 +71,75 @@ impl Writer {
         let prepared = keyring.rewrapped(key)?;
         // What opens the store from now on is had once more before anything depends on it.
         keyring.check_opens(key, &prepared)?;
-        self.record(AuditRecord::of(AuditOperation::RotateKey, Vec::new()))?;
-        self.or_stop(|_| keyring.rewrap(prepared))
+        self.append_record(AuditRecord::new(AuditOperation::RotateKey, Vec::new()))?;
+        self.stop_on_error(|_| keyring.rewrap(prepared))
     }
 
     fn rotate_user_key(&mut self, user_id: &str) -> Result<u64> {
         let keyring = self.keyring()?;
-        let person = keyring.person(user_id);
+        let person = keyring.user_token(user_id);
         if keyring.slots_of(&person).is_empty() {
             let message = "this person has no key in this store";
             return Err(Error::new(ErrorKind::NotFound, message)
                 .with_hint("check the user_id; a person is given a key with the first grain"));
         }
-        self.record(AuditRecord::of(
+        self.append_record(AuditRecord::new(
             AuditOperation::RotateKey,
             vec![ContentAddress::from_bytes(person)],
         ))?;
-        self.or_stop(|_| keyring.renew(&person))?;
-        self.leave_former_keys(&[person])
+        self.stop_on_error(|_| keyring.add_slot(&person))?;
+        self.retire_former_keys(&[person])
     }
 
     /// Completes interrupted rotations, whose both keys are valid until then.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a row that cannot be read: its key stays; `ERR_IO`.
-    pub(crate) fn end_rotations(&mut self) -> Result<()> {
-        let renewed = self.keyring()?.renewed();
-        if renewed.is_empty() { Ok(()) } else { self.leave_former_keys(&renewed).map(drop) }
+    pub(crate) fn finish_rotations(&mut self) -> Result<()> {
+        let renewed = self.keyring()?.users_in_rotation();
+        if renewed.is_empty() { Ok(()) } else { self.retire_former_keys(&renewed).map(drop) }
     }
 
     /// Re-encrypts the rows of users under all keys but their last, rebuilds the indexes, and then destroys
     /// those keys.
-    fn leave_former_keys(&mut self, people: &[[u8; 32]]) -> Result<u64> {
+    fn retire_former_keys(&mut self, people: &[[u8; 32]]) -> Result<u64> {
         let keyring = self.keyring()?;
         let mut rows = 0;
         let mut left = Vec::new();
         for person in people {
             let mut former = keyring.slots_of(person);
             let Some(last) = former.pop() else { continue };
-            for table in TABLES {
-                rows += self.encrypt_anew(table, &former, last)?;
+            for table in ENCRYPTED_TABLES {
+                rows += self.reencrypt_table(table, &former, last)?;
             }
             left.extend(former.last().map(|to| (person, *to)));
         }
         self.fold_all()?;
         // The indexes hold tokens of the former keys: if they are put back later, they are not used.
         let vault = self.db.vault().clone();
-        let epoch = self.changing(|txn| end_index_epoch(txn, &vault))?;
+        let epoch = self.commit_change(|txn| end_index_epoch(txn, &vault))?;
         vault.set_index_epoch(epoch);
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
-        self.changing(|txn| {
+        self.commit_change(|txn| {
             left.iter().try_for_each(|(person, to)| vault.mark_destroyed(txn, person, *to))
         })?;
         for (person, to) in left {
-            self.or_stop(|_| keyring.retire(person, to))?;
+            self.stop_on_error(|_| keyring.retire(person, to))?;
         }
-        self.retrieval.library.forget()?;
+        self.retrieval.text_index.forget()?;
         Ok(rows)
     }
 
     /// Re-encrypts the rows of a table from some slots of a user to another slot.
-    fn encrypt_anew(
+    fn reencrypt_table(
         &mut self,
         (table, row_key, summed): (EncryptedTable, RowKeyFn, Option<SummedTable>),
         former: &[u32],
         to: u32,
     ) -> Result<u64> {
         let vault = self.db.vault().clone();
-        let keeper = vault.keeper_at(to)?;
+        let keeper = vault.key_in_slot(to)?;
         let (mut rows, mut from) = (0_u64, 0);
         loop {
             let view = Arc::clone(&self.view);
@@ -151,12 +151,12 @@ impl Writer {
             for row in opened.range(from..)? {
                 let (key, row) = row?;
                 let key = key.value();
-                if bytes >= AT_ONCE {
+                if bytes >= BATCH_BYTES {
                     next = Some(key);
                     break;
                 }
-                if is_under(row.value(), former)? {
-                    let anew = anew(&vault, row_key(key), row.value(), &keeper)?;
+                if is_in_slots(row.value(), former)? {
+                    let anew = reencrypt(&vault, row_key(key), row.value(), &keeper)?;
                     bytes = bytes.saturating_add(anew.len());
                     batch.push((key, anew));
                 }
@@ -164,7 +164,7 @@ impl Writer {
             drop((opened, view));
             rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
             let mut sums = SumChanges::of(&vault);
-            self.changing(|txn| {
+            self.commit_change(|txn| {
                 let mut rows = txn.open_table(table)?;
                 for (key, row) in &batch {
                     let former = rows.insert(key, row.as_slice())?;
@@ -193,11 +193,11 @@ impl Writer {
 }
 
 /// Returns `true` if a row is encrypted under one of these slots.
-fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
-    Ok(EncryptedEnvelope::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
+fn is_in_slots(row: &[u8], slots: &[u32]) -> Result<bool> {
+    Ok(EncryptedEnvelope::parse(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
 }
 
-fn anew(vault: &Vault, key: RowKey, row: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
+fn reencrypt(vault: &Vault, key: RowKey, row: &[u8], keeper: &EncryptionKey) -> Result<Vec<u8>> {
     let body = vault.open(key, row)?;
     vault.seal(key, &body, keeper)
 }

@@ -47,8 +47,8 @@ pub(crate) struct AnyTable {
 ///
 /// # Errors
 /// `ERR_STORE_VERSION` for a table of types this version does not use, `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn open(txn: &ReadTransaction, name: &str) -> Result<Option<AnyTable>> {
-    for types in TYPES {
+pub(crate) fn open_table(txn: &ReadTransaction, name: &str) -> Result<Option<AnyTable>> {
+    for types in TABLE_TYPES {
         match (types.open)(txn, name) {
             Ok(rows) => return Ok(rows.map(|rows| AnyTable { types, rows })),
             Err(error) if error.kind() == ErrorKind::StoreVersion => {}
@@ -141,7 +141,7 @@ const fn types<K: Key + 'static, V: Value + 'static>() -> TableTypes {
 /// Defines the pairs of types, those of fixed-width rows for each width.
 macro_rules! table_types {
     ($($width:literal)+) => {
-        static TYPES: &[TableTypes] = &[
+        static TABLE_TYPES: &[TableTypes] = &[
             types::<u64, &'static [u8]>(),
             types::<&'static str, &'static [u8]>(),
             types::<&'static [u8], &'static [u8]>(),

@@ -18,13 +18,13 @@ pub(crate) struct ScratchFile {
 }
 
 /// Distinguishes the scratch files of one process; the store's lock keeps other processes out.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl ScratchFile {
     /// Reserves a name in this directory, without a file yet; in memory without a directory.
     pub(crate) fn within(directory: Option<&Path>) -> Self {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self { file: directory.map(|path| directory::verify_file(path, number)) }
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { file: directory.map(|path| directory::scratch_path(path, number)) }
     }
 
     /// The path of the file, if there is one.

@@ -23,16 +23,16 @@ use tempfile::{NamedTempFile, TempPath};
 
 use super::leaving::{ExportFilter, Recipient};
 use super::order::{ExternalSorter, GrainPosition, RunMerge, SortedGrains};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::disk::directory;
 use crate::handle::session::Session;
 use crate::read::query::{CandidateScan, ScanError};
 use crate::state::view::View;
-use crate::write::plan::own_terms;
+use crate::write::plan::own_protection;
 
 /// Grains between two checks for cancellation, and two reports of progress.
-const CHECK_EVERY: u64 = 256;
+const CHECK_INTERVAL_GRAINS: u64 = 256;
 
 /// Options of an export.
 #[derive(Clone)]
@@ -103,12 +103,12 @@ impl Session {
         query: &Query,
         how: &ExportOptions<'_>,
     ) -> Result<ExportReport> {
-        self.check_reach(query)?;
+        self.check_scope(query)?;
         let to = to.as_ref();
-        let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
+        let target = ExportTarget::of(to).map_err(|error| error.at_path(to))?;
         let export = ExportPlace { directory: &target.directory, name: Some(&target.file) };
-        let named = || target.name(self.exported(export, query, how)?);
-        guarded(named).map_err(|error| error.within(to))
+        let named = || target.rename_files(self.exported(export, query, how)?);
+        catch_storage_panic(named).map_err(|error| error.at_path(to))
     }
 
     /// Exports like [`Session::export`] into one file that has no name and is gone once it is closed: what
@@ -122,7 +122,7 @@ impl Session {
         query: &Query,
         how: &ExportOptions<'_>,
     ) -> Result<(fs::File, ExportReport)> {
-        self.check_reach(query)?;
+        self.check_scope(query)?;
         let directory = std::env::temp_dir();
         let export = ExportPlace { directory: &directory, name: None };
         let unnamed = || {
@@ -138,7 +138,7 @@ impl Session {
             file.rewind()?;
             Ok((file, report))
         };
-        guarded(unnamed).map_err(|error| error.within(&directory))
+        catch_storage_panic(unnamed).map_err(|error| error.at_path(&directory))
     }
 
     /// Writes the files of an export, and reports them without their names.
@@ -148,51 +148,51 @@ impl Session {
         query: &Query,
         how: &ExportOptions<'_>,
     ) -> Result<(Vec<UnnamedFile>, ExportReport)> {
-        let view = self.view_of_named(self.view()?, query)?;
+        let view = self.view_with_named_users(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all).of_any_type();
         let export = Exporter { session: self, view: &view, how, place };
         let mut leaving = ExportFilter::new(self, &view);
         let grains = export.select(&query, &mut leaving)?;
         let (refused, rules) = (leaving.refused, leaving.rules());
-        leaving.tell(grains.len())?;
+        leaving.audit(grains.len())?;
         let (files, exported) = export.write_selected(&query, grains)?;
         let report = report(&files, exported, (refused, rules));
         Ok((files, report))
     }
 
     /// Exports like [`Session::export`] those of the grains at these sequences that the recipient may get.
-    pub(crate) fn export_places(
+    pub(crate) fn export_sequences(
         &self,
         to: &Path,
         view: &View,
         (places, recipient): (&[Sequence], Recipient),
         how: &ExportOptions<'_>,
     ) -> Result<ExportReport> {
-        let target = ExportTarget::of(to).map_err(|error| error.within(to))?;
+        let target = ExportTarget::of(to).map_err(|error| error.at_path(to))?;
         let place = ExportPlace { directory: &target.directory, name: Some(&target.file) };
         let export = Exporter { session: self, view, how, place };
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sorter = ExternalSorter::new(place.directory);
-            let mut leaving = ExportFilter::new(self, view).to(recipient);
+            let mut leaving = ExportFilter::new(self, view).for_recipient(recipient);
             for at in places {
                 let place = view.with_blob(*at, |blob| {
                     with_fields(blob, |grain| {
                         let address = ContentAddress::of(blob);
-                        let may = leaving.may_of(address, *at, grain)?;
-                        may.then(|| export.place(address, grain)).transpose()
+                        let may = leaving.allows_sequence(address, *at, grain)?;
+                        may.then(|| export.position_of(address, grain)).transpose()
                     })
                 })?;
                 place.map_or(Ok(()), |place| sorter.push(place))?;
             }
             let grains = sorter.finish();
             let (refused, rules) = (leaving.refused, leaving.rules());
-            leaving.tell(grains.len())?;
+            leaving.audit(grains.len())?;
             let files = export.write(&grains)?;
             let report = report(&files, grains.len(), (refused, rules));
-            target.name((files, report))
+            target.rename_files((files, report))
         })
-        .map_err(|error| error.within(to))
+        .map_err(|error| error.at_path(to))
     }
 }
 
@@ -249,7 +249,7 @@ impl ExportTarget {
     }
 
     /// Renames the files to their names, durably.
-    fn name(&self, (files, report): (Vec<UnnamedFile>, ExportReport)) -> Result<ExportReport> {
+    fn rename_files(&self, (files, report): (Vec<UnnamedFile>, ExportReport)) -> Result<ExportReport> {
         let mut named = report;
         for number in 1..=files.len() {
             check_replaceable(&self.numbered(number))?;
@@ -261,7 +261,7 @@ impl ExportTarget {
             }
             named.files.push(name);
         }
-        directory::sync(&self.directory)?;
+        directory::sync_directory(&self.directory)?;
         Ok(named)
     }
 
@@ -298,9 +298,9 @@ impl Exporter<'_, '_> {
         let mut walk = CandidateScan::new((self.session, self.view), query, &self.how.cancel, 0)?;
         let mut failed = None;
         let ended = walk.run(&mut |candidate| {
-            let may = leaving.may(candidate.address, candidate.grain, candidate.state);
+            let may = leaving.allows(candidate.address, candidate.grain, candidate.state);
             let taken = may.and_then(|may| match may {
-                true => sorter.push(self.place(candidate.address, candidate.grain)?),
+                true => sorter.push(self.position_of(candidate.address, candidate.grain)?),
                 false => Ok(()),
             });
             match taken {
@@ -315,7 +315,7 @@ impl Exporter<'_, '_> {
         failed.map_or_else(|| Ok(sorter.finish()), Err)
     }
 
-    fn place(&self, address: ContentAddress, grain: &GrainRef<'_>) -> Result<GrainPosition> {
+    fn position_of(&self, address: ContentAddress, grain: &GrainRef<'_>) -> Result<GrainPosition> {
         let second = i64::from(grain.header().created_at_sec) * 1000;
         let created_at = EpochMs::new(grain.int("created_at").unwrap_or(second));
         match self.view.sequence_of(&address)? {
@@ -353,8 +353,8 @@ impl Exporter<'_, '_> {
         let mut writing = CountedGrains { grains: grains.iter()?, done: 0, total: grains.len() };
         let mut files = Vec::new();
         loop {
-            let (plan, stated) = self.plan(&mut planning)?;
-            files.push(self.file(plan, &mut writing, &stated)?);
+            let (plan, stated) = self.plan_file(&mut planning)?;
+            files.push(self.write_file(plan, &mut writing, &stated)?);
             if planning.peek().is_none() {
                 return Ok(files);
             }
@@ -362,12 +362,12 @@ impl Exporter<'_, '_> {
     }
 
     /// Plans the next file: its grains, and which of them have a state for the manifest.
-    fn plan(&self, grains: &mut Peekable<RunMerge<'_>>) -> Result<(ContainerPlan, SortedGrains)> {
+    fn plan_file(&self, grains: &mut Peekable<RunMerge<'_>>) -> Result<(ContainerPlan, SortedGrains)> {
         let mut plan = ContainerPlan::new(self.how.compression).with_limit(self.how.file_bytes);
         let mut stated = ExternalSorter::new(self.place.directory);
         while let Some(next) = grains.peek() {
             let place = *next.as_ref().map_err(Clone::clone)?;
-            let planned = portable(self.view, place.sequence, |entry| {
+            let planned = with_exported_bytes(self.view, place.sequence, |entry| {
                 Ok(PlannedEntry::of(entry, place.created_at)?)
             })?;
             if planned.address != place.address {
@@ -379,19 +379,19 @@ impl Exporter<'_, '_> {
             if !plan.add(&planned)? {
                 break;
             }
-            if !self.carried(place.sequence)?.is_default() {
+            if !self.manifest_entry(place.sequence)?.is_default() {
                 // A manifest is sorted by address only.
                 stated.push(GrainPosition { created_at: EpochMs::new(0), ..place })?;
             }
             grains.next();
-            self.tick(plan.len() as u64)?;
+            self.check_cancelled(plan.len() as u64)?;
         }
         let entries = u32::try_from(stated.len()).unwrap_or(u32::MAX);
         Ok((plan.with_manifest(entries), stated.finish()))
     }
 
     /// Writes one file.
-    fn file(
+    fn write_file(
         &self,
         plan: ContainerPlan,
         grains: &mut CountedGrains<'_>,
@@ -402,15 +402,15 @@ impl Exporter<'_, '_> {
         let mut writer = ContainerWriter::new(BufWriter::new(&mut file), plan)?;
         for _ in 0..count {
             let Some(place) = grains.next() else { break };
-            portable(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
-            if grains.done.is_multiple_of(CHECK_EVERY) || grains.done == grains.total {
-                self.tell(grains);
-                self.tick(0)?;
+            with_exported_bytes(self.view, place?.sequence, |entry| Ok(writer.push(entry)?))?;
+            if grains.done.is_multiple_of(CHECK_INTERVAL_GRAINS) || grains.done == grains.total {
+                self.report_progress(grains);
+                self.check_cancelled(0)?;
             }
         }
         let manifest = stated.iter()?.map(|place| {
             let GrainPosition { address, sequence, .. } = place?;
-            Ok::<_, Error>((address, self.carried(sequence)?))
+            Ok::<_, Error>((address, self.manifest_entry(sequence)?))
         });
         let (mut buffered, written) = writer.finish(manifest)?;
         buffered.flush()?;
@@ -422,31 +422,31 @@ impl Exporter<'_, '_> {
     }
 
     /// Returns the manifest entry of a grain.
-    fn carried(&self, sequence: Sequence) -> Result<ManifestEntry> {
+    fn manifest_entry(&self, sequence: Sequence) -> Result<ManifestEntry> {
         let access = self.session.store().inner().access_of(self.view, sequence)?;
         let state = self.view.state_at(sequence)?;
         // A grain whose policy declares a hold is among its own roots.
         let hold_lifted = !state.held
             && self.view.roots_at(sequence)?.contains(&sequence)
-            && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
+            && self.view.with_blob(sequence, |blob| Ok(own_protection(blob)?.1))?;
         Ok(ManifestEntry {
             state,
             access_count: access.count,
             last_accessed_at: access.last_accessed_at,
             hold_lifted,
-            embedded: self.view.embedded_at(sequence)?,
+            embedded: self.view.embeddings_at(sequence)?,
         })
     }
 
-    fn tell(&self, grains: &CountedGrains<'_>) {
+    fn report_progress(&self, grains: &CountedGrains<'_>) {
         if let Some(progress) = self.how.progress {
             progress(grains.done, grains.total);
         }
     }
 
     /// Checks for cancellation from time to time.
-    fn tick(&self, done: u64) -> Result<()> {
-        if done.is_multiple_of(CHECK_EVERY) {
+    fn check_cancelled(&self, done: u64) -> Result<()> {
+        if done.is_multiple_of(CHECK_INTERVAL_GRAINS) {
             self.how.cancel.check().map_err(ScanError::Stopped)?;
         }
         Ok(())
@@ -471,7 +471,7 @@ impl Iterator for CountedGrains<'_> {
 }
 
 /// Passes the exported bytes of a grain to `read`: its blob, or the envelope of a signed one (ruling 15).
-fn portable<T>(
+fn with_exported_bytes<T>(
     view: &View,
     sequence: Sequence,
     read: impl FnOnce(&[u8]) -> Result<T>,

@@ -13,9 +13,9 @@ use grainstore_index::Sequence;
 use crate::base::error::{Error, Result};
 
 /// Grains of one run: 12 MiB.
-const RUN: usize = 1 << 18;
+const RUN_GRAINS: usize = 1 << 18;
 /// Grains read at once from a run in the file: 48 KiB.
-const BLOCK: u64 = 1 << 10;
+const BLOCK_GRAINS: u64 = 1 << 10;
 
 /// Sort key of a grain in a container, with its sequence in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub(super) struct GrainPosition {
 
 impl GrainPosition {
     /// Bytes of one position in the temporary file.
-    const LEN: usize = 48;
+    const BYTES: usize = 48;
 
     fn write(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&self.created_at.get().to_be_bytes());
@@ -51,7 +51,7 @@ impl GrainPosition {
 #[derive(Debug)]
 pub(super) struct ExternalSorter {
     directory: PathBuf,
-    most: usize,
+    run_capacity: usize,
     run: Vec<GrainPosition>,
     spilled: Option<SpilledRuns>,
 }
@@ -67,7 +67,7 @@ struct SpilledRuns {
 impl ExternalSorter {
     /// An empty sorter, which spills into an unnamed file in this directory.
     pub(super) fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), most: RUN, run: Vec::new(), spilled: None }
+        Self { directory: directory.to_owned(), run_capacity: RUN_GRAINS, run: Vec::new(), spilled: None }
     }
 
     /// Adds a position.
@@ -75,7 +75,7 @@ impl ExternalSorter {
     /// # Errors
     /// `ERR_IO`.
     pub(super) fn push(&mut self, place: GrainPosition) -> Result<()> {
-        if self.run.len() == self.most {
+        if self.run.len() == self.run_capacity {
             self.spill()?;
         }
         self.run.push(place);
@@ -86,7 +86,7 @@ impl ExternalSorter {
     pub(super) fn len(&self) -> u64 {
         let spilled = self.spilled.iter().flat_map(|spilled| &spilled.runs);
         let spilled: u64 =
-            spilled.map(|run| (run.end - run.start) / GrainPosition::LEN as u64).sum();
+            spilled.map(|run| (run.end - run.start) / GrainPosition::BYTES as u64).sum();
         spilled + self.run.len() as u64
     }
 
@@ -106,7 +106,7 @@ impl ExternalSorter {
             }),
         };
         self.run.sort_unstable();
-        let mut bytes = Vec::with_capacity(self.run.len() * GrainPosition::LEN);
+        let mut bytes = Vec::with_capacity(self.run.len() * GrainPosition::BYTES);
         self.run.drain(..).for_each(|place| place.write(&mut bytes));
         spilled.file.write_all(&bytes)?;
         let start = spilled.runs.last().map_or(0, |run| run.end);
@@ -138,7 +138,7 @@ impl SortedGrains {
         let mut runs = vec![kept];
         if let Some(spilled) = &self.spilled {
             let of =
-                |bytes: &Range<u64>| -> RunIter<'_> { Box::new(from_file(&spilled.file, bytes)) };
+                |bytes: &Range<u64>| -> RunIter<'_> { Box::new(read_run(&spilled.file, bytes)) };
             runs.extend(spilled.runs.iter().map(of));
         }
         let mut merge = RunMerge { heads: BinaryHeap::with_capacity(runs.len()), runs };
@@ -176,11 +176,11 @@ impl Iterator for RunMerge<'_> {
 }
 
 /// Reads a run from the file, one block at a time.
-fn from_file<'f>(
+fn read_run<'f>(
     file: &'f File,
     bytes: &Range<u64>,
 ) -> impl Iterator<Item = Result<GrainPosition>> + 'f {
-    let block = BLOCK * GrainPosition::LEN as u64;
+    let block = BLOCK_GRAINS * GrainPosition::BYTES as u64;
     let (mut at, end) = (bytes.start, bytes.end);
     let mut buffer = Vec::new();
     let mut waiting = Vec::new().into_iter();
@@ -197,7 +197,7 @@ fn from_file<'f>(
             }
             at += len;
             let places: Vec<_> =
-                buffer.chunks_exact(GrainPosition::LEN).filter_map(GrainPosition::read).collect();
+                buffer.chunks_exact(GrainPosition::BYTES).filter_map(GrainPosition::read).collect();
             waiting = places.into_iter();
         }
         waiting.next().map(Ok)
@@ -217,7 +217,7 @@ mod tests {
         };
         let dir = tempfile::TempDir::new().unwrap();
         for (count, most) in [(0, 10), (9, 10), (10, 10), (11, 10), (5000, 1500), (3000, 7)] {
-            let mut sorter = ExternalSorter { most, ..ExternalSorter::new(dir.path()) };
+            let mut sorter = ExternalSorter { run_capacity: most, ..ExternalSorter::new(dir.path()) };
             (0..count).for_each(|n| sorter.push(place(n)).unwrap());
             let mut expected: Vec<_> = (0..count).map(place).collect();
             expected.sort_unstable();

@@ -11,7 +11,7 @@ use crate::read::memory::SessionMemory;
 
 /// A session's memory, limited to these types.
 pub(super) struct TypeLimitedMemory<'b> {
-    pub(super) reading: SessionMemory<'b>,
+    pub(super) inner: SessionMemory<'b>,
     pub(super) types: Vec<GrainType>,
 }
 
@@ -21,7 +21,7 @@ impl TypeLimitedMemory<'_> {
     }
 
     /// The query limited to the allowed types; `None` if it can match no grain.
-    fn narrowed(&self, query: &Query) -> Option<Query> {
+    fn limit_query(&self, query: &Query) -> Option<Query> {
         let own = query.types();
         let types = own.iter().filter(|of| self.types.contains(of));
         let types = types.fold(TypeSet::NONE, |types, of| types.or(TypeSet::of(of)));
@@ -31,7 +31,7 @@ impl TypeLimitedMemory<'_> {
 
 impl Memory for TypeLimitedMemory<'_> {
     fn scope(&self) -> &SessionScope {
-        self.reading.scope()
+        self.inner.scope()
     }
 
     fn recall(
@@ -40,18 +40,18 @@ impl Memory for TypeLimitedMemory<'_> {
         cancel: &CancelHandle,
         visit: &mut RecallVisitor<'_>,
     ) -> Result<RecallStats, MemoryError> {
-        match self.narrowed(query) {
-            Some(query) => self.reading.recall(&query, cancel, visit),
+        match self.limit_query(query) {
+            Some(query) => self.inner.recall(&query, cancel, visit),
             None => Ok(RecallStats { scanned: 0, total: Some(0) }),
         }
     }
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
-        self.reading.matched_fields(query, grain)
+        self.inner.matched_fields(query, grain)
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<PrefixMatch, MemoryError> {
-        match self.reading.locate(prefix)? {
+        match self.inner.locate(prefix)? {
             PrefixMatch::One(address) if !self.exists(&address)? => Ok(PrefixMatch::Nothing),
             located => Ok(located),
         }
@@ -62,19 +62,19 @@ impl Memory for TypeLimitedMemory<'_> {
     }
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
-        Ok(self.reading.get(address)?.filter(|hit| self.shows(hit)))
+        Ok(self.inner.get(address)?.filter(|hit| self.shows(hit)))
     }
 
     fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
-        self.reading.templates()
+        self.inner.templates()
     }
 
     fn save_template(&self, template: &NamedTemplate) -> Result<TemplateSaveOutcome, MemoryError> {
-        self.reading.save_template(template)
+        self.inner.save_template(template)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
-        Ok(self.reading.versions(address, limit, &|of| self.types.contains(&of))?)
+        Ok(self.inner.versions(address, limit, &|of| self.types.contains(&of))?)
     }
 
     fn count_versions(
@@ -82,7 +82,7 @@ impl Memory for TypeLimitedMemory<'_> {
         address: &ContentAddress,
         cancel: &CancelHandle,
     ) -> Result<u64, MemoryError> {
-        self.reading.number_of_versions(address, cancel, &|of| self.types.contains(&of))
+        self.inner.number_of_versions(address, cancel, &|of| self.types.contains(&of))
     }
 
     fn thread(
@@ -92,18 +92,18 @@ impl Memory for TypeLimitedMemory<'_> {
         cancel: &CancelHandle,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
         match self.types.contains(&GrainType::Event) {
-            true => self.reading.thread(message, limit, cancel),
+            true => self.inner.thread(message, limit, cancel),
             false => Ok(Vec::new()),
         }
     }
 
     fn uses_external_service(&self, query: &Query) -> bool {
-        self.reading.uses_external_service(query)
+        self.inner.uses_external_service(query)
     }
 
     fn explain(&self, query: &Query, cancel: &CancelHandle) -> Result<AccessPlan, MemoryError> {
-        match self.narrowed(query) {
-            Some(query) => self.reading.explain(&query, cancel),
+        match self.limit_query(query) {
+            Some(query) => self.inner.explain(&query, cancel),
             None => Ok(AccessPlan {
                 index: "none".to_owned(),
                 scans_at_most: Some(0),
@@ -113,12 +113,12 @@ impl Memory for TypeLimitedMemory<'_> {
     }
 
     fn describe(&self) -> Result<HostInfo, MemoryError> {
-        self.reading.describe()
+        self.inner.describe()
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
         self.check_writes(&grain)?;
-        self.reading.add(grain, reason)
+        self.inner.add(grain, reason)
     }
 
     fn supersede(
@@ -128,7 +128,7 @@ impl Memory for TypeLimitedMemory<'_> {
         reason: &str,
     ) -> Result<ContentAddress, MemoryError> {
         self.check_writes(&grain)?;
-        self.reading.supersede(old, grain, reason)
+        self.inner.supersede(old, grain, reason)
     }
 }
 

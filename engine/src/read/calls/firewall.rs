@@ -17,9 +17,9 @@ pub(crate) struct CallGate<'g> {
     pub(crate) session: &'g Session,
     pub(crate) token: Option<&'g CapabilityToken>,
     /// True if the statement is only prepared, and does not count yet.
-    pub(crate) prepares: bool,
+    pub(crate) is_prepare: bool,
     /// The tier the caller asked for, before the switch of the store lowered it.
-    pub(crate) asked: Tier,
+    pub(crate) requested_tier: Tier,
 }
 
 impl CallGate<'_> {
@@ -28,10 +28,10 @@ impl CallGate<'_> {
     }
 
     /// Counts a statement of Tier 1 against the session's limit.
-    fn count(&self, evolved: &AtomicU64) -> Result<(), MemoryError> {
+    fn count_evolving(&self, evolved: &AtomicU64) -> Result<(), MemoryError> {
         let most = self.firewall().max_evolving.unwrap_or(u64::MAX);
         let next = |count: u64| (count < most).then(|| count.saturating_add(1));
-        let counted = match self.prepares {
+        let counted = match self.is_prepare {
             true => next(evolved.load(Ordering::Acquire)).ok_or(0),
             false => evolved.fetch_update(Ordering::AcqRel, Ordering::Acquire, next),
         };
@@ -56,7 +56,7 @@ impl AdmissionGate for CallGate<'_> {
         }
         firewall.check(admission)?;
         let defines = admission.statement_type == StatementType::DefineTemplate;
-        if defines && self.asked == Tier::Evolve && admission.tier == 0 {
+        if defines && self.requested_tier == Tier::Evolve && admission.tier == 0 {
             // The template was to be stored; refused rather than defined for the session alone.
             let message = "this store keeps nothing new: CAL only reads in it";
             return Err(MemoryError::new(
@@ -67,7 +67,7 @@ impl AdmissionGate for CallGate<'_> {
         }
         match admission.tier {
             0 => Ok(()),
-            _ => self.count(self.session.evolved()),
+            _ => self.count_evolving(self.session.cal_writes()),
         }
     }
 

@@ -19,5 +19,5 @@ mod switch;
 
 pub(crate) use firewall::CallGate;
 pub use prepare::{PrepareOptions, PreparedQuery};
-pub(crate) use prepare::{check_covers, refused};
+pub(crate) use prepare::{check_covers, cal_error};
 pub use stream::{EventStream, StreamOptions};

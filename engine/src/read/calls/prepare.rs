@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::capability_token::{CapabilityToken, TokenLimits, new_id};
+use crate::handle::capability_token::{CapabilityToken, TokenLimits, random_uuid};
 use crate::handle::prepared_statements::PreparedStatement;
 use crate::handle::session::Session;
 
@@ -68,26 +68,26 @@ impl Session {
         query: &[u8],
         preparing: &PrepareOptions,
     ) -> Result<PreparedQuery, cal::Error> {
-        self.recorded_step(query, preparing.tier, || self.prepared(query, preparing))
+        self.recorded_step(query, preparing.tier, || self.prepare_unaudited(query, preparing))
     }
 
     /// Prepares a statement without an entry in the audit log.
-    pub(crate) fn prepared(
+    pub(crate) fn prepare_unaudited(
         &self,
         query: &[u8],
         preparing: &PrepareOptions,
     ) -> Result<PreparedQuery, cal::Error> {
-        preparing.terms.check().map_err(refused)?;
-        let text = text_of(query)?;
-        let params = bound(&preparing.params)?;
+        preparing.terms.check().map_err(cal_error)?;
+        let text = query_text(query)?;
+        let params = bind_params(&preparing.params)?;
         let options = cal::ExecuteOptions {
             tier: preparing.tier,
             params: params.clone(),
             as_format: preparing.as_format,
             ..cal::ExecuteOptions::at(preparing.now.unwrap_or_else(|| self.now()))
         };
-        let prepared = self.weighed(text, &options)?;
-        let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
+        let prepared = self.prepare_only(text, &options)?;
+        let token = self.new_token(&prepared, &preparing.terms).map_err(cal_error)?;
         let statement = PreparedStatement {
             text: text.to_owned(),
             params,
@@ -96,9 +96,9 @@ impl Session {
             target: prepared.target,
             session: self.options().clone(),
         };
-        let hash = hash_of(&statement, preparing);
+        let hash = statement_hash(&statement, preparing);
         let kept = self.store().inner().kept();
-        let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
+        let token = kept.keep(token, statement, hash, self.now()).map_err(cal_error)?;
         let side_effects = prepared.plan.side_effects.clone();
         Ok(PreparedQuery {
             token,
@@ -119,18 +119,18 @@ impl Session {
     /// `ERR_TOKEN` for a token that was altered, has ended, was used, or is another session's or another
     /// store's; `ERR_DISABLED`; else as [`Session::ask_with`].
     pub fn execute(&self, token: &CapabilityToken) -> Result<Response, cal::Error> {
-        self.execute_for(token, None)
+        self.execute_with(token, None)
     }
 
     /// Executes a prepared statement, with its events handed to a listener if there is one.
-    pub(crate) fn execute_for(
+    pub(crate) fn execute_with(
         &self,
         token: &CapabilityToken,
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let kept = self.store().inner().kept();
         let statement = kept
-            .take(token, self.options(), self.now())
+            .use_token(token, self.options(), self.now())
             .map_err(|error| self.audit_refused_token(token, error))?;
         let session = self.part(statement.session.clone());
         let options = cal::ExecuteOptions {
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// The token of a prepared statement, without its signature.
-    fn token_for(
+    fn new_token(
         &self,
         prepared: &cal::Preparation,
         terms: &TokenLimits,
@@ -158,12 +158,12 @@ impl Session {
         let issued_at = self.now().get();
         let writes = if prepared.tier > 0 { terms.max_uses } else { 0 };
         let token = CapabilityToken {
-            token_id: new_id()?,
+            token_id: random_uuid()?,
             namespace: own.namespace.clone(),
             user_id: own.user_id.clone(),
             agent_id: own.agent_id.clone(),
             tier: prepared.tier,
-            allowed_ops: terms.allowed_ops.clone().unwrap_or_else(|| every(prepared.tier)),
+            allowed_ops: terms.allowed_ops.clone().unwrap_or_else(|| operations_of_tier(prepared.tier)),
             allowed_grain_types: types.iter().map(|of| of.name().to_owned()).collect(),
             issued_at,
             expires_at: issued_at.saturating_add(i64::from(terms.life_ms)),
@@ -195,23 +195,23 @@ pub(crate) fn check_covers(
     if !token.allows(&admission.operations) {
         return uncovered(format!("all of {:?}", admission.operations));
     }
-    let unread = admission.reads.iter().find(|of| !token.names(**of));
+    let unread = admission.reads.iter().find(|of| !token.names_type(**of));
     if let (Some(grain_type), false) = (unread, token.allowed_grain_types.is_empty()) {
         return uncovered(format!("reading a {grain_type}"));
     }
-    match admission.writes.filter(|of| !token.names(*of)) {
+    match admission.writes.filter(|of| !token.names_type(*of)) {
         Some(grain_type) => uncovered(format!("writing a {grain_type}")),
         None => Ok(()),
     }
 }
 
 /// All operations of a tier.
-fn every(tier: u8) -> Vec<CalOperation> {
+fn operations_of_tier(tier: u8) -> Vec<CalOperation> {
     let evolving = CalOperation::EVOLVING.into_iter().filter(|_| tier > 0);
     CalOperation::READING.into_iter().chain(evolving).collect()
 }
 
-pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
+pub(crate) fn query_text(query: &[u8]) -> Result<&str, cal::Error> {
     std::str::from_utf8(query).or_else(|_| {
         // The parser's error names the first invalid byte.
         cal::parse_bytes(query)?;
@@ -219,7 +219,7 @@ pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
     })
 }
 
-fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
+fn bind_params(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
     let mut params = Params::new();
     for (name, value) in pairs {
         params.bind(name, value)?;
@@ -228,7 +228,7 @@ fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
 }
 
 /// Hash of everything that decides what a statement does; the signature of its token covers it.
-fn hash_of(statement: &PreparedStatement, preparing: &PrepareOptions) -> [u8; 32] {
+fn statement_hash(statement: &PreparedStatement, preparing: &PrepareOptions) -> [u8; 32] {
     let PreparedStatement { text, format, now, target, session, .. } = statement;
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -244,6 +244,6 @@ fn hash_of(statement: &PreparedStatement, preparing: &PrepareOptions) -> [u8; 32
     hash.finalize().into()
 }
 
-pub(crate) fn refused(error: Error) -> cal::Error {
+pub(crate) fn cal_error(error: Error) -> cal::Error {
     cal::MemoryError::from(error).into()
 }

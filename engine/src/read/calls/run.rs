@@ -1,6 +1,6 @@
 //! One CAL call: the switch, the gate, the statement, and its audit record.
 
-use crate::state::audit::{CallContext, StreamRecord, hash_in, id_in, millis_since, results_of};
+use crate::state::audit::{CallContext, StreamRecord, parse_query_hash, token_id_or_none, millis_since, result_count};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,8 +12,8 @@ use grainstore_cal::{
 use super::bounded::TypeLimitedMemory;
 use super::firewall::CallGate;
 use super::noted::{CountingListener, PanicCatchingListener};
-use super::prepare::refused;
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use super::prepare::cal_error;
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
@@ -21,13 +21,13 @@ use crate::write::reads::ReadRecord;
 
 /// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
 /// which only a stricter rule lowers.
-const USUAL_LIMIT: u32 = 50;
+const STANDARD_ROW_LIMIT: u32 = 50;
 
 impl Session {
     /// The audit record of a call in this session.
     fn errand_of(&self, query: &[u8], token: Option<&CapabilityToken>, tier: Tier) -> CallContext {
         let token = token.map(|token| (token.token_id.as_str(), token.tier));
-        CallContext::of(self.options(), query, token, tier)
+        CallContext::new(self.options(), query, token, tier)
     }
 
     /// The entry in the read log of a call that is over.
@@ -57,9 +57,9 @@ impl Session {
         let Some(listener) = listener else {
             return self.call_and_record(query, options, token, None);
         };
-        let mut caught = PanicCatchingListener::of(listener);
+        let mut caught = PanicCatchingListener::new(listener);
         let answered = self.call_and_record(query, options, token, Some(&mut caught));
-        caught.resume();
+        caught.resume_panic();
         answered
     }
 
@@ -89,33 +89,33 @@ impl Session {
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
         let started = Instant::now();
-        let mut noting = listener.map(CountingListener::of);
+        let mut noting = listener.map(CountingListener::new);
         let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
-        let answered = self.answer(query, options, token, listens);
-        let streamed = noting.and_then(CountingListener::note);
+        let answered = self.execute_statement(query, options, token, listens);
+        let streamed = noting.and_then(CountingListener::into_record);
         let answer = match answered {
             Ok(answer) => answer,
             Err(error) => {
-                let errand = self.errand_of(query, token, options.tier).since(started);
+                let errand = self.errand_of(query, token, options.tier).started_at(started);
                 return Err(self.record_failure(errand, streamed, error));
             }
         };
         let ResponseMeta { statement_type, query_hash, budget, .. } = &answer.meta;
         // The hash is made by this process, so it always parses.
-        let query_hash = hash_in(query_hash).unwrap_or_default();
+        let query_hash = parse_query_hash(query_hash).unwrap_or_default();
         self.record_read(ReadRecord {
             query_hash,
             statement: Some(*statement_type),
             reader: Arc::clone(self.shared_options()),
-            token_id: token.map(|token| id_in(&token.token_id)),
+            token_id: token.map(|token| token_id_or_none(&token.token_id)),
             time: self.now(),
             duration_ms: millis_since(started),
-            results: Some(results_of(&answer.answer, budget.grains_returned)),
+            results: Some(result_count(&answer.answer, budget.grains_returned)),
             code: None,
             stream: streamed.map(|note| note.entry()),
         })
-        .map_err(refused)?;
-        self.count_access(&answer).map_err(refused)?;
+        .map_err(cal_error)?;
+        self.count_access(&answer).map_err(cal_error)?;
         Ok(answer)
     }
 
@@ -127,16 +127,16 @@ impl Session {
         error: cal::Error,
     ) -> cal::Error {
         if let Some(note) = streamed {
-            errand.was_streamed(note);
+            errand.set_stream(note);
         }
         if errand.writes() {
             let errand = Arc::new(errand);
-            return self.on(&errand).audit_failure(&errand, error);
+            return self.for_call(&errand).audit_failure(&errand, error);
         }
         let code = Some(error.code().to_owned());
-        match self.record_read(self.read_record(&errand, errand.gave(), code)) {
+        match self.record_read(self.read_record(&errand, errand.grains_given(), code)) {
             Ok(()) => error,
-            Err(failed) => refused(failed),
+            Err(failed) => cal_error(failed),
         }
     }
 
@@ -152,25 +152,25 @@ impl Session {
         let audits_reads = self.store().inner().regime().audits_reads();
         let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
         let errand = may_be_told.then(|| Arc::new(self.errand_of(query, token, options.tier)));
-        let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
+        let Some(errand) = errand.filter(|errand| audits_reads || errand.must_audit()) else {
             let answer = self
-                .answer(query, options, token, listener)
+                .execute_statement(query, options, token, listener)
                 .map_err(|error| self.audit_if_writing(query, options.tier, error))?;
-            self.count_access(&answer).map_err(refused)?;
+            self.count_access(&answer).map_err(cal_error)?;
             return Ok(answer);
         };
-        let session = self.on(&errand);
-        let mut noting = listener.map(CountingListener::of);
+        let session = self.for_call(&errand);
+        let mut noting = listener.map(CountingListener::new);
         let listens = noting.as_mut().map(|noting| noting as &mut dyn EventListener);
-        let answered = session.answer(query, options, token, listens);
-        if let Some(note) = noting.and_then(CountingListener::note) {
-            errand.was_streamed(note);
+        let answered = session.execute_statement(query, options, token, listens);
+        if let Some(note) = noting.and_then(CountingListener::into_record) {
+            errand.set_stream(note);
         }
         match answered {
             Ok(answer) => {
                 let grains = answer.meta.budget.grains_returned;
-                session.audit_answer(&answer.answer, grains).map_err(refused)?;
-                session.count_access(&answer).map_err(refused)?;
+                session.audit_answer(&answer.answer, grains).map_err(cal_error)?;
+                session.count_access(&answer).map_err(cal_error)?;
                 Ok(answer)
             }
             Err(error) => Err(session.audit_failure(&errand, error)),
@@ -180,8 +180,8 @@ impl Session {
     /// Audits a failure if the statement writes; returns the error.
     fn audit_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
         let errand = Arc::new(self.errand_of(query, None, tier));
-        match errand.is_always_told() {
-            true => self.on(&errand).audit_failure(&errand, error),
+        match errand.must_audit() {
+            true => self.for_call(&errand).audit_failure(&errand, error),
             false => error,
         }
     }
@@ -197,21 +197,21 @@ impl Session {
         if self.records_reads() {
             let started = Instant::now();
             let done = step();
-            let errand = self.errand_of(query, None, tier).since(started);
+            let errand = self.errand_of(query, None, tier).started_at(started);
             let done = match done {
                 Ok(done) => done,
                 Err(error) => return Err(self.record_failure(errand, None, error)),
             };
-            self.record_read(self.read_record(&errand, None, None)).map_err(refused)?;
+            self.record_read(self.read_record(&errand, None, None)).map_err(cal_error)?;
             return Ok(done);
         }
         if !self.store().inner().regime().audits_reads() {
             return step().map_err(|error| self.audit_if_writing(query, tier, error));
         }
         let errand = Arc::new(self.errand_of(query, None, tier));
-        let session = self.on(&errand);
+        let session = self.for_call(&errand);
         let done = step().map_err(|error| session.audit_failure(&errand, error))?;
-        session.audit_step(&errand).map_err(refused)?;
+        session.audit_step(&errand).map_err(cal_error)?;
         Ok(done)
     }
 
@@ -231,57 +231,57 @@ impl Session {
             self.options(),
             Some((&token.token_id, token.tier)),
         ));
-        self.on(&errand).audit_failure(&errand, refused(error))
+        self.for_call(&errand).audit_failure(&errand, cal_error(error))
     }
 
     /// Audits a failed call unless it has an entry; returns the error.
     fn audit_failure(&self, errand: &Arc<CallContext>, error: cal::Error) -> cal::Error {
-        if errand.is_told() {
+        if errand.is_audited() {
             return error;
         }
-        let noted = match errand.gave() {
+        let noted = match errand.grains_given() {
             Some(grains) => self.audit_partial_answer(errand, grains, error.code()),
             None => self.audit_refused_call(errand, error.code()),
         };
         match noted {
             Ok(()) => error,
-            Err(failed) => refused(failed),
+            Err(failed) => cal_error(failed),
         }
     }
 
     /// Prepares a query without running it.
-    pub(crate) fn weighed(
+    pub(crate) fn prepare_only(
         &self,
         query: &str,
         options: &ExecuteOptions<'_>,
     ) -> Result<Preparation, cal::Error> {
-        let guard = CallGate { session: self, token: None, prepares: true, asked: options.tier };
-        let options = self.ruled(options, &guard)?;
-        let switched = guard.asked != options.tier;
-        let reading = self.reading().map_err(refused)?;
-        let prepared = guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?;
-        prepared.map_err(|error| told_of_switch(error, switched))
+        let guard = CallGate { session: self, token: None, is_prepare: true, requested_tier: options.tier };
+        let options = self.effective_options(options, &guard)?;
+        let switched = guard.requested_tier != options.tier;
+        let reading = self.reading().map_err(cal_error)?;
+        let prepared = catch_storage_panic(|| Ok(cal::prepare(&reading, query, &options))).map_err(cal_error)?;
+        prepared.map_err(|error| explain_switch(error, switched))
     }
 
-    fn answer(
+    fn execute_statement(
         &self,
         query: &[u8],
         options: &ExecuteOptions<'_>,
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
-        let guard = CallGate { session: self, token, prepares: false, asked: options.tier };
-        let options = self.ruled(options, &guard)?;
-        let reading = self.reading().map_err(refused)?;
+        let guard = CallGate { session: self, token, is_prepare: false, requested_tier: options.tier };
+        let options = self.effective_options(options, &guard)?;
+        let reading = self.reading().map_err(cal_error)?;
         let writes = self.store().inner().writes();
-        let switched = guard.asked != options.tier;
-        let answer = guarded(|| {
-            let readable = token.and_then(CapabilityToken::readable);
+        let switched = guard.requested_tier != options.tier;
+        let answer = catch_storage_panic(|| {
+            let readable = token.and_then(CapabilityToken::readable_types);
             let bounded;
             let memory: &dyn Memory = match readable {
                 None => &reading,
                 Some(types) => {
-                    bounded = TypeLimitedMemory { reading, types };
+                    bounded = TypeLimitedMemory { inner: reading, types };
                     &bounded
                 }
             };
@@ -290,14 +290,14 @@ impl Session {
                 Some(listener) => cal::stream(memory, query, &options, writes, listener),
             })
         });
-        answer.map_err(refused)?.map_err(|error| told_of_switch(error, switched))
+        answer.map_err(cal_error)?.map_err(|error| explain_switch(error, switched))
     }
 
     /// The options of a call after the switch and rules of the store are applied.
     ///
     /// # Errors
     /// `ERR_DISABLED`.
-    fn ruled<'o>(
+    fn effective_options<'o>(
         &self,
         options: &ExecuteOptions<'o>,
         guard: &'o CallGate<'o>,
@@ -308,17 +308,17 @@ impl Session {
             CalSwitch::Reads => Tier::Read,
             CalSwitch::Off => {
                 let message = "CAL is switched off in this store";
-                return Err(refused(Error::new(ErrorKind::Disabled, message)));
+                return Err(cal_error(Error::new(ErrorKind::Disabled, message)));
             }
         };
         let limit = inner.regime().rules().settings.query_limit.value;
-        let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
+        let few = (limit < STANDARD_ROW_LIMIT).then_some(u64::from(limit));
         Ok(ExecuteOptions { tier, default_limit: few, gate: Some(guard), ..options.clone() })
     }
 }
 
 /// Adds the reason to a refused write if the switch of the store refuses it.
-fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
+fn explain_switch(error: cal::Error, switched: bool) -> cal::Error {
     if !switched || error.kind() != cal::ErrorKind::TierDisabled {
         return error;
     }

@@ -14,7 +14,7 @@ use grainstore_cal::{
 };
 use grainstore_format::EpochMs;
 
-use super::prepare::refused;
+use super::prepare::cal_error;
 use crate::base::error::Error;
 use crate::base::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use crate::base::sync::thread::{self, JoinHandle};
@@ -22,11 +22,11 @@ use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
 
 /// Capacity of the channel, in events.
-const WAITING: usize = 16;
+const CHANNEL_CAPACITY: usize = 16;
 /// Time a cancelled stream may still wait for the consumer to take its last events.
-const PATIENCE_AT_END: Duration = Duration::from_secs(1);
+const CANCELLED_WAIT: Duration = Duration::from_secs(1);
 /// Sleep between tries for room in the channel: first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
+const SEND_PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
 
 /// Options of [`Session::stream`]. Tokens are counted by the default estimator.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ pub struct StreamOptions {
     pub now: Option<EpochMs>,
     /// Total time it may wait for its events to be taken; 60 seconds by default. After that it ends with
     /// `CAL-E082`, so that it does not hold its view of the store for good.
-    pub patience: Option<Duration>,
+    pub listener_timeout: Option<Duration>,
 }
 
 impl Session {
@@ -70,7 +70,7 @@ impl Session {
         token: &CapabilityToken,
         listener: &mut dyn EventListener,
     ) -> Result<Response, cal::Error> {
-        self.execute_for(token, Some(listener))
+        self.execute_with(token, Some(listener))
     }
 
     /// Runs one ASSEMBLE on a thread of its own, with its events as an iterator. Returns once the statement
@@ -98,58 +98,58 @@ impl Session {
     /// # Errors
     /// Errors before it starts: as [`Session::ask_streaming`]; `ERR_IO` if a thread cannot be started.
     pub fn stream(&self, query: &str, streaming: StreamOptions) -> Result<EventStream, cal::Error> {
-        let (sender, receiver) = sync_channel(WAITING);
+        let (sender, receiver) = sync_channel(CHANNEL_CAPACITY);
         let (session, cancel, query) = (self.clone(), CancelHandle::new(), query.to_owned());
         let own = cancel.clone();
         let run = move || {
-            let StreamOptions { params, as_format, auto_toon, now, patience } = streaming;
+            let StreamOptions { params, as_format, auto_toon, now, listener_timeout: patience } = streaming;
             let usual = ExecuteOptions::at(now.unwrap_or_else(|| session.now()));
             let patience = patience.unwrap_or(usual.listener_timeout);
-            let mut sending = ChannelListener { sender, patience, cancel: own.clone() };
+            let mut sending = ChannelListener { sender, listener_time_left: patience, cancel: own.clone() };
             let options =
                 ExecuteOptions { params, as_format, auto_toon, cancel: own, listener_timeout: patience, ..usual };
             session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
-        let worker = worker.map_err(|error| refused(Error::from(error)))?;
+        let worker = worker.map_err(|error| cal_error(Error::from(error)))?;
         let began = receiver.recv();
         let stream = EventStream { events: Some(receiver), cancel, worker: Some(worker) };
         match began {
             Ok(_) => Ok(stream),
-            Err(_) => stream.finish().and_then(|_| Err(refused(lost()))),
+            Err(_) => stream.finish().and_then(|_| Err(cal_error(thread_lost()))),
         }
     }
 }
 
 /// A message from the statement's thread to the consumer.
 enum StreamMessage {
-    Began,
+    Started,
     Event(Event),
 }
 
 struct ChannelListener {
     sender: SyncSender<StreamMessage>,
     /// Remaining time it may wait for the consumer.
-    patience: Duration,
+    listener_time_left: Duration,
     cancel: CancelHandle,
 }
 
 impl ChannelListener {
     /// Sends a message, waiting for room. `Break` if the consumer is gone or the time is used up.
     fn send(&mut self, mut message: StreamMessage) -> ControlFlow<()> {
-        let mut pause = PAUSES.0;
+        let mut pause = SEND_PAUSES.0;
         loop {
             match self.sender.try_send(message) {
                 Ok(()) => return ControlFlow::Continue(()),
-                Err(TrySendError::Full(back)) if !self.patience.is_zero() => message = back,
+                Err(TrySendError::Full(back)) if !self.listener_time_left.is_zero() => message = back,
                 Err(_) => return ControlFlow::Break(()),
             }
             if self.cancel.stop_reason().is_some() {
-                self.patience = self.patience.min(PATIENCE_AT_END);
+                self.listener_time_left = self.listener_time_left.min(CANCELLED_WAIT);
             }
             thread::sleep(pause);
-            self.patience = self.patience.saturating_sub(pause);
-            pause = (pause * 2).min(PAUSES.1);
+            self.listener_time_left = self.listener_time_left.saturating_sub(pause);
+            pause = (pause * 2).min(SEND_PAUSES.1);
         }
     }
 }
@@ -157,7 +157,7 @@ impl ChannelListener {
 impl EventListener for ChannelListener {
     fn on_start(&mut self, _: &StreamStart<'_>) {
         // A consumer that is gone is noticed at the first event.
-        let _ = self.send(StreamMessage::Began);
+        let _ = self.send(StreamMessage::Started);
     }
 
     fn on_event(&mut self, event: Event) -> ControlFlow<()> {
@@ -190,7 +190,7 @@ impl EventStream {
     /// The error it ended with.
     pub fn finish(mut self) -> Result<Response, cal::Error> {
         self.by_ref().for_each(drop);
-        self.outcome().unwrap_or_else(|| Err(refused(lost())))
+        self.outcome().unwrap_or_else(|| Err(cal_error(thread_lost())))
     }
 
     /// The result of the thread; `None` on later calls, or if it panicked.
@@ -206,7 +206,7 @@ impl Iterator for EventStream {
         loop {
             match self.events.as_ref()?.recv().ok()? {
                 StreamMessage::Event(event) => return Some(event),
-                StreamMessage::Began => {}
+                StreamMessage::Started => {}
             }
         }
     }
@@ -222,7 +222,7 @@ impl Drop for EventStream {
 }
 
 /// The error if the thread ended without an answer, which takes a panic in the host's own code.
-fn lost() -> Error {
+fn thread_lost() -> Error {
     Error::integrity("the thread of the stream ended without an answer")
 }
 
@@ -235,29 +235,29 @@ mod tests {
         let (sender, receiver) = sync_channel(1);
         let cancel = CancelHandle::new();
         let patience = Duration::from_millis(20);
-        let mut sending = ChannelListener { sender, patience, cancel: cancel.clone() };
-        assert!(sending.send(StreamMessage::Began).is_continue());
-        assert!(sending.send(StreamMessage::Began).is_break(), "nobody made room");
-        assert!(sending.patience.is_zero());
+        let mut sending = ChannelListener { sender, listener_time_left: patience, cancel: cancel.clone() };
+        assert!(sending.send(StreamMessage::Started).is_continue());
+        assert!(sending.send(StreamMessage::Started).is_break(), "nobody made room");
+        assert!(sending.listener_time_left.is_zero());
         assert!(receiver.recv().is_ok());
         assert!(
-            sending.send(StreamMessage::Began).is_continue(),
+            sending.send(StreamMessage::Started).is_continue(),
             "there is room, and no need to wait"
         );
-        sending.patience = Duration::MAX;
+        sending.listener_time_left = Duration::MAX;
         cancel.cancel();
-        assert!(sending.send(StreamMessage::Began).is_break(), "nobody wants it any longer");
+        assert!(sending.send(StreamMessage::Started).is_break(), "nobody wants it any longer");
         assert!(receiver.recv().is_ok());
-        assert!(sending.send(StreamMessage::Began).is_continue());
-        sending.patience = Duration::MAX;
+        assert!(sending.send(StreamMessage::Started).is_continue());
+        sending.listener_time_left = Duration::MAX;
         let late = thread::spawn(move || {
-            thread::sleep(PAUSES.1);
+            thread::sleep(SEND_PAUSES.1);
             (receiver.recv().is_ok(), receiver)
         });
-        assert!(sending.send(StreamMessage::Began).is_continue());
+        assert!(sending.send(StreamMessage::Started).is_continue());
         let (taken, receiver) = late.join().unwrap();
         assert!(taken);
         drop(receiver);
-        assert!(sending.send(StreamMessage::Began).is_break(), "it went away");
+        assert!(sending.send(StreamMessage::Started).is_break(), "it went away");
     }
 }

@@ -29,13 +29,13 @@ impl Session {
         let author = self.author_with(reason)?;
         self.check_power(Power::SwitchCal)?;
         let switch = self.store().inner().switch().clone();
-        self.store().alone(move |writer| {
+        self.store().run_exclusive(move |writer| {
             if switch.at() == to {
                 return Ok(false);
             }
             let mut record = author.record(AuditOperation::CalSwitch, Vec::new());
             record.rules = vec![to.name()];
-            writer.note(record, |txn| {
+            writer.write_audit_record(record, |txn| {
                 let mut meta = txn.open_table(keys::META)?;
                 match to.row() {
                     Some(row) => meta.insert(keys::META_CAL, row.as_slice())?,

@@ -6,9 +6,9 @@ use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{IndexLookup, Object};
 use serde::Serialize;
 
-use super::sight::{GraphReader, VisibleGrain, spelled};
+use super::sight::{GraphReader, VisibleGrain, normalised};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 
 /// Most edges of one answer.
@@ -84,15 +84,15 @@ impl Session {
     /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
     pub fn neighbours(&self, node: &str, walk: &EdgeQuery) -> Result<BoundedList<Edge>> {
-        let mut edges = BoundedListBuilder::of(walk.limit, MAX_EDGES)?;
+        let mut edges = BoundedListBuilder::new(walk.limit, MAX_EDGES)?;
         let step = EdgeStep::of(walk)?;
-        let node = spelled(node)?;
+        let node = normalised(node)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, &walk.lens);
-            for posting in sight.postings(&step.shapes(&node))? {
-                let edge = sight.at(posting?.sequence, |seen| {
-                    Ok(step.from(seen.grain, &node).and_then(|_| Edge::of(seen)))
+            for posting in sight.postings(&step.lookups(&node))? {
+                let edge = sight.read_current(posting?.sequence, |seen| {
+                    Ok(step.target_from(seen.grain, &node).and_then(|_| Edge::of(seen)))
                 })?;
                 let Some(edge) = edge else { continue };
                 let size = edge.size();
@@ -113,7 +113,7 @@ pub(super) struct EdgeStep {
 
 impl EdgeStep {
     pub(super) fn of(walk: &EdgeQuery) -> Result<Self> {
-        let relation = walk.relation.as_deref().map(spelled).transpose()?;
+        let relation = walk.relation.as_deref().map(normalised).transpose()?;
         Ok(Self { direction: walk.direction, relation })
     }
 
@@ -123,7 +123,7 @@ impl EdgeStep {
     }
 
     /// Index lookups that find the edges at a node.
-    pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<IndexLookup<'a>> {
+    pub(super) fn lookups<'a>(&'a self, node: &'a str) -> Vec<IndexLookup<'a>> {
         let relation = self.relation.as_deref().map(Into::into);
         let out = IndexLookup::Triple { subject: Some(node.into()), relation, object: None };
         let object = Some(Object::Text(node.into()));
@@ -136,7 +136,7 @@ impl EdgeStep {
     }
 
     /// The node a grain leads to from this node; `None` if it is no edge of this step.
-    pub(super) fn from<'g>(&self, grain: &GrainRef<'g>, node: &str) -> Option<&'g str> {
+    pub(super) fn target_from<'g>(&self, grain: &GrainRef<'g>, node: &str) -> Option<&'g str> {
         let EdgeTexts { subject, relation, object } = EdgeTexts::of(grain)?;
         if self.relation.as_ref().is_some_and(|only| only != relation) {
             return None;

@@ -4,9 +4,9 @@ use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{GraphReader, VisibleGrain, addresses_in, spelled};
+use super::sight::{GraphReader, VisibleGrain, addresses_in, normalised};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 
 /// Most handoffs of one answer.
@@ -39,18 +39,18 @@ impl Session {
     /// `ERR_LIMIT` if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read,
     /// `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn handoffs(&self, session_id: &str) -> Result<BoundedList<Handoff>> {
-        let id = spelled(session_id)?;
+        let id = normalised(session_id)?;
         let lens = GraphOptions::default();
-        let mut found = BoundedListBuilder::of(MAX_HANDOFFS, MAX_HANDOFFS)?;
+        let mut found = BoundedListBuilder::new(MAX_HANDOFFS, MAX_HANDOFFS)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, &lens);
             for posting in
                 sight.postings(&[IndexLookup::Value(Field::Session, id.as_str().into())])?
             {
-                let handoff = sight.at(posting?.sequence, |seen| {
+                let handoff = sight.read_current(posting?.sequence, |seen| {
                     let is_here = seen.grain.text("session_id") == Some(&id);
-                    Ok(handoff(seen).filter(|_| is_here))
+                    Ok(to_handoff(seen).filter(|_| is_here))
                 })?;
                 let Some((mut handoff, bytes)) = handoff else { continue };
                 handoff.completed_by = completion(&mut sight, &handoff.address)?;
@@ -64,7 +64,7 @@ impl Session {
 }
 
 /// A grain as a handoff, with its payload size; `None` if it is not one.
-fn handoff(seen: &VisibleGrain<'_>) -> Option<(Handoff, usize)> {
+fn to_handoff(seen: &VisibleGrain<'_>) -> Option<(Handoff, usize)> {
     let grain = seen.grain;
     if grain.grain_type() != GrainType::Goal || grain.text("relation") != Some(DELEGATES_TO) {
         return None;
@@ -87,7 +87,7 @@ fn completion(
 ) -> Result<Option<ContentAddress>> {
     let digits = delegation.to_string();
     for posting in sight.postings(&[IndexLookup::Value(Field::Derived, digits.as_str().into())])? {
-        let done = sight.at(posting?.sequence, |seen| {
+        let done = sight.read_current(posting?.sequence, |seen| {
             let grain = seen.grain;
             let reports = grain.grain_type() == GrainType::Goal
                 && grain.text("goal_state") == Some("satisfied")

@@ -6,9 +6,9 @@ use grainstore_format::{ContentAddress, GrainRef, GrainType, Value};
 use grainstore_index::{Field, IndexLookup, Object, Scope, Sequence};
 use serde::Serialize;
 
-use super::sight::{GraphReader, VisibleGrain, addresses_in, spelled};
+use super::sight::{GraphReader, VisibleGrain, addresses_in, normalised};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::rules::policy::PolicyTerms;
 
@@ -70,23 +70,23 @@ impl Session {
     /// # Errors
     /// `ERR_LIMIT` for an agent with too many claims to read, `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn owner(&self, agent: &str) -> Result<Ownership> {
-        let agent = spelled(agent)?;
+        let agent = normalised(agent)?;
         let lens = GraphOptions::default();
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, &lens);
             let about = |relation| IndexLookup::subject_relation(agent.as_str().into(), relation);
             let shapes = OWNED_BY.map(|relation| about(relation.into()));
             let mut claims = Vec::new();
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
-                claims.extend(sight.at(posting?.sequence, |seen| {
-                    let fits = is_about(seen.grain, &OWNED_BY) && is_of(seen.grain, &agent);
+                claims.extend(sight.read_current(posting?.sequence, |seen| {
+                    let fits = is_identity_belief(seen.grain, &OWNED_BY) && has_subject(seen.grain, &agent);
                     Ok(fits.then(|| OwnershipClaim::of(seen, &agent)))
                 })?);
             }
-            let canonical = first(&mut sight, &claims)?;
+            let canonical = earliest_record(&mut sight, &claims)?;
             let owner = match canonical {
-                Some(claim) => sight.at(claim.sequence, |seen| Ok(Owner::of(seen)))?,
+                Some(claim) => sight.read_current(claim.sequence, |seen| Ok(Owner::of(seen)))?,
                 None => None,
             };
             let others = claims.iter().map(|claim| claim.address);
@@ -101,9 +101,9 @@ impl Session {
     /// # Errors
     /// As [`Session::owner`].
     pub fn capabilities(&self, agent: &str) -> Result<BoundedList<Capability>> {
-        let agent = spelled(agent)?;
+        let agent = normalised(agent)?;
         let shape = IndexLookup::subject_relation(agent.as_str().into(), HAS_CAPABILITY.into());
-        self.capabilities_at(&[shape], |grain| is_of(grain, &agent))
+        self.capabilities_at(&[shape], |grain| has_subject(grain, &agent))
     }
 
     /// The agents that have a capability of this name, or support a tool of this name, newest first.
@@ -111,14 +111,14 @@ impl Session {
     /// # Errors
     /// As [`Session::owner`].
     pub fn agents_with(&self, name: &str) -> Result<BoundedList<Capability>> {
-        let name = spelled(name)?;
+        let name = normalised(name)?;
         let object = Some(Object::Text(name.as_str().into()));
         let relation = Some(HAS_CAPABILITY.into());
         let shapes = [
             IndexLookup::Value(Field::ObjectLeaf, name.as_str().into()),
             IndexLookup::Triple { subject: None, relation, object },
         ];
-        self.capabilities_at(&shapes, |grain| offers(grain, &name))
+        self.capabilities_at(&shapes, |grain| has_capability(grain, &name))
     }
 
     fn capabilities_at(
@@ -127,14 +127,14 @@ impl Session {
         fits: impl Fn(&GrainRef<'_>) -> bool,
     ) -> Result<BoundedList<Capability>> {
         let lens = GraphOptions::default();
-        let mut found = BoundedListBuilder::of(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
+        let mut found = BoundedListBuilder::new(MAX_CAPABILITIES, MAX_CAPABILITIES)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, &lens);
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), shapes)? {
-                let capability = sight.at(posting?.sequence, |seen| {
+                let capability = sight.read_current(posting?.sequence, |seen| {
                     let grain = seen.grain;
-                    let fits = is_about(grain, &[HAS_CAPABILITY]) && fits(grain);
+                    let fits = is_identity_belief(grain, &[HAS_CAPABILITY]) && fits(grain);
                     let said = grain.text("subject").zip(grain.get("object"));
                     Ok(said.filter(|_| fits).map(|(agent, capability)| {
                         let (address, agent) = (seen.address(), agent.to_owned());
@@ -153,13 +153,13 @@ impl Session {
 }
 
 /// Returns `true` if a grain is a belief of the identity namespace in one of these relations.
-fn is_about(grain: &GrainRef<'_>, relations: &[&str]) -> bool {
+fn is_identity_belief(grain: &GrainRef<'_>, relations: &[&str]) -> bool {
     grain.grain_type() == GrainType::Belief
         && grain.partition() == IDENTITY
         && grain.text("relation").is_some_and(|relation| relations.contains(&relation))
 }
 
-fn is_of(grain: &GrainRef<'_>, agent: &str) -> bool {
+fn has_subject(grain: &GrainRef<'_>, agent: &str) -> bool {
     grain.text("subject") == Some(agent)
 }
 
@@ -174,7 +174,7 @@ struct OwnershipClaim {
 
 impl OwnershipClaim {
     fn of(seen: &VisibleGrain<'_>, agent: &str) -> Self {
-        let is_record = author(seen, agent).is_some() && PolicyTerms::of(seen.grain).protects();
+        let is_record = independent_author(seen, agent).is_some() && PolicyTerms::of(seen.grain).protects();
         Self { address: seen.address(), sequence: seen.sequence, is_record }
     }
 }
@@ -191,13 +191,13 @@ impl Owner {
 }
 
 /// The record whose protected chain began first in the log.
-fn first<'c>(
+fn earliest_record<'c>(
     sight: &mut GraphReader<'_>,
     claims: &'c [OwnershipClaim],
 ) -> Result<Option<&'c OwnershipClaim>> {
     let mut first: Option<(Sequence, &OwnershipClaim)> = None;
     for claim in claims.iter().filter(|claim| claim.is_record) {
-        let began = began(sight, claim)?;
+        let began = chain_start(sight, claim)?;
         if first.is_none_or(|(earliest, _)| began < earliest) {
             first = Some((began, claim));
         }
@@ -207,22 +207,22 @@ fn first<'c>(
 
 /// The author of a claim; `None` if there is none or it is the agent itself. A key of a DID (`did#key`)
 /// counts as that DID.
-fn author<'g>(seen: &VisibleGrain<'g>, agent: &str) -> Option<&'g str> {
+fn independent_author<'g>(seen: &VisibleGrain<'g>, agent: &str) -> Option<&'g str> {
     let author = seen.grain.text("author_did").filter(|author| !author.is_empty())?;
     let did = |text: &str| text.split('#').next().map(str::to_owned);
     (did(author) != did(agent)).then_some(author)
 }
 
 /// The sequence at which the protected chain of a record begins.
-fn began(sight: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequence> {
+fn chain_start(sight: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequence> {
     let (mut address, mut began) = (record.address, record.sequence);
     loop {
-        let parents = sight.any_at(began, |seen| {
+        let parents = sight.read_any(began, |seen| {
             Ok(Some(addresses_in(seen.grain, "derived_from").collect::<Vec<_>>()))
         })?;
         let mut before = None;
         for parent in parents.into_iter().flatten() {
-            before = before.or(sight.any_of(&parent, |seen| {
+            before = before.or(sight.read_by_address(&parent, |seen| {
                 let is_version = seen.state.superseded_by == Some(address);
                 let protects = PolicyTerms::of(seen.grain).protects();
                 Ok((is_version && protects).then_some((parent, seen.sequence)))
@@ -234,7 +234,7 @@ fn began(sight: &mut GraphReader<'_>, record: &OwnershipClaim) -> Result<Sequenc
 }
 
 /// Returns `true` if a capability has this name or lists a tool of this name.
-fn offers(grain: &GrainRef<'_>, name: &str) -> bool {
+fn has_capability(grain: &GrainRef<'_>, name: &str) -> bool {
     let Some(object) = grain.get("object") else { return false };
     let Some(map) = object.as_map() else { return object.as_str() == Some(name) };
     let tools = map.get("supported_tools").and_then(|tools| tools.as_array());

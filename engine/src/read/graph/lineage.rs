@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::sight::{GraphReader, addresses_in};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
 
 /// Most relatives of one answer.
@@ -44,28 +44,28 @@ impl Session {
         limit: usize,
         lens: &GraphOptions,
     ) -> Result<BoundedList<Relative>> {
-        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
+        let mut found = BoundedListBuilder::new(limit, MAX_RELATIVES)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, lens);
             let parents = |seen: &super::sight::VisibleGrain<'_>| {
                 let parents: BTreeSet<_> = addresses_in(seen.grain, PARENTS).collect();
                 Ok(Some((seen.state, parents)))
             };
             let mut met = HashSet::from([*address]);
-            let (_, mut level) = sight.start(address, parents)?;
+            let (_, mut level) = sight.read_start(address, parents)?;
             for hops in 1..=max_hops {
                 let mut above = BTreeSet::new();
                 for address in level {
                     if !met.insert(address) {
                         continue;
                     }
-                    let Some((state, parents)) = sight.any_of(&address, parents)? else { continue };
+                    let Some((state, parents)) = sight.read_by_address(&address, parents)? else { continue };
                     for parent in parents {
                         sight.tick()?;
                         above.insert(parent);
                     }
-                    if !sight.shows(&state) {
+                    if !sight.admits_state(&state) {
                         continue;
                     }
                     let relative = Relative { address, hops, state };
@@ -92,15 +92,15 @@ impl Session {
         limit: usize,
         lens: &GraphOptions,
     ) -> Result<BoundedList<Relative>> {
-        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
+        let mut found = BoundedListBuilder::new(limit, MAX_RELATIVES)?;
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, lens);
-            sight.start(address, |_| Ok(Some(())))?;
+            sight.read_start(address, |_| Ok(Some(())))?;
             let digits = address.to_string();
             let shape = IndexLookup::Value(Field::Derived, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
-                let child = sight.at(posting?.sequence, |seen| {
+                let child = sight.read_current(posting?.sequence, |seen| {
                     let derives =
                         addresses_in(seen.grain, PARENTS).any(|parent| parent == *address);
                     Ok(derives.then(|| (seen.address(), seen.state)))

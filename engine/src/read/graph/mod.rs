@@ -34,9 +34,9 @@ pub use identity::{Capability, MAX_CAPABILITIES, MAX_CLAIMS, Owner, Ownership};
 pub use lineage::{MAX_RELATIVES, Relative};
 pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 pub use related::CrossLink;
-pub(crate) use related::links;
-pub(crate) use sight::{GraphReader, VisibleGrain, addresses_in, spelled};
-pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
+pub(crate) use related::cross_links;
+pub(crate) use sight::{GraphReader, VisibleGrain, addresses_in, normalised};
+pub use sight::{MAX_ANSWER_BYTES, MAX_GRAPH_STEPS};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
 /// Options of a graph read.
@@ -76,7 +76,7 @@ struct BoundedListBuilder<T> {
 impl<T> BoundedListBuilder<T> {
     /// # Errors
     /// `ERR_LIMIT` for a limit beyond `most`.
-    fn of(limit: usize, most: usize) -> Result<Self> {
+    fn new(limit: usize, most: usize) -> Result<Self> {
         if limit > most {
             let message = format!("an answer holds {most} at most, not {limit}");
             return Err(Error::new(ErrorKind::Limit, message));

@@ -11,9 +11,9 @@ use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
 use super::edges::{Edge, EdgeQuery, EdgeStep};
-use super::sight::{GraphReader, spelled};
+use super::sight::{GraphReader, normalised};
 use super::{BoundedList, BoundedListBuilder};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
 
 /// Most edges in one path.
@@ -47,20 +47,20 @@ impl Session {
             let message = format!("a path has {MAX_HOPS} edges at most, not {max_hops}");
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        let paths = BoundedListBuilder::of(walk.limit, MAX_PATHS)?;
+        let paths = BoundedListBuilder::new(walk.limit, MAX_PATHS)?;
         let step = EdgeStep::of(walk)?;
-        let (from, to) = (spelled(from)?, spelled(to)?);
+        let (from, to) = (normalised(from)?, normalised(to)?);
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let sight = GraphReader::new(self, &view, &walk.lens);
             let mut search = PathSearch { sight, names: NodeNames::default() };
             let back = step.reversed();
-            let mut near = SearchSide::at(search.names.id(&from)?, step);
-            let mut far = SearchSide::at(search.names.id(&to)?, back);
+            let mut near = SearchSide::new(search.names.id(&from)?, step);
+            let mut far = SearchSide::new(search.names.id(&to)?, back);
             match search.meet(&mut near, &mut far, max_hops)? {
                 Some(met) => {
-                    let ways = search.ways(&near, &far, &met)?;
-                    search.list(near.start, far.start, &ways, paths)
+                    let ways = search.trace_paths(&near, &far, &met)?;
+                    search.enumerate_paths(near.start, far.start, &ways, paths)
                 }
                 None => Ok(paths.end()),
             }
@@ -115,11 +115,11 @@ struct SearchSide {
     /// Whole levels taken.
     hops: usize,
     /// Every node found, with its distance from the start.
-    met: HashMap<NodeId, usize>,
+    distances: HashMap<NodeId, usize>,
     /// The nodes of the last level.
-    front: Vec<NodeId>,
+    frontier: Vec<NodeId>,
     /// The edges to each node from those one hop nearer to the start.
-    links: HashMap<NodeId, Vec<PathEdge>>,
+    incoming: HashMap<NodeId, Vec<PathEdge>>,
 }
 
 /// An edge of the search: the grain, and the node at its other end.
@@ -130,9 +130,9 @@ struct PathEdge {
 }
 
 impl SearchSide {
-    fn at(start: NodeId, step: EdgeStep) -> Self {
+    fn new(start: NodeId, step: EdgeStep) -> Self {
         let met = HashMap::from([(start, 0)]);
-        Self { start, step, hops: 0, met, front: vec![start], links: HashMap::new() }
+        Self { start, step, hops: 0, distances: met, frontier: vec![start], incoming: HashMap::new() }
     }
 }
 
@@ -153,17 +153,17 @@ impl PathSearch<'_> {
         max_hops: usize,
     ) -> Result<Option<Vec<NodeId>>> {
         loop {
-            let ahead: HashSet<&NodeId> = far.front.iter().collect();
-            let common = near.front.iter().filter(|node| ahead.contains(node));
+            let ahead: HashSet<&NodeId> = far.frontier.iter().collect();
+            let common = near.frontier.iter().filter(|node| ahead.contains(node));
             let common: Vec<NodeId> = common.copied().collect();
             if !common.is_empty() {
                 return Ok(Some(common));
             }
-            let dead = near.front.is_empty() || far.front.is_empty();
+            let dead = near.frontier.is_empty() || far.frontier.is_empty();
             if dead || near.hops.saturating_add(far.hops) >= max_hops {
                 return Ok(None);
             }
-            if self.ahead(near)? <= self.ahead(far)? {
+            if self.edges_ahead(near)? <= self.edges_ahead(far)? {
                 self.advance(near)?;
             } else {
                 self.advance(far)?;
@@ -172,16 +172,16 @@ impl PathSearch<'_> {
     }
 
     /// Estimate of the edges that the next level of a side reads, up to `ESTIMATE_CAP`.
-    fn ahead(&mut self, side: &SearchSide) -> Result<usize> {
+    fn edges_ahead(&mut self, side: &SearchSide) -> Result<usize> {
         let mut count = 0_usize;
-        for node in &side.front {
+        for node in &side.frontier {
             if count >= ESTIMATE_CAP {
                 break;
             }
             self.sight.tick()?;
             let text = self.names.text(*node);
             let left = ESTIMATE_CAP.saturating_sub(count);
-            count = count.saturating_add(self.sight.estimate(&side.step.shapes(&text), left)?);
+            count = count.saturating_add(self.sight.estimate(&side.step.lookups(&text), left)?);
         }
         Ok(count)
     }
@@ -189,22 +189,22 @@ impl PathSearch<'_> {
     /// Takes one level of a side.
     fn advance(&mut self, side: &mut SearchSide) -> Result<()> {
         side.hops = side.hops.saturating_add(1);
-        for node in std::mem::take(&mut side.front) {
+        for node in std::mem::take(&mut side.frontier) {
             let text = self.names.text(node);
-            for posting in self.sight.postings(&side.step.shapes(&text))? {
+            for posting in self.sight.postings(&side.step.lookups(&text))? {
                 let sequence = posting?.sequence;
                 let names = &mut self.names;
-                let other = self.sight.at(sequence, |seen| {
-                    let other = side.step.from(seen.grain, &text);
+                let other = self.sight.read_current(sequence, |seen| {
+                    let other = side.step.target_from(seen.grain, &text);
                     other.map(|other| names.id(other)).transpose()
                 })?;
                 let Some(other) = other else { continue };
-                let hops = *side.met.entry(other).or_insert_with(|| {
-                    side.front.push(other);
+                let hops = *side.distances.entry(other).or_insert_with(|| {
+                    side.frontier.push(other);
                     side.hops
                 });
                 if hops == side.hops {
-                    side.links.entry(other).or_default().push(PathEdge { sequence, node });
+                    side.incoming.entry(other).or_default().push(PathEdge { sequence, node });
                 }
             }
         }
@@ -212,15 +212,15 @@ impl PathSearch<'_> {
     }
 
     /// The edges of all shortest paths, traced from the meeting nodes back to both ends.
-    fn ways(&mut self, near: &SearchSide, far: &SearchSide, met: &[NodeId]) -> Result<PathEdges> {
+    fn trace_paths(&mut self, near: &SearchSide, far: &SearchSide, met: &[NodeId]) -> Result<PathEdges> {
         let mut ways = PathEdges::new();
         for (side, is_near) in [(near, true), (far, false)] {
             let mut reached: HashSet<NodeId> = met.iter().copied().collect();
             let mut open: Vec<NodeId> = met.to_vec();
             while let Some(node) = open.pop() {
-                for link in side.links.get(&node).into_iter().flatten() {
+                for link in side.incoming.get(&node).into_iter().flatten() {
                     let address =
-                        self.sight.any_at(link.sequence, |seen| Ok(Some(seen.address())))?;
+                        self.sight.read_any(link.sequence, |seen| Ok(Some(seen.address())))?;
                     let Some(address) = address else { continue };
                     let (start, end) = if is_near { (link.node, node) } else { (node, link.node) };
                     let way = PathEdge { sequence: link.sequence, node: end };
@@ -236,7 +236,7 @@ impl PathSearch<'_> {
 
     /// Enumerates the paths in order. Every edge leads to the end, so there is no backtracking from a dead
     /// end.
-    fn list(
+    fn enumerate_paths(
         &mut self,
         from: NodeId,
         to: NodeId,
@@ -255,7 +255,7 @@ impl PathSearch<'_> {
                 taken.pop();
                 continue;
             };
-            let Some(edge) = self.sight.any_at(link.sequence, |seen| Ok(Edge::of(seen)))? else {
+            let Some(edge) = self.sight.read_any(link.sequence, |seen| Ok(Edge::of(seen)))? else {
                 continue;
             };
             taken.push(edge);

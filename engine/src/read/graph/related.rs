@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::lineage::MAX_RELATIVES;
 use super::sight::GraphReader;
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
-use crate::state::consent::address_of;
+use crate::state::consent::parse_basis_address;
 
 /// A cross-link between two grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,13 +42,13 @@ impl Session {
         limit: usize,
         lens: &GraphOptions,
     ) -> Result<BoundedList<CrossLink>> {
-        let mut found = BoundedListBuilder::of(limit, MAX_RELATIVES)?;
+        let mut found = BoundedListBuilder::new(limit, MAX_RELATIVES)?;
         let wanted = |link: &(ContentAddress, String)| kind.is_none_or(|kind| kind == link.1);
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, lens);
-            let own = sight.start(address, |seen| {
-                Ok(Some((links(seen.grain).collect::<Vec<_>>(), seen.awaits_review())))
+            let own = sight.read_start(address, |seen| {
+                Ok(Some((cross_links(seen.grain).collect::<Vec<_>>(), seen.awaits_review())))
             })?;
             let (own, requires_human_review) = own;
             let mut met = HashSet::new();
@@ -57,8 +57,8 @@ impl Session {
                     continue;
                 }
                 let (other, kind) = link;
-                let state = sight.any_of(&other, |seen| Ok(Some(seen.state)))?;
-                if !state.is_some_and(|state| sight.shows(&state)) {
+                let state = sight.read_by_address(&other, |seen| Ok(Some(seen.state)))?;
+                if !state.is_some_and(|state| sight.admits_state(&state)) {
                     continue;
                 }
                 let direction = Direction::Out;
@@ -70,8 +70,8 @@ impl Session {
             let digits = address.to_string();
             let shape = IndexLookup::Value(Field::Related, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
-                let links = sight.at(posting?.sequence, |seen| {
-                    let to_it = links(seen.grain).filter(|link| link.0 == *address && wanted(link));
+                let links = sight.read_current(posting?.sequence, |seen| {
+                    let to_it = cross_links(seen.grain).filter(|link| link.0 == *address && wanted(link));
                     let kinds: Vec<String> = distinct(to_it.map(|(_, kind)| kind));
                     Ok((!kinds.is_empty()).then(|| (seen.address(), kinds, seen.awaits_review())))
                 })?;
@@ -93,13 +93,13 @@ impl Session {
 const LINK_BYTES: usize = size_of::<CrossLink>();
 
 /// The links of a grain that lead to grains, with their `relation_type`.
-pub(crate) fn links<'g>(
+pub(crate) fn cross_links<'g>(
     grain: &GrainRef<'g>,
 ) -> impl Iterator<Item = (ContentAddress, String)> + use<'g> {
     let list = grain.get("related_to").and_then(|list| list.as_array());
     list.into_iter().flat_map(|list| list.iter()).filter_map(|link| {
         let link = link.as_map()?;
-        let address = address_of(link.get("hash")?.as_str()?)?;
+        let address = parse_basis_address(link.get("hash")?.as_str()?)?;
         Some((address, link.get("relation_type")?.as_str()?.to_owned()))
     })
 }

@@ -12,37 +12,37 @@ use crate::base::error::Result;
 /// Index ranges opened for replies before a pass over all events is considered.
 const MAX_REPLY_RANGES: u64 = 100_000;
 /// Most events that such a pass reads.
-const MAX_PASS: usize = 50_000;
+const MAX_PASS_EVENTS: usize = 50_000;
 
 /// Finder of replies. It looks them up message by message, which opens a range in every namespace; once that
 /// becomes expensive it reads all events in one pass instead, if they are few enough.
 pub(super) struct ReplyFinder {
     /// Total of index ranges beyond which a pass is considered.
-    patience: u64,
+    pass_threshold: u64,
     /// Every event that is a reply, by the message it replies to; `None` without a pass.
-    all: Option<HashMap<ContentAddress, Vec<ThreadMember>>>,
+    by_parent: Option<HashMap<ContentAddress, Vec<ThreadMember>>>,
 }
 
 impl ReplyFinder {
     pub(super) fn new(sight: &GraphReader<'_>) -> Self {
-        Self { patience: sight.ranges().saturating_add(MAX_REPLY_RANGES), all: None }
+        Self { pass_threshold: sight.ranges().saturating_add(MAX_REPLY_RANGES), by_parent: None }
     }
 
     /// At most `room` replies to a message that are not in `met`.
-    pub(super) fn to(
+    pub(super) fn replies_to(
         &mut self,
         sight: &mut GraphReader<'_>,
         parent: &ContentAddress,
         met: &mut HashSet<ContentAddress>,
         room: usize,
     ) -> Result<Vec<ThreadMember>> {
-        if self.all.is_none() && sight.ranges() > self.patience {
+        if self.by_parent.is_none() && sight.ranges() > self.pass_threshold {
             // If there are too many events for a pass, it is not considered again.
-            self.patience = u64::MAX;
-            self.all = every_reply(sight)?;
+            self.pass_threshold = u64::MAX;
+            self.by_parent = all_replies(sight)?;
         }
         let mut found = Vec::new();
-        if let Some(all) = &self.all {
+        if let Some(all) = &self.by_parent {
             let here = all.get(parent).into_iter().flatten();
             found.extend(here.filter(|reply| met.insert(reply.address)).take(room));
             return Ok(found);
@@ -54,7 +54,7 @@ impl ReplyFinder {
             if found.len() >= room {
                 break;
             }
-            let reply = sight.any_at(posting?.sequence, |seen| {
+            let reply = sight.read_any(posting?.sequence, |seen| {
                 Ok(ThreadMember::of(seen).filter(|found| found.parent.as_ref() == Some(parent)))
             })?;
             found.extend(reply.filter(|reply| met.insert(reply.address)));
@@ -65,16 +65,16 @@ impl ReplyFinder {
 
 /// The events of the session that are replies, by the message they reply to; `None` if there are
 /// [`MAX_PASS`] events or more to read.
-fn every_reply(
+fn all_replies(
     sight: &mut GraphReader<'_>,
 ) -> Result<Option<HashMap<ContentAddress, Vec<ThreadMember>>>> {
     let events = [IndexLookup::Type(GrainType::Event)];
-    if sight.estimate(&events, MAX_PASS)? >= MAX_PASS {
+    if sight.estimate(&events, MAX_PASS_EVENTS)? >= MAX_PASS_EVENTS {
         return Ok(None);
     }
     let mut all: HashMap<ContentAddress, Vec<ThreadMember>> = HashMap::new();
     for posting in sight.postings(&events)? {
-        let reply = sight.any_at(posting?.sequence, |seen| Ok(ThreadMember::of(seen)))?;
+        let reply = sight.read_any(posting?.sequence, |seen| Ok(ThreadMember::of(seen)))?;
         if let Some((parent, reply)) = reply.and_then(|found| found.parent.zip(Some(found))) {
             all.entry(parent).or_default().push(reply);
         }

@@ -3,7 +3,7 @@
 use grainstore_cal::CancelHandle;
 use tempfile::TempDir;
 
-use super::super::thread::{MAX_MESSAGES, linked, message_at};
+use super::super::thread::{MAX_MESSAGES, connected_messages, message_at};
 use super::*;
 use crate::format::Grain;
 use crate::read::graph::GraphOptions;
@@ -44,11 +44,11 @@ fn many_replies_in_many_namespaces_take_one_pass_and_not_a_lookup_a_namespace_ea
     let (view, lens) = (session.view().unwrap(), GraphOptions::default());
     let mut sight = GraphReader::new(&session, &view, &lens);
     let start = message_at(&mut sight, &root).unwrap().unwrap();
-    let members = linked(&mut sight, start, MAX_MESSAGES + 1).unwrap();
+    let members = connected_messages(&mut sight, start, MAX_MESSAGES + 1).unwrap();
     assert_eq!(members.len(), REPLIES + 1, "replies in other namespaces count");
     let most = MAX_REPLY_RANGES + 4 * NAMESPACES as u64;
     assert!(sight.ranges() <= most, "{} ranges", sight.ranges());
-    let limited = linked(&mut sight, start, 10).unwrap();
+    let limited = connected_messages(&mut sight, start, 10).unwrap();
     assert_eq!(limited.len(), 10);
 }
 

@@ -15,31 +15,31 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::read::query::ScanError;
-use crate::state::consent::address_of;
+use crate::state::consent::parse_basis_address;
 use crate::state::reach::Visibility;
 use crate::state::view::View;
 
 /// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
-pub const MAX_LOOKED: u64 = 200_000;
+pub const MAX_GRAPH_STEPS: u64 = 200_000;
 /// Most index ranges one graph read opens before it fails with `ERR_LIMIT`: a few seconds. One lookup opens a
 /// range in each namespace, so stores of many namespaces need many.
-const MAX_RANGES: u64 = 10_000_000;
+const MAX_GRAPH_RANGES: u64 = 10_000_000;
 /// Most bytes of texts in one answer; the answer ends before it would exceed them.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// Number of steps between checks for cancellation.
-const CHECK_EVERY: u64 = 64;
+const CHECK_INTERVAL_STEPS: u64 = 64;
 
 /// Reads the grains a session may see in a view.
 pub(crate) struct GraphReader<'s> {
     session: &'s Session,
     view: &'s View,
     /// Visibility of grains to the session.
-    reach: Visibility<'s>,
-    lens: &'s GraphOptions,
+    visibility: Visibility<'s>,
+    options: &'s GraphOptions,
     /// The namespaces of the session.
-    spaces: ScopeNamespaces<'s>,
-    looked: u64,
+    namespaces: ScopeNamespaces<'s>,
+    steps: u64,
     ranges: u64,
 }
 
@@ -65,8 +65,8 @@ impl VisibleGrain<'_> {
 
 impl<'s> GraphReader<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s GraphOptions) -> Self {
-        let spaces = ScopeNamespaces::of(session.viewer().partitions());
-        Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
+        let spaces = ScopeNamespaces::of(session.viewer().index_scope());
+        Self { session, view, visibility: session.visibility(view), options: lens, namespaces: spaces, steps: 0, ranges: 0 }
     }
 
     /// Counts a step of work.
@@ -74,12 +74,12 @@ impl<'s> GraphReader<'s> {
     /// # Errors
     /// `ERR_LIMIT` beyond [`MAX_LOOKED`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
-        if self.looked.is_multiple_of(CHECK_EVERY) {
-            self.lens.cancel.check().map_err(ScanError::Stopped)?;
+        if self.steps.is_multiple_of(CHECK_INTERVAL_STEPS) {
+            self.options.cancel.check().map_err(ScanError::Stopped)?;
         }
-        self.looked += 1;
-        if self.looked > MAX_LOOKED {
-            let message = format!("more than {MAX_LOOKED} grains and links to look at");
+        self.steps += 1;
+        if self.steps > MAX_GRAPH_STEPS {
+            let message = format!("more than {MAX_GRAPH_STEPS} grains and links to look at");
             let hint = "ask for fewer hops, name a relation or a direction, or start elsewhere";
             return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
         }
@@ -94,8 +94,8 @@ impl<'s> GraphReader<'s> {
         &mut self,
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        self.charge(self.view.index().range_count(&self.spaces, shapes)?)?;
-        self.open(&self.spaces, shapes)
+        self.count_ranges(self.view.index().range_count(&self.namespaces, shapes)?)?;
+        self.open_postings(&self.namespaces, shapes)
     }
 
     /// Like [`GraphReader::postings`], in these namespaces.
@@ -105,11 +105,11 @@ impl<'s> GraphReader<'s> {
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let spaces = ScopeNamespaces::of(*scope);
-        self.charge(self.view.index().range_count(&spaces, shapes)?)?;
-        self.open(&spaces, shapes)
+        self.count_ranges(self.view.index().range_count(&spaces, shapes)?)?;
+        self.open_postings(&spaces, shapes)
     }
 
-    fn open(
+    fn open_postings(
         &self,
         spaces: &ScopeNamespaces<'_>,
         shapes: &[IndexLookup<'_>],
@@ -121,11 +121,11 @@ impl<'s> GraphReader<'s> {
 
     /// Counts index ranges before they are opened. Each costs a seek even if it is empty, so a read that
     /// finds no grains checks its deadline here.
-    fn charge(&mut self, ranges: usize) -> Result<()> {
-        self.lens.cancel.check().map_err(ScanError::Stopped)?;
+    fn count_ranges(&mut self, ranges: usize) -> Result<()> {
+        self.options.cancel.check().map_err(ScanError::Stopped)?;
         self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
-        if self.ranges > MAX_RANGES {
-            let message = format!("more than {MAX_RANGES} ranges of the index to open");
+        if self.ranges > MAX_GRAPH_RANGES {
+            let message = format!("more than {MAX_GRAPH_RANGES} ranges of the index to open");
             let hint = "ask for less, or in a session of fewer namespaces";
             return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
         }
@@ -143,8 +143,8 @@ impl<'s> GraphReader<'s> {
     /// Like [`GraphReader::postings`].
     pub(crate) fn estimate(&mut self, shapes: &[IndexLookup<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
-        self.charge(reader.range_count(&self.spaces, shapes)?)?;
-        let scope = self.session.viewer().partitions();
+        self.count_ranges(reader.range_count(&self.namespaces, shapes)?)?;
+        let scope = self.session.viewer().index_scope();
         shapes.iter().try_fold(0_usize, |count, shape| {
             let left = cap.saturating_sub(count);
             let rows = reader.count_up_to(&scope, shape, TimeRange::default(), left)?;
@@ -154,18 +154,18 @@ impl<'s> GraphReader<'s> {
 
     /// Reads the grain at a sequence; `None` if the options exclude its state, the session may not see it, or
     /// `read` returns none.
-    pub(crate) fn at<T>(
+    pub(crate) fn read_current<T>(
         &mut self,
         sequence: Sequence,
         read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.tick()?;
         let state = self.view.state_at(sequence)?;
-        if self.shows(&state) { self.read(sequence, state, read) } else { Ok(None) }
+        if self.admits_state(&state) { self.read(sequence, state, read) } else { Ok(None) }
     }
 
     /// Like [`GraphReader::at`], whatever the state of the grain.
-    pub(crate) fn any_at<T>(
+    pub(crate) fn read_any<T>(
         &mut self,
         sequence: Sequence,
         read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
@@ -180,11 +180,11 @@ impl<'s> GraphReader<'s> {
         state: GrainState,
         read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        if self.view.hides(sequence)? {
+        if self.view.is_hidden(sequence)? {
             return Ok(None);
         }
         self.view.with_live_blob(sequence, |blob| {
-            with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
+            with_fields(blob, |grain| match self.visibility.is_visible(sequence, grain)? {
                 true => read(&VisibleGrain { sequence, grain, state, blob }),
                 false => Ok(None),
             })
@@ -195,13 +195,13 @@ impl<'s> GraphReader<'s> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the index leads to another grain.
-    pub(crate) fn any_of<T>(
+    pub(crate) fn read_by_address<T>(
         &mut self,
         address: &ContentAddress,
         read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(sequence) = self.view.sequence_of(address)? else { return Ok(None) };
-        self.any_at(sequence, |seen| {
+        self.read_any(sequence, |seen| {
             address.verify(seen.blob)?;
             read(seen)
         })
@@ -211,28 +211,28 @@ impl<'s> GraphReader<'s> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` if the session cannot see it.
-    pub(crate) fn start<T>(
+    pub(crate) fn read_start<T>(
         &mut self,
         address: &ContentAddress,
         read: impl FnOnce(&VisibleGrain<'_>) -> Result<Option<T>>,
     ) -> Result<T> {
-        self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
+        self.read_by_address(address, read)?.ok_or_else(|| self.unseen(address))
     }
 
     /// The error for a grain the session cannot see.
     pub(crate) fn unseen(&self, address: &ContentAddress) -> Error {
-        self.session.unseen(self.view, address)
+        self.session.not_visible(self.view, address)
     }
 
     /// The now of this read.
     pub(crate) fn now(&self) -> EpochMs {
-        self.reach.now()
+        self.visibility.now()
     }
 
     /// Returns `true` if the options include grains of this state.
-    pub(crate) fn shows(&self, state: &GrainState) -> bool {
-        let superseded = self.lens.include_superseded;
-        EndedFilter { superseded, ..EndedFilter::default() }.admits(state, self.reach.now())
+    pub(crate) fn admits_state(&self, state: &GrainState) -> bool {
+        let superseded = self.options.include_superseded;
+        EndedFilter { superseded, ..EndedFilter::default() }.admits(state, self.visibility.now())
     }
 }
 
@@ -243,13 +243,13 @@ pub(crate) fn addresses_in<'g>(
 ) -> impl Iterator<Item = ContentAddress> + use<'g> {
     let list = grain.get(field).and_then(|list| list.as_array());
     let items = list.into_iter().flat_map(|list| list.iter());
-    items.filter_map(|item| address_of(item.as_str()?))
+    items.filter_map(|item| parse_basis_address(item.as_str()?))
 }
 
 /// Normalises a text to NFC, the form in grains (OMS 4.4).
 ///
 /// # Errors
 /// The code of the format for text no grain can hold.
-pub(crate) fn spelled(text: &str) -> Result<String> {
+pub(crate) fn normalised(text: &str) -> Result<String> {
     Ok(normalise_text(text)?.into_owned())
 }

@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::GraphOptions;
 use super::replies::ReplyFinder;
-use super::sight::{GraphReader, VisibleGrain, spelled};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use super::sight::{GraphReader, VisibleGrain, normalised};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
-use crate::state::consent::address_of;
+use crate::state::consent::parse_basis_address;
 use crate::state::view::View;
 
 /// Most messages of one thread.
@@ -56,9 +56,9 @@ impl Session {
     /// `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn thread(&self, message: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
         self.conversation(lens, |sight| {
-            let start = sight.start(message, |seen| Ok(Some(ThreadStart::of(seen))))?;
+            let start = sight.read_start(message, |seen| Ok(Some(ThreadStart::of(seen))))?;
             let Some(start) = start else {
-                return Err(schema(format!("{message} is no event, so it is in no thread")));
+                return Err(schema_error(format!("{message} is no event, so it is in no thread")));
             };
             start.members(sight, MAX_MESSAGES + 1)
         })
@@ -69,8 +69,8 @@ impl Session {
     /// # Errors
     /// As [`Session::thread`].
     pub fn thread_of_session(&self, session_id: &str, lens: &GraphOptions) -> Result<Thread> {
-        let id = spelled(session_id)?;
-        self.conversation(lens, |sight| in_session(sight, &id, MAX_MESSAGES + 1))
+        let id = normalised(session_id)?;
+        self.conversation(lens, |sight| messages_of_session(sight, &id, MAX_MESSAGES + 1))
     }
 
     /// The conversation as of a state grain (OMS 22.9): from the message its context names as `messages_tail`
@@ -80,18 +80,18 @@ impl Session {
     /// As [`Session::thread`]; `ERR_SCHEMA` for a grain that is not a state, or names no message.
     pub fn thread_from_state(&self, state: &ContentAddress, lens: &GraphOptions) -> Result<Thread> {
         self.conversation(lens, |sight| {
-            let tail = sight.start(state, |seen| {
+            let tail = sight.read_start(state, |seen| {
                 let context = seen.grain.get("context").and_then(|context| context.as_map());
                 let tail = context.and_then(|context| context.get("messages_tail")?.as_str());
                 let is_state = seen.grain.grain_type() == GrainType::State;
-                Ok(Some(tail.filter(|_| is_state).and_then(address_of)))
+                Ok(Some(tail.filter(|_| is_state).and_then(parse_basis_address)))
             })?;
             let Some(tail) = tail else {
                 let message = format!("{state} is no state that names its messages_tail");
-                return Err(schema(message));
+                return Err(schema_error(message));
             };
             let Some(last) = message_at(sight, &tail)? else { return Err(sight.unseen(&tail)) };
-            above(sight, last, MAX_MESSAGES + 1)
+            with_ancestors(sight, last, MAX_MESSAGES + 1)
         })
     }
 
@@ -106,7 +106,7 @@ impl Session {
     ) -> Result<Vec<ContentAddress>> {
         let lens = GraphOptions { include_superseded: true, cancel: cancel.clone() };
         let mut sight = GraphReader::new(self, view, &lens);
-        let Some(start) = sight.any_of(message, |seen| Ok(ThreadStart::of(seen)))? else {
+        let Some(start) = sight.read_by_address(message, |seen| Ok(ThreadStart::of(seen)))? else {
             return Ok(Vec::new());
         };
         let members = start.members(&mut sight, limit)?;
@@ -119,7 +119,7 @@ impl Session {
         members: impl FnOnce(&mut GraphReader<'_>) -> Result<Vec<ThreadMember>>,
     ) -> Result<Thread> {
         let view = self.view()?;
-        guarded(|| {
+        catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, lens);
             let members = members(&mut sight)?;
             if members.len() > MAX_MESSAGES {
@@ -127,7 +127,7 @@ impl Session {
                 let hint = "query events by session_id, a page at a time";
                 return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
             }
-            Ok(tree(members.into_iter().filter(|found| sight.shows(&found.state)).collect()))
+            Ok(build_thread(members.into_iter().filter(|found| sight.admits_state(&found.state)).collect()))
         })
     }
 }
@@ -146,7 +146,7 @@ impl ThreadMember {
     pub(super) fn of(seen: &VisibleGrain<'_>) -> Option<Self> {
         (seen.grain.grain_type() == GrainType::Event).then(|| Self {
             address: seen.address(),
-            parent: seen.grain.text("parent_message_id").and_then(address_of),
+            parent: seen.grain.text("parent_message_id").and_then(parse_basis_address),
             time: seen.grain.time(),
             state: seen.state,
         })
@@ -170,13 +170,13 @@ impl ThreadStart {
     /// `limit`.
     fn members(self, sight: &mut GraphReader<'_>, limit: usize) -> Result<Vec<ThreadMember>> {
         match self.session_id {
-            Some(id) => in_session(sight, &id, limit),
-            None => linked(sight, self.found, limit),
+            Some(id) => messages_of_session(sight, &id, limit),
+            None => connected_messages(sight, self.found, limit),
         }
     }
 }
 
-fn schema(message: String) -> Error {
+fn schema_error(message: String) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
 }
 
@@ -184,14 +184,14 @@ pub(super) fn message_at(
     sight: &mut GraphReader<'_>,
     address: &ContentAddress,
 ) -> Result<Option<ThreadMember>> {
-    sight.any_of(address, |seen| Ok(ThreadMember::of(seen)))
+    sight.read_by_address(address, |seen| Ok(ThreadMember::of(seen)))
 }
 
 /// The messages of a `session_id`, at most `limit`.
-fn in_session(sight: &mut GraphReader<'_>, id: &str, limit: usize) -> Result<Vec<ThreadMember>> {
+fn messages_of_session(sight: &mut GraphReader<'_>, id: &str, limit: usize) -> Result<Vec<ThreadMember>> {
     let mut members = Vec::new();
     for posting in sight.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
-        members.extend(sight.any_at(posting?.sequence, |seen| {
+        members.extend(sight.read_any(posting?.sequence, |seen| {
             let is_here = seen.grain.text("session_id") == Some(id);
             Ok(ThreadMember::of(seen).filter(|_| is_here))
         })?);
@@ -203,7 +203,7 @@ fn in_session(sight: &mut GraphReader<'_>, id: &str, limit: usize) -> Result<Vec
 }
 
 /// A message and its ancestors, at most `limit`.
-fn above(
+fn with_ancestors(
     sight: &mut GraphReader<'_>,
     last: ThreadMember,
     limit: usize,
@@ -223,12 +223,12 @@ fn above(
 }
 
 /// Everything below the first ancestor of this message, at most `limit`.
-pub(super) fn linked(
+pub(super) fn connected_messages(
     sight: &mut GraphReader<'_>,
     message: ThreadMember,
     limit: usize,
 ) -> Result<Vec<ThreadMember>> {
-    let line = above(sight, message, limit)?;
+    let line = with_ancestors(sight, message, limit)?;
     if line.len() >= limit {
         return Ok(line);
     }
@@ -239,7 +239,7 @@ pub(super) fn linked(
     let mut replies = ReplyFinder::new(sight);
     while let Some(parent) = open.pop_front() {
         let room = limit.saturating_sub(members.len());
-        let found = replies.to(sight, &parent, &mut met, room)?;
+        let found = replies.replies_to(sight, &parent, &mut met, room)?;
         open.extend(found.iter().map(|reply| reply.address));
         members.extend(found);
         if members.len() >= limit {
@@ -250,7 +250,7 @@ pub(super) fn linked(
 }
 
 /// Sorts the messages and derives roots, heads and branch points.
-fn tree(mut members: Vec<ThreadMember>) -> Thread {
+fn build_thread(mut members: Vec<ThreadMember>) -> Thread {
     members.sort_unstable_by_key(|found| (found.time, found.address));
     let here: HashSet<ContentAddress> = members.iter().map(|found| found.address).collect();
     let mut thread = Thread::default();

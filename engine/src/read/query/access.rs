@@ -14,20 +14,20 @@ use crate::base::error::Result;
 use crate::handle::session::Session;
 
 /// Length up to which a list is scanned alone: seeking in a second one costs more than a few grains.
-const SHORT: u64 = 48;
+const SHORT_LIST_ROWS: u64 = 48;
 /// Ratio to the driving list up to which another list is worth intersecting.
-const WORTH: u64 = 16;
+const MAX_INTERSECTION_RATIO: u64 = 16;
 /// Most combinations of subjects, relations and objects that are looked up one by one.
 const MAX_COMBINATIONS: usize = 100;
 
 /// Most index ranges of a query, one a lookup and namespace: about 0.1 s. A query that needs more scans all
 /// grains instead, which can be cancelled.
-const MAX_RANGES: usize = 100_000;
+const MAX_QUERY_RANGES: usize = 100_000;
 
 /// The access path of a query: the postings its candidates come from.
 #[derive(Debug)]
 pub(crate) struct AccessPath<'q> {
-    pub(crate) spaces: ScopeNamespaces<'q>,
+    pub(crate) namespaces: ScopeNamespaces<'q>,
     pub(crate) times: TimeRange,
     pub(crate) order: index::TimeOrder,
     /// Lists that each have every match; the first one drives, and several are intersected.
@@ -37,9 +37,9 @@ pub(crate) struct AccessPath<'q> {
 /// The union of the postings of one or more lookups.
 #[derive(Debug)]
 pub(crate) struct PostingUnion<'q> {
-    pub(crate) shapes: Vec<IndexLookup<'q>>,
+    pub(crate) lookups: Vec<IndexLookup<'q>>,
     /// Its estimated length, if it was measured.
-    pub(crate) size: Option<PostingEstimate>,
+    pub(crate) estimate: Option<PostingEstimate>,
 }
 
 impl PostingUnion<'_> {
@@ -47,13 +47,13 @@ impl PostingUnion<'_> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn measure(
+    pub(crate) fn estimate_rows(
         &self,
         reader: &IndexReader<'_>,
         (spaces, times): (&ScopeNamespaces<'_>, TimeRange),
     ) -> Result<PostingEstimate> {
         let mut size = PostingEstimate { postings: 0, exact: true };
-        for shape in &self.shapes {
+        for shape in &self.lookups {
             let one = reader.estimate_postings(spaces, shape, times)?;
             size.postings = size.postings.saturating_add(one.postings);
             size.exact &= one.exact;
@@ -62,18 +62,18 @@ impl PostingUnion<'_> {
     }
 
     fn rows(&self) -> u64 {
-        self.size.map_or(u64::MAX, |size| size.postings)
+        self.estimate.map_or(u64::MAX, |size| size.postings)
     }
 
     /// Returns `true` if it is so unselective that intersecting it is not worth the seeks.
     fn is_broad(&self) -> bool {
-        self.shapes.len() > 1
-            || matches!(self.shapes.first(), Some(IndexLookup::All | IndexLookup::Type(_)))
+        self.lookups.len() > 1
+            || matches!(self.lookups.first(), Some(IndexLookup::All | IndexLookup::Type(_)))
     }
 
     /// The name of its index.
     pub(crate) fn index_name(&self) -> String {
-        self.shapes.first().map_or_else(|| "none".to_owned(), |shape| shape.index_name().to_owned())
+        self.lookups.first().map_or_else(|| "none".to_owned(), |shape| shape.index_name().to_owned())
     }
 }
 
@@ -87,46 +87,46 @@ impl<'q> AccessPath<'q> {
         session: &'q Session,
         query: &'q Query,
     ) -> Result<Self> {
-        let (mut spaces, times) = (ScopeNamespaces::of(scope(session, query)), times(query));
+        let (mut spaces, times) = (ScopeNamespaces::of(scope(session, query)), time_bounds(query));
         let order = match query.order() {
             cal::Order::Newest => index::TimeOrder::Newest,
             cal::Order::Oldest => index::TimeOrder::Oldest,
         };
         let mut choices = Vec::new();
-        for shapes in lookups(query) {
-            if reader.range_count(&spaces, &shapes)? <= MAX_RANGES {
-                choices.push(shapes);
+        for lookups in lookup_lists(query) {
+            if reader.range_count(&spaces, &lookups)? <= MAX_QUERY_RANGES {
+                choices.push(lookups);
             }
         }
         if choices.is_empty() {
             choices.push(vec![IndexLookup::All]);
-            if reader.range_count(&spaces, &[IndexLookup::All])? > MAX_RANGES {
+            if reader.range_count(&spaces, &[IndexLookup::All])? > MAX_QUERY_RANGES {
                 spaces = ScopeNamespaces::of(Scope::All);
             }
         }
         let lists = match (choices.len(), choices.pop()) {
             // A single candidate needs no measuring.
-            (1, Some(shapes)) => vec![PostingUnion { shapes, size: None }],
+            (1, Some(shapes)) => vec![PostingUnion { lookups: shapes, estimate: None }],
             (_, last) => {
                 choices.extend(last);
-                worthwhile(measured(reader, (&spaces, times), choices)?)
+                select_lists(measure_lists(reader, (&spaces, times), choices)?)
             }
         };
-        Ok(Self { spaces, times, order, lists })
+        Ok(Self { namespaces: spaces, times, order, lists })
     }
 }
 
 /// Measures the lists, until one is so short that no other can do better.
-fn measured<'q>(
+fn measure_lists<'q>(
     reader: &IndexReader<'_>,
     bounds: (&ScopeNamespaces<'_>, TimeRange),
     choices: Vec<Vec<IndexLookup<'q>>>,
 ) -> Result<Vec<PostingUnion<'q>>> {
     let mut lists = Vec::new();
     for shapes in choices {
-        let mut list = PostingUnion { shapes, size: None };
-        list.size = Some(list.measure(reader, bounds)?);
-        let short = list.rows() <= SHORT;
+        let mut list = PostingUnion { lookups: shapes, estimate: None };
+        list.estimate = Some(list.estimate_rows(reader, bounds)?);
+        let short = list.rows() <= SHORT_LIST_ROWS;
         lists.push(list);
         if short {
             break;
@@ -136,10 +136,10 @@ fn measured<'q>(
 }
 
 /// Sorts the shortest list first, and keeps those worth intersecting with it.
-fn worthwhile(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
+fn select_lists(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
     lists.sort_by_key(PostingUnion::rows);
     let shortest = lists.first().map_or(0, PostingUnion::rows);
-    let worth = if shortest <= SHORT { 0 } else { shortest.saturating_mul(WORTH) };
+    let worth = if shortest <= SHORT_LIST_ROWS { 0 } else { shortest.saturating_mul(MAX_INTERSECTION_RATIO) };
     let mut place = 0;
     lists.retain(|list| {
         place += 1;
@@ -151,14 +151,14 @@ fn worthwhile(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
 /// The namespaces to search: the query's, which its author keeps within the session's.
 pub(super) fn scope<'q>(session: &'q Session, query: &'q Query) -> Scope<'q> {
     match query.reach() {
-        Reach::Session => session.viewer().partitions(),
+        Reach::Session => session.viewer().index_scope(),
         Reach::Exact(namespace) => Scope::Exact(namespace.as_str().into()),
         Reach::Subtree(namespace) => Scope::Subtree(namespace),
     }
 }
 
 /// The query's time range as bounds of the index.
-fn times(query: &Query) -> TimeRange {
+fn time_bounds(query: &Query) -> TimeRange {
     let range = query.time_range();
     let open = |bound: grainstore_format::EpochMs, end| (bound.get() != end).then_some(bound);
     TimeRange { from: open(range.from, i64::MIN), to: open(range.to, i64::MAX) }
@@ -166,22 +166,22 @@ fn times(query: &Query) -> TimeRange {
 
 /// The lists a query's conditions can be looked up by, the most selective kinds first: each entry is a list
 /// that has every match, as a union of lookups.
-fn lookups(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
-    let mut lists = TripleConditions::of(query).shapes();
+fn lookup_lists(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
+    let mut lists = TripleConditions::from_query(query).lookups();
     for predicate in query.predicates() {
         match predicate.lookup() {
-            Some(Lookup::Text { field, value }) => lists.extend(values(field, [value])),
+            Some(Lookup::Text { field, value }) => lists.extend(field_lookups(field, [value])),
             Some(Lookup::OneOf { field, values: texts }) => {
-                lists.extend(values(field, texts.iter().map(String::as_str)));
+                lists.extend(field_lookups(field, texts.iter().map(String::as_str)));
             }
             Some(Lookup::Address { field, digits }) => {
-                lists.extend(values(field, digits.iter().map(String::as_str)));
+                lists.extend(field_lookups(field, digits.iter().map(String::as_str)));
             }
             Some(Lookup::Tags(tags)) => {
-                lists.extend(tags.iter().map(|tag| vec![value(Field::Tag, tag)]));
+                lists.extend(tags.iter().map(|tag| vec![field_lookup(Field::Tag, tag)]));
             }
             Some(Lookup::Domain { name, values: texts }) if is_domain_field(name) => {
-                lists.push(texts.iter().map(|text| value(Field::Domain(name), text)).collect());
+                lists.push(texts.iter().map(|text| field_lookup(Field::Domain(name), text)).collect());
             }
             Some(
                 Lookup::Status(_)
@@ -198,17 +198,17 @@ fn lookups(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
     lists
 }
 
-fn value<'q>(field: Field<'q>, text: &'q str) -> IndexLookup<'q> {
+fn field_lookup<'q>(field: Field<'q>, text: &'q str) -> IndexLookup<'q> {
     IndexLookup::Value(field, text.into())
 }
 
 /// The lookups of a field's values; `None` if the field is not indexed.
-fn values<'q>(
+fn field_lookups<'q>(
     name: &str,
     texts: impl IntoIterator<Item = &'q str>,
 ) -> Option<Vec<IndexLookup<'q>>> {
     let field = Field::from_payload_name(name)?;
-    Some(texts.into_iter().map(|text| value(field, text)).collect())
+    Some(texts.into_iter().map(|text| field_lookup(field, text)).collect())
 }
 
 /// Values required of subject, relation and object; `None` for a part without a condition.
@@ -221,7 +221,7 @@ struct TripleConditions<'q> {
 
 impl<'q> TripleConditions<'q> {
     /// Takes the first condition on each part: further ones are rechecked on the grain.
-    fn of(query: &'q Query) -> Self {
+    fn from_query(query: &'q Query) -> Self {
         let mut found = Self::default();
         for predicate in query.predicates() {
             let (field, texts) = match predicate.lookup() {
@@ -251,7 +251,7 @@ impl<'q> TripleConditions<'q> {
     }
 
     /// One list if the combinations are few, else one a part.
-    fn shapes(self) -> Vec<Vec<IndexLookup<'q>>> {
+    fn lookups(self) -> Vec<Vec<IndexLookup<'q>>> {
         let Self { subjects, relations, objects } = self;
         let count = |length: Option<usize>| length.unwrap_or(1);
         let combinations = count(subjects.as_ref().map(Vec::len))
@@ -279,9 +279,9 @@ fn combine<'q>(
     objects: Option<&[Object<'q>]>,
 ) -> Vec<IndexLookup<'q>> {
     let mut shapes = Vec::new();
-    for subject in options(subjects) {
-        for relation in options(relations) {
-            for object in options(objects) {
+    for subject in bound_or_any(subjects) {
+        for relation in bound_or_any(relations) {
+            for object in bound_or_any(objects) {
                 let (subject, relation) = (subject.map(Into::into), relation.map(Into::into));
                 shapes.push(IndexLookup::Triple { subject, relation, object });
             }
@@ -291,6 +291,6 @@ fn combine<'q>(
 }
 
 /// The values as options, or a single `None` that binds nothing.
-fn options<T: Copy>(values: Option<&[T]>) -> Vec<Option<T>> {
+fn bound_or_any<T: Copy>(values: Option<&[T]>) -> Vec<Option<T>> {
     values.map_or_else(|| vec![None], |values| values.iter().copied().map(Some).collect())
 }

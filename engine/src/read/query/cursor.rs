@@ -27,13 +27,13 @@ use crate::base::error::{Error, ErrorKind, Result};
 /// | 64..72 | total matches as the first page counted them; all ones if it did not |
 /// | 72 | for an answer by score: its ranking |
 /// | 73.. | full-text statistics of the first page; for a reranked answer the rest of its order |
-const OPEN_LEN: usize = 72;
-const NONCE_LEN: usize = 12;
-const TAG_LEN: usize = 16;
+const PLAINTEXT_BYTES: usize = 72;
+const NONCE_BYTES: usize = 12;
+const TAG_BYTES: usize = 16;
 /// Bytes of a cursor without statistics: version, nonce, sealed bytes, tag.
-const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
+const MIN_CURSOR_BYTES: usize = 1 + NONCE_BYTES + PLAINTEXT_BYTES + TAG_BYTES;
 /// Most bytes of statistics, or of a carried order.
-pub(super) const MOST_STATISTICS: usize = 8192;
+pub(super) const MAX_STATISTICS_BYTES: usize = 8192;
 const VERSION: u8 = 5;
 const UNCOUNTED: u64 = u64::MAX;
 
@@ -62,8 +62,8 @@ pub(crate) struct LogPoint {
 /// The last row of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LastRow {
-    Place(TimePosition),
-    Rank(ScorePosition),
+    ByTime(TimePosition),
+    ByScore(ScorePosition),
 }
 
 /// The position of a row in the answer to a search.
@@ -82,9 +82,9 @@ pub(crate) struct ScorePosition {
 pub(crate) enum RankingKind {
     /// By text alone.
     #[default]
-    Words,
+    Text,
     /// By a vector, or by text and vector.
-    Near,
+    Vector,
     /// In another order than that of the scores.
     Reranked,
 }
@@ -103,10 +103,10 @@ impl CursorContent {
     /// `ERR_INTEGRITY`, which a key of the right length never gives.
     pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
         let (key_of_row, address, statistics) = match &self.last {
-            LastRow::Place(TimePosition { time, address }) => {
+            LastRow::ByTime(TimePosition { time, address }) => {
                 (time.get().to_be_bytes(), address, Vec::new())
             }
-            LastRow::Rank(ScorePosition { score, address, ranking, statistics }) => {
+            LastRow::ByScore(ScorePosition { score, address, ranking, statistics }) => {
                 let ranked = [&[*ranking as u8], statistics.as_slice()].concat();
                 (score.to_bits().to_be_bytes(), address, ranked)
             }
@@ -125,7 +125,7 @@ impl CursorContent {
         let hash = Sha256::new().chain_update(key).chain_update(question).chain_update(&open);
         let hash: [u8; 32] = hash.finalize().into();
         let failed = || Error::integrity("a cursor could not be sealed");
-        let nonce: &[u8; NONCE_LEN] = hash.first_chunk().ok_or_else(failed)?;
+        let nonce: &[u8; NONCE_BYTES] = hash.first_chunk().ok_or_else(failed)?;
         let payload = Payload { msg: &open, aad: question };
         let sealed = cipher(key).encrypt(&Nonce::from(*nonce), payload).map_err(|_| failed())?;
         Ok(Cursor([&[VERSION], nonce.as_slice(), &sealed].concat().into()))
@@ -143,7 +143,7 @@ impl Cursor {
             Error::new(ErrorKind::Cursor, message)
         };
         let (_, rest) = self.0.split_first().ok_or_else(other)?;
-        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or_else(other)?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(other)?;
         let payload = Payload { msg: sealed, aad: question };
         let open = cipher(key).decrypt(&Nonce::from(*nonce), payload).map_err(|_| other())?;
         let mut rest = FixedFields(&open);
@@ -153,17 +153,17 @@ impl Cursor {
         let address = ContentAddress::from_bytes(rest.take()?);
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
         let last = match rest.0.split_first() {
-            None => LastRow::Place(TimePosition {
+            None => LastRow::ByTime(TimePosition {
                 time: EpochMs::new(key_of_row.cast_signed()),
                 address,
             }),
             Some((ranking, statistics)) => {
-                let all = [RankingKind::Words, RankingKind::Near, RankingKind::Reranked];
+                let all = [RankingKind::Text, RankingKind::Vector, RankingKind::Reranked];
                 let ranking = all.into_iter().find(|one| *one as u8 == *ranking);
-                LastRow::Rank(ScorePosition {
+                LastRow::ByScore(ScorePosition {
                     score: f64::from_bits(key_of_row),
                     address,
-                    ranking: ranking.ok_or_else(damaged)?,
+                    ranking: ranking.ok_or_else(invalid_cursor)?,
                     statistics: statistics.to_vec(),
                 })
             }
@@ -188,11 +188,11 @@ impl FromStr for Cursor {
     /// # Errors
     /// `ERR_CURSOR` for text that is not a cursor.
     fn from_str(text: &str) -> Result<Self> {
-        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| damaged())?;
-        let fits = (LEN..=LEN + MOST_STATISTICS).contains(&bytes.len());
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| invalid_cursor())?;
+        let fits = (MIN_CURSOR_BYTES..=MIN_CURSOR_BYTES + MAX_STATISTICS_BYTES).contains(&bytes.len());
         match bytes.first() {
             Some(&VERSION) if fits => Ok(Self(bytes.into())),
-            _ => Err(damaged()),
+            _ => Err(invalid_cursor()),
         }
     }
 }
@@ -202,7 +202,7 @@ struct FixedFields<'b>(&'b [u8]);
 
 impl FixedFields<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
+        let (field, rest) = self.0.split_first_chunk().ok_or_else(invalid_cursor)?;
         self.0 = rest;
         Ok(*field)
     }
@@ -212,7 +212,7 @@ impl FixedFields<'_> {
     }
 }
 
-pub(super) fn damaged() -> Error {
+pub(super) fn invalid_cursor() -> Error {
     Error::new(ErrorKind::Cursor, "this text is no cursor, or was changed")
 }
 
@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
         let address = ContentAddress::from_bytes([4; 32]);
-        let place = LastRow::Place(TimePosition { time: EpochMs::new(-3), address });
+        let place = LastRow::ByTime(TimePosition { time: EpochMs::new(-3), address });
         let rank = ScorePosition {
             score: 0.25,
             address,
-            ranking: RankingKind::Near,
+            ranking: RankingKind::Vector,
             statistics: vec![9; 40],
         };
-        let rank = LastRow::Rank(rank);
+        let rank = LastRow::ByScore(rank);
         for (last, total) in [(&place, None), (&place, Some(0)), (&rank, Some(7))] {
             let origin = LogPoint { sequence: Sequence::new(5), entry: [2; 8], entries: 6 };
             let opened = CursorContent { origin, last: last.clone(), total };

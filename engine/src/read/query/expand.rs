@@ -81,7 +81,7 @@ pub(super) struct LinkOffer {
 ///
 /// # Errors
 /// `ERR_LIMIT` beyond the bounds of [`Expansion`]; `ERR_SCHEMA` for what cannot be done.
-pub(crate) fn check(query: &Query) -> Result<()> {
+pub(crate) fn check_expansion(query: &Query) -> Result<()> {
     let Some(expansion) = query.expansion() else { return Ok(()) };
     let Expansion { hops, seeds, links, fan_out, reached, decay, freely, .. } = *expansion;
     for (name, given, most) in [
@@ -123,10 +123,10 @@ fn schema(message: String, hint: &'static str) -> Error {
 }
 
 /// The position before the best answer, with the statistics of a cursor.
-fn before_all(last: &LastRow) -> ScorePosition {
+fn before_first(last: &LastRow) -> ScorePosition {
     let statistics = match last {
-        LastRow::Rank(rank) => rank.statistics.clone(),
-        LastRow::Place(_) => Vec::new(),
+        LastRow::ByScore(rank) => rank.statistics.clone(),
+        LastRow::ByTime(_) => Vec::new(),
     };
     let address = ContentAddress::from_bytes([0; 32]);
     ScorePosition { score: f64::INFINITY, address, ranking: RankingKind::Reranked, statistics }
@@ -134,7 +134,7 @@ fn before_all(last: &LastRow) -> ScorePosition {
 
 impl ReachedGrain {
     /// Adds an offer, unless one at least as near and as good is there. Returns `true` if it was added.
-    fn take(&mut self, hops: usize, rank: f64) -> bool {
+    fn add_offer(&mut self, hops: usize, rank: f64) -> bool {
         let is_better = |(near, other): &(usize, f64)| *near <= hops && *other >= rank;
         if self.offers.iter().any(is_better) {
             return false;
@@ -146,7 +146,7 @@ impl ReachedGrain {
 
     /// The best offer to a grain with this score; `None` if none raises it. A grain that is not an answer
     /// itself (`is_new`) always takes the best offer, and its own score counts no more than the offered one.
-    pub(super) fn due(&self, decay: f64, own: f64, is_new: bool) -> Option<LinkOffer> {
+    pub(super) fn best_offer(&self, decay: f64, own: f64, is_new: bool) -> Option<LinkOffer> {
         let due = |(hops, rank): &(usize, f64)| {
             let left = (0..*hops).fold(1.0, |left, _| left * decay);
             let own = if is_new { own.min(*rank) } else { own };
@@ -160,7 +160,7 @@ impl ReachedGrain {
 
 impl LinkOffer {
     /// The row of a grain with this offer, and with its own scores otherwise.
-    pub(super) fn row(
+    pub(super) fn to_answer(
         self,
         address: ContentAddress,
         sequence: Sequence,
@@ -174,10 +174,10 @@ impl LinkOffer {
 
 impl RaisedAnswers {
     /// Takes all raised rows, and queues those after the position of a cursor.
-    fn of(mut rows: Vec<LinkedAnswer>, behind: Option<(f64, ContentAddress)>) -> Self {
+    fn new(mut rows: Vec<LinkedAnswer>, behind: Option<(f64, ContentAddress)>) -> Self {
         let all = rows.iter().map(|row| row.sequence).collect();
-        rows.retain(|row| behind.is_none_or(|rank| is_behind(row, rank)));
-        sort(&mut rows);
+        rows.retain(|row| behind.is_none_or(|rank| ranks_after(row, rank)));
+        sort_by_rank(&mut rows);
         Self { waiting: rows.into(), all }
     }
 
@@ -187,25 +187,25 @@ impl RaisedAnswers {
     }
 
     /// The next raised row, if it ranks before an answer.
-    pub(super) fn before(&mut self, rank: f64, address: ContentAddress) -> Option<LinkedAnswer> {
+    pub(super) fn pop_before(&mut self, rank: f64, address: ContentAddress) -> Option<LinkedAnswer> {
         let first = self.waiting.front()?;
         let is_before = first.rank > rank || (first.rank == rank && first.address < address);
         if is_before { self.waiting.pop_front() } else { None }
     }
 
     /// The next raised row.
-    pub(super) fn next(&mut self) -> Option<LinkedAnswer> {
+    pub(super) fn pop(&mut self) -> Option<LinkedAnswer> {
         self.waiting.pop_front()
     }
 }
 
 /// Sorts the best first, ties by ascending address.
-pub(super) fn sort(rows: &mut [LinkedAnswer]) {
+pub(super) fn sort_by_rank(rows: &mut [LinkedAnswer]) {
     rows.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.address.cmp(&b.address)));
 }
 
 /// Returns `true` if a row ranks after a position.
-pub(super) fn is_behind(row: &LinkedAnswer, (rank, address): (f64, ContentAddress)) -> bool {
+pub(super) fn ranks_after(row: &LinkedAnswer, (rank, address): (f64, ContentAddress)) -> bool {
     row.rank < rank || (row.rank == rank && row.address > address)
 }
 
@@ -219,19 +219,19 @@ impl<'w> CandidateScan<'w> {
         let mut tour = self.tour(expansion, seeds.len());
         let mut found: BTreeMap<Sequence, ReachedGrain> = BTreeMap::new();
         for seed in seeds {
-            found.entry(seed.sequence).or_default().take(0, seed.rank);
+            found.entry(seed.sequence).or_default().add_offer(0, seed.rank);
         }
         let mut known: HashMap<Sequence, Vec<LinkedGrain>> = HashMap::new();
         let mut level = seeds.to_vec();
         for hops in 1..=expansion.hops {
             level = self.step(&mut tour, (hops, level), &mut known, &mut found)?;
         }
-        self.cut |= tour.cut;
+        self.cut |= tour.truncated;
         self.expanded = Some(ExpansionStats {
             seeds: seeds.len(),
             reached: found.len().saturating_sub(seeds.len()),
-            looked: tour.passed,
-            cut: tour.cut,
+            looked: tour.visible_reads,
+            cut: tour.truncated,
         });
         Ok(found)
     }
@@ -252,11 +252,11 @@ impl<'w> CandidateScan<'w> {
                 Entry::Vacant(new) => new.insert(self.linked(tour, sequence)?),
             };
             for met in linked {
-                if !found.contains_key(&met.sequence) && found.len() >= tour.most {
-                    tour.cut = true;
+                if !found.contains_key(&met.sequence) && found.len() >= tour.max_grains {
+                    tour.truncated = true;
                     continue;
                 }
-                if found.entry(met.sequence).or_default().take(hops, rank) {
+                if found.entry(met.sequence).or_default().add_offer(hops, rank) {
                     let LinkedGrain { sequence, address, .. } = *met;
                     next.insert(sequence, ExpansionSeed { sequence, address, rank });
                 }
@@ -283,7 +283,7 @@ impl<'w> CandidateScan<'w> {
             }
             Some(few) => {
                 let mut best = Vec::new();
-                let scored = ranked.scored(few)?;
+                let scored = ranked.best_of(few)?;
                 for equal in scored.chunk_by(|a, b| a.1 == b.1) {
                     best.extend(self.in_order(ranked, equal)?);
                     if best.len() >= most {
@@ -319,7 +319,7 @@ impl<'w> CandidateScan<'w> {
             let Some((address, meets)) = self.linked_by(parts, *sequence)? else { continue };
             let own = own.filter(|_| meets);
             let worth = |rank: f64| (rank / ranked.ceiling()).min(1.0);
-            let due = reached.due(expansion.decay, own.unwrap_or(0.0), own.is_none());
+            let due = reached.best_offer(expansion.decay, own.unwrap_or(0.0), own.is_none());
             let Some(LinkOffer { rank, graph }) = due else { continue };
             let text = meets.then(|| worth(own.unwrap_or(0.0)));
             let graph = Some(worth(graph));
@@ -327,7 +327,7 @@ impl<'w> CandidateScan<'w> {
             rows.push(LinkedAnswer { address, sequence: *sequence, rank, score });
         }
         let behind = self.rank().map(|rank| (rank.score, rank.address));
-        self.raised = RaisedAnswers::of(rows, behind);
+        self.raised = RaisedAnswers::new(rows, behind);
         Ok(())
     }
 
@@ -363,8 +363,8 @@ impl<'w> CandidateScan<'w> {
             return Ok(ControlFlow::Break(()));
         }
         let mut rows = self.at_the_top(|walk| walk.linked_to_first(expansion))?;
-        rows.retain(|row| behind.is_none_or(|rank| is_behind(row, rank)));
-        sort(&mut rows);
+        rows.retain(|row| behind.is_none_or(|rank| ranks_after(row, rank)));
+        sort_by_rank(&mut rows);
         for LinkedAnswer { sequence, rank, score, .. } in rows {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -396,8 +396,8 @@ impl<'w> CandidateScan<'w> {
         let mut rows = Vec::new();
         for (sequence, reached) in self.reach(expansion, &seeds)? {
             let Some((address, false)) = self.linked_by(None, sequence)? else { continue };
-            let Some(due) = reached.due(expansion.decay, 0.0, true) else { continue };
-            rows.push(due.row(address, sequence, Score::STRUCTURAL));
+            let Some(due) = reached.best_offer(expansion.decay, 0.0, true) else { continue };
+            rows.push(due.to_answer(address, sequence, Score::STRUCTURAL));
         }
         Ok(rows)
     }
@@ -409,7 +409,7 @@ impl<'w> CandidateScan<'w> {
     ) -> Result<T, ScanError> {
         let after = self.after.take();
         self.after =
-            after.as_ref().map(|(origin, last)| (*origin, LastRow::Rank(before_all(last))));
+            after.as_ref().map(|(origin, last)| (*origin, LastRow::ByScore(before_first(last))));
         let done = work(self);
         self.after = after;
         done

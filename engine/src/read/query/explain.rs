@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::access::{AccessPath, PostingUnion};
 use super::expand::{self, ExpansionStats};
-use super::search::{FEW, ParsedSearch};
+use super::search::{MAX_SCORED_DIRECTLY, ParsedSearch};
 use super::walk::CandidateScan;
 use crate::base::error::Result;
 use crate::handle::session::Session;
 use crate::state::view::View;
 
 /// Most grains of a list that are read to count those a session sees.
-const LOOKED_AT: u64 = 8 * FEW;
+const MAX_SAMPLED_GRAINS: u64 = 8 * MAX_SCORED_DIRECTLY;
 
 /// The plan of a query.
 #[derive(Debug, Clone, Serialize)]
@@ -84,7 +84,7 @@ impl QueryPlan {
     }
 
     /// Makes the full text drive the plan, each term with its document frequency.
-    fn behind_words(mut self, words: Vec<(String, u64)>) -> Self {
+    fn driven_by_terms(mut self, words: Vec<(String, u64)>) -> Self {
         let rows = words.iter().map(|(_, grains)| *grains).fold(0, u64::saturating_add);
         let lookups =
             words.into_iter().map(|(word, grains)| format!("{word:?} in {grains} grains"));
@@ -98,7 +98,7 @@ impl QueryPlan {
 
     /// Makes the full text drive the plan, for a session that may not learn how frequent terms are elsewhere:
     /// shows its own query terms without numbers.
-    fn behind_asked(mut self, question: &FullTextQuery) -> Self {
+    fn driven_by_query(mut self, question: &FullTextQuery) -> Self {
         let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
         let lookups = asked.map(ToString::to_string).collect();
         let index = "text".to_owned();
@@ -108,7 +108,7 @@ impl QueryPlan {
     }
 
     fn of_addresses(count: usize) -> Self {
-        let rows = wide(count);
+        let rows = to_u64(count);
         let index = "address".to_owned();
         let lists = vec![QueryList { index, lookups: Vec::new(), rows, exact: true }];
         Self {
@@ -131,7 +131,7 @@ pub(crate) fn explain(
     query: &Query,
     cancel: &CancelHandle,
 ) -> Result<QueryPlan> {
-    expand::check(query)?;
+    expand::check_expansion(query)?;
     if query.is_impossible() {
         return Ok(QueryPlan::of_addresses(0));
     }
@@ -141,23 +141,23 @@ pub(crate) fn explain(
         direction: expansion.direction,
         run: None,
     });
-    let mut plan = QueryPlan { expansion, ..by_conditions(view, session, query)? };
-    plan.search = sought(view, session, query)?;
+    let mut plan = QueryPlan { expansion, ..plan_conditions(view, session, query)? };
+    plan.search = describe_search(view, session, query)?;
     if !plan.search.is_empty() {
         // A grain found by both text and vector is read twice.
         plan.at_most = None;
     }
     match query.search() {
-        Some(search) if plan.estimated > FEW => {
-            let sought = ParsedSearch::of(session, query.reach(), search)?;
+        Some(search) if plan.estimated > MAX_SCORED_DIRECTLY => {
+            let sought = ParsedSearch::parse(session, query.reach(), search)?;
             // Blinded tokens would tell a reader nothing.
             let is_blinded = view.vault().keyring().is_some();
-            if !session.viewer().is_everyone() || session.reach(view).asks_rules() || is_blinded {
-                return Ok(plan.behind_asked(sought.question()));
+            if !session.viewer().is_unrestricted() || session.visibility(view).has_read_rules() || is_blinded {
+                return Ok(plan.driven_by_query(sought.query()));
             }
             let texts = view.texts(session.store().inner().library(), cancel)?;
-            let asked = texts.map(|texts| texts.prepare(sought.question())).transpose()?;
-            Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))
+            let asked = texts.map(|texts| texts.prepare(sought.query())).transpose()?;
+            Ok(plan.driven_by_terms(asked.map(|asked| asked.terms()).unwrap_or_default()))
         }
         _ => Ok(plan),
     }
@@ -165,7 +165,7 @@ pub(crate) fn explain(
 
 /// Descriptions of what a query searches for: its text, and the vector it has or the embedder makes of the
 /// text.
-fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> {
+fn describe_search(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> {
     let asks = query.search().map(Search::asks).unwrap_or_default();
     let mut sought: Vec<String> = asks
         .iter()
@@ -184,7 +184,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
         (None, _) => None,
     };
     // The models of the store are not revealed to a session that sees a part of it.
-    let is_told = session.viewer().is_everyone() || query.near().is_some();
+    let is_told = session.viewer().is_unrestricted() || query.near().is_some();
     sought.extend(model.map(|model| match is_told {
         true => format!("vectors of {model}"),
         false => "vectors".to_owned(),
@@ -193,7 +193,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
 }
 
 /// The plan of a query without its search.
-fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
+fn plan_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
     if query.address().is_some() {
         return Ok(QueryPlan::of_addresses(1));
     }
@@ -203,18 +203,18 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
     let reader = view.index();
     let access = AccessPath::choose(&reader, session, query)?;
     // How many grains other users have, or a rule hides, must not be revealed.
-    let own = session.viewer().has_user() || session.reach(view).asks_rules();
+    let own = session.viewer().has_user() || session.visibility(view).has_read_rules();
     let mut lists = Vec::new();
     for list in &access.lists {
-        let (rows, exact) = match list.size {
-            _ if own => own_of(view, session, &access, list)?,
+        let (rows, exact) = match list.estimate {
+            _ if own => visible_rows(view, session, &access, list)?,
             Some(size) => (size.postings, size.exact),
             None => {
-                let size = list.measure(&reader, (&access.spaces, access.times))?;
+                let size = list.estimate_rows(&reader, (&access.namespaces, access.times))?;
                 (size.postings, size.exact)
             }
         };
-        let lookups = list.shapes.iter().map(lookup).collect();
+        let lookups = list.lookups.iter().map(describe_lookup).collect();
         lists.push(QueryList { index: list.index_name(), lookups, rows, exact });
     }
     let driving = lists.first();
@@ -231,33 +231,33 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
 }
 
 /// Number of grains of a list that a session sees, counted up to a limit, and `true` if those are all.
-fn own_of(
+fn visible_rows(
     view: &View,
     session: &Session,
     access: &AccessPath<'_>,
     list: &PostingUnion<'_>,
 ) -> Result<(u64, bool)> {
-    let (reader, reach) = (view.index(), session.reach(view));
-    let found = reader.intersect_unions(&access.spaces, &[&list.shapes], access.times, TimeOrder::Newest)?;
+    let (reader, reach) = (view.index(), session.visibility(view));
+    let found = reader.intersect_unions(&access.namespaces, &[&list.lookups], access.times, TimeOrder::Newest)?;
     let (mut looked, mut own) = (0, 0);
     for posting in found {
-        if own > FEW || looked == LOOKED_AT {
+        if own > MAX_SCORED_DIRECTLY || looked == MAX_SAMPLED_GRAINS {
             return Ok((own, false));
         }
         looked += 1;
         let sequence = posting?.sequence;
         // An erased grain that waits for its scrub cannot be read.
-        if view.hides(sequence)? {
+        if view.is_hidden(sequence)? {
             continue;
         }
-        let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
+        let seen = view.with_blob(sequence, |blob| reach.is_blob_visible(sequence, blob))?;
         own += u64::from(seen);
     }
     Ok((own, true))
 }
 
 /// Description of a lookup.
-fn lookup(shape: &IndexLookup<'_>) -> String {
+fn describe_lookup(shape: &IndexLookup<'_>) -> String {
     let word = |word: &TermValue<'_>| match word {
         TermValue::Plain(text) => format!("{text:?}"),
         TermValue::Token(_) => "(blinded)".to_owned(),
@@ -283,6 +283,6 @@ fn lookup(shape: &IndexLookup<'_>) -> String {
     }
 }
 
-fn wide(count: usize) -> u64 {
+fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

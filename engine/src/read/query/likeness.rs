@@ -18,15 +18,15 @@ use crate::state::view::View;
 pub(super) struct GrainSimilarity<'v> {
     view: &'v View,
     spaces: Option<(&'v Spaces, Vec<Space>)>,
-    wording: &'v TextSettings,
+    settings: &'v TextSettings,
     cancel: &'v CancelHandle,
-    words: TermVectors,
+    terms: TermVectors,
 }
 
 impl<'v> GrainSimilarity<'v> {
-    pub(super) fn of(walk: &CandidateScan<'v>) -> Result<Self> {
+    pub(super) fn new(walk: &CandidateScan<'v>) -> Result<Self> {
         let inner = walk.session.store().inner();
-        let known: Vec<Space> = match walk.view.serving()? {
+        let known: Vec<Space> = match walk.view.serving_space()? {
             Some(serving) => vec![serving.clone()],
             None => walk.view.spaces()?.values().cloned().collect(),
         };
@@ -34,13 +34,13 @@ impl<'v> GrainSimilarity<'v> {
             true => None,
             false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),
         };
-        let wording = inner.library().wording();
+        let wording = inner.library().settings();
         Ok(Self {
             view: walk.view,
             spaces,
-            wording,
+            settings: wording,
             cancel: walk.cancel,
-            words: TermVectors::default(),
+            terms: TermVectors::default(),
         })
     }
 
@@ -48,7 +48,7 @@ impl<'v> GrainSimilarity<'v> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`; the deadline of the query.
-    pub(super) fn between(
+    pub(super) fn similarities(
         &mut self,
         one: Sequence,
         others: &[Sequence],
@@ -60,9 +60,9 @@ impl<'v> GrainSimilarity<'v> {
             return Ok(by_vector.into_iter().flatten().collect());
         }
         for at in others.iter().chain([&one]) {
-            self.read(*at)?;
+            self.load_terms(*at)?;
         }
-        let by_words = self.words.cosines(one, others);
+        let by_words = self.terms.cosines(one, others);
         Ok(by_vector.into_iter().zip(by_words).map(|(near, words)| near.unwrap_or(words)).collect())
     }
 
@@ -73,15 +73,15 @@ impl<'v> GrainSimilarity<'v> {
         Some((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0))
     }
 
-    fn read(&mut self, at: Sequence) -> Result<(), ScanError> {
-        if self.words.slots.contains_key(&at) {
+    fn load_terms(&mut self, at: Sequence) -> Result<(), ScanError> {
+        if self.terms.slots.contains_key(&at) {
             return Ok(());
         }
         self.cancel.check().map_err(ScanError::Stopped)?;
-        let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.wording.document(grain))));
+        let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.settings.document(grain))));
         // A grain whose key was destroyed meanwhile has no terms.
         let document = self.view.with_live_blob(at, read)?.unwrap_or_default();
-        self.words.add(at, &document);
+        self.terms.add(at, &document);
         Ok(())
     }
 }
@@ -93,15 +93,15 @@ struct TermVectors {
     grains: Vec<TermVector>,
     terms: HashMap<Box<str>, usize>,
     /// Postings of each term: slots of the grains that have it, and its weight there.
-    having: Vec<Vec<(usize, f64)>>,
+    postings: Vec<Vec<(usize, f64)>>,
 }
 
 /// The terms of one grain.
 struct TermVector {
     /// Terms and weights, ascending by term.
-    words: Vec<(usize, f64)>,
+    terms: Vec<(usize, f64)>,
     /// The squared norm.
-    square: f64,
+    squared_norm: f64,
 }
 
 impl TermVectors {
@@ -110,21 +110,21 @@ impl TermVectors {
         let mut words = Vec::with_capacity(document.terms().len());
         for word in document.terms() {
             let weight = f64::from(word.weight);
-            let new = self.having.len();
+            let new = self.postings.len();
             let term = match self.terms.get(&word.term) {
                 Some(term) => *term,
                 None => {
-                    self.having.push(Vec::new());
+                    self.postings.push(Vec::new());
                     *self.terms.entry(word.term.clone()).or_insert(new)
                 }
             };
-            if let Some(having) = self.having.get_mut(term) {
+            if let Some(having) = self.postings.get_mut(term) {
                 having.push((slot, weight));
             }
             words.push((term, weight));
         }
         let square = words.iter().map(|(_, weight)| weight.powi(2)).sum();
-        self.grains.push(TermVector { words, square });
+        self.grains.push(TermVector { terms: words, squared_norm: square });
         self.slots.insert(at, slot);
     }
 
@@ -136,8 +136,8 @@ impl TermVectors {
         };
         let Some((_, own)) = of(&one) else { return vec![0.0; others.len()] };
         let mut shared = vec![0.0; self.grains.len()];
-        for (term, weight) in &own.words {
-            for (slot, other) in self.having.get(*term).into_iter().flatten() {
+        for (term, weight) in &own.terms {
+            for (slot, other) in self.postings.get(*term).into_iter().flatten() {
                 if let Some(shared) = shared.get_mut(*slot) {
                     *shared += weight * other;
                 }
@@ -145,7 +145,7 @@ impl TermVectors {
         }
         let cosine = |other: &Sequence| {
             let (slot, other) = of(other)?;
-            let lengths = (own.square * other.square).sqrt();
+            let lengths = (own.squared_norm * other.squared_norm).sqrt();
             (lengths > 0.0).then(|| shared.get(slot).map(|shared| shared / lengths)).flatten()
         };
         others.iter().map(|other| cosine(other).unwrap_or(0.0)).collect()

@@ -15,15 +15,15 @@ use super::access::{AccessPath, PostingUnion, scope};
 use super::postings::PostingsSource;
 use super::walk::{CandidateScan, ScanError};
 use crate::disk::blob::with_fields;
-use crate::read::graph::{addresses_in, links};
-use crate::state::consent::address_of;
+use crate::read::graph::{addresses_in, cross_links};
+use crate::state::consent::parse_basis_address;
 
 /// Most grains one expansion reads: some tenths of a second.
-const MOST_LOOKED: u64 = 65_536;
+const MAX_EXPANSION_READS: u64 = 65_536;
 /// Most index ranges it opens. A lookup has one in each namespace it searches.
-const MOST_RANGES: usize = 1_000_000;
+const MAX_EXPANSION_RANGES: usize = 1_000_000;
 /// Most grains of one lookup that are skipped because they are not visible.
-const PASSED_OVER: usize = 1_024;
+const MAX_SKIPPED_GRAINS: usize = 1_024;
 
 /// A linked grain.
 #[derive(Debug, Clone, Copy)]
@@ -36,18 +36,18 @@ pub(super) struct LinkedGrain {
 /// The state of an expansion along links, with the work done so far.
 pub(super) struct ExpansionState<'e> {
     pub(super) expansion: &'e Expansion,
-    spaces: ScopeNamespaces<'e>,
+    namespaces: ScopeNamespaces<'e>,
     /// The last sequence it may see.
-    last: Sequence,
+    last_sequence: Sequence,
     /// Most grains it holds.
-    pub(super) most: usize,
+    pub(super) max_grains: usize,
     ranges: usize,
     /// Grains read.
-    pub(super) looked: u64,
+    pub(super) reads: u64,
     /// Grains among them that the query may pass through; a session is told only of these.
-    pub(super) passed: u64,
+    pub(super) visible_reads: u64,
     /// True if there was more than it may read.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 /// The links a grain has of its own, and the texts by which others link to it.
@@ -70,13 +70,13 @@ impl<'w> CandidateScan<'w> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
         ExpansionState {
             expansion,
-            spaces: ScopeNamespaces::of(scope(self.session, self.query)),
-            last: origin.unwrap_or(self.last),
-            most: expansion.reached.saturating_add(seeds),
+            namespaces: ScopeNamespaces::of(scope(self.session, self.query)),
+            last_sequence: origin.unwrap_or(self.last),
+            max_grains: expansion.reached.saturating_add(seeds),
             ranges: 0,
-            looked: 0,
-            passed: 0,
-            cut: false,
+            reads: 0,
+            visible_reads: 0,
+            truncated: false,
         }
     }
 
@@ -143,9 +143,9 @@ impl<'w> CandidateScan<'w> {
                 addresses_in(grain, "derived_from").any(|parent| parent == to.address)
             }),
             Link::RelatedTo => {
-                (Field::Related, &|grain| links(grain).any(|(other, _)| other == to.address))
+                (Field::Related, &|grain| cross_links(grain).any(|(other, _)| other == to.address))
             }
-            Link::Reply => (Field::Parent, &|grain| answered(grain) == Some(to.address)),
+            Link::Reply => (Field::Parent, &|grain| parent_message(grain) == Some(to.address)),
         };
         let shape = IndexLookup::Value(field, digits.as_str().into());
         self.looked_up_at(tour, to.sequence, (shape, holds))
@@ -173,12 +173,12 @@ impl<'w> CandidateScan<'w> {
     ) -> Result<Vec<LinkedGrain>, ScanError> {
         let mut found = Vec::new();
         for address in addresses {
-            if found.len() >= tour.expansion.fan_out || tour.looked >= MOST_LOOKED {
-                tour.cut = true;
+            if found.len() >= tour.expansion.fan_out || tour.reads >= MAX_EXPANSION_READS {
+                tour.truncated = true;
                 break;
             }
             let Some(sequence) = self.view.sequence_of(address)? else { continue };
-            if sequence <= tour.last {
+            if sequence <= tour.last_sequence {
                 let met = self.meet(tour, sequence, &|_| true)?;
                 found.extend(met.filter(|met| met.address == *address));
             }
@@ -196,30 +196,30 @@ impl<'w> CandidateScan<'w> {
     ) -> Result<Vec<LinkedGrain>, ScanError> {
         self.cancel.check().map_err(ScanError::Stopped)?;
         let reader = self.view.index();
-        let ranges = reader.range_count(&tour.spaces, &[shape])?;
+        let ranges = reader.range_count(&tour.namespaces, &[shape])?;
         tour.ranges = tour.ranges.saturating_add(ranges);
-        if tour.ranges > MOST_RANGES || tour.looked >= MOST_LOOKED {
-            tour.cut = true;
+        if tour.ranges > MAX_EXPANSION_RANGES || tour.reads >= MAX_EXPANSION_READS {
+            tour.truncated = true;
             return Ok(Vec::new());
         }
-        let (spaces, times) = (tour.spaces.clone(), TimeRange::default());
-        let lists = vec![PostingUnion { shapes: vec![shape], size: None }];
-        let access = AccessPath { spaces, times, order: index::TimeOrder::Newest, lists };
+        let (spaces, times) = (tour.namespaces.clone(), TimeRange::default());
+        let lists = vec![PostingUnion { lookups: vec![shape], estimate: None }];
+        let access = AccessPath { namespaces: spaces, times, order: index::TimeOrder::Newest, lists };
         let (cancel, vault) = (self.cancel, self.view.vault());
         let postings = PostingsSource { reader, access: &access, cancel, vault };
         let (mut found, mut passed) = (Vec::new(), 0);
         let mut instant: Option<(EpochMs, TieBreaker)> = None;
         for posting in postings.open(times, index::TimeOrder::Newest, None)? {
             let posting = posting?;
-            if posting.sequence > tour.last || posting.sequence == at {
+            if posting.sequence > tour.last_sequence || posting.sequence == at {
                 self.tick()?;
                 continue;
             }
             // Grains of one instant are ordered by address, so all of them are read first.
-            let enough = found.len() >= tour.expansion.fan_out || passed >= PASSED_OVER;
+            let enough = found.len() >= tour.expansion.fan_out || passed >= MAX_SKIPPED_GRAINS;
             let goes_on = instant == Some((posting.time, posting.tie));
-            if (enough && !goes_on) || tour.looked >= MOST_LOOKED {
-                tour.cut = true;
+            if (enough && !goes_on) || tour.reads >= MAX_EXPANSION_READS {
+                tour.truncated = true;
                 break;
             }
             instant = Some((posting.time, posting.tie));
@@ -229,7 +229,7 @@ impl<'w> CandidateScan<'w> {
             }
         }
         found.sort_unstable_by(|a, b| b.time.cmp(&a.time).then(a.address.cmp(&b.address)));
-        tour.cut |= found.len() > tour.expansion.fan_out;
+        tour.truncated |= found.len() > tour.expansion.fan_out;
         found.truncate(tour.expansion.fan_out);
         Ok(found)
     }
@@ -265,8 +265,8 @@ impl<'w> CandidateScan<'w> {
                 subject: text("subject"),
                 object: text("object"),
                 parents: addresses_in(grain, "derived_from").collect(),
-                related: links(grain).map(|(address, _)| address).collect(),
-                answered: answered(grain),
+                related: cross_links(grain).map(|(address, _)| address).collect(),
+                answered: parent_message(grain),
             })
         })
     }
@@ -279,13 +279,13 @@ impl<'w> CandidateScan<'w> {
         read: impl FnOnce(&[u8], &GrainRef<'_>) -> Option<T>,
     ) -> Result<Option<T>, ScanError> {
         self.tick()?;
-        tour.looked += 1;
+        tour.reads += 1;
         let Some(state) = self.state(at)? else { return Ok(None) };
         Ok(self.view.with_live_blob(at, |blob| {
             with_fields(blob, |grain| {
                 let passes =
                     self.look_at(at, grain)? && self.query.lets_through(grain, &state, self.now());
-                tour.passed += u64::from(passes);
+                tour.visible_reads += u64::from(passes);
                 Ok(if passes { read(blob, grain) } else { None })
             })
         })?)
@@ -293,6 +293,6 @@ impl<'w> CandidateScan<'w> {
 }
 
 /// The message a grain replies to.
-fn answered(grain: &GrainRef<'_>) -> Option<ContentAddress> {
-    grain.text("parent_message_id").and_then(address_of)
+fn parent_message(grain: &GrainRef<'_>) -> Option<ContentAddress> {
+    grain.text("parent_message_id").and_then(parse_basis_address)
 }

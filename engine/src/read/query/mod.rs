@@ -33,7 +33,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::cursor::{CursorContent, LastRow, LogPoint, RankingKind, ScorePosition, TimePosition};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::search::embed::EmbeddingWorker;
 use crate::state::view::View;
@@ -63,7 +63,7 @@ pub struct PageOptions {
     /// The end of the page before; `None` for the first page.
     pub cursor: Option<Cursor>,
     /// Most payload bytes, up to [`MAX_PAGE_BYTES`]: the page ends before it would exceed them.
-    pub bytes: usize,
+    pub max_bytes: usize,
     /// Number up to which matches are counted for [`QueryPage::total`]; 0 to count none beyond the page.
     pub count_to: u64,
     /// True to return the plan of the answer.
@@ -80,7 +80,7 @@ impl Default for PageOptions {
         Self {
             limit: 50,
             cursor: None,
-            bytes: MAX_PAGE_BYTES,
+            max_bytes: MAX_PAGE_BYTES,
             count_to: 0,
             explain: false,
             timeout: Duration::from_secs(5),
@@ -149,10 +149,10 @@ impl Session {
             let message = format!("a page holds {MAX_PAGE} rows at most, not {}", page.limit);
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        self.check_reach(query)?;
+        self.check_scope(query)?;
         let query = &query.clone().of_any_type();
-        let view = self.view_of(self.view()?, query)?;
-        let answer = guarded(|| self.page(&view, query, page))?;
+        let view = self.view_for_query(self.view()?, query)?;
+        let answer = catch_storage_panic(|| self.page(&view, query, page))?;
         self.audit_read(answer.results.iter().map(|row| row.content_address))?;
         Ok(answer)
     }
@@ -162,82 +162,82 @@ impl Session {
     /// # Errors
     /// As [`Session::query`].
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
-        self.check_reach(query)?;
+        self.check_scope(query)?;
         let query = &query.clone().of_any_type();
-        let view = self.view_of(self.view()?, query)?;
-        guarded(|| explain(&view, self, query, &CancelHandle::new()))
+        let view = self.view_for_query(self.view()?, query)?;
+        catch_storage_panic(|| explain(&view, self, query, &CancelHandle::new()))
     }
 
-    pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
+    pub(crate) fn check_scope(&self, query: &Query) -> Result<()> {
         use grainstore_cal::Reach;
         match query.reach() {
             Reach::Session => Ok(()),
             Reach::Exact(namespace) | Reach::Subtree(namespace) => {
-                self.narrowed(Some(namespace)).map(drop)
+                self.scope_within(Some(namespace)).map(drop)
             }
         }
     }
 
     fn page(&self, view: &View, query: &Query, page: &PageOptions) -> Result<QueryPage> {
-        let resume = |cursor| resume(self, view, query, cursor);
+        let resume = |cursor| open_cursor(self, view, query, cursor);
         let resumed = page.cursor.as_ref().map(resume).transpose()?;
         let (after, total) = match resumed {
             Some(CursorContent { origin, last, total }) => (Some((origin, last)), Some(total)),
             None => (None, None),
         };
-        let sought = query.search().map(|search| ParsedSearch::of(self, query.reach(), search));
+        let sought = query.search().map(|search| ParsedSearch::parse(self, query.reach(), search));
         let mut rows = PageCollector {
             limit: page.limit,
             count_to: page.cursor.as_ref().map_or(page.count_to, |_| 0),
-            names: matched_fields(query),
-            sought: sought.transpose()?,
-            found: Vec::new(),
+            condition_fields: condition_fields(query),
+            search: sought.transpose()?,
+            rows: Vec::new(),
             bytes: 0,
-            most_bytes: page.bytes.min(MAX_PAGE_BYTES),
-            seen: 0,
+            max_bytes: page.max_bytes.min(MAX_PAGE_BYTES),
+            matches: 0,
             failed: None,
         };
         let cancel = page.cancel.with_deadline(page.timeout);
         let origin = match &after {
             Some((origin, _)) => *origin,
-            None => origin_of(view)?,
+            None => current_log_point(view)?,
         };
         let mut walk = CandidateScan::new((self, view), query, &cancel, page.limit)?.behind(after);
         let ended = if query.is_impossible() {
             ControlFlow::Continue(())
         } else {
-            walk.run(&mut |candidate| rows.take(&candidate))?
+            walk.run(&mut |candidate| rows.add(&candidate))?
         };
         if let Some(error) = rows.failed {
             return Err(error);
         }
-        let more = rows.seen > rows.found.len() as u64;
+        let more = rows.matches > rows.rows.len() as u64;
         let total = match total {
             Some(counted) => counted,
-            None => (ended.is_continue() && !walk.cut).then_some(rows.seen),
+            None => (ended.is_continue() && !walk.cut).then_some(rows.matches),
         };
-        let next_cursor = match rows.found.last().filter(|_| more) {
+        let next_cursor = match rows.rows.last().filter(|_| more) {
             None => None,
             Some(last) => {
                 let rank = match is_ranked(query) {
                     true => {
-                        Some(walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default())
+                        Some(walk.scores.get(rows.rows.len() - 1).copied().unwrap_or_default())
                     }
                     // Among answers by conditions alone, only linked grains have a score to continue from.
                     false => Some(last.score).filter(|score| *score < Score::STRUCTURAL.value),
                 };
-                let statistics = walk.carried(rows.found.len());
-                let last = place_of(last, rank, (walk.ranking, statistics));
+                let statistics = walk.carried(rows.rows.len());
+                let last = last_row(last, rank, (walk.ranking, statistics));
                 let opened = CursorContent { origin, last, total };
                 let key = self.store().inner().cursor_key();
-                Some(opened.seal(key, question(self, view, query)?.as_bytes())?)
+                Some(opened.seal(key, cursor_identity(self, view, query)?.as_bytes())?)
             }
         };
         let plan = match page.explain {
             true => Some(explain(view, self, query, &cancel)?.with_counts(&walk)),
             false => None,
         };
-        Ok(QueryPage { results: rows.found, total, next_cursor, plan })
+        Ok(QueryPage { results: rows.rows, total, next_cursor, plan })
     }
 }
 
@@ -245,25 +245,25 @@ impl Session {
 struct PageCollector {
     limit: usize,
     count_to: u64,
-    names: Vec<String>,
+    condition_fields: Vec<String>,
     /// The parsed text search, if any.
-    sought: Option<ParsedSearch>,
-    found: Vec<QueryMatch>,
+    search: Option<ParsedSearch>,
+    rows: Vec<QueryMatch>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     /// Matches seen, returned or only counted.
-    seen: u64,
+    matches: u64,
     failed: Option<Error>,
 }
 
 impl PageCollector {
     /// The fields a grain matches on: those of the conditions, then those with terms searched for.
-    fn fields_of(&self, candidate: &Candidate<'_>) -> Vec<String> {
+    fn matched_fields(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let mut names = match candidate.score.is_linked_only() {
             true => Vec::new(),
-            false => self.names.clone(),
+            false => self.condition_fields.clone(),
         };
-        for name in self.sought.iter().flat_map(|sought| sought.matched(candidate.grain)) {
+        for name in self.search.iter().flat_map(|sought| sought.matched_fields_in(candidate.grain)) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -272,14 +272,14 @@ impl PageCollector {
     }
 
     /// Adds a match, or counts it if the page is full.
-    fn take(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
-        self.seen += 1;
+    fn add(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
+        self.matches += 1;
         let size = candidate.grain.payload_len();
-        let full = self.found.len() >= self.limit
-            || self.seen > self.found.len() as u64 + 1
-            || (self.bytes.saturating_add(size) > self.most_bytes && !self.found.is_empty());
+        let full = self.rows.len() >= self.limit
+            || self.matches > self.rows.len() as u64 + 1
+            || (self.bytes.saturating_add(size) > self.max_bytes && !self.rows.is_empty());
         if full {
-            return match self.seen > self.count_to {
+            return match self.matches > self.count_to {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
@@ -287,10 +287,10 @@ impl PageCollector {
         match candidate.grain.to_grain() {
             Ok(grain) => {
                 self.bytes = self.bytes.saturating_add(size);
-                self.found.push(QueryMatch {
+                self.rows.push(QueryMatch {
                     grain,
                     score: candidate.score.value,
-                    matched_fields: self.fields_of(candidate),
+                    matched_fields: self.matched_fields(candidate),
                     content_address: candidate.address,
                     state: *candidate.state,
                 });
@@ -305,15 +305,15 @@ impl PageCollector {
 }
 
 /// The position of a row in an answer, with the inputs of the scores of a search.
-fn place_of(
+fn last_row(
     row: &QueryMatch,
     rank: Option<f64>,
     (ranking, statistics): (RankingKind, Vec<u8>),
 ) -> LastRow {
     let (time, address) = (row.grain.time(), row.content_address);
     match rank {
-        None => LastRow::Place(TimePosition { time, address }),
-        Some(score) => LastRow::Rank(ScorePosition { score, address, ranking, statistics }),
+        None => LastRow::ByTime(TimePosition { time, address }),
+        Some(score) => LastRow::ByScore(ScorePosition { score, address, ranking, statistics }),
     }
 }
 
@@ -323,7 +323,7 @@ fn is_ranked(query: &Query) -> bool {
 }
 
 /// The fields a query has conditions on, each once.
-fn matched_fields(query: &Query) -> Vec<String> {
+fn condition_fields(query: &Query) -> Vec<String> {
     let mut names = Vec::new();
     for predicate in query.predicates() {
         let name = predicate.field_name().to_string();
@@ -336,14 +336,14 @@ fn matched_fields(query: &Query) -> Vec<String> {
 
 /// Identity of a query for its cursors: the query, the session, the analysis of the text searched for, and
 /// the model whose vectors answer if the query names none.
-fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
+fn cursor_identity(session: &Session, view: &View, query: &Query) -> Result<String> {
     let scope = session.options();
     let words = query
         .search()
         .map(|_| (search::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
     let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
     let serving = match (query.near(), query.search()) {
-        (Some(near), _) if near.model.is_none() => view.serving()?,
+        (Some(near), _) if near.model.is_none() => view.serving_space()?,
         (None, Some(_)) => session.store().inner().meaning(view)?.map(EmbeddingWorker::space),
         _ => None,
     };
@@ -354,19 +354,19 @@ fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
 }
 
 /// The present state of the log.
-fn origin_of(view: &View) -> Result<LogPoint> {
+fn current_log_point(view: &View) -> Result<LogPoint> {
     let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
-    Ok(LogPoint { sequence, entry: entry_start(view, entries)?, entries })
+    Ok(LogPoint { sequence, entry: entry_hash_prefix(view, entries)?, entries })
 }
 
 /// Opens a cursor, and checks that it belongs to this history.
-fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<CursorContent> {
+fn open_cursor(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<CursorContent> {
     let key = session.store().inner().cursor_key();
-    let opened = cursor.open(key, question(session, view, query)?.as_bytes())?;
+    let opened = cursor.open(key, cursor_identity(session, view, query)?.as_bytes())?;
     let origin = opened.origin;
     if origin.sequence > view.last_sequence()?
         || origin.entries > view.audit_len()?
-        || entry_start(view, origin.entries)? != origin.entry
+        || entry_hash_prefix(view, origin.entries)? != origin.entry
     {
         let message = "this cursor belongs to another history of the store";
         return Err(Error::new(ErrorKind::Cursor, message));
@@ -375,7 +375,7 @@ fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Res
 }
 
 /// The first bytes of the hash of the last of these audit entries: erasures do not change it.
-fn entry_start(view: &View, entries: u64) -> Result<[u8; 8]> {
+fn entry_hash_prefix(view: &View, entries: u64) -> Result<[u8; 8]> {
     let missing = || Error::integrity("the audit log has lost its last entry");
     let entry = view.audit()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
     Sha256::digest(entry.value()).first_chunk().copied().ok_or_else(missing)

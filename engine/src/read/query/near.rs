@@ -25,10 +25,10 @@ use crate::search::texts::ConversationWindow;
 use crate::state::view::View;
 
 /// Fewest and most answers of each leg.
-const LEG: usize = 128;
-const LONGEST_LEG: usize = 1024;
+const MIN_LEG_ANSWERS: usize = 128;
+const MAX_LEG_ANSWERS: usize = 1024;
 /// Weight of the text score where text is searched for beside a vector; the rest is the vector's.
-const WORDS: f64 = 0.6;
+const TEXT_WEIGHT: f64 = 0.6;
 
 /// A query vector with its space.
 struct ResolvedVector<'v> {
@@ -64,7 +64,7 @@ impl<'w> CandidateScan<'w> {
         visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, ScanError> {
         let view = self.view;
-        self.rank_by(RankingKind::Near)?;
+        self.rank_by(RankingKind::Vector)?;
         let Some(sighted) = self.sighted(view, near)? else { return Ok(ControlFlow::Continue(())) };
         let ranked = match search {
             Some(search) => self.looked_up(search)?,
@@ -74,9 +74,9 @@ impl<'w> CandidateScan<'w> {
         self.by_vector(&sighted, ranked.as_ref(), &mut found)?;
         if let Some(ranked) = &ranked {
             self.add_words(ranked, &mut found)?;
-            complete(&sighted, &mut found)?;
+            score_vectors(&sighted, &mut found)?;
         }
-        look_around(view, &sighted, &mut found)?;
+        add_context_closeness(view, &sighted, &mut found)?;
         self.give_both(&sighted, ranked.as_ref(), &found, visit)
     }
 
@@ -92,7 +92,7 @@ impl<'w> CandidateScan<'w> {
             return Ok(None);
         }
         let model = Some(keeping.space().model().to_owned());
-        let values = keeping.question(&text);
+        let values = keeping.embed_query(&text);
         Ok(values.ok().map(|values| Near { model, values: values.into() }))
     }
 
@@ -112,7 +112,7 @@ impl<'w> CandidateScan<'w> {
                 }
                 space
             }
-            None => match view.serving()? {
+            None => match view.serving_space()? {
                 None if known.len() > 1 => {
                     let message = "vectors of several models are stored; which one is this of?";
                     let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
@@ -130,7 +130,7 @@ impl<'w> CandidateScan<'w> {
     /// Number of answers each leg gives.
     fn leg(&self) -> usize {
         let wanted = self.query.limit().unwrap_or(0).max(self.given);
-        wanted.saturating_mul(4).clamp(LEG, LONGEST_LEG)
+        wanted.saturating_mul(4).clamp(MIN_LEG_ANSWERS, MAX_LEG_ANSWERS)
     }
 
     /// The vector leg. For a search in several parts it finds only grains that match each part.
@@ -179,7 +179,7 @@ impl<'w> CandidateScan<'w> {
             found.text = hit.score;
             found.address = Some(ContentAddress::from_bytes(hit.address));
         }
-        Ok(score_words(ranked, found)?)
+        Ok(score_text(ranked, found)?)
     }
 
     /// Passes what was found to `visit`, the best sum first.
@@ -197,13 +197,13 @@ impl<'w> CandidateScan<'w> {
             let score = scale.score(found);
             rows.push(LinkedAnswer { address, sequence: *sequence, rank: score.value, score });
         }
-        expand::sort(&mut rows);
+        expand::sort_by_rank(&mut rows);
         if let Some(expansion) = self.query.expansion() {
             rows = self.link(expansion, (sighted, ranked, &scale), rows)?;
-            expand::sort(&mut rows);
+            expand::sort_by_rank(&mut rows);
         }
         let behind = self.rank().map(|rank| (rank.score, rank.address));
-        rows.retain(|row| behind.is_none_or(|rank| expand::is_behind(row, rank)));
+        rows.retain(|row| behind.is_none_or(|rank| expand::ranks_after(row, rank)));
         for LinkedAnswer { sequence, rank, score, .. } in rows {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -240,14 +240,14 @@ impl<'w> CandidateScan<'w> {
                 false => Score { value: 0.0, ..Score::STRUCTURAL },
             };
             let Some(reached) = reached.get(&sequence) else { continue };
-            let due = reached.due(expansion.decay, score.value, true);
-            rows.extend(due.map(|due| (sequence, due.row(address, sequence, score))));
+            let due = reached.best_offer(expansion.decay, score.value, true);
+            rows.extend(due.map(|due| (sequence, due.to_answer(address, sequence, score))));
         }
         for (sequence, row) in &mut rows {
             let offers = reached.get(sequence).filter(|_| row.score.graph.is_none());
-            let due = offers.and_then(|offers| offers.due(expansion.decay, row.rank, false));
+            let due = offers.and_then(|offers| offers.best_offer(expansion.decay, row.rank, false));
             if let Some(due) = due {
-                *row = due.row(row.address, *sequence, row.score);
+                *row = due.to_answer(row.address, *sequence, row.score);
             }
         }
         Ok(rows.into_values().collect())
@@ -262,10 +262,10 @@ impl<'w> CandidateScan<'w> {
         let mut found: BTreeMap<Sequence, LegScores> =
             sequences.iter().map(|sequence| (*sequence, LegScores::default())).collect();
         if let Some(ranked) = ranked {
-            score_words(ranked, &mut found)?;
+            score_text(ranked, &mut found)?;
         }
-        complete(sighted, &mut found)?;
-        look_around(self.view, sighted, &mut found)?;
+        score_vectors(sighted, &mut found)?;
+        add_context_closeness(self.view, sighted, &mut found)?;
         Ok(found)
     }
 }
@@ -273,8 +273,8 @@ impl<'w> CandidateScan<'w> {
 /// The maxima that the scores of an answer are normalised by.
 struct ScoreScale {
     text: f64,
-    near: f64,
-    worth: f64,
+    closeness: f64,
+    gain: f64,
     /// The highest text score any grain could have; `None` without a text search.
     ceiling: Option<f64>,
     /// Absolute score of the best answer: the better of its text and vector scores. The others are in
@@ -288,7 +288,7 @@ impl ScoreScale {
         let (text, near) = (best(|found| found.text), best(|found| found.around));
         let ceiling = ranked.map(SearchRun::ceiling);
         let quality = near.max((text / ceiling.unwrap_or(1.0)).min(1.0));
-        Self { text, near, worth: best(|found| found.worth), ceiling, quality }
+        Self { text, closeness: near, gain: best(|found| found.worth), ceiling, quality }
     }
 
     /// The scores of an answer.
@@ -297,10 +297,10 @@ impl ScoreScale {
         let share = |value: f64, best: f64| if best > 0.0 { (value / best).min(1.0) } else { 0.0 };
         let merit = match self.ceiling {
             Some(_) => {
-                let worth = share(found.worth, self.worth);
-                WORDS * share(found.text, self.text) + (1.0 - WORDS) * worth
+                let worth = share(found.worth, self.gain);
+                TEXT_WEIGHT * share(found.text, self.text) + (1.0 - TEXT_WEIGHT) * worth
             }
-            None => share(found.around, self.near),
+            None => share(found.around, self.closeness),
         };
         let text = self.ceiling.map(|ceiling| (found.text / ceiling).min(1.0));
         let vector = Some(found.near);
@@ -309,7 +309,7 @@ impl ScoreScale {
 }
 
 /// Adds text scores to grains without one; removes those that miss a required term.
-fn score_words(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
+fn score_text(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
     let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
     let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
     for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
@@ -325,7 +325,7 @@ fn score_words(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>
 }
 
 /// Adds the closeness of grains that only the text leg found.
-fn complete(sighted: &ResolvedVector<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
+fn score_vectors(sighted: &ResolvedVector<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
     let missing = found.iter().filter(|(_, found)| found.near == 0.0);
     let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
     for (sequence, near) in closeness_of(sighted, &missing)? {
@@ -337,7 +337,7 @@ fn complete(sighted: &ResolvedVector<'_>, found: &mut BTreeMap<Sequence, LegScor
 }
 
 /// Adds the average closeness with neighbouring turns.
-fn look_around(
+fn add_context_closeness(
     view: &View,
     sighted: &ResolvedVector<'_>,
     found: &mut BTreeMap<Sequence, LegScores>,
@@ -346,7 +346,7 @@ fn look_around(
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
         sighted.cancel.check().map_err(ScanError::Stopped)?;
-        lenders.insert(*sequence, turns.lenders(*sequence)?);
+        lenders.insert(*sequence, turns.contributors(*sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
     let others: Vec<Sequence> = others.into_iter().collect();
@@ -355,14 +355,14 @@ fn look_around(
     for (sequence, found) in found {
         let others = lenders.get(sequence).into_iter().flatten();
         let others: Vec<f64> = others.filter_map(|lender| near.get(lender).copied()).collect();
-        found.around = in_company(found.near, &others, |near| near);
-        found.worth = in_company(found.near, &others, |near| worth(metric, near));
+        found.around = blend_with_neighbours(found.near, &others, |near| near);
+        found.worth = blend_with_neighbours(found.near, &others, |near| cosine_gain(metric, near));
     }
     Ok(())
 }
 
 /// The mean of a grain's own value and of the mean of its neighbours' values; its own if it has none.
-fn in_company(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
+fn blend_with_neighbours(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
     match u32::try_from(others.len()).unwrap_or(u32::MAX) {
         0 => value(own),
         count => {
@@ -375,7 +375,7 @@ fn in_company(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
 /// Rescales closeness so that it can be added to a text score: 0 at a right angle and beyond, as text scores
 /// 0 if no term is shared. Otherwise texts without anything in common, whose angle makes them half as close
 /// as identical ones, would get half of the vector's weight. Distances have no right angle and are kept.
-fn worth(metric: Metric, closeness: f64) -> f64 {
+fn cosine_gain(metric: Metric, closeness: f64) -> f64 {
     match metric {
         Metric::Cosine | Metric::Dot => (2.0 * closeness - 1.0).max(0.0),
         _ => closeness,

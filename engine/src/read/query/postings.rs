@@ -12,7 +12,7 @@ use super::walk::ScanError;
 use crate::disk::vault::Vault;
 
 /// Postings read between checks for cancellation, while none is found.
-const READ_AT_ONCE: u64 = 1024;
+const POSTINGS_PER_CHECK: u64 = 1024;
 
 /// Opens the postings of the lists of a query.
 pub(super) struct PostingsSource<'w> {
@@ -32,10 +32,10 @@ impl<'w> PostingsSource<'w> {
     ) -> Result<CancellablePostings<'w>, ScanError> {
         let lists = &self.access.lists;
         let shapes: Vec<&[index::IndexLookup<'_>]> =
-            lists.iter().map(|list| list.shapes.as_slice()).collect();
-        let mut postings = self.reader.intersect_unions(&self.access.spaces, &shapes, times, order)?;
+            lists.iter().map(|list| list.lookups.as_slice()).collect();
+        let mut postings = self.reader.intersect_unions(&self.access.namespaces, &shapes, times, order)?;
         if let (index::TimeOrder::Newest, Some(place)) = (order, place) {
-            let (tie, sequence) = (self.vault.tie(&place.address), Sequence::MAX);
+            let (tie, sequence) = (self.vault.tie_breaker(&place.address), Sequence::MAX);
             postings.seek(Posting { time: place.time, tie, sequence })?;
         }
         Ok(CancellablePostings { postings, cancel: self.cancel })
@@ -53,7 +53,7 @@ impl Iterator for CancellablePostings<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.postings.step(READ_AT_ONCE) {
+            match self.postings.step(POSTINGS_PER_CHECK) {
                 Ok(IntersectionStep::Found(posting)) => return Some(Ok(posting)),
                 Ok(IntersectionStep::End) => return None,
                 Ok(IntersectionStep::Paused) => match self.cancel.check() {
@@ -67,12 +67,12 @@ impl Iterator for CancellablePostings<'_> {
 }
 
 /// Most postings of one instant that are reversed in memory; for a longer one the list is read again.
-const TURNED: usize = 64;
+const MAX_REVERSED_POSTINGS: usize = 64;
 
 /// Postings from oldest to newest, each instant by ascending address: an index read backwards is backwards
 /// within an instant too.
 pub(super) struct OldestFirstPostings<'w> {
-    found: PostingsSource<'w>,
+    source: PostingsSource<'w>,
     times: TimeRange,
     place: Option<TimePosition>,
     postings: CancellablePostings<'w>,
@@ -85,18 +85,18 @@ pub(super) struct OldestFirstPostings<'w> {
 }
 
 impl<'w> OldestFirstPostings<'w> {
-    pub(super) fn of(
+    pub(super) fn new(
         found: PostingsSource<'w>,
         times: TimeRange,
         place: Option<TimePosition>,
     ) -> Result<Self, ScanError> {
         let mut postings = found.open(times, index::TimeOrder::Oldest, None)?;
         let next = postings.next();
-        Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
+        Ok(Self { source: found, times, place, postings, next, instant: Vec::new(), forward: None })
     }
 
     /// Collects the instant that starts with this posting, or opens it to be read forward.
-    fn gather(&mut self, first: Posting) -> Result<(), ScanError> {
+    fn collect_instant(&mut self, first: Posting) -> Result<(), ScanError> {
         self.instant.push(first);
         loop {
             match self.postings.next() {
@@ -106,7 +106,7 @@ impl<'w> OldestFirstPostings<'w> {
                     return Ok(());
                 }
             }
-            if self.instant.len() > TURNED {
+            if self.instant.len() > MAX_REVERSED_POSTINGS {
                 self.instant.clear();
                 return self.read_forward(first.time);
             }
@@ -116,14 +116,14 @@ impl<'w> OldestFirstPostings<'w> {
     fn read_forward(&mut self, time: EpochMs) -> Result<(), ScanError> {
         let instant = TimeRange { from: Some(time), to: Some(time) };
         let place = self.place.filter(|place| place.time == time);
-        self.forward = Some(self.found.open(instant, index::TimeOrder::Newest, place)?);
+        self.forward = Some(self.source.open(instant, index::TimeOrder::Newest, place)?);
         let Some(later) = time.get().checked_add(1) else {
             // No later time exists, so the rest of the list is this instant.
             self.next = None;
             return Ok(());
         };
         let rest = TimeRange { from: Some(EpochMs::new(later)), ..self.times };
-        self.postings = self.found.open(rest, index::TimeOrder::Oldest, None)?;
+        self.postings = self.source.open(rest, index::TimeOrder::Oldest, None)?;
         self.next = self.postings.next();
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Iterator for OldestFirstPostings<'_> {
                 return Some(Ok(posting));
             }
             let gathered = match self.next.take()? {
-                Ok(first) => self.gather(first),
+                Ok(first) => self.collect_instant(first),
                 Err(error) => Err(error),
             };
             if let Err(error) = gathered {

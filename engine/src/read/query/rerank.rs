@@ -12,16 +12,16 @@ use grainstore_cal::{Candidate, Diversity, RecallVisitor, Rerank, Score};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::Sequence;
 
-use super::cursor::{RankingKind, damaged};
+use super::cursor::{RankingKind, invalid_cursor};
 use super::likeness::GrainSimilarity;
 use super::walk::{CandidateScan, ScanError};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 
 /// Share of its score that an old grain, or one never accessed, keeps.
-const LEFT: f64 = 0.5;
+const MIN_WEIGHT: f64 = 0.5;
 /// Accesses that halve the distance to the full score; one an access half-life ago counts as half an access.
-const READS: f64 = 4.0;
+const ACCESSES_PER_HALVING: f64 = 4.0;
 /// Leading bytes of a score that are kept in a cursor. The rest is cleared in every answer.
 const SCORE_BYTES: usize = 4;
 /// Time after which an access counts half.
@@ -39,7 +39,7 @@ struct RerankCandidate {
 pub(super) struct RerankedOrder {
     answers: Vec<(Sequence, Score)>,
     /// For each answer that was returned, the number of answers up to and including it.
-    shown: Vec<usize>,
+    returned: Vec<usize>,
 }
 
 impl CandidateScan<'_> {
@@ -63,7 +63,7 @@ impl CandidateScan<'_> {
                 continue;
             }
             let Some(state) = self.state(sequence)? else { continue };
-            self.order.shown.push(at.saturating_add(1));
+            self.order.returned.push(at.saturating_add(1));
             if self.show(sequence, Some((&state, score)), visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -75,7 +75,7 @@ impl CandidateScan<'_> {
     /// the inputs of the scores.
     pub(super) fn carried(&mut self, taken: usize) -> Vec<u8> {
         match self.ranking {
-            RankingKind::Reranked => self.order.left(taken),
+            RankingKind::Reranked => self.order.encode_rest(taken),
             _ => std::mem::take(&mut self.statistics),
         }
     }
@@ -85,17 +85,17 @@ impl CandidateScan<'_> {
         let mut pool = self.pool()?;
         self.weigh(rerank, &mut pool)?;
         if let Some(diversity) = rerank.diversity {
-            pool = diverse(pool, diversity, &mut GrainSimilarity::of(self)?)?;
+            pool = diversify(pool, diversity, &mut GrainSimilarity::new(self)?)?;
         }
         let floor = self.query.floor();
         let mut answers = Vec::with_capacity(pool.len());
         for RerankCandidate { sequence, score, .. } in pool {
-            let score = Score { value: told(score.value), ..score };
+            let score = Score { value: truncate_score(score.value), ..score };
             if floor.is_none_or(|floor| floor.admits(score.value)) {
                 answers.push((sequence, score));
             }
         }
-        Ok(RerankedOrder { answers, shown: Vec::new() })
+        Ok(RerankedOrder { answers, returned: Vec::new() })
     }
 
     /// The best answers in their original order.
@@ -135,17 +135,17 @@ impl CandidateScan<'_> {
                 let read =
                     |blob: &[u8]| with_fields(blob, |grain| Ok(fades(grain).then(|| grain.time())));
                 if let Some(time) = self.view.with_live_blob(pooled.sequence, read)? {
-                    let left = decayed(now, time, half_life as f64);
-                    pooled.score.value *= LEFT + (1.0 - LEFT) * left;
+                    let left = decay(now, time, half_life as f64);
+                    pooled.score.value *= MIN_WEIGHT + (1.0 - MIN_WEIGHT) * left;
                 }
             }
             if rerank.access {
                 let inner = self.session.store().inner();
                 let access = inner.access_of(self.view, pooled.sequence)?;
                 let last = access.last_accessed_at.unwrap_or_default();
-                let reads = access.count as f64 * decayed(now, last, ACCESS_HALF_LIFE_MS);
-                let wanted = 1.0 - (-reads / READS).exp2();
-                pooled.score.value *= LEFT + (1.0 - LEFT) * wanted;
+                let reads = access.count as f64 * decay(now, last, ACCESS_HALF_LIFE_MS);
+                let wanted = 1.0 - (-reads / ACCESSES_PER_HALVING).exp2();
+                pooled.score.value *= MIN_WEIGHT + (1.0 - MIN_WEIGHT) * wanted;
             }
         }
         pool.sort_by(|a, b| {
@@ -158,8 +158,8 @@ impl CandidateScan<'_> {
 impl RerankedOrder {
     /// Encodes the order after the first `taken` answers: a byte with the width of sequences, then for each
     /// answer its sequence and the first bytes of its score.
-    fn left(&self, taken: usize) -> Vec<u8> {
-        let from = taken.checked_sub(1).and_then(|last| self.shown.get(last)).copied();
+    fn encode_rest(&self, taken: usize) -> Vec<u8> {
+        let from = taken.checked_sub(1).and_then(|last| self.returned.get(last)).copied();
         let left = self.answers.get(from.unwrap_or(0)..).unwrap_or_default();
         let last = left.iter().map(|(sequence, _)| sequence.get()).max().unwrap_or(0);
         let narrow = usize::try_from(last.leading_zeros() / 8).unwrap_or(0);
@@ -177,37 +177,37 @@ impl RerankedOrder {
     /// # Errors
     /// `ERR_CURSOR` for other bytes.
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let (width, rows) = bytes.split_first().ok_or_else(damaged)?;
+        let (width, rows) = bytes.split_first().ok_or_else(invalid_cursor)?;
         let size = usize::from(*width).saturating_add(SCORE_BYTES);
         let number = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| (all << 8) | u64::from(*byte));
         let rows = rows.chunks(size).map(|row| {
-            let (place, score) = row.split_at_checked(usize::from(*width)).ok_or_else(damaged)?;
+            let (place, score) = row.split_at_checked(usize::from(*width)).ok_or_else(invalid_cursor)?;
             let whole = score.len() == SCORE_BYTES && place.len() <= 8;
             let value = f64::from_bits(number(score) << 32);
-            whole.then(|| (Sequence::new(number(place)), of(value))).ok_or_else(damaged)
+            whole.then(|| (Sequence::new(number(place)), total_only(value))).ok_or_else(invalid_cursor)
         });
-        Ok(Self { answers: rows.collect::<Result<_>>()?, shown: Vec::new() })
+        Ok(Self { answers: rows.collect::<Result<_>>()?, returned: Vec::new() })
     }
 }
 
 /// A score of which only the total is known.
-fn of(value: f64) -> Score {
+fn total_only(value: f64) -> Score {
     Score { value, ..Score::STRUCTURAL }
 }
 
 /// A score rounded to the bytes a cursor keeps, so that all pages show the same.
-fn told(value: f64) -> f64 {
+fn truncate_score(value: f64) -> f64 {
     f64::from_bits(value.to_bits() & (u64::MAX << 32))
 }
 
 /// The share left now of something that is halved in each half-life.
-fn decayed(now: EpochMs, since: EpochMs, half_life_ms: f64) -> f64 {
+fn decay(now: EpochMs, since: EpochMs, half_life_ms: f64) -> f64 {
     let age = now.get().saturating_sub(since.get()).max(0) as f64;
     if half_life_ms > 0.0 { (-age / half_life_ms).exp2() } else { 0.0 }
 }
 
 /// Selects answers so that none is too similar to an earlier one.
-fn diverse(
+fn diversify(
     pool: Vec<RerankCandidate>,
     by: Diversity,
     like: &mut GrainSimilarity<'_>,
@@ -235,7 +235,7 @@ fn diverse(
             continue;
         }
         let others: Vec<Sequence> = left.iter().map(|other| other.sequence).collect();
-        for (near, nearest) in like.between(pooled.sequence, &others)?.iter().zip(&mut nearest) {
+        for (near, nearest) in like.similarities(pooled.sequence, &others)?.iter().zip(&mut nearest) {
             *nearest = nearest.max(*near);
         }
         chosen.push(pooled);
@@ -251,24 +251,24 @@ mod tests {
     fn what_is_left_of_an_order_is_read_as_it_was_written() {
         for last in [0, 255, 256, 70_000, u64::MAX] {
             let answers: Vec<(Sequence, Score)> = [(last, 0.7), (3, 0.123_456_789), (2, 0.0)]
-                .map(|(at, value)| (Sequence::new(at), of(told(value))))
+                .map(|(at, value)| (Sequence::new(at), total_only(truncate_score(value))))
                 .into();
             // One that no longer matched stood before the first that was shown.
-            let order = RerankedOrder { answers: answers.clone(), shown: vec![2, 3] };
-            assert_eq!(RerankedOrder::decode(&order.left(0)).unwrap().answers, answers);
-            assert_eq!(RerankedOrder::decode(&order.left(1)).unwrap().answers, answers[2..]);
-            assert_eq!(RerankedOrder::decode(&order.left(2)).unwrap().answers, []);
-            let bytes = order.left(0);
+            let order = RerankedOrder { answers: answers.clone(), returned: vec![2, 3] };
+            assert_eq!(RerankedOrder::decode(&order.encode_rest(0)).unwrap().answers, answers);
+            assert_eq!(RerankedOrder::decode(&order.encode_rest(1)).unwrap().answers, answers[2..]);
+            assert_eq!(RerankedOrder::decode(&order.encode_rest(2)).unwrap().answers, []);
+            let bytes = order.encode_rest(0);
             assert!(RerankedOrder::decode(&bytes[..bytes.len() - 1]).is_err());
         }
         assert!(RerankedOrder::decode(&[]).is_err() && RerankedOrder::decode(&[9; 40]).is_err());
-        assert!((told(0.7) - 0.7).abs() < 1e-6 && told(0.7) <= 0.7 && told(1.0) == 1.0);
+        assert!((truncate_score(0.7) - 0.7).abs() < 1e-6 && truncate_score(0.7) <= 0.7 && truncate_score(1.0) == 1.0);
     }
 
     #[test]
     fn a_cursor_has_room_for_the_longest_order() {
-        let answers = vec![(Sequence::new(u64::MAX), of(0.5)); Rerank::POOL];
-        let longest = RerankedOrder { answers, shown: vec![1] }.left(1).len();
-        assert!(longest <= super::super::cursor::MOST_STATISTICS, "{longest}");
+        let answers = vec![(Sequence::new(u64::MAX), total_only(0.5)); Rerank::POOL];
+        let longest = RerankedOrder { answers, returned: vec![1] }.encode_rest(1).len();
+        assert!(longest <= super::super::cursor::MAX_STATISTICS_BYTES, "{longest}");
     }
 }

@@ -24,18 +24,18 @@ use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 
 /// Most grains that are scored one by one rather than found by their terms.
-pub(super) const FEW: u64 = 2048;
+pub(super) const MAX_SCORED_DIRECTLY: u64 = 2048;
 /// Number of grains with the terms up to which these are checked rather than those that meet the other
 /// conditions.
-const HARDLY_ANY: u64 = 128;
+const MAX_CHECKED_BY_TERMS: u64 = 128;
 /// Answers asked of the full text at once: the first time, unless more are wanted, and at most.
-const AT_FIRST: usize = 64;
-const AT_ONCE: usize = 4096;
+const FIRST_BATCH: usize = 64;
+const MAX_BATCH: usize = 4096;
 
 /// A text search parsed for the full text.
 pub(crate) struct ParsedSearch {
     /// The union of all its parts.
-    whole: FullTextQuery,
+    union: FullTextQuery,
     /// Each part with its field, if the parts have to be matched separately.
     parts: Vec<(FullTextQuery, Option<&'static str>)>,
     settings: Settings,
@@ -48,7 +48,7 @@ impl ParsedSearch {
     ///
     /// # Errors
     /// `ERR_LIMIT` for too many terms.
-    pub(crate) fn of(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
+    pub(crate) fn parse(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
         let language = language_of(session, reach);
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
@@ -59,28 +59,28 @@ impl ParsedSearch {
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
-        Ok(Self { whole, parts, settings, reader: RefCell::new(DocumentReader::new(settings)) })
+        Ok(Self { union: whole, parts, settings, reader: RefCell::new(DocumentReader::new(settings)) })
     }
 
     /// The union of all its parts.
-    pub(super) fn question(&self) -> &FullTextQuery {
-        &self.whole
+    pub(super) fn query(&self) -> &FullTextQuery {
+        &self.union
     }
 
     /// The fields of a grain that match any of it, under their payload names.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, which a grain of the store never gives.
-    pub(crate) fn fields_of(&self, grain: &Grain) -> Result<Vec<String>> {
+    pub(crate) fn matched_fields(&self, grain: &Grain) -> Result<Vec<String>> {
         let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
         let blob = grain.encode(encoding)?;
-        with_fields(blob.bytes(), |grain| Ok(self.matched(grain)))
+        with_fields(blob.bytes(), |grain| Ok(self.matched_fields_in(grain)))
     }
 
     /// Like [`ParsedSearch::matched_fields`], for a grain that is still encoded.
-    pub(super) fn matched(&self, grain: &GrainRef<'_>) -> Vec<String> {
+    pub(super) fn matched_fields_in(&self, grain: &GrainRef<'_>) -> Vec<String> {
         let mut reader = self.reader.borrow_mut();
-        let names = reader.matched_fields(grain, &self.whole);
+        let names = reader.matched_fields(grain, &self.union);
         names.into_iter().map(str::to_owned).collect()
     }
 }
@@ -96,13 +96,13 @@ pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
         Reach::Session => own,
         Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
     };
-    session.store().inner().library().wording().languages.of(namespace)
+    session.store().inner().library().settings().languages.of(namespace)
 }
 
 /// A text search while it runs.
 pub(super) struct SearchRun<'r> {
-    sought: ParsedSearch,
-    asked: PreparedSearch<'r>,
+    parsed: ParsedSearch,
+    prepared: PreparedSearch<'r>,
     /// The parts without a field, each prepared separately.
     parts: Vec<PreparedSearch<'r>>,
     /// The score of a grain with every term at its highest weight.
@@ -112,7 +112,7 @@ pub(super) struct SearchRun<'r> {
 impl SearchRun<'_> {
     /// Returns `true` if its parts have to be matched separately.
     pub(super) fn has_parts(&self) -> bool {
-        !self.sought.parts.is_empty()
+        !self.parsed.parts.is_empty()
     }
 
     /// The score of a grain with every term at its highest weight.
@@ -122,12 +122,12 @@ impl SearchRun<'_> {
 
     /// Returns `true` if some terms are required or excluded, so that even a near grain may not be an answer.
     pub(super) fn is_strict(&self) -> bool {
-        self.sought.whole.clauses().iter().any(|clause| clause.occur != Occur::Should)
+        self.parsed.union.clauses().iter().any(|clause| clause.occur != Occur::Should)
     }
 
     /// The grains among these that match, the best first.
-    pub(super) fn scored(&self, few: &[Sequence]) -> Result<Vec<(Sequence, f64)>> {
-        let scores = self.asked.scores_of(few)?;
+    pub(super) fn best_of(&self, few: &[Sequence]) -> Result<Vec<(Sequence, f64)>> {
+        let scores = self.prepared.scores_of(few)?;
         let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
         let mut scored: Vec<(Sequence, f64)> = scored.collect();
         scored.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -135,13 +135,13 @@ impl SearchRun<'_> {
     }
 
     /// Returns `true` if a grain matches each part.
-    fn is_answered(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+    fn matches_parts(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
         for part in &self.parts {
             if !part.is_match(at)? {
                 return Ok(false);
             }
         }
-        let ParsedSearch { parts, settings, .. } = &self.sought;
+        let ParsedSearch { parts, settings, .. } = &self.parsed;
         let in_fields = parts.iter().filter_map(|(question, field)| Some((question, (*field)?)));
         let mut answers =
             in_fields.map(|(question, field)| field_matches(grain, field, question, settings));
@@ -150,7 +150,7 @@ impl SearchRun<'_> {
 
     /// The scores of grains; `None` for those that do not match.
     pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
-        Ok(self.asked.scores_of(of)?)
+        Ok(self.prepared.scores_of(of)?)
     }
 }
 
@@ -161,10 +161,10 @@ impl<'w> CandidateScan<'w> {
         search: &Search,
         visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, ScanError> {
-        self.rank_by(RankingKind::Words)?;
+        self.rank_by(RankingKind::Text)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
         // If hardly any grain has the terms, checking the other conditions on those is cheapest.
-        let few = match ranked.asked.max_matches() <= HARDLY_ANY {
+        let few = match ranked.prepared.max_matches() <= MAX_CHECKED_BY_TERMS {
             true => None,
             false => self.few()?,
         };
@@ -177,7 +177,7 @@ impl<'w> CandidateScan<'w> {
             None => self.by_words(&ranked, visit)?,
         };
         while ended.is_continue()
-            && let Some(LinkedAnswer { sequence, rank, score, .. }) = self.raised.next()
+            && let Some(LinkedAnswer { sequence, rank, score, .. }) = self.raised.pop()
         {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -208,8 +208,8 @@ impl<'w> CandidateScan<'w> {
         search: &Search,
     ) -> Result<Option<SearchRun<'w>>, ScanError> {
         let view = self.view;
-        let sought = ParsedSearch::of(self.session, self.query.reach(), search)?;
-        if sought.whole.is_empty() {
+        let sought = ParsedSearch::parse(self.session, self.query.reach(), search)?;
+        if sought.union.is_empty() {
             return Ok(None);
         }
         let cancel = self.cancel;
@@ -221,11 +221,11 @@ impl<'w> CandidateScan<'w> {
         let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
         let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
         let ask = |question: &FullTextQuery, statistics| -> Result<_, ScanError> {
-            let asked = texts.prepare_cancellable(&view.in_tokens(question)?, statistics, seen, stop);
+            let asked = texts.prepare_cancellable(&view.blinded_query(question)?, statistics, seen, stop);
             visible.as_ref().map_or(Ok(()), VisibleGrains::failed)?;
             Ok(asked?)
         };
-        let asked = ask(&sought.whole, statistics)?;
+        let asked = ask(&sought.union, statistics)?;
         let everywhere = sought.parts.iter().filter(|(_, field)| field.is_none());
         let mut parts = Vec::new();
         for (question, _) in everywhere {
@@ -233,7 +233,7 @@ impl<'w> CandidateScan<'w> {
         }
         self.statistics = asked.statistics();
         let ceiling = asked.max_score();
-        Ok(Some(SearchRun { sought, asked, parts, ceiling }))
+        Ok(Some(SearchRun { parsed: sought, prepared: asked, parts, ceiling }))
     }
 
     /// The grains that can meet the other conditions, ascending; `None` if they are more than
@@ -250,8 +250,8 @@ impl<'w> CandidateScan<'w> {
             let reader = self.view.index();
             let access = AccessPath::choose(&reader, self.session, self.query)?;
             let Some(shortest) = access.lists.first() else { return Ok(None) };
-            let size = shortest.measure(&reader, (&access.spaces, access.times))?;
-            if size.postings > FEW {
+            let size = shortest.estimate_rows(&reader, (&access.namespaces, access.times))?;
+            if size.postings > MAX_SCORED_DIRECTLY {
                 return Ok(None);
             }
             for posting in self.postings_of(&access)? {
@@ -269,7 +269,7 @@ impl<'w> CandidateScan<'w> {
         few: &[Sequence],
         visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, ScanError> {
-        let mut scored = ranked.scored(few)?;
+        let mut scored = ranked.best_of(few)?;
         if let Some(rank) = self.rank() {
             scored.retain(|(_, score)| *score <= rank.score);
         }
@@ -298,11 +298,11 @@ impl<'w> CandidateScan<'w> {
         };
         let mut after = self.rank().map(after);
         let wanted = match (self.query.limit(), self.given) {
-            (None, 0) => AT_FIRST,
+            (None, 0) => FIRST_BATCH,
             // One more shows whether there is another page.
             (limit, given) => limit.unwrap_or(0).max(given.saturating_add(1)),
         };
-        let mut at_once = wanted.clamp(1, AT_ONCE);
+        let mut at_once = wanted.clamp(1, MAX_BATCH);
         loop {
             let hits = self.best_words(ranked, at_once, after)?;
             for Hit { sequence, score, address } in &hits {
@@ -316,7 +316,7 @@ impl<'w> CandidateScan<'w> {
                 return Ok(ControlFlow::Continue(()));
             }
             after = hits.last().map(|hit| SearchAfter { score: hit.score, address: hit.address });
-            at_once = at_once.saturating_mul(16).min(AT_ONCE);
+            at_once = at_once.saturating_mul(16).min(MAX_BATCH);
         }
     }
 
@@ -328,7 +328,7 @@ impl<'w> CandidateScan<'w> {
         after: Option<SearchAfter>,
     ) -> Result<Vec<Hit>, ScanError> {
         let mut failed = None;
-        let hits = ranked.asked.search(limit, after, &mut |sequence| {
+        let hits = ranked.prepared.search(limit, after, &mut |sequence| {
             // The callback cannot return this error; it is returned below.
             if failed.is_some() {
                 return Ok(None);
@@ -378,7 +378,7 @@ impl<'w> CandidateScan<'w> {
                 }
                 let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
-                    Some(ranked) => ranked.is_answered(sequence, grain)?,
+                    Some(ranked) => ranked.matches_parts(sequence, grain)?,
                     None => true,
                 };
                 Ok(answers.then_some(address))
@@ -395,7 +395,7 @@ impl<'w> CandidateScan<'w> {
         visit: &mut RecallVisitor<'_>,
     ) -> Result<ControlFlow<()>, ScanError> {
         while let Some(LinkedAnswer { sequence, rank, score, .. }) =
-            self.raised.before(score, address)
+            self.raised.pop_before(score, address)
         {
             if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));

@@ -25,7 +25,7 @@ impl<'w> VisibleGrains<'w> {
     /// The grains the session of a scan sees; `None` if that is all of them.
     pub(super) fn of(scan: &CandidateScan<'w>) -> Option<Self> {
         let reach = scan.visibility();
-        if scan.session.viewer().is_everyone() && !reach.asks_rules() {
+        if scan.session.viewer().is_unrestricted() && !reach.has_read_rules() {
             return None;
         }
         let (view, last) = (scan.view, scan.last);
@@ -58,10 +58,10 @@ impl<'w> VisibleGrains<'w> {
     }
 
     fn read(&self, at: Sequence) -> Result<bool> {
-        if at > self.last || self.view.hides(at)? {
+        if at > self.last || self.view.is_hidden(at)? {
             return Ok(false);
         }
-        let seen = self.view.with_live_blob(at, |blob| self.reach.sees_blob(at, blob).map(Some))?;
+        let seen = self.view.with_live_blob(at, |blob| self.reach.is_blob_visible(at, blob).map(Some))?;
         Ok(seen.unwrap_or(false))
     }
 }

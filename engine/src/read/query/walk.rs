@@ -24,7 +24,7 @@ use crate::state::reach::Visibility;
 use crate::state::view::View;
 
 /// Candidates between checks for cancellation.
-const CHECK_EVERY: u64 = 64;
+const CHECK_INTERVAL_CANDIDATES: u64 = 64;
 
 /// Reason a scan stopped early.
 #[derive(Debug)]
@@ -120,11 +120,11 @@ impl<'w> CandidateScan<'w> {
         cancel: &'w CancelHandle,
         given: usize,
     ) -> Result<Self> {
-        expand::check(query)?;
+        expand::check_expansion(query)?;
         Ok(Self {
             session,
             view,
-            reach: session.reach(view),
+            reach: session.visibility(view),
             query,
             cancel,
             after: None,
@@ -134,7 +134,7 @@ impl<'w> CandidateScan<'w> {
             matched: 0,
             last: view.last_sequence()?,
             statistics: Vec::new(),
-            ranking: RankingKind::Words,
+            ranking: RankingKind::Text,
             order: RerankedOrder::default(),
             cut: false,
             floorless: false,
@@ -259,7 +259,7 @@ impl CandidateScan<'_> {
                 self.stream(postings.peekable(), visit)
             }
             index::TimeOrder::Oldest => {
-                self.stream(OldestFirstPostings::of(found, times, place)?.peekable(), visit)
+                self.stream(OldestFirstPostings::new(found, times, place)?.peekable(), visit)
             }
         }
     }
@@ -277,7 +277,7 @@ impl CandidateScan<'_> {
                 continue;
             }
             let tied = match postings.peek() {
-                Some(Ok(next)) => group(next) == group(&posting),
+                Some(Ok(next)) => sort_key(next) == sort_key(&posting),
                 _ => false,
             };
             if tied || !waiting.is_empty() {
@@ -300,7 +300,7 @@ impl CandidateScan<'_> {
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, _)) = &self.after else { return false };
         let stands_before = |place: &TimePosition| {
-            posting.time == place.time && posting.tie < self.view.vault().tie(&place.address)
+            posting.time == place.time && posting.tie < self.view.vault().tie_breaker(&place.address)
         };
         posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
@@ -308,7 +308,7 @@ impl CandidateScan<'_> {
     /// The last row of an earlier page of an answer by time.
     fn place(&self) -> Option<&TimePosition> {
         match &self.after {
-            Some((_, LastRow::Place(place))) => Some(place),
+            Some((_, LastRow::ByTime(place))) => Some(place),
             _ => None,
         }
     }
@@ -316,7 +316,7 @@ impl CandidateScan<'_> {
     /// The last row of an earlier page of an answer by score.
     pub(super) fn rank(&self) -> Option<&ScorePosition> {
         match &self.after {
-            Some((_, LastRow::Rank(rank))) => Some(rank),
+            Some((_, LastRow::ByScore(rank))) => Some(rank),
             _ => None,
         }
     }
@@ -338,7 +338,7 @@ impl CandidateScan<'_> {
     }
 
     pub(super) fn tick(&mut self) -> Result<(), ScanError> {
-        if self.proposed.is_multiple_of(CHECK_EVERY) {
+        if self.proposed.is_multiple_of(CHECK_INTERVAL_CANDIDATES) {
             self.cancel.check().map_err(ScanError::Stopped)?;
         }
         self.proposed += 1;
@@ -348,7 +348,7 @@ impl CandidateScan<'_> {
     /// Returns `true` if the session may see a grain, and counts it. A grain it may not see must not be used
     /// further.
     pub(super) fn look_at(&mut self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
-        let seen = self.reach.sees(at, grain)?;
+        let seen = self.reach.is_visible(at, grain)?;
         self.scanned += u64::from(seen);
         Ok(seen)
     }
@@ -372,7 +372,7 @@ impl CandidateScan<'_> {
         let flow = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let address = match checked {
-                    Some(_) => self.reach.sees(sequence, grain)?.then(|| ContentAddress::of(blob)),
+                    Some(_) => self.reach.is_visible(sequence, grain)?.then(|| ContentAddress::of(blob)),
                     None if self.look_at(sequence, grain)? => self.admitted(blob, grain, &state),
                     None => None,
                 };
@@ -440,10 +440,10 @@ impl CandidateScan<'_> {
 
     /// The state a grain is checked against; `None` if no grain in that state can match.
     pub(super) fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
-        if self.view.hides(sequence)? {
+        if self.view.is_hidden(sequence)? {
             return Ok(None);
         }
-        let StateRecord { mut state, since } = self.view.state_record_at(sequence)?;
+        let StateRecord { mut state, ended_by_entry: since } = self.view.state_record_at(sequence)?;
         if let Some((origin, _)) = &self.after
             && since >= origin.entries
         {
@@ -493,6 +493,6 @@ fn as_current(state: GrainState) -> GrainState {
     }
 }
 
-fn group(posting: &Posting) -> SortKey {
+fn sort_key(posting: &Posting) -> SortKey {
     (posting.time, posting.tie)
 }

@@ -9,7 +9,7 @@ use super::decide::{PolicyDecision, decide};
 use super::facts::{PolicyAction, PolicyAttempt, PolicyFacts, Protector};
 use super::proofs::{MAX_COSIGNATURES, Proofs};
 use super::rules::PolicyRule;
-use super::{bare, same_did};
+use super::{strip_fragment, same_did};
 
 /// The callers that may replace a grain, the widest circle first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,6 +130,6 @@ impl AccessInquiry<'_> {
 
 /// Returns the DIDs that a policy names; a text that is no DID can never sign.
 fn signers(protector: &Protector) -> impl Iterator<Item = &str> {
-    let named = protector.terms.authorized.iter().map(|did| bare(did));
+    let named = protector.terms.authorized.iter().map(|did| strip_fragment(did));
     named.filter(|did| did.parse::<Did>().is_ok())
 }

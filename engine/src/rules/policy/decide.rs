@@ -19,18 +19,18 @@ pub(crate) struct PolicyDecision {
     pub(crate) needs_review: bool,
     /// True if the policies of older versions keep binding the successor (OMS 23.5). False if every
     /// protecting version with scope `grain` had the change signed.
-    pub(crate) keeps_policy: bool,
+    pub(crate) keeps_older_policies: bool,
 }
 
 impl PolicyDecision {
     /// Returns the refusing rule, if there is one.
     pub(crate) fn refusal(&self) -> Option<PolicyRule> {
-        self.rules.last().copied().filter(|rule| !rule.row().passes)
+        self.rules.last().copied().filter(|rule| !rule.info().passes)
     }
 
     /// Returns the names of the rules, for the audit log.
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.rules.iter().map(|rule| rule.row().name).collect()
+        self.rules.iter().map(|rule| rule.info().name).collect()
     }
 }
 
@@ -40,54 +40,54 @@ pub(crate) fn decide(attempt: &PolicyAttempt<'_>, facts: &PolicyFacts) -> Policy
         rules: Vec::new(),
         refused_by: None,
         needs_review: false,
-        keeps_policy: true,
+        keeps_older_policies: true,
     };
     let mut signed = 0_usize;
     let mut unsigned = 0_usize;
     for (at, protector) in facts.protectors.iter().enumerate() {
         let is_target = at == 0;
-        if !is_target && (!protector.bears() || !asks_others(attempt.act)) {
+        if !is_target && (!protector.applies() || !involves_related(attempt.act)) {
             continue;
         }
-        let rules = judge(attempt, protector, is_target);
+        let rules = protector_rules(attempt, protector, is_target);
         decision.rules.extend(&rules);
         if decision.refusal().is_some() {
             decision.refused_by = Some(at);
             return decision;
         }
         decision.needs_review |= rules.contains(&PolicyRule::SoftLocked);
-        if protector.tie == ProtectionLink::Version && protector.terms.scope == PolicyScope::Grain {
-            match rules.iter().any(|rule| rule.is_signed()) {
+        if protector.link == ProtectionLink::TargetOrOlder && protector.terms.scope == PolicyScope::Grain {
+            match rules.iter().any(|rule| rule.rests_on_signature()) {
                 true => signed += 1,
                 false if protector.terms.protects() => unsigned += 1,
                 false => {}
             }
         }
     }
-    if facts.too_many {
+    if facts.is_truncated {
         decision.rules.push(PolicyRule::TooManyAncestors);
         decision.refused_by = Some(0);
     }
-    decision.keeps_policy = signed == 0 || unsigned > 0;
+    decision.keeps_older_policies = signed == 0 || unsigned > 0;
     decision
 }
 
 /// Returns `true` if grains related to the target have a say in an action, and not the target alone.
-pub(crate) fn asks_others(act: PolicyAction) -> bool {
+pub(crate) fn involves_related(act: PolicyAction) -> bool {
     !matches!(act, PolicyAction::Verify | PolicyAction::Review | PolicyAction::LiftHold)
 }
 
 /// Returns the rules that one protector applies: all pass, or the last one refuses.
-fn judge(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target: bool) -> Vec<PolicyRule> {
+fn protector_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target: bool) -> Vec<PolicyRule> {
     let terms = &protector.terms;
     match attempt.act {
-        PolicyAction::Verify => return vec![verification(attempt, protector)],
+        PolicyAction::Verify => return vec![verification_rule(attempt, protector)],
         PolicyAction::Review => {
             let Protector { author, signer, .. } = protector;
             let by = [author.as_deref(), signer.as_deref()];
-            return vec![review(attempt.may_review, attempt.actor, by)];
+            return vec![review_rule(attempt.may_review, attempt.actor, by)];
         }
-        PolicyAction::LiftHold => return vec![lifting(attempt, terms)],
+        PolicyAction::LiftHold => return vec![lift_hold_rule(attempt, terms)],
         PolicyAction::Supersede
         | PolicyAction::Contradict
         | PolicyAction::Contest
@@ -106,10 +106,10 @@ fn judge(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target: bool) ->
     if goal.is_some_and(|goal| goal.allows) && terms.mode != PolicyMode::Open {
         rules.push(PolicyRule::Transition);
     } else {
-        by_mode(attempt, protector, &mut rules);
+        push_mode_rules(attempt, protector, &mut rules);
     }
-    let refused = rules.last().is_none_or(|rule| !rule.row().passes);
-    let is_settled = rules.iter().any(|rule| rule.is_signed()) || terms.mode == PolicyMode::Open;
+    let refused = rules.last().is_none_or(|rule| !rule.info().passes);
+    let is_settled = rules.iter().any(|rule| rule.rests_on_signature()) || terms.mode == PolicyMode::Open;
     if let Some(goal) = goal
         && goal.evidence_required > 0
         && !refused
@@ -122,9 +122,9 @@ fn judge(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target: bool) ->
 }
 
 /// Applies the mode of a policy.
-fn by_mode(attempt: &PolicyAttempt<'_>, protector: &Protector, rules: &mut Vec<PolicyRule>) {
+fn push_mode_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, rules: &mut Vec<PolicyRule>) {
     let PolicyMode::Timed(until, fallback) = protector.terms.mode else {
-        rules.push(rule_of(protector.terms.mode, attempt, protector));
+        rules.push(mode_rule(protector.terms.mode, attempt, protector));
         return;
     };
     // `locked_until` is in epoch seconds.
@@ -133,10 +133,10 @@ fn by_mode(attempt: &PolicyAttempt<'_>, protector: &Protector, rules: &mut Vec<P
         return;
     }
     rules.push(PolicyRule::Unlocked);
-    rules.push(rule_of(fallback.mode(), attempt, protector));
+    rules.push(mode_rule(fallback.mode(), attempt, protector));
 }
 
-fn rule_of(mode: PolicyMode, attempt: &PolicyAttempt<'_>, protector: &Protector) -> PolicyRule {
+fn mode_rule(mode: PolicyMode, attempt: &PolicyAttempt<'_>, protector: &Protector) -> PolicyRule {
     let Protector { terms, author, .. } = protector;
     let author = author.as_deref();
     match mode {
@@ -146,8 +146,8 @@ fn rule_of(mode: PolicyMode, attempt: &PolicyAttempt<'_>, protector: &Protector)
             Some(why) if !why.trim().is_empty() => PolicyRule::SoftLocked,
             _ => PolicyRule::NotJustified,
         },
-        PolicyMode::Locked => locked(attempt, terms, author),
-        PolicyMode::Quorum(threshold) => quorum(attempt, terms, author, threshold),
+        PolicyMode::Locked => locked_rule(attempt, terms, author),
+        PolicyMode::Quorum(threshold) => quorum_rule(attempt, terms, author, threshold),
         PolicyMode::Delegated => match is_authorized(terms, attempt.proofs.signer.as_deref()) {
             true => PolicyRule::Delegated,
             false => PolicyRule::NotDelegated,
@@ -160,7 +160,7 @@ fn rule_of(mode: PolicyMode, attempt: &PolicyAttempt<'_>, protector: &Protector)
 }
 
 /// Applies `locked`: refuses, unless the store accepts an authorized signature (OMS 12.5.4).
-fn locked(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms, author: Option<&str>) -> PolicyRule {
+fn locked_rule(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms, author: Option<&str>) -> PolicyRule {
     let signer = attempt.proofs.signer.as_deref();
     if !attempt.locked_accepts_signature || !is_authorized(terms, signer) {
         return PolicyRule::Locked;
@@ -172,7 +172,7 @@ fn locked(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms, author: Option<&str>
 }
 
 /// Applies `quorum`: the threshold counts distinct authorized signers, without the author of the grain.
-fn quorum(
+fn quorum_rule(
     attempt: &PolicyAttempt<'_>,
     terms: &PolicyTerms,
     author: Option<&str>,
@@ -202,7 +202,7 @@ fn quorum(
 }
 
 /// Applies a more favourable status: it takes nothing out of use, but authors cannot verify their own grains.
-fn verification(attempt: &PolicyAttempt<'_>, protector: &Protector) -> PolicyRule {
+fn verification_rule(attempt: &PolicyAttempt<'_>, protector: &Protector) -> PolicyRule {
     match is_author(protector.author.as_deref(), attempt.actor) {
         true => PolicyRule::OwnVerification,
         false => PolicyRule::Verification,
@@ -211,7 +211,7 @@ fn verification(attempt: &PolicyAttempt<'_>, protector: &Protector) -> PolicyRul
 
 /// Decides a review: it is made by the operator or a reviewer named by the host (ruling 54), and never by the
 /// author or the signer of the grain.
-pub(crate) fn review(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> PolicyRule {
+pub(crate) fn review_rule(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> PolicyRule {
     if by.into_iter().any(|by| is_author(by, actor)) {
         PolicyRule::OwnVerification
     } else if may {
@@ -222,7 +222,7 @@ pub(crate) fn review(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> P
 }
 
 /// Decides the lifting of a hold: by the signers that the policy names, or by the operator if it names none.
-fn lifting(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms) -> PolicyRule {
+fn lift_hold_rule(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms) -> PolicyRule {
     let is_theirs = matches!(terms.mode, PolicyMode::Hold | PolicyMode::Delegated)
         && !terms.authorized.is_empty();
     // A malformed policy cannot name signers, so a hold that it declares cannot be lifted.

@@ -4,17 +4,17 @@
 use grainstore_format::{Did, GrainRef};
 
 use super::terms::{FallbackMode, PolicyMode, PolicyTerms};
-use super::{bare, same_did};
+use super::{strip_fragment, same_did};
 
 const POLICY: &str = "invalidation_policy";
 /// Maximum edit distance of a field name that counts as a misspelling of the policy's.
-const MAX_SLIPS: usize = 2;
+const MAX_EDITS: usize = 2;
 /// Maximum number of misspelt fields reported for one grain.
-const MAX_TOLD: usize = 3;
+const MAX_MISSPELLINGS: usize = 3;
 /// The method of DIDs whose keys lie in themselves, and are looked for nowhere else.
-const OFFLINE: &str = "key";
+const OFFLINE_DID_PREFIX: &str = "key";
 /// Limit in seconds beyond which a time is probably in milliseconds: the year 5138.
-const FAR_FUTURE: u64 = 100_000_000_000;
+const FAR_FUTURE_S: u64 = 100_000_000_000;
 
 /// The authorized signers whose signatures can count.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct EligibleSigners<'a> {
 
 impl<'a> EligibleSigners<'a> {
     pub(super) fn of(terms: &'a PolicyTerms, author: Option<&'a str>) -> Self {
-        let dids = terms.authorized.iter().map(|did| bare(did));
+        let dids = terms.authorized.iter().map(|did| strip_fragment(did));
         let mut dids: Vec<_> = dids.filter(|did| did.parse::<Did>().is_ok()).collect();
         dids.sort_unstable();
         dids.dedup();
@@ -35,7 +35,7 @@ impl<'a> EligibleSigners<'a> {
     }
 
     /// Returns `true` if the policy names any signers, valid or not.
-    pub(super) fn are_named(&self) -> bool {
+    pub(super) fn are_any_named(&self) -> bool {
         self.named
     }
 
@@ -46,43 +46,43 @@ impl<'a> EligibleSigners<'a> {
             |did: &&&str| !for_quorum || !self.author.is_some_and(|author| same_did(author, did));
         let dids = self.dids.iter().filter(counts).filter_map(|did| did.parse::<Did>().ok());
         dids.fold((0, 0), |(offline, any), did| {
-            let (holds_key, elsewhere) = (did.holds_key(), did.method() != OFFLINE);
+            let (holds_key, elsewhere) = (did.holds_key(), did.method() != OFFLINE_DID_PREFIX);
             (offline + u64::from(holds_key), any + u64::from(holds_key || elsewhere))
         })
     }
 
-    pub(super) fn may_delegate(&self) -> bool {
+    pub(super) fn can_delegate(&self) -> bool {
         !self.dids.is_empty()
     }
 
     /// Number of signers that can count for a quorum; the author of the grain cannot (OMS 23.8).
-    pub(super) fn of_quorum(&self) -> usize {
+    pub(super) fn quorum_candidates(&self) -> usize {
         let is_author = |did: &str| self.author.is_some_and(|author| same_did(author, did));
         self.dids.iter().filter(|did| !is_author(did)).count()
     }
 
-    pub(super) fn may_reach(&self, threshold: u64) -> bool {
-        u64::try_from(self.of_quorum()).is_ok_and(|able| able >= threshold)
+    pub(super) fn can_reach_quorum(&self, threshold: u64) -> bool {
+        u64::try_from(self.quorum_candidates()).is_ok_and(|able| able >= threshold)
     }
 }
 
 /// Returns the warnings about a grain's policy, one sentence each.
-pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
+pub(crate) fn policy_warnings(grain: &GrainRef<'_>) -> Vec<String> {
     let terms = PolicyTerms::of(grain);
     let signers = EligibleSigners::of(&terms, grain.text("author_did"));
     let mut doubts = Vec::new();
-    doubts.extend(unreadable(&terms));
-    doubts.extend(unmeetable(terms.mode, &signers));
+    doubts.extend(unreadable_policy(&terms));
+    doubts.extend(unsatisfiable_policy(terms.mode, &signers));
     if let PolicyMode::Timed(until, fallback) = terms.mode {
-        if until > FAR_FUTURE {
+        if until > FAR_FUTURE_S {
             doubts.push(format!(
                 "its locked_until {until} is in seconds, thousands of years away: is it in milliseconds?"
             ));
         }
-        let then = unmeetable(fallback.mode(), &signers);
+        let then = unsatisfiable_policy(fallback.mode(), &signers);
         doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
     }
-    let slips = grain.iter().map(|(name, _)| name).filter(|name| is_slip(name)).take(MAX_TOLD);
+    let slips = grain.iter().map(|(name, _)| name).filter(|name| is_misspelling(name)).take(MAX_MISSPELLINGS);
     doubts.extend(slips.map(|name| {
         format!("its field {name} is none that is known: is {POLICY} meant? It protects nothing so")
     }));
@@ -90,11 +90,11 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
 }
 
 /// Returns `true` if a field of this name can cause a warning.
-pub(crate) fn may_be(name: &str) -> bool {
-    name == POLICY || is_slip(name)
+pub(crate) fn can_cause_warning(name: &str) -> bool {
+    name == POLICY || is_misspelling(name)
 }
 
-fn unreadable(terms: &PolicyTerms) -> Option<String> {
+fn unreadable_policy(terms: &PolicyTerms) -> Option<String> {
     let what = match terms.mode {
         PolicyMode::Malformed => "is malformed",
         PolicyMode::Unknown => "has a mode the standard does not have",
@@ -106,24 +106,24 @@ fn unreadable(terms: &PolicyTerms) -> Option<String> {
     Some(format!("its {POLICY} {what}, which counts as locked: nothing may invalidate it"))
 }
 
-fn unmeetable(mode: PolicyMode, signers: &EligibleSigners<'_>) -> Option<String> {
+fn unsatisfiable_policy(mode: PolicyMode, signers: &EligibleSigners<'_>) -> Option<String> {
     match mode {
         PolicyMode::Quorum(None) => Some(
             "its quorum has no threshold of at least 1, so nobody can invalidate it".to_owned(),
         ),
-        PolicyMode::Quorum(Some(least)) if !signers.may_reach(least) => Some(format!(
+        PolicyMode::Quorum(Some(least)) if !signers.can_reach_quorum(least) => Some(format!(
             "its quorum wants {least} signers and of its authorized DIDs {} can sign, so nobody can \
              invalidate it",
-            signers.of_quorum()
+            signers.quorum_candidates()
         )),
-        PolicyMode::Delegated if !signers.may_delegate() => {
+        PolicyMode::Delegated if !signers.can_delegate() => {
             Some("it is delegated and authorizes no DID, so nobody can invalidate it".to_owned())
         }
         PolicyMode::Quorum(Some(least)) => {
             unverifiable(signers.verifiable(true), least, "invalidate")
         }
         PolicyMode::Delegated => unverifiable(signers.verifiable(false), 1, "invalidate"),
-        PolicyMode::Hold if signers.are_named() => {
+        PolicyMode::Hold if signers.are_any_named() => {
             unverifiable(signers.verifiable(false), 1, "lift")
         }
         _ => None,
@@ -150,8 +150,8 @@ fn unverifiable((offline, any): (u64, u64), wanted: u64, verb: &str) -> Option<S
 }
 
 /// Returns `true` if a name is a probable misspelling of the policy field. No field of the standard is.
-fn is_slip(name: &str) -> bool {
+fn is_misspelling(name: &str) -> bool {
     name != POLICY
-        && name.len().abs_diff(POLICY.len()) <= 2 * MAX_SLIPS
-        && strsim::osa_distance(name, POLICY) <= MAX_SLIPS
+        && name.len().abs_diff(POLICY.len()) <= 2 * MAX_EDITS
+        && strsim::osa_distance(name, POLICY) <= MAX_EDITS
 }

@@ -71,7 +71,7 @@ pub struct AppliedRule {
 
 impl From<PolicyRule> for AppliedRule {
     fn from(rule: PolicyRule) -> Self {
-        let row = rule.row();
+        let row = rule.info();
         Self { rule: row.name, passes: row.passes, text: row.text, section: row.section }
     }
 }
@@ -128,8 +128,8 @@ pub fn explain(grain: &Grain) -> Result<PolicyExplanation> {
 
 /// Explains the policy of a grain in a state, as if nothing else bound it.
 fn explain_alone(grain: &GrainRef<'_>, state: &GrainState) -> PolicyExplanation {
-    let target = Protector::of(grain, state, ProtectionLink::Version);
-    let facts = PolicyFacts { protectors: vec![target], too_many: false };
+    let target = Protector::from_grain(grain, state, ProtectionLink::TargetOrOlder);
+    let facts = PolicyFacts { protectors: vec![target], is_truncated: false };
     let (now, locked_accepts_signature) = (None, false);
     let binding = BindingFacts { facts: &facts, names: &[], now, locked_accepts_signature };
     explain_in(grain, state, &binding)
@@ -159,9 +159,9 @@ pub(crate) fn explain_in(
         fails_closed: fails_closed(terms.mode),
         open_to: binding.access_at(binding.now.unwrap_or(EpochMs::new(i64::MIN))).name(),
         then_open_to: (is_timed && !held).then(|| binding.access_at(EpochMs::new(i64::MAX)).name()),
-        demands: demands(grain, &terms, state, binding, &protected_by),
+        demands: requirements(grain, &terms, state, binding, &protected_by),
         protected_by,
-        warnings: doubts::of(grain),
+        warnings: doubts::policy_warnings(grain),
         authorized: terms.authorized,
     }
 }
@@ -177,7 +177,7 @@ impl BindingFacts<'_> {
         }
         let alone = hidden.into_iter().map(|protector| vec![protector]);
         let circles = alone.chain([seen]).map(|protectors| {
-            let facts = PolicyFacts { protectors, too_many: self.facts.too_many };
+            let facts = PolicyFacts { protectors, is_truncated: self.facts.is_truncated };
             let locked_accepts_signature = self.locked_accepts_signature;
             AccessInquiry { facts: &facts, locked_accepts_signature }.at(now)
         });
@@ -187,9 +187,9 @@ impl BindingFacts<'_> {
     /// Describes the protectors beside the grain itself. A lifted hold restricts nothing.
     fn protectors(&self) -> Vec<PolicyProtector> {
         let others = self.facts.protectors.iter().zip(self.names).skip(1);
-        let others = others.filter(|(one, _)| one.bears() && !one.is_lifted());
+        let others = others.filter(|(one, _)| one.applies() && !one.is_lifted());
         let told = others.map(|(protector, name)| {
-            let Protector { terms, tie, .. } = protector;
+            let Protector { terms, link: tie, .. } = protector;
             let signers = EligibleSigners::of(terms, protector.author.as_deref());
             let demand = match protector.held && terms.holds {
                 _ if name.is_none() => OUTSIDE.to_owned(),
@@ -214,16 +214,16 @@ impl BindingFacts<'_> {
     /// Returns the meaning of a mode and of the mode that follows it.
     fn demand(&self, terms: &PolicyTerms, signers: &EligibleSigners<'_>) -> Vec<String> {
         let accepts = self.locked_accepts_signature;
-        let mut demands = vec![demand(terms.mode, signers, accepts)];
+        let mut demands = vec![mode_requirement(terms.mode, signers, accepts)];
         if let PolicyMode::Timed(_, fallback) = terms.mode {
-            demands.push(format!("then: {}", demand(fallback.mode(), signers, accepts)));
+            demands.push(format!("then: {}", mode_requirement(fallback.mode(), signers, accepts)));
         }
         demands
     }
 }
 
 /// Returns the requirements for replacing a grain, one sentence each.
-fn demands(
+fn requirements(
     grain: &GrainRef<'_>,
     terms: &PolicyTerms,
     state: &GrainState,
@@ -233,7 +233,7 @@ fn demands(
     let held = state.held;
     let author = binding.facts.protectors.first().and_then(|target| target.author.as_deref());
     let signers = EligibleSigners::of(terms, author);
-    let is_bound = !others.is_empty() || binding.facts.too_many;
+    let is_bound = !others.is_empty() || binding.facts.is_truncated;
     let mut demands = Vec::new();
     if let Some(by) = state.superseded_by {
         demands.push(format!("it is superseded already, by {by}"));
@@ -242,7 +242,7 @@ fn demands(
         demands.push(HELD.to_owned());
     }
     match terms.mode {
-        PolicyMode::Hold if held => demands.push(lifted_by(&signers).to_owned()),
+        PolicyMode::Hold if held => demands.push(hold_lifter(&signers).to_owned()),
         PolicyMode::Hold if is_bound => demands.push("its litigation hold was lifted".to_owned()),
         PolicyMode::Hold => {
             demands.push("its litigation hold was lifted: anyone may replace it".to_owned());
@@ -251,7 +251,7 @@ fn demands(
             demands.push("its own policy restricts nothing".to_owned());
         }
         PolicyMode::Timed(..) if held => {
-            demands.push(demand(terms.mode, &signers, binding.locked_accepts_signature));
+            demands.push(mode_requirement(terms.mode, &signers, binding.locked_accepts_signature));
         }
         _ => demands.extend(binding.demand(terms, &signers)),
     }
@@ -260,14 +260,14 @@ fn demands(
         let name = other.address.map_or_else(outside, |name| name.to_string());
         format!("its {} binds it, {name}: {}", other.link.replace('_', " "), other.demand)
     }));
-    if binding.facts.too_many {
+    if binding.facts.is_truncated {
         demands
-            .push(format!("nothing may replace it: {}", PolicyRule::TooManyAncestors.row().text));
+            .push(format!("nothing may replace it: {}", PolicyRule::TooManyAncestors.info().text));
     }
     if terms.protects() && (held || terms.mode != PolicyMode::Hold) {
-        demands.push(reach(terms).to_owned());
+        demands.push(scope_text(terms).to_owned());
         if !held {
-            demands.extend(transitions(grain));
+            demands.extend(transitions_text(grain));
         }
     }
     if let Some(least) = grain.int("evidence_required").filter(|least| *least > 0) {
@@ -290,9 +290,9 @@ fn fails_closed(mode: PolicyMode) -> bool {
     }
 }
 
-fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bool) -> String {
+fn mode_requirement(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bool) -> String {
     match mode {
-        PolicyMode::Locked if accepts_signature && signers.of_quorum() > 0 => {
+        PolicyMode::Locked if accepts_signature && signers.quorum_candidates() > 0 => {
             "one of the authorized DIDs other than its author signs whatever invalidates it"
                 .to_owned()
         }
@@ -302,19 +302,19 @@ fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bo
                 .to_owned()
         }
         PolicyMode::Locked => "nothing may invalidate it".to_owned(),
-        PolicyMode::Quorum(Some(least)) if signers.may_reach(least) => format!(
+        PolicyMode::Quorum(Some(least)) if signers.can_reach_quorum(least) => format!(
             "who replaces it brings supersession_auth with signatures of {least} different \
              authorized DIDs, that of its author not counted; nothing else invalidates it"
         ),
         PolicyMode::Quorum(Some(least)) => format!(
             "nobody can invalidate it: its quorum wants {least} signers, and of the authorized DIDs \
              {} can sign",
-            signers.of_quorum()
+            signers.quorum_candidates()
         ),
         PolicyMode::Quorum(None) => {
             "nobody can invalidate it: its quorum has no threshold of at least 1".to_owned()
         }
-        PolicyMode::Delegated if signers.may_delegate() => {
+        PolicyMode::Delegated if signers.can_delegate() => {
             "one of the authorized DIDs signs whatever invalidates it".to_owned()
         }
         PolicyMode::Delegated => {
@@ -335,8 +335,8 @@ fn demand(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bo
 }
 
 /// Returns who lifts the hold of a policy, as a sentence.
-fn lifted_by(signers: &EligibleSigners<'_>) -> &'static str {
-    match signers.are_named() {
+fn hold_lifter(signers: &EligibleSigners<'_>) -> &'static str {
+    match signers.are_any_named() {
         true => "one of the authorized DIDs signs to lift the hold",
         false => "the operator lifts the hold",
     }
@@ -353,14 +353,14 @@ fn date(second: u64) -> String {
 const LAST_DATE_MS: i64 = 253_370_764_799_000;
 
 /// Returns the goal states that a grain may change to regardless of its policy, as a sentence.
-fn transitions(grain: &GrainRef<'_>) -> Option<String> {
+fn transitions_text(grain: &GrainRef<'_>) -> Option<String> {
     let allowed = grain.get("allowed_transitions")?.as_array()?;
     let states: Vec<_> = allowed.iter().filter_map(|state| state.as_str()).collect();
     let states = (!states.is_empty()).then(|| states.join(", "))?;
     Some(format!("its goal_state may change to {states} without all that"))
 }
 
-fn reach(terms: &PolicyTerms) -> &'static str {
+fn scope_text(terms: &PolicyTerms) -> &'static str {
     match (terms.covers_chain(), terms.covers_derived()) {
         (false, false) => "it protects this grain and the versions that follow it",
         (true, false) => "it protects every version of this grain",

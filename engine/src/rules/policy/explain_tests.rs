@@ -74,13 +74,13 @@ const BRINGINGS: [(Option<&str>, Option<&str>, &[&str]); 10] = [
 
 /// Returns which of these may supersede the grain, by the decision.
 fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
-    let protector = Protector::of(grain, state, ProtectionLink::Version);
-    let facts = PolicyFacts { protectors: vec![protector], too_many: false };
+    let protector = Protector::from_grain(grain, state, ProtectionLink::TargetOrOlder);
+    let facts = PolicyFacts { protectors: vec![protector], is_truncated: false };
     let allowed = BRINGINGS.iter().map(|(justification, signer, cosigners)| {
         let proofs = Proofs {
             signer: signer.map(str::to_owned),
             cosigners: cosigners.iter().map(|did| (*did).to_owned()).collect(),
-            flaw: None,
+            failure: None,
         };
         let attempt = PolicyAttempt {
             act: PolicyAction::Supersede,
@@ -243,7 +243,7 @@ fn doubts_are_about_what_nobody_means() {
         ),
     ] {
         let blob = blob(fields);
-        let told = doubts::of(&GrainRef::new(&blob).unwrap());
+        let told = doubts::policy_warnings(&GrainRef::new(&blob).unwrap());
         assert_eq!(told.len(), doubts.len(), "{fields}: {told:?}");
         for (told, doubt) in told.iter().zip(doubts) {
             assert!(told.contains(doubt), "{fields}: {told}");

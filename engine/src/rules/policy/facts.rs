@@ -24,7 +24,7 @@ pub(crate) enum PolicyAction {
 
 impl PolicyAction {
     /// Returns the action of setting a status on a grain with the current status `from`.
-    pub(crate) fn of_status(from: VerificationStatus, to: VerificationStatus) -> Self {
+    pub(crate) fn from_status(from: VerificationStatus, to: VerificationStatus) -> Self {
         /// Ascending trust.
         const TRUST: [VerificationStatus; 4] = [
             VerificationStatus::Retracted,
@@ -47,7 +47,7 @@ pub(crate) enum Authority {
     /// The host itself, or the actor that it named as the operator.
     Operator,
     /// An actor in a store whose host named no operator; it counts as the operator.
-    Presumed,
+    PresumedOperator,
     /// An actor other than the operator named by the host.
     #[default]
     Agent,
@@ -58,7 +58,7 @@ impl Authority {
     pub(crate) fn of(actor: Option<&str>, operator: Option<&str>) -> Self {
         match (actor, operator) {
             (None, _) => Self::Operator,
-            (Some(_), None) => Self::Presumed,
+            (Some(_), None) => Self::PresumedOperator,
             (Some(actor), Some(operator)) if same_did(actor, operator) => Self::Operator,
             (Some(_), Some(_)) => Self::Agent,
         }
@@ -93,23 +93,23 @@ pub(crate) struct PolicyAttempt<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ProtectionLink {
     /// An ancestor by derivation: protects if its scope covers derived grains.
-    Source,
+    Ancestor,
     /// An older version whose policy authorised its replacement: protects if its scope covers more than its
     /// own grain.
-    Released,
+    ReleasedVersion,
     /// A newer version of the target: protects if its scope covers the chain.
-    Later,
+    NewerVersion,
     /// The target itself, or an older version of it: protects with any scope.
-    Version,
+    TargetOrOlder,
 }
 
 impl ProtectionLink {
     /// What the grain is to the target.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Source => "ancestor",
-            Self::Later => "newer_version",
-            Self::Released | Self::Version => "older_version",
+            Self::Ancestor => "ancestor",
+            Self::NewerVersion => "newer_version",
+            Self::ReleasedVersion | Self::TargetOrOlder => "older_version",
         }
     }
 }
@@ -118,7 +118,7 @@ impl ProtectionLink {
 #[derive(Debug, Clone)]
 pub(crate) struct Protector {
     pub(crate) terms: PolicyTerms,
-    pub(crate) tie: ProtectionLink,
+    pub(crate) link: ProtectionLink,
     /// True if it is under litigation hold.
     pub(crate) held: bool,
     /// Its `author_did`.
@@ -132,11 +132,11 @@ pub(crate) struct Protector {
 
 impl Protector {
     /// The protection given by a stored grain.
-    pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: ProtectionLink) -> Self {
+    pub(crate) fn from_grain(grain: &GrainRef<'_>, state: &GrainState, tie: ProtectionLink) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
         let terms = PolicyTerms::of(grain);
         let is_goal = grain.grain_type() == GrainType::Goal;
-        Self { terms, tie, held: state.held, author, signer: None, is_goal, goal: None }
+        Self { terms, link: tie, held: state.held, author, signer: None, is_goal, goal: None }
     }
 
     /// Returns `true` if it declares a hold, and that was lifted.
@@ -145,14 +145,14 @@ impl Protector {
     }
 
     /// Returns `true` if its policy extends to the target.
-    pub(crate) fn bears(&self) -> bool {
+    pub(crate) fn applies(&self) -> bool {
         let terms = &self.terms;
         terms.protects()
-            && match self.tie {
-                ProtectionLink::Version => true,
-                ProtectionLink::Later => terms.covers_chain(),
-                ProtectionLink::Released => terms.covers_chain() || terms.covers_derived(),
-                ProtectionLink::Source => terms.covers_derived(),
+            && match self.link {
+                ProtectionLink::TargetOrOlder => true,
+                ProtectionLink::NewerVersion => terms.covers_chain(),
+                ProtectionLink::ReleasedVersion => terms.covers_chain() || terms.covers_derived(),
+                ProtectionLink::Ancestor => terms.covers_derived(),
             }
     }
 }
@@ -162,7 +162,7 @@ impl PolicyFacts {
     /// a transition may name another (OMS 23.5), and the policy goes on binding as it did. The versions stand
     /// newest first, and from `walked` on oldest first.
     pub(crate) fn judge_by_first_author(&mut self, walked: usize) {
-        let is_version = |one: &Protector| one.is_goal && one.tie == ProtectionLink::Version;
+        let is_version = |one: &Protector| one.is_goal && one.link == ProtectionLink::TargetOrOlder;
         let firsts = self.protectors.iter().map(|one| {
             let repeats = |other: &&Protector| {
                 is_version(one) && is_version(other) && other.terms == one.terms
@@ -184,5 +184,5 @@ pub(crate) struct PolicyFacts {
     /// The target first, then the other grains whose policies can apply.
     pub(crate) protectors: Vec<Protector>,
     /// True if there are more protectors than were examined.
-    pub(crate) too_many: bool,
+    pub(crate) is_truncated: bool,
 }

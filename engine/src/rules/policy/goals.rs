@@ -7,7 +7,7 @@ use super::same_did;
 
 /// Fields that a transition may change; all others must stay as they were. Unlisted fields, of later
 /// standards or of applications, are protected.
-const FREE: [&str; 16] = [
+const MUTABLE_FIELDS: [&str; 16] = [
     "goal_state",
     // The reason of the transition, and the proof of its authorization.
     "state_reason",
@@ -30,7 +30,7 @@ const FREE: [&str; 16] = [
 /// How far another clock may be ahead of the store's.
 const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
 /// Fields that the new version may omit, since the old one keeps binding it (OMS 23.5), but not change.
-const INHERITED: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
+const INHERITED_FIELDS: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
 
 /// An attempted change of a goal's state.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ pub(crate) struct GoalTransition<'a> {
     /// The state of the new version.
     to: &'a str,
     /// True if no other field changes that identifies the goal, limits its visibility or describes it.
-    keeps: bool,
+    preserves_rest: bool,
 }
 
 /// Who makes a transition, and when.
@@ -60,7 +60,7 @@ impl<'a> GoalTransition<'a> {
         let is_goal = new.grain_type() == GrainType::Goal;
         let to =
             new.text("goal_state").filter(|to| is_goal && old.text("goal_state") != Some(to))?;
-        Some(Self { new, to, keeps: keeps(old, new) })
+        Some(Self { new, to, preserves_rest: preserves_rest(old, new) })
     }
 
     /// The same by this maker: what says that somebody else wrote it, or that it was made before the version it
@@ -80,7 +80,7 @@ impl<'a> GoalTransition<'a> {
 
     /// The same, where it also has to keep this.
     pub(crate) fn keeping(self, keeps: bool) -> Self {
-        Self { keeps: self.keeps && keeps, ..self }
+        Self { preserves_rest: self.preserves_rest && keeps, ..self }
     }
 }
 
@@ -99,11 +99,11 @@ impl GoalTerms {
         if stored.grain_type() != GrainType::Goal {
             return None;
         }
-        let GoalTransition { new, to, keeps } = *transition;
+        let GoalTransition { new, to, preserves_rest: keeps } = *transition;
         let allowed = stored.get("allowed_transitions").and_then(|states| states.as_array());
         let listed = allowed.is_some_and(|states| states.iter().any(|s| s.as_str() == Some(to)));
         let keeps = keeps
-            && INHERITED.iter().all(|name| new.get(name).is_none() || is_same(stored, new, name));
+            && INHERITED_FIELDS.iter().all(|name| new.get(name).is_none() || is_same(stored, new, name));
         let least = stored.int("evidence_required").and_then(|least| u64::try_from(least).ok());
         let evidence_required = match (to, least.unwrap_or(0)) {
             ("satisfied", least) => least,
@@ -116,8 +116,8 @@ impl GoalTerms {
 }
 
 /// Returns `true` if a new version agrees with the old one in all protected fields and in sensitivity.
-fn keeps(old: &GrainRef<'_>, new: &Grain) -> bool {
-    let is_kept = |name: &str| !FREE.contains(&name) && !INHERITED.contains(&name);
+fn preserves_rest(old: &GrainRef<'_>, new: &Grain) -> bool {
+    let is_kept = |name: &str| !MUTABLE_FIELDS.contains(&name) && !INHERITED_FIELDS.contains(&name);
     let nothing_lost = old.iter().all(|(name, _)| !is_kept(name) || is_same(old, new, name));
     let nothing_new = new.fields().keys().all(|name| !is_kept(name) || old.get(name).is_some());
     nothing_lost && nothing_new && old.header().flags.sensitivity() == sensitivity(new)
@@ -227,7 +227,7 @@ mod tests {
             assert!(is_on_goals, "{name}");
             let first = || Some((name, value(name, def.kind, false)));
             let second = || Some((name, value(name, def.kind, true)));
-            let (is_free, may_go) = (FREE.contains(&name), INHERITED.contains(&name));
+            let (is_free, may_go) = (MUTABLE_FIELDS.contains(&name), INHERITED_FIELDS.contains(&name));
             // Every goal has these.
             let is_required = ["description", "created_at"].contains(&name);
             let changed = allows(&goal("active", first()), &goal("satisfied", second()));
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_free_is_what_the_standard_and_the_project_say() {
         let known: BTreeSet<_> = FIELDS.iter().map(|def| def.name).collect();
-        assert!(FREE.iter().chain(&INHERITED).all(|name| known.contains(name)));
+        assert!(MUTABLE_FIELDS.iter().chain(&INHERITED_FIELDS).all(|name| known.contains(name)));
     }
 
     #[test]

@@ -26,8 +26,8 @@ mod terms;
 #[cfg(test)]
 mod vector_tests;
 
-pub(crate) use decide::{PolicyDecision, asks_others, decide, review};
-pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
+pub(crate) use decide::{PolicyDecision, involves_related, decide, review_rule};
+pub(crate) use doubts::{can_cause_warning as may_be_doubted, policy_warnings as doubts};
 pub use explain::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
 pub(crate) use explain::{BindingFacts, explain_in};
 pub(crate) use facts::{
@@ -35,21 +35,21 @@ pub(crate) use facts::{
 };
 pub(crate) use goals::{GoalTerms, GoalTransition, Maker};
 pub(crate) use ownership::check_ownership;
-pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
+pub(crate) use proofs::{Proofs, verified_cosigners, verify_call_signature, verify_supersession_auth};
 pub(crate) use rules::PolicyRule;
 pub(crate) use terms::PolicyTerms;
 
 /// Returns `true` if the policy of a grain restricts its invalidation.
-pub(crate) fn protects(grain: &GrainRef<'_>) -> bool {
+pub(crate) fn has_protecting_policy(grain: &GrainRef<'_>) -> bool {
     PolicyTerms::of(grain).protects()
 }
 
 /// Returns `true` if two texts name the same DID; fragments, which name a key, are ignored.
 pub(crate) fn same_did(one: &str, other: &str) -> bool {
-    bare(one) == bare(other)
+    strip_fragment(one) == strip_fragment(other)
 }
 
 /// Strips the fragment of a DID.
-fn bare(did: &str) -> &str {
+fn strip_fragment(did: &str) -> &str {
     did.split_once('#').map_or(did, |(did, _)| did)
 }

@@ -6,8 +6,8 @@ use super::same_did;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Namespace of ownership declarations.
-const NAMESPACE: &str = "agent:identity";
-const RELATIONS: [&str; 2] = ["mg:owned_by", "owned_by"];
+const IDENTITY_NAMESPACE: &str = "agent:identity";
+const OWNERSHIP_RELATIONS: [&str; 2] = ["mg:owned_by", "owned_by"];
 
 /// Refuses a declaration of ownership by the agent that it is about: as its author, as its signer, or as the
 /// actor of the session that writes it, unless its author signed it.
@@ -20,8 +20,8 @@ pub(crate) fn check_ownership(
     actor: Option<&str>,
 ) -> Result<()> {
     let declares = grain.grain_type() == GrainType::Belief
-        && grain.partition() == NAMESPACE
-        && grain.text("relation").is_some_and(|relation| RELATIONS.contains(&relation));
+        && grain.partition() == IDENTITY_NAMESPACE
+        && grain.text("relation").is_some_and(|relation| OWNERSHIP_RELATIONS.contains(&relation));
     let Some(agent) = grain.text("subject").filter(|_| declares) else { return Ok(()) };
     let author = grain.text("author_did");
     // The `author_did` can name any DID: it only counts if that DID signed the grain.

@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 /// Maximum number of signatures of one `supersession_auth` that are verified.
 pub(super) const MAX_COSIGNATURES: usize = 1024;
 /// Maximum length of a failure reason in a message, in characters.
-const MAX_FLAW: usize = 240;
+const MAX_REASON_CHARS: usize = 240;
 
 /// Valid signers of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Proofs {
     /// The signers of `supersession_auth`, once per signature.
     pub(crate) cosigners: Vec<String>,
     /// The first proof that failed, to be reported if the attempt is refused.
-    pub(crate) flaw: Option<Box<ProofFailure>>,
+    pub(crate) failure: Option<Box<ProofFailure>>,
 }
 
 /// The failure of a proof.
@@ -30,12 +30,12 @@ pub(crate) struct Proofs {
 pub(crate) struct ProofFailure {
     why: String,
     /// The claimed key id, for the audit log.
-    claimed: Option<String>,
+    claimed_kid: Option<String>,
 }
 
 impl Proofs {
     /// Converts the verdict on an envelope or a proof.
-    pub(crate) fn of_verdict(
+    pub(crate) fn from_verdict(
         verdict: SignatureVerdict,
         kid: impl FnOnce() -> Option<String>,
     ) -> Self {
@@ -44,22 +44,22 @@ impl Proofs {
                 Self { signer: Some(did.to_string()), ..Self::default() }
             }
             SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
-                let flaw = ProofFailure { why: bounded(&why), claimed: kid() };
-                Self { flaw: Some(Box::new(flaw)), ..Self::default() }
+                let flaw = ProofFailure { why: truncate_reason(&why), claimed_kid: kid() };
+                Self { failure: Some(Box::new(flaw)), ..Self::default() }
             }
         }
     }
 
     /// Returns the claimed key id of the first failed proof.
-    pub(crate) fn claimed(&self) -> Option<String> {
-        self.flaw.as_ref()?.claimed.clone()
+    pub(crate) fn claimed_kid(&self) -> Option<String> {
+        self.failure.as_ref()?.claimed_kid.clone()
     }
 
     /// Adds the reason why a proof failed to a refusal.
-    pub(crate) fn explain(&self, refusal: Error) -> Error {
-        match &self.flaw {
+    pub(crate) fn add_failure_reason(&self, refusal: Error) -> Error {
+        match &self.failure {
             None => refusal,
-            Some(flaw) => refusal.adding(&format!("; a proof given does not hold: {}", flaw.why)),
+            Some(flaw) => refusal.with_suffix(&format!("; a proof given does not hold: {}", flaw.why)),
         }
     }
 }
@@ -68,12 +68,12 @@ impl Proofs {
 ///
 /// # Errors
 /// The errors of [`of_successor`].
-pub(crate) fn cosigners(
+pub(crate) fn verified_cosigners(
     old: &ContentAddress,
     new: &Grain,
     resolver: &dyn DidResolver,
 ) -> Result<Vec<String>> {
-    Ok(of_successor(old, new, resolver)?.cosigners)
+    Ok(verify_supersession_auth(old, new, resolver)?.cosigners)
 }
 
 /// Verifies the `supersession_auth` of a grain for superseding `old`. Signatures that do not verify are
@@ -81,7 +81,7 @@ pub(crate) fn cosigners(
 ///
 /// # Errors
 /// Those of encoding the grain without that field.
-pub(crate) fn of_successor(
+pub(crate) fn verify_supersession_auth(
     old: &ContentAddress,
     new: &Grain,
     resolver: &dyn DidResolver,
@@ -100,15 +100,15 @@ pub(crate) fn of_successor(
             Value::Bytes(cose) => proof::claimed_signer(cose),
             _ => None,
         };
-        let one = Proofs::of_verdict(verdict, kid);
+        let one = Proofs::from_verdict(verdict, kid);
         proofs.cosigners.extend(one.signer);
-        proofs.flaw = proofs.flaw.or(one.flaw);
+        proofs.failure = proofs.failure.or(one.failure);
     }
     Ok(proofs)
 }
 
 /// Verifies the signature of a call that writes no grain: `cose` is a COSE_Sign1 without a payload.
-pub(crate) fn of_call(
+pub(crate) fn verify_call_signature(
     act: PolicyAction,
     address: &ContentAddress,
     cose: Option<&[u8]>,
@@ -126,12 +126,12 @@ pub(crate) fn of_call(
     };
     let Some(cose) = cose else { return Proofs::default() };
     let verdict = verify_detached(cose, &message, resolver);
-    Proofs::of_verdict(verdict, || proof::claimed_signer(cose))
+    Proofs::from_verdict(verdict, || proof::claimed_signer(cose))
 }
 
 /// Truncates a reason for a message: it may quote a DID of any length.
-fn bounded(why: &str) -> String {
-    match why.char_indices().nth(MAX_FLAW) {
+fn truncate_reason(why: &str) -> String {
+    match why.char_indices().nth(MAX_REASON_CHARS) {
         None => why.to_owned(),
         Some((cut, _)) => format!("{}...", why.get(..cut).unwrap_or_default()),
     }
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn a_refusal_tells_the_first_proof_that_does_not_hold_and_no_more_than_a_line_of_it() {
         let refusal = || Error::new(ErrorKind::InvalidationDenied, "no");
-        assert_eq!(Proofs::default().explain(refusal()).to_string(), "no");
+        assert_eq!(Proofs::default().add_failure_reason(refusal()).to_string(), "no");
         let long = format!("the key of did:web:{} cannot be found", "é".repeat(2000));
         for (verdict, end) in [
             (SignatureVerdict::Invalid("bad".to_owned()), "does not hold: bad"),
             (SignatureVerdict::Unverifiable("far".to_owned()), "does not hold: far"),
             (SignatureVerdict::Unverifiable(long), "éé..."),
         ] {
-            let told = Proofs::of_verdict(verdict, || None).explain(refusal()).to_string();
+            let told = Proofs::from_verdict(verdict, || None).add_failure_reason(refusal()).to_string();
             assert!(told.starts_with("no; a proof given does not hold: "), "{told}");
             assert!(told.ends_with(end) && told.chars().count() < 300, "{told}");
         }
@@ -166,9 +166,9 @@ mod tests {
         fields.insert("supersession_auth".to_owned(), Value::Array(entries));
         let grain = Grain::from_fields(fields).unwrap();
         let old = ContentAddress::from_bytes([1; 32]);
-        let proofs = of_successor(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
+        let proofs = verify_supersession_auth(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
         assert_eq!(
-            proofs.flaw.as_ref().map(|flaw| &*flaw.why),
+            proofs.failure.as_ref().map(|flaw| &*flaw.why),
             Some("these bytes are no COSE_Sign1")
         );
     }

@@ -14,7 +14,7 @@ macro_rules! rules {
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The table entry of the rule.
-            pub(crate) const fn row(self) -> PolicyRuleInfo {
+            pub(crate) const fn info(self) -> PolicyRuleInfo {
                 match self {
                     $(Self::$variant => PolicyRuleInfo {
                         passes: RuleOutcome::$outcome.passes(),
@@ -30,13 +30,13 @@ macro_rules! rules {
 
 impl PolicyRule {
     /// Returns `true` if the rule passes because of a signature.
-    pub(crate) fn is_signed(self) -> bool {
+    pub(crate) fn rests_on_signature(self) -> bool {
         matches!(self, Self::LockedSigned | Self::Quorum | Self::Delegated)
     }
 
     /// Returns the rule of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|rule| rule.row().name == name)
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|rule| rule.info().name == name)
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_rule_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = PolicyRule::ALL.iter().map(|rule| rule.row().name).collect();
+        let names: BTreeSet<_> = PolicyRule::ALL.iter().map(|rule| rule.info().name).collect();
         assert_eq!(names.len(), PolicyRule::ALL.len());
     }
 }

@@ -61,7 +61,7 @@ pub(crate) enum PolicyScope {
 }
 
 /// Returns `true` if a lock until epoch second `until` has ended.
-fn is_over(until: u64, now: EpochMs) -> bool {
+fn has_ended(until: u64, now: EpochMs) -> bool {
     u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= until)
 }
 
@@ -77,14 +77,14 @@ impl PolicyTerms {
 
     /// Returns `true` if a timed lock has become a hold, which cannot be lifted.
     pub(crate) fn is_held_since(&self, now: EpochMs) -> bool {
-        matches!(&self.mode, PolicyMode::Timed(until, FallbackMode::Hold) if is_over(*until, now))
+        matches!(&self.mode, PolicyMode::Timed(until, FallbackMode::Hold) if has_ended(*until, now))
     }
 
     /// Returns `true` if the grain must be erased when the consent it rests on is withdrawn.
     pub(crate) fn ends_with_consent(&self, now: EpochMs) -> bool {
         match &self.mode {
             PolicyMode::ConsentCascade => true,
-            PolicyMode::Timed(until, FallbackMode::ConsentCascade) => is_over(*until, now),
+            PolicyMode::Timed(until, FallbackMode::ConsentCascade) => has_ended(*until, now),
             _ => false,
         }
     }
@@ -103,7 +103,7 @@ impl PolicyTerms {
         let word = |name: &str| map?.get(name)?.as_str();
         let scope = match map.is_some_and(|map| map.get("scope").is_none()) {
             true => PolicyScope::Grain,
-            false => word("scope").map_or(PolicyScope::Unknown, PolicyScope::named),
+            false => word("scope").map_or(PolicyScope::Unknown, PolicyScope::from_name),
         };
         let holds = word("mode") == Some("hold");
         Self { mode: PolicyMode::Malformed, scope, authorized: Vec::new(), holds }
@@ -123,11 +123,11 @@ impl PolicyTerms {
                 texts.collect::<Option<Vec<_>>>()?
             }
         };
-        let threshold = integer(map, "threshold")?.and_then(Int::as_u64).filter(|least| *least > 0);
-        let until = integer(map, "locked_until")?;
-        let scope = text(map, "scope")?.map_or(PolicyScope::Grain, PolicyScope::named);
-        let fallback = text(map, "fallback_mode")?;
-        text(map, "protection_reason")?;
+        let threshold = optional_int(map, "threshold")?.and_then(Int::as_u64).filter(|least| *least > 0);
+        let until = optional_int(map, "locked_until")?;
+        let scope = optional_text(map, "scope")?.map_or(PolicyScope::Grain, PolicyScope::from_name);
+        let fallback = optional_text(map, "fallback_mode")?;
+        optional_text(map, "protection_reason")?;
         let mode = match mode {
             "open" => PolicyMode::Open,
             "soft_locked" => PolicyMode::SoftLocked,
@@ -135,7 +135,7 @@ impl PolicyTerms {
             "quorum" => PolicyMode::Quorum(threshold),
             "delegated" => PolicyMode::Delegated,
             "timed" => {
-                PolicyMode::Timed(until?.as_u64()?, FallbackMode::named(fallback, threshold))
+                PolicyMode::Timed(until?.as_u64()?, FallbackMode::from_name(fallback, threshold))
             }
             "hold" => PolicyMode::Hold,
             "consent_cascade" => PolicyMode::ConsentCascade,
@@ -177,7 +177,7 @@ impl PolicyTerms {
 }
 
 impl PolicyScope {
-    fn named(word: &str) -> Self {
+    fn from_name(word: &str) -> Self {
         match word {
             "grain" => Self::Grain,
             "lineage" => Self::Lineage,
@@ -199,7 +199,7 @@ impl PolicyScope {
 
 impl FallbackMode {
     /// Parses a fallback mode. A missing one, and `timed` again, stay locked.
-    fn named(word: Option<&str>, threshold: Option<u64>) -> Self {
+    fn from_name(word: Option<&str>, threshold: Option<u64>) -> Self {
         match word {
             Some("open") => Self::Open,
             Some("soft_locked") => Self::SoftLocked,
@@ -246,7 +246,7 @@ impl PolicyMode {
 }
 
 /// Reads an optional integer; `None` if the field has another type.
-fn integer(map: MapRef<'_>, name: &str) -> Option<Option<Int>> {
+fn optional_int(map: MapRef<'_>, name: &str) -> Option<Option<Int>> {
     match map.get(name) {
         None => Some(None),
         Some(ValueRef::Int(number)) => Some(Some(number)),
@@ -255,7 +255,7 @@ fn integer(map: MapRef<'_>, name: &str) -> Option<Option<Int>> {
 }
 
 /// Reads an optional text; `None` if the field has another type.
-fn text<'a>(map: MapRef<'a>, name: &str) -> Option<Option<&'a str>> {
+fn optional_text<'a>(map: MapRef<'a>, name: &str) -> Option<Option<&'a str>> {
     match map.get(name) {
         None => Some(None),
         Some(ValueRef::Str(text)) => Some(Some(text)),

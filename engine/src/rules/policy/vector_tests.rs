@@ -88,7 +88,7 @@ impl<'c> World<'c> {
             ("supersede", _) => PolicyAction::Supersede,
             ("contradict", _) => PolicyAction::Contradict,
             ("lift_hold", _) => PolicyAction::LiftHold,
-            (_, Some(status)) => PolicyAction::of_status(state.verification_status, status),
+            (_, Some(status)) => PolicyAction::from_status(state.verification_status, status),
             (op, None) => panic!("no step {op:?}"),
         };
         let new = step.grain.as_deref().map(|name| self.grain(name));
@@ -122,7 +122,7 @@ impl<'c> World<'c> {
             return Err(format!("{names:?}, and the code should be {}", step.code));
         }
         if step.code == "OK" {
-            self.carry_out(step, target, !decision.keeps_policy, status);
+            self.carry_out(step, target, !decision.keeps_older_policies, status);
         }
         Ok(())
     }
@@ -184,21 +184,21 @@ impl<'c> World<'c> {
             None => Vec::new(),
             Some(name) => {
                 let old = self.grains.address(target);
-                super::cosigners(&old, &self.grain(name), &format::OfflineResolver).unwrap()
+                super::verified_cosigners(&old, &self.grain(name), &format::OfflineResolver).unwrap()
             }
         };
-        Proofs { signer, cosigners, flaw: None }
+        Proofs { signer, cosigners, failure: None }
     }
 
     /// Returns everything that protects the target, and the evidence of `new`.
     fn facts(&self, target: &str, new: Option<&Grain>) -> (PolicyFacts, u64) {
-        let mut ties = BTreeMap::from([(self.grains.address(target), ProtectionLink::Version)]);
+        let mut ties = BTreeMap::from([(self.grains.address(target), ProtectionLink::TargetOrOlder)]);
         let mut order = vec![self.grains.address(target)];
         let mut open: Vec<_> = new.map(parents).unwrap_or_default().into_iter().collect();
         open.retain(|parent| *parent != self.grains.address(target));
         let mut queue: Vec<_> =
-            open.into_iter().map(|parent| (parent, ProtectionLink::Source)).collect();
-        queue.extend(self.above(&self.grains.address(target), ProtectionLink::Version));
+            open.into_iter().map(|parent| (parent, ProtectionLink::Ancestor)).collect();
+        queue.extend(self.above(&self.grains.address(target), ProtectionLink::TargetOrOlder));
         let mut chain = BTreeSet::from([self.grains.address(target)]);
         while let Some((address, tie)) = queue.pop() {
             if self.name_of(&address).is_none() || ties.get(&address) >= Some(&tie) {
@@ -207,7 +207,7 @@ impl<'c> World<'c> {
             if ties.insert(address, tie).is_none() {
                 order.push(address);
             }
-            if tie != ProtectionLink::Source {
+            if tie != ProtectionLink::Ancestor {
                 chain.insert(address);
             }
             queue.extend(self.above(&address, tie));
@@ -215,7 +215,7 @@ impl<'c> World<'c> {
         if new.is_none() {
             let mut next = self.state(&self.grains.address(target)).superseded_by;
             while let Some(address) = next {
-                ties.insert(address, ProtectionLink::Later);
+                ties.insert(address, ProtectionLink::NewerVersion);
                 order.push(address);
                 next = self.state(&address).superseded_by;
             }
@@ -226,15 +226,15 @@ impl<'c> World<'c> {
             let name = self.name_of(address).unwrap();
             let stored = GrainRef::new(self.grains.blob(name).bytes()).unwrap();
             let tie = ties.get(address).copied().unwrap();
-            let mut protector = Protector::of(&stored, &self.state(address), tie);
-            if let Some(transition) = transition.filter(|_| tie != ProtectionLink::Source) {
+            let mut protector = Protector::from_grain(&stored, &self.state(address), tie);
+            if let Some(transition) = transition.filter(|_| tie != ProtectionLink::Ancestor) {
                 protector.goal = GoalTerms::of(&stored, &transition);
             }
             protector
         });
         let protectors: Vec<_> = protectors.collect();
-        let bearing = protectors.iter().filter(|protector| protector.bears()).count();
-        let facts = PolicyFacts { protectors, too_many: bearing > MAX_ROOTS };
+        let bearing = protectors.iter().filter(|protector| protector.applies()).count();
+        let facts = PolicyFacts { protectors, is_truncated: bearing > MAX_ROOTS };
         let evidence = new.map(|new| self.evidence(new, &chain)).unwrap_or_default();
         (facts, evidence)
     }
@@ -247,11 +247,11 @@ impl<'c> World<'c> {
         let Some(name) = self.name_of(address) else { return Vec::new() };
         let released = self.kept.get(name).is_some_and(|kept| kept.released);
         let tie =
-            if tie == ProtectionLink::Version && released { ProtectionLink::Released } else { tie };
+            if tie == ProtectionLink::TargetOrOlder && released { ProtectionLink::ReleasedVersion } else { tie };
         let parents = parents(&self.grain(name)).into_iter();
         let tied = parents.map(|parent| {
             let is_version = self.state(&parent).superseded_by == Some(*address);
-            (parent, if is_version { tie } else { ProtectionLink::Source })
+            (parent, if is_version { tie } else { ProtectionLink::Ancestor })
         });
         tied.collect()
     }

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::builtin::Preset;
-use super::file::{RuleFile, bad};
+use super::file::{RuleFile, invalid_rule_file};
 use super::names::NamedParts;
 use super::rule::{PresetRule, RuleSet};
 use super::settings::Settings;
-use super::words::kept;
+use super::words::intern;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Maximum number of changes to the rules of one store.
@@ -46,7 +46,7 @@ pub(crate) struct RuleChange {
 impl RuleChange {
     /// Returns what the change loosens, as text for the audit log.
     pub(crate) fn loosened_names(&self) -> Vec<&'static str> {
-        self.loosened.iter().map(|what| kept(what)).collect()
+        self.loosened.iter().map(|what| intern(what)).collect()
     }
 }
 
@@ -65,7 +65,7 @@ impl StoredRules {
     /// # Errors
     /// Never, for what was read from a file.
     pub(crate) fn to_json(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|error| damaged(&error.to_string()))
+        serde_json::to_vec(self).map_err(|error| damaged_error(&error.to_string()))
     }
 
     /// Decodes the stored JSON.
@@ -73,7 +73,7 @@ impl StoredRules {
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that no version wrote.
     pub(crate) fn from_json(body: &[u8]) -> Result<Self> {
-        serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))
+        serde_json::from_slice(body).map_err(|error| damaged_error(&error.to_string()))
     }
 
     /// Builds the rules in force.
@@ -85,12 +85,12 @@ impl StoredRules {
     }
 
     fn preset(&self) -> Result<Preset> {
-        Preset::named(&self.name)
+        Preset::from_name(&self.name)
             .map_err(|error| Error::new(ErrorKind::StoreVersion, error.to_string()))
     }
 
     fn draft(&self) -> Result<RuleSetBuilder> {
-        let mut draft = RuleSetBuilder::of(self.preset()?)?;
+        let mut draft = RuleSetBuilder::from_preset(self.preset()?)?;
         // Each change was valid when it was made: a store opens even if later presets lack what it dropped.
         self.overrides.iter().try_for_each(|file| draft.apply(file, false))?;
         Ok(draft)
@@ -103,7 +103,7 @@ impl StoredRules {
     pub(crate) fn extended(&self, text: &str) -> Result<Option<RuleChange>> {
         let file = RuleFile::read(text)?;
         if file.name.is_some() || file.title.is_some() {
-            return Err(bad("name and title are those of a preset: a change has neither"));
+            return Err(invalid_rule_file("name and title are those of a preset: a change has neither"));
         }
         let before = self.rules()?;
         let mut draft = self.draft()?;
@@ -131,31 +131,31 @@ impl Preset {
     /// # Errors
     /// None: a test of this module reads every preset.
     pub fn rules(self) -> Result<RuleSet> {
-        Ok(RuleSetBuilder::of(self)?.finish(self))
+        Ok(RuleSetBuilder::from_preset(self)?.finish(self))
     }
 }
 
 impl RuleSetBuilder {
     /// The rules of a preset, after those of the one it extends.
-    fn of(preset: Preset) -> Result<Self> {
+    fn from_preset(preset: Preset) -> Result<Self> {
         let file = preset.file()?;
         let settings = file.settings.clone();
         let mut draft = match &file.extends {
             Some(base) => {
-                let mut draft = Self::of(Preset::named(base)?)?;
+                let mut draft = Self::from_preset(Preset::from_name(base)?)?;
                 // A preset that extends another still states every setting, with its own article.
-                draft.settings = Settings::whole(settings).map_err(missing)?;
+                draft.settings = Settings::complete(settings).map_err(missing_setting)?;
                 draft
             }
             None => Self {
-                settings: Settings::whole(settings).map_err(missing)?,
+                settings: Settings::complete(settings).map_err(missing_setting)?,
                 scope: NamedParts::default(),
                 also: Vec::new(),
                 rules: Vec::new(),
                 loosened: Vec::new(),
             },
         };
-        draft.rules_of(file, true)?;
+        draft.add_rules(file, true)?;
         Ok(draft)
     }
 
@@ -163,27 +163,27 @@ impl RuleSetBuilder {
     /// names.
     fn apply(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
         if let Some(name) = &file.extends {
-            self.join(Preset::named(name)?)?;
+            self.add_preset(Preset::from_name(name)?)?;
         }
-        let loosened = self.settings.take(file.settings.clone());
+        let loosened = self.settings.apply(file.settings.clone());
         self.loosened.extend(loosened);
         for id in &file.drop {
             let Some(at) = self.rules.iter().position(|rule| rule.id == id) else {
                 if is_new {
-                    return Err(bad(&format!("it drops {id:?}, and there is no such rule")));
+                    return Err(invalid_rule_file(&format!("it drops {id:?}, and there is no such rule")));
                 }
                 continue;
             };
             let rule = self.rules.remove(at);
             self.loosened.push(format!("without {} ({})", rule.id, rule.article));
         }
-        self.rules_of(file, is_new)
+        self.add_rules(file, is_new)
     }
 
     /// Adds another preset: its rules, and for each setting the value that satisfies both.
-    fn join(&mut self, preset: Preset) -> Result<()> {
-        let other = Self::of(preset)?;
-        self.settings.join(other.settings);
+    fn add_preset(&mut self, preset: Preset) -> Result<()> {
+        let other = Self::from_preset(preset)?;
+        self.settings.combine(other.settings);
         for rule in other.rules {
             if !self.rules.iter().any(|known| known.id == rule.id) {
                 self.rules.push(rule);
@@ -195,22 +195,22 @@ impl RuleSetBuilder {
         Ok(())
     }
 
-    fn rules_of(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
+    fn add_rules(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
         for (name, list) in &file.lists {
             let was = self.scope.lists.insert(name.clone(), list.clone());
             if is_new && was.is_some_and(|was| was != *list) {
-                return Err(bad(&format!("there is a list {name:?} already")));
+                return Err(invalid_rule_file(&format!("there is a list {name:?} already")));
             }
         }
         for (name, condition) in &file.conditions {
-            let resolved = condition.resolved(&self.scope).map_err(|why| bad(&why))?;
+            let resolved = condition.resolve(&self.scope).map_err(|why| invalid_rule_file(&why))?;
             let was = self.scope.conditions.insert(name.clone(), resolved.clone());
             if is_new && was.is_some_and(|was| was != resolved) {
-                return Err(bad(&format!("there is a condition {name:?} already")));
+                return Err(invalid_rule_file(&format!("there is a condition {name:?} already")));
             }
         }
         for rule in &file.rules {
-            let rule = PresetRule::of(rule, &self.scope).map_err(|why| bad(&why))?;
+            let rule = PresetRule::of(rule, &self.scope).map_err(|why| invalid_rule_file(&why))?;
             match self.rules.iter_mut().find(|known| known.id == rule.id) {
                 None => self.rules.push(rule),
                 Some(known) if *known == rule => {}
@@ -227,14 +227,14 @@ impl RuleSetBuilder {
     fn finish(self, preset: Preset) -> RuleSet {
         let title = preset.file().ok().and_then(|file| file.title.as_deref()).unwrap_or_default();
         let Self { settings, also, rules, loosened, .. } = self;
-        RuleSet::new((preset.name(), kept(title)), also, settings, rules, loosened)
+        RuleSet::new((preset.name(), intern(title)), also, settings, rules, loosened)
     }
 }
 
-fn missing(setting: &str) -> Error {
-    bad(&format!("a preset settles {setting}"))
+fn missing_setting(setting: &str) -> Error {
+    invalid_rule_file(&format!("a preset settles {setting}"))
 }
 
-fn damaged(why: &str) -> Error {
+fn damaged_error(why: &str) -> Error {
     Error::truth_damaged(format!("what is kept of the store's rules is damaged: {why}"))
 }

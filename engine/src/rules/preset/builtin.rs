@@ -3,11 +3,11 @@
 
 use std::sync::LazyLock;
 
-use super::file::{RuleFile, bad};
-use super::words::kept;
+use super::file::{RuleFile, invalid_rule_file};
+use super::words::intern;
 use crate::base::error::{Error, ErrorKind, Result};
 
-const FILES: [(&str, &str); 6] = [
+const PRESET_FILES: [(&str, &str); 6] = [
     ("open", include_str!("rules/open.toml")),
     ("gdpr", include_str!("rules/gdpr.toml")),
     ("hipaa", include_str!("rules/hipaa.toml")),
@@ -32,8 +32,8 @@ impl Preset {
     ///
     /// # Errors
     /// `ERR_POLICY`, listing the known names.
-    pub fn named(name: &str) -> Result<Self> {
-        let found = FILES.iter().position(|(known, _)| *known == name);
+    pub fn from_name(name: &str) -> Result<Self> {
+        let found = PRESET_FILES.iter().position(|(known, _)| *known == name);
         found.map(Self).ok_or_else(|| {
             let known: Vec<_> = Self::all().map(Self::name).collect();
             let message = format!("there is no preset {name:?}: {} are", known.join(", "));
@@ -43,13 +43,13 @@ impl Preset {
 
     /// All presets.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..FILES.len()).map(Self)
+        (0..PRESET_FILES.len()).map(Self)
     }
 
     /// Name of the preset.
     #[must_use]
     pub fn name(self) -> &'static str {
-        FILES.get(self.0).map_or("", |(name, _)| name)
+        PRESET_FILES.get(self.0).map_or("", |(name, _)| name)
     }
 
     /// The file of the preset, parsed once per process.
@@ -58,18 +58,18 @@ impl Preset {
     /// None: a test of this module reads every preset.
     pub(super) fn file(self) -> Result<&'static RuleFile> {
         static READ: LazyLock<Vec<Result<RuleFile>>> =
-            LazyLock::new(|| FILES.iter().map(|(_, text)| RuleFile::read(text)).collect());
+            LazyLock::new(|| PRESET_FILES.iter().map(|(_, text)| RuleFile::read(text)).collect());
         match READ.get(self.0) {
             Some(Ok(file)) => Ok(file),
             Some(Err(error)) => Err(error.clone()),
-            None => Err(bad("it is not there")),
+            None => Err(invalid_rule_file("it is not there")),
         }
     }
 }
 
 /// Returns the reason of a built-in rule by its id in the audit log.
-pub(crate) fn reason_of(id: &str) -> Option<&'static str> {
+pub(crate) fn builtin_reason(id: &str) -> Option<&'static str> {
     let mut files = Preset::all().filter_map(|preset| preset.file().ok());
     let rule = files.find_map(|file| file.rules.iter().find(|rule| rule.id == id))?;
-    Some(kept(&rule.because))
+    Some(intern(&rule.because))
 }

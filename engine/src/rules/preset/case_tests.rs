@@ -104,7 +104,7 @@ fn a_rule_that_a_case_passes_applies_to_it() {
                 let rule = rule.unwrap_or_else(|| panic!("no rule {id}"));
                 let grains = case.grains();
                 let applies = with_facts(case, &grains, &rules, |deed, facts| {
-                    rule.on.contains(&deed) && rule.applies(facts, rules.personal())
+                    rule.on.contains(&deed) && rule.applies(facts, rules.personal_level())
                 });
                 assert!(applies, "{}, {}: {id}", preset.name(), case.name);
             }

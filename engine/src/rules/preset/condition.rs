@@ -9,9 +9,9 @@ use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{BasisKind, ProcessingBasis, RuleFacts, SensitivityLevel};
-use super::folded::is_among;
+use super::folded::purpose_matches;
 use super::jq::is_expression;
-use super::names::{NamedParts, listed, values};
+use super::names::{NamedParts, expand_lists, expand_values};
 
 /// Maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 8;
@@ -28,7 +28,7 @@ pub(super) enum FieldValue {
 }
 
 impl FieldValue {
-    fn is(&self, value: &Value) -> bool {
+    fn matches(&self, value: &Value) -> bool {
         match self {
             Self::Flag(flag) => value.as_bool() == Some(*flag),
             Self::Whole(whole) => value.as_i64() == Some(*whole),
@@ -127,16 +127,16 @@ pub(super) struct Condition {
 impl Condition {
     /// Returns `true` if the condition holds. `personal` is the minimum sensitivity of grains with a user.
     pub(super) fn holds(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
-        self.fits_grain(facts, personal)
-            && self.fits_circumstances(facts)
-            && self.fits_basis(facts.basis)
-            && self.fits_fields(facts)
+        self.matches_grain(facts, personal)
+            && self.matches_circumstances(facts)
+            && self.matches_basis(facts.basis)
+            && self.matches_fields(facts)
             && self.all.iter().all(|part| part.holds(facts, personal))
             && (self.any.is_empty() || self.any.iter().any(|part| part.holds(facts, personal)))
             && self.not.as_ref().is_none_or(|part| !part.holds(facts, personal))
     }
 
-    fn fits_grain(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
+    fn matches_grain(&self, facts: &RuleFacts<'_>, personal: SensitivityLevel) -> bool {
         let grain = facts.grain;
         let one_of = |list: &[String], fits: &mut dyn FnMut(&str) -> bool| {
             list.is_empty() || list.iter().any(|each| fits(each))
@@ -145,24 +145,24 @@ impl Condition {
             let stated = SensitivityLevel::from(grain.sensitivity());
             if facts.has("user_id") { stated.max(personal) } else { stated }
         };
-        (self.tag.is_empty() || grain.any_tag(&mut |tag| self.tag.iter().any(|p| fits(p, tag))))
+        (self.tag.is_empty() || grain.any_tag(&mut |tag| self.tag.iter().any(|p| matches_pattern(p, tag))))
             && one_of(&self.types, &mut |name| GrainType::from_name(name) == Some(grain.kind()))
             && one_of(&self.namespace, &mut |outer| is_within(grain.namespace(), outer))
             && self.sensitivity.is_none_or(|least| level() >= least)
     }
 
-    fn fits_circumstances(&self, facts: &RuleFacts<'_>) -> bool {
+    fn matches_circumstances(&self, facts: &RuleFacts<'_>) -> bool {
         let purposes = facts.purposes;
-        (self.purpose.is_empty() || purposes.iter().any(|what| is_among(what, &self.purpose)))
+        (self.purpose.is_empty() || purposes.iter().any(|what| purpose_matches(what, &self.purpose)))
             && (self.purpose_beyond.is_empty()
-                || purposes.iter().any(|what| !is_among(what, &self.purpose_beyond)))
+                || purposes.iter().any(|what| !purpose_matches(what, &self.purpose_beyond)))
             && self.purposes_named.is_none_or(|named| named != purposes.is_empty())
             && self.held.is_none_or(|held| held == facts.held)
             && self.encrypted.is_none_or(|encrypted| encrypted == facts.encrypted)
             && self.verified.is_none_or(|verified| verified == facts.verified)
     }
 
-    fn fits_basis(&self, basis: &ProcessingBasis) -> bool {
+    fn matches_basis(&self, basis: &ProcessingBasis) -> bool {
         let word =
             |of: &[String]| matches!(basis, ProcessingBasis::Word(word) if of.contains(word));
         let scope = |of: &[String]| matches!(basis, ProcessingBasis::Consent(scope) if scope.iter().any(|one| of.contains(one)));
@@ -171,8 +171,8 @@ impl Condition {
             && (self.consent_scope.is_empty() || scope(&self.consent_scope))
     }
 
-    fn fits_fields(&self, facts: &RuleFacts<'_>) -> bool {
-        let is_one_of = |of: &[FieldValue], value: &Value| of.iter().any(|scalar| scalar.is(value));
+    fn matches_fields(&self, facts: &RuleFacts<'_>) -> bool {
+        let is_one_of = |of: &[FieldValue], value: &Value| of.iter().any(|scalar| scalar.matches(value));
         self.has.iter().all(|name| facts.has(name))
             && self
                 .equals
@@ -183,13 +183,13 @@ impl Condition {
                 .iter()
                 .all(|(name, of)| facts.any_value(name, &mut |value| !is_one_of(of, value)))
             && self.matches.iter().all(|(name, patterns)| {
-                facts.any_value(name, &mut |value| has_such_word(patterns, value))
+                facts.any_value(name, &mut |value| any_word_matches(patterns, value))
             })
             && self.among.iter().all(|(name, of)| {
-                let is_one = |value: &Value| value.as_str().is_some_and(|text| is_among(text, of));
+                let is_one = |value: &Value| value.as_str().is_some_and(|text| purpose_matches(text, of));
                 facts.any_value(name, &mut { is_one })
             })
-            && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
+            && self.placeholders.as_ref().is_none_or(|both| both.holds(facts))
             && self.jq.iter().all(|name| {
                 let is_other = |value: &Value| !value.as_str().is_some_and(is_expression);
                 !facts.any_value(name, &mut { is_other })
@@ -197,14 +197,14 @@ impl Condition {
     }
 
     /// Returns `true` if the condition can only hold for grains with a tag.
-    pub(super) fn wants_tag(&self) -> bool {
-        !self.tag.is_empty() || self.all.iter().any(Self::wants_tag)
+    pub(super) fn requires_tag(&self) -> bool {
+        !self.tag.is_empty() || self.all.iter().any(Self::requires_tag)
     }
 
     /// Returns `true` if the condition tests the `processing_basis` of a grain.
-    pub(super) fn asks_basis(&self) -> bool {
+    pub(super) fn uses_basis(&self) -> bool {
         let own = [self.basis.len(), self.basis_word.len(), self.consent_scope.len()];
-        own.iter().any(|asked| *asked > 0) || self.parts().any(Self::asks_basis)
+        own.iter().any(|asked| *asked > 0) || self.parts().any(Self::uses_basis)
     }
 
     fn parts(&self) -> impl Iterator<Item = &Self> {
@@ -215,11 +215,11 @@ impl Condition {
     ///
     /// # Errors
     /// A human-readable description of the mistake.
-    pub(super) fn resolved(&self, scope: &NamedParts) -> Result<Self, String> {
-        self.resolved_at(scope, 0, &Cell::new(0))
+    pub(super) fn resolve(&self, scope: &NamedParts) -> Result<Self, String> {
+        self.resolve_at(scope, 0, &Cell::new(0))
     }
 
-    fn resolved_at(
+    fn resolve_at(
         &self,
         scope: &NamedParts,
         depth: usize,
@@ -229,7 +229,7 @@ impl Condition {
             return Err(format!("conditions lie more than {MAX_DEPTH} deep in each other"));
         }
         check_size(parts, 1)?;
-        let inner = |part: &Self| part.resolved_at(scope, depth + 1, parts);
+        let inner = |part: &Self| part.resolve_at(scope, depth + 1, parts);
         let mut all = self.all.iter().map(inner).collect::<Result<Vec<_>, _>>()?;
         for name in &self.is {
             let named = scope.conditions.get(name);
@@ -240,7 +240,7 @@ impl Condition {
             return Err(format!("there is no grain type {name:?}"));
         }
         let listed = |of: &[String]| {
-            let texts = listed(of, scope)?;
+            let texts = expand_lists(of, scope)?;
             check_size(parts, texts.len())?;
             Ok::<_, String>(texts)
         };
@@ -253,8 +253,8 @@ impl Condition {
             tag: listed(&self.tag)?,
             matches: texts(&self.matches)?,
             among: texts(&self.among)?,
-            equals: values(&self.equals, scope)?,
-            differs: values(&self.differs, scope)?,
+            equals: expand_values(&self.equals, scope)?,
+            differs: expand_values(&self.differs, scope)?,
             basis_word: listed(&self.basis_word)?,
             consent_scope: listed(&self.consent_scope)?,
             purpose: listed(&self.purpose)?,
@@ -277,7 +277,7 @@ fn check_size(parts: &Cell<usize>, new: usize) -> Result<(), String> {
 }
 
 /// Returns `true` if a text equals a pattern, or starts with what precedes its final `*`.
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => text.starts_with(beginning),
         None => text == pattern,
@@ -285,25 +285,25 @@ fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns `true` if a word of a text matches a pattern: a license expression has several words.
-fn has_such_word(patterns: &[String], value: &Value) -> bool {
+fn any_word_matches(patterns: &[String], value: &Value) -> bool {
     let Some(text) = value.as_str() else { return false };
     let text = text.to_ascii_lowercase();
     let mut words = text.split(|c: char| c.is_whitespace() || "()/,;".contains(c));
     words.any(|word| {
-        !word.is_empty() && patterns.iter().any(|p| fits(&p.to_ascii_lowercase(), word))
+        !word.is_empty() && patterns.iter().any(|p| matches_pattern(&p.to_ascii_lowercase(), word))
     })
 }
 
 impl PlaceholderCondition {
     /// Returns `true` if text and list have the same names, or the grain lacks the text. A text without names
     /// needs no list.
-    fn agree(&self, facts: &RuleFacts<'_>) -> bool {
+    fn holds(&self, facts: &RuleFacts<'_>) -> bool {
         if !facts.has(&self.of) {
             return true;
         }
         let (mut named, mut listed, mut is_plain) = (BTreeSet::new(), BTreeSet::new(), true);
         facts.any_value(&self.of, &mut |value| {
-            is_plain &= value.as_str().is_some_and(|text| take_names(text, &mut named));
+            is_plain &= value.as_str().is_some_and(|text| collect_names(text, &mut named));
             false
         });
         facts.any_value(&self.r#in, &mut |value| {
@@ -318,7 +318,7 @@ impl PlaceholderCondition {
 }
 
 /// Collects the `{names}` of a text. Returns `false` for an unmatched brace.
-fn take_names(text: &str, names: &mut BTreeSet<String>) -> bool {
+fn collect_names(text: &str, names: &mut BTreeSet<String>) -> bool {
     let mut parts = text.split('{');
     let mut is_whole = parts.next().is_some_and(|before| !before.contains('}'));
     for part in parts {

@@ -133,10 +133,10 @@ impl RuleFile {
             return Err(Error::new(too_large, message));
         }
         let file: Self = match text.trim_start().starts_with('{') {
-            true => serde_json::from_str(text).map_err(|error| bad(&error.to_string()))?,
-            false => toml::from_str(text).map_err(|error| bad(error.to_string().trim_end()))?,
+            true => serde_json::from_str(text).map_err(|error| invalid_rule_file(&error.to_string()))?,
+            false => toml::from_str(text).map_err(|error| invalid_rule_file(error.to_string().trim_end()))?,
         };
-        file.check().map_err(|why| bad(&why))?;
+        file.check().map_err(|why| invalid_rule_file(&why))?;
         Ok(file)
     }
 
@@ -187,7 +187,7 @@ impl FileRule {
 }
 
 /// The error of an invalid rule file.
-pub(super) fn bad(why: &str) -> Error {
+pub(super) fn invalid_rule_file(why: &str) -> Error {
     let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
     Error::new(schema, format!("this is no file of rules: {why}"))
         .with_hint("docs/presets.md shows what a file of rules has")

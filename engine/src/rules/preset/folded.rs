@@ -4,16 +4,16 @@
 use unicode_normalization::UnicodeNormalization;
 
 /// Returns `true` if a purpose is one of these; `data_broker*` matches any with that prefix.
-pub(super) fn is_among(purpose: &str, of: &[String]) -> bool {
-    let purpose = folded(purpose);
+pub(super) fn purpose_matches(purpose: &str, of: &[String]) -> bool {
+    let purpose = normalize_purpose(purpose);
     of.iter().any(|one| match one.strip_suffix('*') {
-        Some(beginning) => purpose.starts_with(&folded(beginning)),
-        None => purpose == folded(one),
+        Some(beginning) => purpose.starts_with(&normalize_purpose(beginning)),
+        None => purpose == normalize_purpose(one),
     })
 }
 
 /// Normalises a purpose to its letters and digits, in lower case and NFKC.
-fn folded(text: &str) -> String {
+fn normalize_purpose(text: &str) -> String {
     // Upper case first: it unifies letters such as the sharp s and the final sigma.
     let upper = text.nfkc().flat_map(char::to_uppercase);
     let lower = upper.flat_map(char::to_lowercase).collect::<String>();
@@ -42,11 +42,11 @@ mod tests {
             "data broker transfer",
             "DATA_BROKERS",
         ] {
-            assert!(is_among(same, &of), "{same:?}");
+            assert!(purpose_matches(same, &of), "{same:?}");
         }
         for other in ["", " ", "wholesale", "s\u{430}le", "data", "broker", "sale of data"] {
-            assert!(!is_among(other, &of), "{other:?}");
+            assert!(!purpose_matches(other, &of), "{other:?}");
         }
-        assert_eq!(folded("Stra\u{df}e"), folded("STRASSE"));
+        assert_eq!(normalize_purpose("Stra\u{df}e"), normalize_purpose("STRASSE"));
     }
 }

@@ -8,20 +8,20 @@ use jaq_core::load;
 /// Maximum number of tokens in an expression.
 const MAX_TOKENS: usize = 8192;
 /// Maximum stack per token, in bytes: twice the largest use measured in an unoptimised build.
-const TOKEN_STACK: usize = 32 << 10;
+const TOKEN_STACK_BYTES: usize = 32 << 10;
 /// Stack independent of the number of tokens, in bytes.
-const BASE_STACK: usize = 256 << 10;
+const BASE_STACK_BYTES: usize = 256 << 10;
 
 /// Returns `true` if a text is an expression. An empty one is valid in jq: it is the identity.
 pub(super) fn is_expression(text: &str) -> bool {
     if text.trim().is_empty() {
         return true;
     }
-    let tokens = tokens_at_most(text);
+    let tokens = max_tokens(text);
     if tokens > MAX_TOKENS {
         return false;
     }
-    let stack = BASE_STACK.saturating_add(tokens.saturating_mul(TOKEN_STACK));
+    let stack = BASE_STACK_BYTES.saturating_add(tokens.saturating_mul(TOKEN_STACK_BYTES));
     std::thread::scope(|scope| {
         let parse = || load::parse(text, |parser| parser.term()).is_some();
         let parsed = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, parse);
@@ -31,7 +31,7 @@ pub(super) fn is_expression(text: &str) -> bool {
 }
 
 /// Upper bound for the number of tokens: each word and each sign counts as one.
-fn tokens_at_most(text: &str) -> usize {
+fn max_tokens(text: &str) -> usize {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut was_word = false;
     let begins = |c: &char| {
@@ -113,9 +113,9 @@ mod tests {
             ("reduce . as $x (", ".", ";.)"),
         ] {
             let of = |times: usize| open.repeat(times) + inner + &close.repeat(times);
-            let most = (MAX_TOKENS - 2) / (tokens_at_most(open) + tokens_at_most(close));
+            let most = (MAX_TOKENS - 2) / (max_tokens(open) + max_tokens(close));
             let deep = of(most);
-            assert!(tokens_at_most(&deep) <= MAX_TOKENS, "{open}");
+            assert!(max_tokens(&deep) <= MAX_TOKENS, "{open}");
             assert!(is_expression(&deep), "{open}");
             assert!(!is_expression(&open.repeat(most)), "{open}");
             assert!(!is_expression(&of(MAX_TOKENS)), "{open}");

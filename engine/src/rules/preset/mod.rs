@@ -30,7 +30,7 @@ mod words;
 
 pub(crate) use build::{RuleChange, StoredRules};
 pub use builtin::Preset;
-pub(crate) use builtin::reason_of;
+pub(crate) use builtin::builtin_reason;
 pub use facts::SensitivityLevel;
 pub(crate) use facts::{ProcessingBasis, RuleFacts};
 pub use file::Action;

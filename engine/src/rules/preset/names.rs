@@ -7,7 +7,7 @@ use super::condition::{Condition, FieldValue};
 /// Maximum depth of references between lists.
 const MAX_DEPTH: usize = 8;
 /// Maximum number of texts that one reference expands to.
-const MAX_LISTED: usize = 4096;
+const MAX_EXPANDED_TEXTS: usize = 4096;
 
 /// The named lists and named conditions of a file.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub(super) struct NamedParts {
 }
 
 /// Replaces each `@name` by the entries of that list, which may be references themselves.
-pub(super) fn listed(of: &[String], scope: &NamedParts) -> Result<Vec<String>, String> {
+pub(super) fn expand_lists(of: &[String], scope: &NamedParts) -> Result<Vec<String>, String> {
     let mut texts = of.to_vec();
     for _ in 0..MAX_DEPTH {
         if !texts.iter().any(|text| text.starts_with('@')) {
@@ -34,8 +34,8 @@ pub(super) fn listed(of: &[String], scope: &NamedParts) -> Result<Vec<String>, S
                 }
             }
         }
-        if next.len() > MAX_LISTED {
-            return Err(format!("its lists have more than {MAX_LISTED} entries"));
+        if next.len() > MAX_EXPANDED_TEXTS {
+            return Err(format!("its lists have more than {MAX_EXPANDED_TEXTS} entries"));
         }
         texts = next;
     }
@@ -43,7 +43,7 @@ pub(super) fn listed(of: &[String], scope: &NamedParts) -> Result<Vec<String>, S
 }
 
 /// Like [`listed`], for the values of fields.
-pub(super) fn values(
+pub(super) fn expand_values(
     of: &BTreeMap<String, Vec<FieldValue>>,
     scope: &NamedParts,
 ) -> Result<BTreeMap<String, Vec<FieldValue>>, String> {
@@ -53,7 +53,7 @@ pub(super) fn values(
         for scalar in scalars {
             match scalar {
                 FieldValue::Text(text) => {
-                    let texts = listed(std::slice::from_ref(text), scope)?;
+                    let texts = expand_lists(std::slice::from_ref(text), scope)?;
                     values.extend(texts.into_iter().map(FieldValue::Text));
                 }
                 other => values.push(other.clone()),

@@ -15,15 +15,15 @@ pub(crate) struct ActiveRules {
     /// True if reads are recorded in the audit log.
     audits_reads: AtomicBool,
     /// True if a rule applies to reads.
-    asks_reads: AtomicBool,
+    restricts_reads: AtomicBool,
 }
 
 impl ActiveRules {
     pub(crate) fn new(rules: RuleSet, has_keys: bool) -> Self {
         let audits_reads = AtomicBool::new(rules.settings.audit_reads.value);
-        let asks_reads = AtomicBool::new(rules.rules_on(Action::Read));
+        let asks_reads = AtomicBool::new(rules.has_rules_on(Action::Read));
         let rules = RwLock::new(Arc::new(rules));
-        Self { rules, has_keys, audits_reads, asks_reads }
+        Self { rules, has_keys, audits_reads, restricts_reads: asks_reads }
     }
 
     /// Returns the rules in force.
@@ -32,15 +32,15 @@ impl ActiveRules {
     }
 
     /// Replaces the rules in force.
-    pub(crate) fn change(&self, rules: RuleSet) {
-        self.asks_reads.store(rules.rules_on(Action::Read), Ordering::Release);
+    pub(crate) fn replace(&self, rules: RuleSet) {
+        self.restricts_reads.store(rules.has_rules_on(Action::Read), Ordering::Release);
         self.audits_reads.store(rules.settings.audit_reads.value, Ordering::Release);
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
     /// Returns `true` if a rule applies to reads.
-    pub(crate) fn asks_reads(&self) -> bool {
-        self.asks_reads.load(Ordering::Acquire)
+    pub(crate) fn restricts_reads(&self) -> bool {
+        self.restricts_reads.load(Ordering::Acquire)
     }
 
     /// Returns `true` if reads are recorded in the audit log.

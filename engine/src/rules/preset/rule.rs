@@ -9,7 +9,7 @@ use super::facts::{GrainFields, RuleFacts, SensitivityLevel};
 use super::file::{Action, FileRule, NumberRange, SetEffect};
 use super::names::NamedParts;
 use super::settings::{EncryptionScope, Settings};
-use super::words::kept;
+use super::words::intern;
 use crate::base::error::{Error, ErrorKind};
 
 /// A rule in force.
@@ -45,13 +45,13 @@ impl PresetRule {
     pub(super) fn of(rule: &FileRule, scope: &NamedParts) -> Result<Self, String> {
         let resolved = || {
             Ok(Self {
-                id: kept(&rule.id),
+                id: intern(&rule.id),
                 on: rule.on.clone(),
-                article: kept(&rule.article),
-                because: kept(&rule.because),
-                fix: kept(&rule.fix),
-                when: rule.when.resolved(scope)?,
-                require: rule.require.as_ref().map(|must| must.resolved(scope)).transpose()?,
+                article: intern(&rule.article),
+                because: intern(&rule.because),
+                fix: intern(&rule.fix),
+                when: rule.when.resolve(scope)?,
+                require: rule.require.as_ref().map(|must| must.resolve(scope)).transpose()?,
                 forbid: rule.forbid,
                 limit: rule.limit.clone(),
                 set: rule.set,
@@ -72,7 +72,7 @@ impl PresetRule {
     }
 
     fn asks_basis(&self) -> bool {
-        self.when.asks_basis() || self.require.as_ref().is_some_and(Condition::asks_basis)
+        self.when.uses_basis() || self.require.as_ref().is_some_and(Condition::uses_basis)
     }
 
     /// Returns `true` if the rule applies to a grain.
@@ -136,14 +136,14 @@ pub(crate) struct RuleRefusal {
 
 impl RuleRefusal {
     /// Formats rule, article and reason as the middle of a sentence.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("rule {} ({}): {}", self.id, self.article, self.because)
     }
 }
 
 impl From<RuleRefusal> for Error {
     fn from(refusal: RuleRefusal) -> Self {
-        Self::new(ErrorKind::Policy, format!("refused by {}", refusal.text()))
+        Self::new(ErrorKind::Policy, format!("refused by {}", refusal.description()))
             .with_hint(refusal.fix)
     }
 }
@@ -171,7 +171,7 @@ impl RuleSet {
         };
         let tagged = |deed: &Action| {
             let mut of_deed = rules.iter().filter(|rule| rule.on.contains(deed));
-            of_deed.all(|rule| rule.when.wants_tag())
+            of_deed.all(|rule| rule.when.requires_tag())
         };
         let asking =
             |deed: &Action| rules.iter().any(|rule| rule.on.contains(deed) && rule.asks_basis());
@@ -179,8 +179,8 @@ impl RuleSet {
             by_deed: Action::ALL.map(of_deed),
             asks_basis: [0, 1, 2, 3, 4].map(|at: usize| Action::ALL.get(at).is_some_and(asking)),
             wants_tag: [0, 1, 2, 3, 4].map(|at: usize| Action::ALL.get(at).is_some_and(tagged)),
-            preset: kept(preset),
-            title: kept(title),
+            preset: intern(preset),
+            title: intern(title),
             also,
             settings,
             rules,
@@ -189,7 +189,7 @@ impl RuleSet {
     }
 
     /// The minimum sensitivity of grains with a user.
-    pub(super) fn personal(&self) -> SensitivityLevel {
+    pub(super) fn personal_level(&self) -> SensitivityLevel {
         self.settings.personal_sensitivity.value
     }
 
@@ -201,12 +201,12 @@ impl RuleSet {
     }
 
     /// Returns `true` if a rule applies to this action.
-    pub(crate) fn rules_on(&self, deed: Action) -> bool {
+    pub(crate) fn has_rules_on(&self, deed: Action) -> bool {
         self.by_deed.get(deed as usize).is_some_and(|rules| !rules.is_empty())
     }
 
     /// Returns `true` if a decision on this action needs the processing basis.
-    pub(crate) fn asks_basis(&self, deed: Action) -> bool {
+    pub(crate) fn uses_basis(&self, deed: Action) -> bool {
         self.asks_basis.get(deed as usize) == Some(&true)
     }
 
@@ -218,7 +218,7 @@ impl RuleSet {
         };
         let level = || {
             let stated = SensitivityLevel::from(grain.sensitivity());
-            if is_personal() { stated.max(self.personal()) } else { stated }
+            if is_personal() { stated.max(self.personal_level()) } else { stated }
         };
         match self.settings.encrypt.value {
             EncryptionScope::Nothing => false,
@@ -234,7 +234,7 @@ impl RuleSet {
         if wants_tag && !facts.grain.any_tag(&mut |_| true) {
             return RuleDecision::default();
         }
-        let personal = self.personal();
+        let personal = self.personal_level();
         let places = self.by_deed.get(deed as usize).map(Vec::as_slice).unwrap_or_default();
         let mut decision = RuleDecision::default();
         for rule in places.iter().filter_map(|place| self.rules.get(*place)) {

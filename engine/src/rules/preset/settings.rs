@@ -32,11 +32,11 @@ pub struct Setting<T> {
 
 /// Combination of the settings of two rule sets: the weakest value that satisfies both.
 trait Combine {
-    fn joined(self, other: Self) -> Self;
+    fn combine(self, other: Self) -> Self;
 }
 
 impl Combine for EncryptionScope {
-    fn joined(self, other: Self) -> Self {
+    fn combine(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::Nothing, stricter) | (stricter, Self::Nothing) => stricter,
@@ -64,17 +64,17 @@ macro_rules! settings {
 
         impl Settings {
             /// Builds the settings from a file that states all of them, or returns the name of a missing one.
-            pub(super) fn whole(settled: PartialSettings) -> Result<Self, &'static str> {
+            pub(super) fn complete(settled: PartialSettings) -> Result<Self, &'static str> {
                 Ok(Self { $($name: settled.$name.ok_or(stringify!($name))?),+ })
             }
 
             /// Applies the settings of a file. Returns descriptions of those that become weaker.
-            pub(super) fn take(&mut self, settled: PartialSettings) -> Vec<String> {
+            pub(super) fn apply(&mut self, settled: PartialSettings) -> Vec<String> {
                 let mut loosened = Vec::new();
                 $(if let Some(new) = settled.$name {
                     let joined: fn($kind, $kind) -> $kind = $joined;
                     if joined(self.$name.value, new.value) != new.value {
-                        loosened.push(told(stringify!($name), &self.$name, &new));
+                        loosened.push(loosened_text(stringify!($name), &self.$name, &new));
                     }
                     self.$name = new;
                 })+
@@ -82,7 +82,7 @@ macro_rules! settings {
             }
 
             /// Combines each setting with that of another rule set.
-            pub(super) fn join(&mut self, others: Self) {
+            pub(super) fn combine(&mut self, others: Self) {
                 $(let joined: fn($kind, $kind) -> $kind = $joined;
                 let both = joined(self.$name.value, others.$name.value);
                 if both == others.$name.value && both != self.$name.value {
@@ -98,7 +98,7 @@ macro_rules! settings {
             pub fn table(&self) -> Vec<(&'static str, String, &str, &'static str)> {
                 vec![$((
                     stringify!($name),
-                    word(&self.$name.value),
+                    setting_text(&self.$name.value),
                     self.$name.article.as_str(),
                     $text,
                 )),+]
@@ -115,7 +115,7 @@ macro_rules! settings {
                     let high = most.is_some_and(|most| (*value as u32) > (most as u32));
                     if low || high {
                         let name = stringify!($name);
-                        return Err(format!("{name} is out of its range: {}", word(value)));
+                        return Err(format!("{name} is out of its range: {}", setting_text(value)));
                     }
                 })+
                 Ok(())
@@ -125,7 +125,7 @@ macro_rules! settings {
 }
 
 settings! {
-    encrypt: EncryptionScope, Combine::joined, None, None,
+    encrypt: EncryptionScope, Combine::combine, None, None,
         "What is encrypted where the store has keys.";
     personal_sensitivity: SensitivityLevel, Ord::max, None, None,
         "How sensitive a grain with a user_id counts at least, whatever its tags.";
@@ -146,7 +146,7 @@ settings! {
 }
 
 /// Formats a value as in rule files.
-fn word<T: Serialize>(value: &T) -> String {
+fn setting_text<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
         Ok(other) => other.to_string(),
@@ -154,8 +154,8 @@ fn word<T: Serialize>(value: &T) -> String {
     }
 }
 
-fn told<T: Serialize>(name: &str, old: &Setting<T>, new: &Setting<T>) -> String {
-    let (was, is) = (word(&old.value), word(&new.value));
+fn loosened_text<T: Serialize>(name: &str, old: &Setting<T>, new: &Setting<T>) -> String {
+    let (was, is) = (setting_text(&old.value), setting_text(&new.value));
     format!("{name} from {was} ({}) to {is}", old.article)
 }
 
@@ -173,7 +173,7 @@ mod tests {
             (Users, Sensitive, Everything),
             (Everything, Users, Everything),
         ] {
-            assert_eq!(one.joined(other), both, "{one:?} and {other:?}");
+            assert_eq!(one.combine(other), both, "{one:?} and {other:?}");
         }
     }
 }

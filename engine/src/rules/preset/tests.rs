@@ -8,7 +8,7 @@ use super::*;
 use crate::base::error::ErrorKind;
 
 fn kept(name: &str) -> StoredRules {
-    StoredRules::of(Preset::named(name).unwrap())
+    StoredRules::of(Preset::from_name(name).unwrap())
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn what_was_taken_once_is_read_whatever_became_of_the_preset() {
     let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.long-gone"],
         "lists":{"health":["phi:own"]}}]}"#;
     let rules = StoredRules::from_json(json.as_bytes()).unwrap().rules().unwrap();
-    assert_eq!(rules.rules, Preset::named("gdpr").unwrap().rules().unwrap().rules);
+    assert_eq!(rules.rules, Preset::from_name("gdpr").unwrap().rules().unwrap().rules);
     let unknown = StoredRules::from_json(br#"{"name":"pipl"}"#).unwrap();
     assert_eq!(unknown.rules().unwrap_err().code(), "ERR_STORE_VERSION");
 }

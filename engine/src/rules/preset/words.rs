@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// Returns the interned copy of a text.
-pub(super) fn kept(text: &str) -> &'static str {
-    let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn intern(text: &str) -> &'static str {
+    let mut words = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = words.get(text) {
         return known;
     }
@@ -25,8 +25,8 @@ mod tests {
 
     #[test]
     fn a_text_is_kept_once() {
-        let (one, other) = (kept("a text of a rule"), kept(&String::from("a text of a rule")));
+        let (one, other) = (intern("a text of a rule"), intern(&String::from("a text of a rule")));
         assert!(std::ptr::eq(one, other));
-        assert_eq!(kept("another text"), "another text");
+        assert_eq!(intern("another text"), "another text");
     }
 }

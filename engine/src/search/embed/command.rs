@@ -10,16 +10,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::conversation::{EmbedderProcess, ProcessError};
-use super::{Embedder, Vector, check_texts, checked};
+use super::{Embedder, Vector, check_texts, check_answer};
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Default number of texts in a line.
-const BATCH: usize = 32;
+const DEFAULT_BATCH_TEXTS: usize = 32;
 /// Default time a program has to answer a line.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEFAULT_DEADLINE: Duration = Duration::from_secs(30);
 /// Most bytes of one number in an answer, and most bytes of an answer beside its numbers.
-const NUMBER_BYTES: usize = 32;
-const OTHER_BYTES: usize = 64 << 10;
+const MAX_NUMBER_BYTES: usize = 32;
+const MAX_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// Options of a [`CommandEmbedder`].
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl CommandOptions {
     /// Options of a program that has 30 seconds for a line of at most 32 texts.
     #[must_use]
     pub fn new(command: Vec<OsString>, model: &str, dimension: usize) -> Self {
-        Self { command, model: model.to_owned(), dimension, deadline: DEADLINE, batch: BATCH }
+        Self { command, model: model.to_owned(), dimension, deadline: DEFAULT_DEADLINE, batch: DEFAULT_BATCH_TEXTS }
     }
 }
 
@@ -49,7 +49,7 @@ impl CommandOptions {
 #[derive(Debug)]
 pub struct CommandEmbedder {
     options: CommandOptions,
-    running: Mutex<Option<EmbedderProcess>>,
+    process: Mutex<Option<EmbedderProcess>>,
 }
 
 #[derive(Serialize)]
@@ -75,57 +75,57 @@ impl CommandEmbedder {
             return Err(Error::new(ErrorKind::Embedder, "no program is named"));
         }
         super::Space::new(&options.model, options.dimension, super::Metric::Cosine)?;
-        Ok(Self { options, running: Mutex::new(None) })
+        Ok(Self { options, process: Mutex::new(None) })
     }
 
     /// Embeds one line of texts.
-    fn line(&self, texts: &[&str]) -> Result<Vec<Vector>> {
+    fn embed_line(&self, texts: &[&str]) -> Result<Vec<Vector>> {
         let line = serde_json::to_vec(&EmbedRequest { texts })
-            .map_err(|error| failed(&self.options, &error.to_string()))?;
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            .map_err(|error| embedder_error(&self.options, &error.to_string()))?;
+        let mut running = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         // After any failure below this process is not reused: its next line may be the late answer to this
         // request.
         let (conversation, answer) = match running.take() {
             // A process that ended since the last request is no failure: it is started again, once.
-            Some(kept) => match self.ask(kept, line.clone()) {
-                Err((ProcessError::Broken(_), _)) => self.ask(self.start()?, line),
+            Some(kept) => match self.request(kept, line.clone()) {
+                Err((ProcessError::Broken(_), _)) => self.request(self.start()?, line),
                 answered => answered,
             },
-            None => self.ask(self.start()?, line),
+            None => self.request(self.start()?, line),
         }
         .map_err(|(_, error)| error)?;
         match serde_json::from_slice(&answer) {
             Ok(EmbedAnswer::Refusal { error }) => {
                 *running = Some(conversation);
-                Err(failed(&self.options, &format!("it says: {}", shortened(&error))))
+                Err(embedder_error(&self.options, &format!("it says: {}", truncate_message(&error))))
             }
             Ok(EmbedAnswer::Vectors { vectors }) => {
-                let vectors = checked(vectors, texts.len(), self.options.dimension)?;
+                let vectors = check_answer(vectors, texts.len(), self.options.dimension)?;
                 *running = Some(conversation);
                 Ok(vectors)
             }
             Err(_) => {
                 let message = "it answered no line of the form {\"vectors\":[[...]]}";
-                Err(failed(&self.options, message))
+                Err(embedder_error(&self.options, message))
             }
         }
     }
 
-    fn ask(
+    fn request(
         &self,
         mut conversation: EmbedderProcess,
         line: Vec<u8>,
     ) -> Result<(EmbedderProcess, Vec<u8>), (ProcessError, Error)> {
-        match conversation.ask(line, self.options.deadline) {
+        match conversation.request(line, self.options.deadline) {
             Ok(answer) => Ok((conversation, answer)),
-            Err(ProcessError::Late) => {
+            Err(ProcessError::TimedOut) => {
                 let seconds = self.options.deadline.as_secs_f64();
                 let message = format!("the embedder did not answer within {seconds} s");
                 let hint = "allow it more time, or fewer texts a line";
-                Err((ProcessError::Late, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
+                Err((ProcessError::TimedOut, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
             }
             Err(ProcessError::Broken(error)) => {
-                let failed = failed(&self.options, &error.to_string());
+                let failed = embedder_error(&self.options, &error.to_string());
                 Err((ProcessError::Broken(error), failed))
             }
         }
@@ -137,10 +137,10 @@ impl CommandEmbedder {
             return Err(Error::new(ErrorKind::Embedder, "no program is named"));
         };
         let numbers = dimension.saturating_mul((*batch).max(1));
-        let most = numbers.saturating_mul(NUMBER_BYTES).saturating_add(OTHER_BYTES);
+        let most = numbers.saturating_mul(MAX_NUMBER_BYTES).saturating_add(MAX_OVERHEAD_BYTES);
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         EmbedderProcess::start(Command::new(program).args(given), most)
-            .map_err(|error| failed(&self.options, &format!("it cannot be started: {error}")))
+            .map_err(|error| embedder_error(&self.options, &format!("it cannot be started: {error}")))
     }
 }
 
@@ -157,21 +157,21 @@ impl Embedder for CommandEmbedder {
         check_texts(texts)?;
         let mut vectors = Vec::with_capacity(texts.len());
         for line in texts.chunks(self.options.batch.max(1)) {
-            vectors.extend(self.line(line)?);
+            vectors.extend(self.embed_line(line)?);
         }
         Ok(vectors)
     }
 }
 
 /// The error of an embedder that failed, with the name of its program.
-fn failed(options: &CommandOptions, why: &str) -> Error {
+fn embedder_error(options: &CommandOptions, why: &str) -> Error {
     let program = options.command.first().map(|program| program.to_string_lossy());
     let program = program.unwrap_or_default();
     Error::new(ErrorKind::Embedder, format!("the embedder {program} failed: {why}"))
 }
 
 /// The start of a program's message that fits into an error, without control characters.
-fn shortened(text: &str) -> String {
+fn truncate_message(text: &str) -> String {
     const MOST: usize = 200;
     text.chars().filter(|char| !char.is_control()).take(MOST).collect()
 }

@@ -74,8 +74,8 @@ fn a_program_that_hangs_is_given_up_and_started_anew() {
     let hasty = CommandOptions { deadline: Duration::from_millis(300), ..embedder.options };
     let hasty = CommandEmbedder::new(hasty).unwrap();
     assert_eq!(hasty.embed(&["a"]).unwrap_err().code(), "ERR_TIMEOUT");
-    let patient = CommandOptions { deadline: DEADLINE, ..hasty.options };
-    let patient = CommandEmbedder { options: patient, running: hasty.running };
+    let patient = CommandOptions { deadline: DEFAULT_DEADLINE, ..hasty.options };
+    let patient = CommandEmbedder { options: patient, process: hasty.process };
     assert_eq!(patient.embed(&["a"]).unwrap()[0].values(), [1.0, 2.0]);
     // That process ended after its answer; another one is started and asked.
     assert_eq!(patient.embed(&["a"]).unwrap()[0].values(), [1.0, 2.0]);

@@ -20,7 +20,7 @@ pub(super) struct EmbedderProcess {
 #[derive(Debug)]
 pub(super) enum ProcessError {
     /// The time is over.
-    Late,
+    TimedOut,
     /// The program ended, its pipes broke, or its answer was too long.
     Broken(io::Error),
 }
@@ -34,19 +34,19 @@ impl EmbedderProcess {
         let (input, output) = pipes.ok_or_else(|| io::Error::other("no pipes"))?;
         let (lines, requests) = mpsc::sync_channel::<Vec<u8>>(1);
         let (replies, answers) = mpsc::sync_channel(1);
-        let talk = move || talk(input, output, most_bytes, &requests, &replies);
+        let talk = move || exchange_lines(input, output, most_bytes, &requests, &replies);
         let started = std::thread::Builder::new().name("grainstore-embed".to_owned()).spawn(talk);
         let conversation = Self { child, lines, answers };
         started.map(|_| conversation)
     }
 
     /// Sends a line, without its line feed, and waits for the line that answers it.
-    pub(super) fn ask(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, ProcessError> {
+    pub(super) fn request(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, ProcessError> {
         let ended = || io::Error::new(io::ErrorKind::BrokenPipe, "it ended");
         self.lines.send(line).map_err(|_| ProcessError::Broken(ended()))?;
         match self.answers.recv_timeout(within) {
             Ok(answer) => answer.map_err(ProcessError::Broken),
-            Err(RecvTimeoutError::Timeout) => Err(ProcessError::Late),
+            Err(RecvTimeoutError::Timeout) => Err(ProcessError::TimedOut),
             Err(RecvTimeoutError::Disconnected) => Err(ProcessError::Broken(ended())),
         }
     }
@@ -61,7 +61,7 @@ impl Drop for EmbedderProcess {
 }
 
 /// Passes lines on until the program or the requester is gone.
-fn talk(
+fn exchange_lines(
     mut input: ChildStdin,
     output: ChildStdout,
     most_bytes: u64,

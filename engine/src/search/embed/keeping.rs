@@ -24,37 +24,37 @@ use crate::disk::blob::with_fields;
 use crate::search::texts::TextSettings;
 use crate::state::consent::is_withdrawn;
 use crate::state::follow::Follower;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 
 /// Texts the embedder is given at once.
-const AT_ONCE: usize = 32;
+const MAX_BATCH_TEXTS: usize = 32;
 /// Bytes of a text that are embedded: models read no more.
-const MAX_TEXT: usize = 8 << 10;
+const MAX_TEXT_BYTES: usize = 8 << 10;
 /// Time for which searches do not ask an embedder that timed out.
-const REST: Duration = Duration::from_secs(30);
+const QUERY_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Time after a failure in which no grain is embedded, however much is written: otherwise a program that ends
 /// at once would be started for every grain.
-const BREATH: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Wakes the writer thread, which then takes the vectors that are ready. A no-op once the store is closed.
 pub(crate) type WakeWriter = Arc<dyn Fn() + Send + Sync>;
 
 /// Sequences searched backwards for a text that was embedded before.
-const LOOK_BACK: usize = 256;
+const MAX_PROBED_SEQUENCES: usize = 256;
 
 /// An embedder of a store, and its progress.
 pub(crate) struct EmbeddingWorker {
     embedder: Arc<dyn Embedder>,
     space: Space,
     /// True if its space is to serve; false for the former one of a move.
-    leads: bool,
-    wording: TextSettings,
+    is_leading: bool,
+    settings: TextSettings,
     wake: WakeWriter,
     state: Mutex<EmbeddingState>,
     /// Notified when the writer has taken a batch, or the embedder has failed.
-    taken: Condvar,
+    batch_taken: Condvar,
     /// Set when the store is being closed.
     stopped: AtomicBool,
 }
@@ -80,7 +80,7 @@ struct EmbeddingState {
 impl EmbeddingState {
     /// Returns `true` within `BREATH` of a failure.
     fn is_out_of_breath(&self) -> bool {
-        self.failed_at.is_some_and(|failed| failed.elapsed() < BREATH)
+        self.failed_at.is_some_and(|failed| failed.elapsed() < RETRY_DELAY)
     }
 
     /// Records the error. After a timeout, queries fail fast for `REST`.
@@ -97,7 +97,7 @@ pub(crate) struct EmbeddingBatch {
     /// The space of the vectors.
     pub(crate) space: Space,
     /// True if that space is to serve once every grain has a vector of it.
-    pub(crate) leads: bool,
+    pub(crate) is_leading: bool,
     /// The sequence after which the batch begins.
     pub(crate) from: u64,
     /// The last sequence the batch covers.
@@ -139,7 +139,7 @@ impl EmbeddingWorker {
     ) -> Result<Self> {
         let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
         let (state, taken, stopped) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        Ok(Self { embedder, space, leads, wording, wake, state, taken, stopped })
+        Ok(Self { embedder, space, is_leading: leads, settings: wording, wake, state, batch_taken: taken, stopped })
     }
 
     /// The space of its vectors.
@@ -148,8 +148,8 @@ impl EmbeddingWorker {
     }
 
     /// Returns `true` if its space is to serve.
-    pub(crate) fn leads(&self) -> bool {
-        self.leads
+    pub(crate) fn is_leading(&self) -> bool {
+        self.is_leading
     }
 
     /// Embeds the text of a query. After a timeout it fails with the same error for `REST`, so that
@@ -157,9 +157,9 @@ impl EmbeddingWorker {
     ///
     /// # Errors
     /// Those of the embedder.
-    pub(crate) fn question(&self, text: &str) -> Result<Vec<f32>> {
+    pub(crate) fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
         if let Some((since, error)) = &self.lock().slow
-            && since.elapsed() < REST
+            && since.elapsed() < QUERY_BACKOFF
         {
             return Err(error.clone());
         }
@@ -170,33 +170,33 @@ impl EmbeddingWorker {
     }
 
     /// Takes the batch that waits for the writer.
-    pub(crate) fn take(&self) -> Option<EmbeddingBatch> {
+    pub(crate) fn take_batch(&self) -> Option<EmbeddingBatch> {
         self.lock().ready.take()
     }
 
     /// Reports that the batch taken was written, or why it was not.
-    pub(crate) fn written(&self, outcome: &Result<()>) {
+    pub(crate) fn batch_written(&self, outcome: &Result<()>) {
         if let Err(error) = outcome {
             let mut state = self.lock();
             state.error = Some(error.clone());
             state.undone = true;
         }
-        self.taken.notify_all();
+        self.batch_taken.notify_all();
     }
 
     pub(crate) fn status(&self, view: &View) -> Result<EmbeddingStatus> {
         let model = self.space.model().to_owned();
-        let behind = view.last_sequence()?.get().saturating_sub(view.embedded_to(&model)?);
-        let serves = view.serving()? == Some(&self.space);
+        let behind = view.last_sequence()?.get().saturating_sub(view.embedded_through(&model)?);
+        let serves = view.serving_space()? == Some(&self.space);
         let state = self.lock();
         let error = state.error.as_ref().map(|error| format!("{}: {error}", error.code()));
         Ok(EmbeddingStatus { model, serves, behind, skipped: state.skipped, error })
     }
 
     /// Returns `true` if its space is complete and still has to be recorded as the serving one.
-    fn is_due(&self, view: &View) -> Result<bool> {
+    fn is_switch_due(&self, view: &View) -> Result<bool> {
         let is_known = || Ok::<_, Error>(view.spaces()?.values().any(|space| *space == self.space));
-        Ok(self.leads && view.appointed()? != Some(&self.space) && is_known()?)
+        Ok(self.is_leading && view.designated_space()? != Some(&self.space) && is_known()?)
     }
 
     /// Waits at most `patience` until the newest view has a vector of everything and serves them, or the
@@ -211,7 +211,7 @@ impl EmbeddingWorker {
         loop {
             let view = newest()?;
             let status = self.status(&view)?;
-            let done = status.behind == 0 && !self.is_due(&view)?;
+            let done = status.behind == 0 && !self.is_switch_due(&view)?;
             if done || status.error.is_some() {
                 return Ok(done);
             }
@@ -221,16 +221,16 @@ impl EmbeddingWorker {
             if left.is_zero() {
                 return Ok(false);
             }
-            let waited = self.taken.wait_timeout(self.lock(), left.min(Duration::from_millis(50)));
+            let waited = self.batch_taken.wait_timeout(self.lock(), left.min(Duration::from_millis(50)));
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
     /// The next batch of texts of a view after `from`, and the last sequence it covers.
-    fn next(&self, view: &View, from: u64) -> Result<(u64, Vec<(Sequence, String)>)> {
+    fn next_batch(&self, view: &View, from: u64) -> Result<(u64, Vec<(Sequence, String)>)> {
         let (mut to, mut texts) = (from, Vec::new());
         let end = view.last_sequence()?.get();
-        while to < end && texts.len() < AT_ONCE {
+        while to < end && texts.len() < MAX_BATCH_TEXTS {
             to += 1;
             let at = Sequence::new(to);
             if view.has_vector(at, self.space.model())? || view.is_erased(at)? {
@@ -245,22 +245,22 @@ impl EmbeddingWorker {
     fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let has_words = self.wording.of(grain).is_some() && !is_withdrawn(view, grain)?;
-                Ok(has_words.then(|| embedding_text(grain, &Settings::default(), MAX_TEXT)))
+                let has_words = self.settings.language_of(grain).is_some() && !is_withdrawn(view, grain)?;
+                Ok(has_words.then(|| embedding_text(grain, &Settings::default(), MAX_TEXT_BYTES)))
             })
         });
-        Ok(whole(read)?.flatten().filter(|text| !text.is_empty()))
+        Ok(ok_if_readable(read)?.flatten().filter(|text| !text.is_empty()))
     }
 
     /// Embeds texts that follow a sequence; returns the vectors and how many texts were refused. If the
     /// embedder fails on the whole batch, each text is tried alone. If all of them fail, and so does a text
     /// it has embedded before, the embedder is taken to be broken and the error is returned.
-    fn embed(
+    fn embed_batch(
         &self,
         (view, from): (&View, u64),
         texts: &[(Sequence, String)],
     ) -> Result<(Vec<(Sequence, Embedding)>, u64)> {
-        let whole = match self.made(texts) {
+        let whole = match self.embed_texts(texts) {
             Err(error) if error.kind() != ErrorKind::Timeout => error,
             made => return Ok((made?, 0)),
         };
@@ -269,13 +269,13 @@ impl EmbeddingWorker {
             if self.stopped.load(Ordering::Relaxed) {
                 return Err(whole);
             }
-            match self.made(one) {
+            match self.embed_texts(one) {
                 Ok(vectors) => made.extend(vectors),
                 Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
                 Err(_) => refused += 1,
             }
         }
-        if made.is_empty() && !self.is_at_work(view, from)? {
+        if made.is_empty() && !self.still_embeds(view, from)? {
             return Err(whole);
         }
         Ok((made, refused))
@@ -283,8 +283,8 @@ impl EmbeddingWorker {
 
     /// Returns `true` if the embedder still embeds a text, at or before `from`, that has a vector of its
     /// model.
-    fn is_at_work(&self, view: &View, from: u64) -> Result<bool> {
-        for at in (1..=from).rev().take(LOOK_BACK) {
+    fn still_embeds(&self, view: &View, from: u64) -> Result<bool> {
+        for at in (1..=from).rev().take(MAX_PROBED_SEQUENCES) {
             let at = Sequence::new(at);
             if view.has_vector(at, self.space.model())?
                 && let Some(text) = self.text_at(view, at)?
@@ -295,7 +295,7 @@ impl EmbeddingWorker {
         Ok(false)
     }
 
-    fn made(&self, texts: &[(Sequence, String)]) -> Result<Vec<(Sequence, Embedding)>> {
+    fn embed_texts(&self, texts: &[(Sequence, String)]) -> Result<Vec<(Sequence, Embedding)>> {
         let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
         let vectors = self.embedder.embed(&all)?;
         if vectors.len() != all.len() {
@@ -329,29 +329,29 @@ impl Follower for EmbeddingWorker {
                 return Ok(true);
             }
             state.again = false;
-            let stored = view.embedded_to(self.space.model())?;
+            let stored = view.embedded_through(self.space.model())?;
             let undone = std::mem::take(&mut state.undone);
             let at = state.at.filter(|_| !undone).map_or(stored, |at| at.max(stored));
             state.at = Some(at);
             at
         };
-        if !self.leads && view.serving()? != Some(&self.space) {
+        if !self.is_leading && view.serving_space()? != Some(&self.space) {
             return Ok(true);
         }
-        let (to, texts) = self.next(view, from)?;
-        if to == from && !self.is_due(view)? {
+        let (to, texts) = self.next_batch(view, from)?;
+        if to == from && !self.is_switch_due(view)? {
             return Ok(true);
         }
         let made = match texts.is_empty() {
             true => Ok((Vec::new(), 0)),
-            false => self.embed((view, from), &texts),
+            false => self.embed_batch((view, from), &texts),
         };
         let (vectors, skipped) = made.inspect_err(|error| {
             let mut state = self.lock();
             state.failed(error);
             state.failed_at = Some(Instant::now());
             drop(state);
-            self.taken.notify_all();
+            self.batch_taken.notify_all();
         })?;
         {
             let mut state = self.lock();
@@ -360,20 +360,20 @@ impl Follower for EmbeddingWorker {
             state.at = Some(to);
         }
         let space = self.space.clone();
-        self.hand_over(EmbeddingBatch { space, leads: self.leads, from, to, vectors });
+        self.hand_over(EmbeddingBatch { space, is_leading: self.is_leading, from, to, vectors });
         // The view the writer publishes next runs this thread again.
         Ok(true)
     }
 
     /// True for work left from the last time the store was open, and for writes after a failure.
-    fn is_wanted(&self) -> bool {
+    fn has_pending_work(&self) -> bool {
         let state = self.lock();
         state.at.is_none() || (state.again && !state.is_out_of_breath())
     }
 
     /// Writes do not wait for an embedder. Each write lets one that failed be tried again after
     /// `BREATH`.
-    fn stay_close(&self, _: &View) -> Result<()> {
+    fn limit_lag(&self, _: &View) -> Result<()> {
         let mut state = self.lock();
         state.again |= state.failed_at.is_some();
         state.error = None;
@@ -381,7 +381,7 @@ impl Follower for EmbeddingWorker {
     }
 
     /// Grains not embedded when the store is closed are embedded when it is next opened.
-    fn settle(&self, _: &View) -> Result<()> {
+    fn save(&self, _: &View) -> Result<()> {
         Ok(())
     }
 

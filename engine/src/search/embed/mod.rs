@@ -25,7 +25,7 @@ pub(crate) use keeping::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 #[cfg(feature = "local-embedder")]
 pub use local::{LocalEmbedder, LocalOptions};
 pub use refs::EmbeddingRef;
-pub(crate) use refs::{misfit, refs};
+pub(crate) use refs::{embedding_mismatch, refs};
 
 use crate::base::error::{Error, ErrorKind, Result};
 
@@ -46,7 +46,7 @@ pub trait Embedder: Send + Sync {
 }
 
 /// Checks an embedder's answer: one usable vector for each of `count` texts.
-pub(crate) fn checked(
+pub(crate) fn check_answer(
     answer: Vec<Vec<f32>>,
     count: usize,
     dimension: usize,
@@ -84,7 +84,7 @@ pub(crate) fn check_texts(texts: &[&str]) -> Result<()> {
 }
 
 /// The error for vectors that do not fit a space of their model.
-pub(crate) fn mixed(known: &Space, given: &Space) -> Error {
+pub(crate) fn space_mismatch(known: &Space, given: &Space) -> Error {
     let told =
         |space: &Space| format!("{} numbers by {}", space.dimension(), space.metric().name());
     let message = format!(

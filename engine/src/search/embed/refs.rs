@@ -37,7 +37,7 @@ pub(crate) fn refs<'e>(
 }
 
 /// Reason why vectors stated in a file do not fit those this store has or makes; `None` if they may.
-pub(crate) fn misfit<'s>(
+pub(crate) fn embedding_mismatch<'s>(
     stated: &EmbeddingSummary,
     mut known: impl Iterator<Item = &'s Space>,
 ) -> Option<String> {

@@ -17,15 +17,15 @@ use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::keys;
 use crate::state::audit::AuditEntry;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 
 /// Unread grains from which they are read on two threads.
-const WORTH_A_THREAD: usize = 64;
+const MIN_PARALLEL_GRAINS: usize = 64;
 /// Most documents in the cache, kept because a neighbouring turn may take terms from them, and most terms and
 /// positions they have together: about 50 MB if every term were distinct.
-const REMEMBERED: usize = 8192;
-const REMEMBERED_SIZE: usize = 1 << 19;
+const MAX_CACHED_DOCUMENTS: usize = 8192;
+const MAX_CACHED_SIZE: usize = 1 << 19;
 
 /// Progress of a full text in following the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,12 +73,12 @@ impl std::fmt::Debug for DocumentCache {
 
 impl TextIndexPosition {
     /// Returns `true` if everything in the view has been followed.
-    pub(super) fn has_reached(&self, view: &View) -> Result<bool> {
+    pub(super) fn is_up_to_date(&self, view: &View) -> Result<bool> {
         Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
     }
 
     /// Returns `true` if the view has everything that was followed.
-    pub(super) fn is_within(&self, view: &View) -> Result<bool> {
+    pub(super) fn is_covered_by(&self, view: &View) -> Result<bool> {
         Ok(self.sequence <= view.last_sequence()?.get() && self.entries <= view.audit_len()?)
     }
 
@@ -102,7 +102,7 @@ impl TextIndexPosition {
     ) -> Result<(Self, Vec<DocumentChange>)> {
         let end = view.last_sequence()?.get();
         let last = end.min(self.sequence.saturating_add(step.grains));
-        let last = self.within(view, last, step.bytes)?;
+        let last = self.last_within_bytes(view, last, step.bytes)?;
         let mut around = ConversationWindow::of(view);
         let mut touched = again;
         touched.retain(|at| at.get() <= self.sequence);
@@ -110,16 +110,16 @@ impl TextIndexPosition {
             let at = Sequence::new(at);
             touched.insert(at);
             if at.get() > self.considered {
-                self.touch_borrowers(&mut around, at, &mut touched)?;
+                self.add_dependents(&mut around, at, &mut touched)?;
             }
         }
-        for at in self.restated(view)? {
-            self.touch_borrowers(&mut around, at, &mut touched)?;
+        for at in self.changed_states(view)? {
+            self.add_dependents(&mut around, at, &mut touched)?;
         }
         lately.read_ahead(view, &touched, wording)?;
         let mut changes = Vec::with_capacity(touched.len());
         for at in touched {
-            changes.push((at, lately.joined((view, &mut around), at, wording)?));
+            changes.push((at, lately.indexed_document((view, &mut around), at, wording)?));
         }
         let entries = view.audit_len()?;
         Ok((Self { sequence: last, considered: end, entries }, changes))
@@ -127,10 +127,10 @@ impl TextIndexPosition {
 
     /// The last sequence, up to `last`, for which the grains after this position fit into `bytes`; one grain
     /// at least.
-    fn within(&self, view: &View, last: u64, bytes: usize) -> Result<u64> {
+    fn last_within_bytes(&self, view: &View, last: u64, bytes: usize) -> Result<u64> {
         let mut left = bytes;
         for at in self.sequence + 1..=last {
-            let size = whole(view.with_blob(Sequence::new(at), |blob| Ok(blob.len())))?;
+            let size = ok_if_readable(view.with_blob(Sequence::new(at), |blob| Ok(blob.len())))?;
             match left.checked_sub(size.unwrap_or(0)) {
                 Some(rest) => left = rest,
                 None => return Ok((at - 1).max(self.sequence + 1)),
@@ -140,32 +140,32 @@ impl TextIndexPosition {
     }
 
     /// Adds the indexed grains that take terms from this one.
-    fn touch_borrowers(
+    fn add_dependents(
         &self,
         around: &mut ConversationWindow<'_>,
         of: Sequence,
         touched: &mut BTreeSet<Sequence>,
     ) -> Result<()> {
-        let borrowers = around.borrowers(of)?;
+        let borrowers = around.dependents(of)?;
         touched.extend(borrowers.into_iter().filter(|at| at.get() <= self.sequence));
         Ok(())
     }
 
     /// The grains whose state changed since this position.
-    fn restated(&self, view: &View) -> Result<BTreeSet<Sequence>> {
+    fn changed_states(&self, view: &View) -> Result<BTreeSet<Sequence>> {
         let mut found = BTreeSet::new();
         let mut imported = None;
         for row in view.audit()?.range(self.entries..keys::AUDIT_HEAD)? {
             let (at, entry) = row?;
             // A damaged entry is for `verify` to report.
-            let Some(entry) = whole(AuditEntry::decode(entry.value()))? else { continue };
+            let Some(entry) = ok_if_readable(AuditEntry::decode(entry.value()))? else { continue };
             match entry.operation.as_str() {
                 _ if entry.decision != "done" => {}
                 "create" | "put" | "sign" => {}
                 "import" => imported = imported.or(Some(at.value())),
                 _ => {
                     for address in &entry.subjects {
-                        found.extend(view.place_of_subject(address)?);
+                        found.extend(view.sequence_of_subject(address)?);
                     }
                 }
             }
@@ -184,7 +184,7 @@ pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
         return Ok(false);
     }
     for row in view.audit()?.range(entries..keys::AUDIT_HEAD)? {
-        let Some(entry) = whole(AuditEntry::decode(row?.1.value()))? else { continue };
+        let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
         if entry.decision == "done" && entry.is_erasure() {
             return Ok(true);
         }
@@ -202,7 +202,7 @@ impl DocumentCache {
     ) -> Result<()> {
         let unread = grains.iter().filter(|at| !self.documents.contains_key(at));
         let unread: Vec<Sequence> = unread.copied().collect();
-        if unread.len() < WORTH_A_THREAD {
+        if unread.len() < MIN_PARALLEL_GRAINS {
             return Ok(());
         }
         let (own, others) = unread.split_at(unread.len() / 2);
@@ -217,20 +217,20 @@ impl DocumentCache {
             (first, other.join().unwrap_or_else(|_| ended()))
         });
         for (at, document) in unread.iter().zip(first?.into_iter().chain(second?)) {
-            self.remember(*at, &Arc::new(document));
+            self.cache_document(*at, &Arc::new(document));
         }
         Ok(())
     }
 
     /// The terms of a grain joined with those its neighbouring turns contribute.
-    fn joined(
+    fn indexed_document(
         &mut self,
         (view, around): (&View, &mut ConversationWindow<'_>),
         at: Sequence,
         wording: &TextSettings,
     ) -> Result<IndexedDocument> {
         let own = self.document(view, at, wording)?;
-        let lenders = around.lenders(at)?;
+        let lenders = around.contributors(at)?;
         let mut lent = Vec::with_capacity(lenders.len());
         for lender in lenders {
             lent.push(self.document(view, lender, wording)?);
@@ -249,13 +249,13 @@ impl DocumentCache {
             return Ok(Arc::clone(document));
         }
         let document = Arc::new(document(&mut self.readers, view, at, wording)?);
-        self.remember(at, &document);
+        self.cache_document(at, &document);
         Ok(document)
     }
 
     /// Caches a document. Clears the cache first if it is full.
-    fn remember(&mut self, at: Sequence, document: &Arc<Document>) {
-        if self.documents.len() >= REMEMBERED || self.size >= REMEMBERED_SIZE {
+    fn cache_document(&mut self, at: Sequence, document: &Arc<Document>) {
+        if self.documents.len() >= MAX_CACHED_DOCUMENTS || self.size >= MAX_CACHED_SIZE {
             self.documents.clear();
             self.size = 0;
         }
@@ -280,11 +280,11 @@ fn document(
         opened = true;
         with_fields(blob, |grain| {
             let reader = |language| DocumentReader::new(Settings::new(language));
-            Ok(wording.of(grain).map(|language| {
+            Ok(wording.language_of(grain).map(|language| {
                 readers.entry(language).or_insert_with(|| reader(language)).document(grain)
             }))
             .and_then(|words: Option<Document>| {
-                match (words, view.vault().blind_of(grain)?) {
+                match (words, view.vault().blinder_for_grain(grain)?) {
                     (Some(words), Some(blind)) => Ok(Some(words.blinded(blind.as_ref()))),
                     (words, _) => Ok(words),
                 }
@@ -296,7 +296,7 @@ fn document(
         Err(error) if error.is_integrity() && !opened && view.has_sound_key(at)? => {
             return Err(error);
         }
-        read => whole(read)?,
+        read => ok_if_readable(read)?,
     };
     Ok(read.flatten().unwrap_or_default())
 }

@@ -19,11 +19,11 @@ fn few_documents_of_many_words_are_remembered_as_little_as_many_of_few() {
     };
     let (large, small) = (document(50_000), document(1));
     assert_eq!((large.size(), small.size()), (100_000, 2));
-    let (by_size, by_count) = (REMEMBERED_SIZE + large.size(), REMEMBERED * small.size());
+    let (by_size, by_count) = (MAX_CACHED_SIZE + large.size(), MAX_CACHED_DOCUMENTS * small.size());
     for (document, rounds, most) in [(&large, 40, by_size), (&small, 20_000, by_count)] {
         let mut lately = DocumentCache::default();
         for at in 0..rounds {
-            lately.remember(Sequence::new(at), document);
+            lately.cache_document(Sequence::new(at), document);
             assert!(lately.size <= most, "{at}: {}", lately.size);
         }
         let held: usize = lately.documents.values().map(|document| document.size()).sum();
@@ -46,10 +46,10 @@ fn a_step_ends_where_its_grains_have_too_many_bytes() {
     };
     session.put_batch((0..20).map(grain)).unwrap();
     let view = session.view().unwrap();
-    let wording = store.inner().library().wording();
+    let wording = store.inner().library().settings();
     let steps = |grains: u64, bytes: usize| {
         let (mut at, mut reached) = (TextIndexPosition::default(), Vec::new());
-        while !at.has_reached(&view).unwrap() {
+        while !at.is_up_to_date(&view).unwrap() {
             let step = StepLimits { grains, bytes };
             let (next, changes) = at
                 .follow(&view, (step, BTreeSet::new()), wording, &mut DocumentCache::default())

@@ -8,7 +8,7 @@ use grainstore_index::text::Language;
 /// Languages by namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamespaceLanguages {
-    everywhere: Language,
+    default: Language,
     /// Languages of a namespace and those below it.
     within: BTreeMap<String, Language>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct NamespaceLanguages {
 impl Default for NamespaceLanguages {
     /// English for every namespace.
     fn default() -> Self {
-        Self { everywhere: Language::English, within: BTreeMap::new() }
+        Self { default: Language::English, within: BTreeMap::new() }
     }
 }
 
@@ -24,7 +24,7 @@ impl NamespaceLanguages {
     /// Sets the language of a namespace and of those below it; without a namespace, the default of the store.
     pub(crate) fn set(&mut self, namespace: Option<&str>, language: Language) {
         match namespace {
-            None => self.everywhere = language,
+            None => self.default = language,
             Some(namespace) => {
                 let name = if namespace.is_empty() { SHARED_PARTITION } else { namespace };
                 self.within.insert(name.to_owned(), language);
@@ -42,7 +42,7 @@ impl NamespaceLanguages {
             }
             match around.rsplit_once(':') {
                 Some((outer, _)) => around = outer,
-                None => return self.everywhere,
+                None => return self.default,
             }
         }
     }
@@ -50,20 +50,20 @@ impl NamespaceLanguages {
     /// Language codes: the default, and that of each namespace with its own.
     pub(super) fn codes(&self) -> (String, BTreeMap<String, String>) {
         let within = self.within.iter().map(|(name, of)| (name.clone(), of.code().to_owned()));
-        (self.everywhere.code().to_owned(), within.collect())
+        (self.default.code().to_owned(), within.collect())
     }
 
     /// A text that differs between different settings; part of the analysis hash.
     pub(crate) fn settings(&self) -> String {
         let within = self.within.iter().map(|(name, of)| format!("\n{name} {}", of.code()));
-        format!("{}{}", self.everywhere.code(), within.collect::<String>())
+        format!("{}{}", self.default.code(), within.collect::<String>())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::reach::in_scope;
+    use crate::state::reach::is_in_namespace;
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {
@@ -83,7 +83,7 @@ mod tests {
         ] {
             assert_eq!(languages.of(partition), expected, "{partition}");
             let around = languages.within.iter();
-            let around = around.filter(|(name, _)| in_scope(partition, Some(name)));
+            let around = around.filter(|(name, _)| is_in_namespace(partition, Some(name)));
             let innermost = around.max_by_key(|(name, _)| name.len());
             let innermost = innermost.map_or(Language::English, |(_, language)| *language);
             assert_eq!(innermost, expected, "{partition}: what is around is what is in scope");

@@ -28,7 +28,7 @@ use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest,
 use sha2::{Digest, Sha256};
 
 use self::catching::{DocumentCache, StepLimits, TextIndexPosition};
-use crate::base::error::{Error, Result, guarded};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::base::sync::{Mutex, MutexGuard};
 use crate::disk::derived::DerivedFiles;
 use crate::disk::vault::Vault;
@@ -44,19 +44,19 @@ pub(crate) use wording::TextSettings;
 const TURNS_VERSION: u32 = 2;
 /// Most grains, and bytes of them, that are indexed in one step, while searches wait for the lock. A first
 /// grain that is larger than the bytes is still taken.
-const STEP: StepLimits = StepLimits { grains: 512, bytes: 4 << 20 };
+const STEP_LIMITS: StepLimits = StepLimits { grains: 512, bytes: 4 << 20 };
 /// Grains the full text may fall behind before the writer thread helps.
-const MOST_BEHIND: u64 = 16_384;
+const MAX_LAG_GRAINS: u64 = 16_384;
 /// Unsaved documents from which a closing store saves the full text: indexing fewer again is faster than
 /// saving.
-const WORTH_SAVING: u64 = 64;
+const MIN_SAVED_DOCUMENTS: u64 = 64;
 
 /// The full text of a store.
 #[derive(Debug)]
 pub(crate) struct TextIndex {
     /// `None` for a store in memory.
     files: Option<DerivedFiles>,
-    wording: TextSettings,
+    settings: TextSettings,
     state: Mutex<TextIndexState>,
     /// Held while files are written, so that one save runs at a time. Taken before `state`.
     saving: Mutex<()>,
@@ -77,9 +77,9 @@ pub(crate) struct TextIndexStatus {
 #[derive(Debug, Default)]
 struct WriterLag {
     /// The last sequence that was followed; 0 before the full text is loaded.
-    reached: AtomicU64,
+    last_sequence: AtomicU64,
     /// Grains it was behind when it was loaded or restarted. The writer does not help with those.
-    debt: AtomicU64,
+    initial_lag: AtomicU64,
 }
 
 /// The full text and how far it has followed the log.
@@ -105,13 +105,13 @@ impl TextIndex {
     /// The full text of the store in a directory, not loaded yet.
     pub(crate) fn new(store: Option<&Path>, wording: TextSettings, vault: &Vault) -> Self {
         let state = TextIndexState::default();
-        let files = store.map(|store| DerivedFiles::of(store, "text", ".seg").bound_by(vault));
+        let files = store.map(|store| DerivedFiles::new(store, "text", ".seg").bound_by(vault));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
-        Self { files, wording, state, saving, progress: WriterLag::default() }
+        Self { files, settings: wording, state, saving, progress: WriterLag::default() }
     }
 
-    pub(crate) fn wording(&self) -> &TextSettings {
-        &self.wording
+    pub(crate) fn settings(&self) -> &TextSettings {
+        &self.settings
     }
 
     /// Brings the full text up to a view and returns it; `None` if the host cancels first.
@@ -120,11 +120,11 @@ impl TextIndex {
     /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
     pub(crate) fn of(&self, view: &View, cancel: &CancelHandle) -> Result<Option<InvertedIndex>> {
         let mut state = self.lock();
-        while !self.advance(&mut state, view)? {
+        while !self.follow_step(&mut state, view)? {
             if cancel.stop_reason() == Some(StopReason::Cancelled) {
                 return Ok(None);
             }
-            self.make_room(&mut state, view)?;
+            self.fold_overfull_tail(&mut state, view)?;
         }
         state.loaded().cloned().map(Some)
     }
@@ -148,13 +148,13 @@ impl TextIndex {
     /// # Errors
     /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
-        self.lock().start_anew(self.analysis())?;
+        self.lock().start_anew(self.analysis_hash())?;
         self.of(view, &CancelHandle::new())?;
         self.save(view)
     }
 
     /// Marks grains to be indexed again, because a turn that contributed terms to them was erased.
-    pub(crate) fn touch(&self, grains: BTreeSet<Sequence>) {
+    pub(crate) fn reindex(&self, grains: BTreeSet<Sequence>) {
         let mut state = self.lock();
         state.lately = DocumentCache::default();
         state.touched.extend(grains);
@@ -175,14 +175,14 @@ impl TextIndex {
     }
 
     /// Follows a view by one step. Returns `true` if its end was reached before the step.
-    fn advance(&self, state: &mut TextIndexState, view: &View) -> Result<bool> {
+    fn follow_step(&self, state: &mut TextIndexState, view: &View) -> Result<bool> {
         self.load(state, view)?;
-        if state.at.has_reached(view)? && state.touched.is_empty() {
+        if state.at.is_up_to_date(view)? && state.touched.is_empty() {
             return Ok(true);
         }
         let TextIndexState { at, lately, touched, .. } = state;
         let again = std::mem::take(touched);
-        let (reached, changes) = at.follow(view, (STEP, again), &self.wording, lately)?;
+        let (reached, changes) = at.follow(view, (STEP_LIMITS, again), &self.settings, lately)?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
         let taken = state.loaded_mut().and_then(|texts| {
             changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;
@@ -191,23 +191,23 @@ impl TextIndex {
         match taken {
             Ok(()) => {
                 state.at = reached;
-                self.progress.reached.store(reached.sequence, Ordering::Relaxed);
+                self.progress.last_sequence.store(reached.sequence, Ordering::Relaxed);
             }
-            Err(error) => self.lose(state, &error, view)?,
+            Err(error) => self.restart_after(state, &error, view)?,
         }
         Ok(false)
     }
 
     /// Restarts after damage, and counts all grains of the view as debt.
-    fn lose(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
-        state.give_up(error, self.analysis())?;
-        self.progress.begin(state.at.sequence, state.at.behind(view)?);
+    fn restart_after(&self, state: &mut TextIndexState, error: &Error, view: &View) -> Result<()> {
+        state.give_up(error, self.analysis_hash())?;
+        self.progress.reset(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
     /// Folds a tail that is too long for a search to scan.
-    fn make_room(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
-        if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_within(view)? {
+    fn fold_overfull_tail(&self, state: &mut TextIndexState, view: &View) -> Result<()> {
+        if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_covered_by(view)? {
             return Ok(());
         }
         let fold = state.freeze(view)?;
@@ -224,13 +224,13 @@ impl TextIndex {
             let Some(texts) = &state.texts else { return Ok(false) };
             let is_full = texts.stats().is_tail_full();
             // An older view cannot say where the full text stands: a caller with a newer view has been here.
-            if (!is_full && !even_short) || !state.at.is_within(view)? {
+            if (!is_full && !even_short) || !state.at.is_covered_by(view)? {
                 return Ok(false);
             }
             (state.freeze(view)?, state.epoch)
         };
         let (fold, epoch) = fold;
-        let folded = guarded(|| Ok(fold.run()?))?;
+        let folded = catch_storage_panic(|| Ok(fold.run()?))?;
         let mut state = self.lock();
         if state.epoch == epoch {
             // A concurrent fold may have been adopted first, which serves as well.
@@ -272,7 +272,7 @@ impl TextIndex {
         if state.texts.is_some() {
             return Ok(());
         }
-        let analysis = self.analysis();
+        let analysis = self.analysis_hash();
         let saved = match &self.files {
             Some(files) => self.read(files, view),
             None => Ok(None),
@@ -288,7 +288,7 @@ impl TextIndex {
                 state.rebuilt = Some(reason);
             }
         }
-        self.progress.begin(state.at.sequence, state.at.behind(view)?);
+        self.progress.reset(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
@@ -302,16 +302,16 @@ impl TextIndex {
         let told = |error: Error| error.to_string();
         let Some(manifest) = files.manifest().map_err(told)? else { return Ok(None) };
         let manifest = Manifest::decode(&manifest).map_err(|error| error.to_string())?;
-        if manifest.analysis() != self.analysis() {
+        if manifest.analysis() != self.analysis_hash() {
             return Err("its words were analysed in another way".to_owned());
         }
-        let at = guarded(|| stamp::position(view, manifest.log_position())).map_err(told)?;
+        let at = catch_storage_panic(|| stamp::decode(view, manifest.log_position())).map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
-        if guarded(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
+        if catch_storage_panic(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());
         }
         let mut missing = None;
-        let texts = guarded(|| {
+        let texts = catch_storage_panic(|| {
             let texts = InvertedIndex::open(&manifest, &mut |name| match files.read(name) {
                 Ok(Some(bytes)) => Ok(bytes),
                 lost => {
@@ -331,8 +331,8 @@ impl TextIndex {
 
     /// Hash of everything that decides the terms of a grain: the versions, the languages and the observer
     /// domains.
-    fn analysis(&self) -> u64 {
-        let settings = format!("{ANALYSIS_VERSION}.{TURNS_VERSION}\n{}", self.wording.settings());
+    fn analysis_hash(&self) -> u64 {
+        let settings = format!("{ANALYSIS_VERSION}.{TURNS_VERSION}\n{}", self.settings.settings());
         let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }
@@ -344,7 +344,7 @@ impl TextIndex {
 
 impl Follower for TextIndex {
     fn step(&self, view: &View) -> Result<bool> {
-        let reached = self.advance(&mut self.lock(), view)?;
+        let reached = self.follow_step(&mut self.lock(), view)?;
         if self.fold(view, false)? {
             if let Some(files) = &self.files {
                 // What cannot be saved is indexed from the log again when the store is next opened.
@@ -357,7 +357,7 @@ impl Follower for TextIndex {
 
     /// Indexes on the writer thread until the full text is no further behind than `MOST_BEHIND` beyond
     /// what it was when it was loaded.
-    fn stay_close(&self, view: &View) -> Result<()> {
+    fn limit_lag(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
         loop {
             if !self.progress.is_far_behind(last) {
@@ -368,17 +368,17 @@ impl Follower for TextIndex {
             if state.texts.is_none() {
                 return Ok(());
             }
-            self.advance(&mut state, view)?;
-            self.make_room(&mut state, view)?;
+            self.follow_step(&mut state, view)?;
+            self.fold_overfull_tail(&mut state, view)?;
         }
     }
 
-    fn settle(&self, view: &View) -> Result<()> {
-        if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
+    fn save(&self, view: &View) -> Result<()> {
+        if self.files.is_none() || self.lock().pending(view)? < MIN_SAVED_DOCUMENTS {
             return Ok(());
         }
         // What is far behind is indexed when the store is next opened: a close does not wait that long.
-        let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
+        let is_close = self.lock().at.behind(view)? <= MAX_LAG_GRAINS;
         if is_close {
             self.of(view, &CancelHandle::new())?;
         }
@@ -388,16 +388,16 @@ impl Follower for TextIndex {
 
 impl TextIndexState {
     fn loaded(&self) -> Result<&InvertedIndex> {
-        self.texts.as_ref().ok_or_else(unread)
+        self.texts.as_ref().ok_or_else(not_loaded)
     }
 
     fn loaded_mut(&mut self) -> Result<&mut InvertedIndex> {
-        self.texts.as_mut().ok_or_else(unread)
+        self.texts.as_mut().ok_or_else(not_loaded)
     }
 
     /// Starts a fold of what is there.
     fn freeze(&mut self, view: &View) -> Result<FoldJob> {
-        let stamp = stamp::stamp(view, self.at)?;
+        let stamp = stamp::encode(view, self.at)?;
         Ok(self.loaded_mut()?.freeze(&stamp)?)
     }
 
@@ -432,19 +432,19 @@ impl TextIndexState {
 
 impl WriterLag {
     /// Sets the position in the log, and the number of grains it is behind there.
-    fn begin(&self, reached: u64, debt: u64) {
-        self.debt.store(debt, Ordering::Relaxed);
-        self.reached.store(reached, Ordering::Relaxed);
+    fn reset(&self, reached: u64, debt: u64) {
+        self.initial_lag.store(debt, Ordering::Relaxed);
+        self.last_sequence.store(reached, Ordering::Relaxed);
     }
 
     /// Returns `true` if the writer, whose last sequence is `last`, is so far ahead that it has to help.
     fn is_far_behind(&self, last: u64) -> bool {
-        let behind = last.saturating_sub(self.reached.load(Ordering::Relaxed));
-        behind > MOST_BEHIND.saturating_add(self.debt.load(Ordering::Relaxed))
+        let behind = last.saturating_sub(self.last_sequence.load(Ordering::Relaxed));
+        behind > MAX_LAG_GRAINS.saturating_add(self.initial_lag.load(Ordering::Relaxed))
     }
 }
 
-fn unread() -> Error {
+fn not_loaded() -> Error {
     Error::integrity("the full text was not read")
 }
 

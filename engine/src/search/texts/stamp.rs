@@ -16,20 +16,20 @@ use sha2::{Digest, Sha256};
 
 use super::catching::TextIndexPosition;
 use crate::base::error::Result;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 
 /// Bytes of a stamp.
-const LEN: usize = 96;
+const LOG_POSITION_BYTES: usize = 96;
 
 /// The stamp of a full text at this position of the store of a view.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn stamp(view: &View, position: TextIndexPosition) -> Result<[u8; LEN]> {
-    let mut stamp = [0; LEN];
+pub(super) fn encode(view: &View, position: TextIndexPosition) -> Result<[u8; LOG_POSITION_BYTES]> {
+    let mut stamp = [0; LOG_POSITION_BYTES];
     let address = address_at(view, position.sequence)?.unwrap_or([0; 32]);
-    let entry = hash_of(view, position.entries)?.unwrap_or([0; 32]);
+    let entry = entry_hash(view, position.entries)?.unwrap_or([0; 32]);
     let parts: [&[u8]; 5] = [
         &view.store_id()?,
         &position.sequence.to_be_bytes(),
@@ -47,7 +47,7 @@ pub(super) fn stamp(view: &View, position: TextIndexPosition) -> Result<[u8; LEN
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn position(view: &View, stamped: &[u8]) -> Result<Option<TextIndexPosition>> {
+pub(super) fn decode(view: &View, stamped: &[u8]) -> Result<Option<TextIndexPosition>> {
     let number = |from: usize| {
         let bytes = stamped.get(from..)?.first_chunk::<8>()?;
         Some(u64::from_be_bytes(*bytes))
@@ -57,18 +57,18 @@ pub(super) fn position(view: &View, stamped: &[u8]) -> Result<Option<TextIndexPo
         return Ok(None);
     }
     let position = TextIndexPosition { sequence, considered: sequence, entries };
-    Ok((stamp(view, position)? == stamped).then_some(position))
+    Ok((encode(view, position)? == stamped).then_some(position))
 }
 
 fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
     if sequence == 0 {
         return Ok(None);
     }
-    whole(view.address_at(Sequence::new(sequence)))
+    ok_if_readable(view.index_key_at(Sequence::new(sequence)))
 }
 
 /// SHA-256 of the last of the first `entries` audit entries.
-fn hash_of(view: &View, entries: u64) -> Result<Option<[u8; 32]>> {
+fn entry_hash(view: &View, entries: u64) -> Result<Option<[u8; 32]>> {
     let Some(last) = entries.checked_sub(1) else { return Ok(None) };
     let entry = view.audit()?.get(last)?;
     Ok(entry.map(|entry| Sha256::digest(entry.value()).into()))

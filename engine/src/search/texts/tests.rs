@@ -22,16 +22,16 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     let library = TextIndex::new(Some(home.path()), TextSettings::default(), &Vault::default());
     library.of(&view, &CancelHandle::new()).unwrap().unwrap();
     let told = |of: &TextIndex| {
-        let WriterLag { reached, debt } = &of.progress;
+        let WriterLag { last_sequence: reached, initial_lag: debt } = &of.progress;
         (reached.load(Ordering::Relaxed), debt.load(Ordering::Relaxed))
     };
     assert_eq!(told(&library), (700, 700));
     // Much later, the debt it began with no longer counts.
-    library.progress.begin(700 + 2 * MOST_BEHIND, 0);
-    library.lose(&mut library.lock(), &Error::integrity("a segment is damaged"), &view).unwrap();
+    library.progress.reset(700 + 2 * MAX_LAG_GRAINS, 0);
+    library.restart_after(&mut library.lock(), &Error::integrity("a segment is damaged"), &view).unwrap();
     assert_eq!(told(&library), (0, 700), "it owes what it owed when it was first read");
     assert_eq!(library.lock().loaded().unwrap().stats().documents, 0);
-    let last = 700 + MOST_BEHIND;
+    let last = 700 + MAX_LAG_GRAINS;
     assert!(!library.progress.is_far_behind(last), "which no writer makes up for");
     assert!(library.progress.is_far_behind(last + 1));
     assert_eq!(library.of(&view, &CancelHandle::new()).unwrap().unwrap().stats().documents, 700);

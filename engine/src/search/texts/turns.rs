@@ -14,22 +14,22 @@ use grainstore_index::{
 
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::state::consent::basis_of;
-use crate::state::truth::whole;
+use crate::state::consent::consent_basis;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 
 /// Current turns on either side that contribute terms.
-const REACH: usize = 2;
+const NEIGHBOURS_PER_SIDE: usize = 2;
 /// Grains of the session examined on either side, of the conversation or not. Turns beyond them do not
 /// contribute.
-const LOOKED_AT: usize = 64;
+const MAX_SCANNED_TURNS: usize = 64;
 
 /// Key of the conversation a turn belongs to, and its place in it.
 struct Turn {
     namespace: String,
     session: String,
-    of: TurnOwner,
-    place: Posting,
+    owner: TurnOwner,
+    posting: Posting,
 }
 
 /// The user and consent of a turn. A session that can see one turn can see every other with the same ones.
@@ -42,7 +42,7 @@ struct TurnOwner {
 impl TurnOwner {
     fn of(grain: &GrainRef<'_>) -> Self {
         let user = grain.text("user_id").filter(|user| !user.is_empty());
-        Self { user: user.map(str::to_owned), basis: basis_of(grain) }
+        Self { user: user.map(str::to_owned), basis: consent_basis(grain) }
     }
 }
 
@@ -51,11 +51,11 @@ impl Turn {
     fn at(view: &View, sequence: Sequence) -> Result<Option<Self>> {
         let turn = view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                let tie = || view.vault().tie(&ContentAddress::of(blob));
+                let tie = || view.vault().tie_breaker(&ContentAddress::of(blob));
                 Ok(Self::of(grain, |time| Posting { time, tie: tie(), sequence }))
             })
         });
-        Ok(whole(turn)?.flatten())
+        Ok(ok_if_readable(turn)?.flatten())
     }
 
     fn of(grain: &GrainRef<'_>, place: impl FnOnce(EpochMs) -> Posting) -> Option<Self> {
@@ -65,26 +65,26 @@ impl Turn {
         Some(Self {
             namespace: grain.partition().to_owned(),
             session: grain.text("session_id").filter(|id| !id.is_empty())?.to_owned(),
-            of: TurnOwner::of(grain),
-            place: place(grain.time()),
+            owner: TurnOwner::of(grain),
+            posting: place(grain.time()),
         })
     }
 
     /// The grains of the session on one side, nearest first, at most `LOOKED_AT`.
-    fn beside(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
-        let time = Some(self.place.time);
+    fn neighbours(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
+        let time = Some(self.posting.time);
         let times = match order {
             TimeOrder::Newest => TimeRange { from: None, to: time },
             TimeOrder::Oldest => TimeRange { from: time, to: None },
         };
         let spaces = ScopeNamespaces::of(Scope::Exact(self.namespace.as_str().into()));
         let shape = IndexLookup::Value(Field::Session, self.session.as_str().into());
-        view.with_index_of(self.of.user.as_deref(), |reader| {
+        view.with_user_index(self.owner.user.as_deref(), |reader| {
             let mut postings = reader.intersect_unions(&spaces, &[&[shape]], times, order)?;
-            postings.seek(self.place)?;
-            let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
+            postings.seek(self.posting)?;
+            let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.posting));
             let mut beside = Vec::new();
-            for posting in others.take(LOOKED_AT) {
+            for posting in others.take(MAX_SCANNED_TURNS) {
                 beside.push(posting?.sequence);
             }
             Ok(beside)
@@ -96,7 +96,7 @@ impl Turn {
 /// versions, and each of those examines all the others.
 pub(crate) struct ConversationWindow<'v> {
     view: &'v View,
-    seen: HashMap<Sequence, CachedTurn>,
+    cache: HashMap<Sequence, CachedTurn>,
 }
 
 /// Cached facts of a grain of a session.
@@ -109,7 +109,7 @@ struct CachedTurn {
 impl<'v> ConversationWindow<'v> {
     /// An empty cache over a view.
     pub(crate) fn of(view: &'v View) -> Self {
-        Self { view, seen: HashMap::new() }
+        Self { view, cache: HashMap::new() }
     }
 
     /// The current turns that contribute terms to the one at a sequence: up to two before it and two after.
@@ -117,7 +117,7 @@ impl<'v> ConversationWindow<'v> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn lenders(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
+    pub(crate) fn contributors(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
         let turns = self.turns(of)?;
         let current = turns.into_iter().filter(|(_, current)| *current);
         Ok(current.map(|(at, _)| at).collect())
@@ -127,7 +127,7 @@ impl<'v> ConversationWindow<'v> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn borrowers(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
+    pub(crate) fn dependents(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
         Ok(self.turns(of)?.into_iter().map(|(at, _)| at).collect())
     }
 
@@ -137,10 +137,10 @@ impl<'v> ConversationWindow<'v> {
         let Some(turn) = Turn::at(self.view, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for order in [TimeOrder::Newest, TimeOrder::Oldest] {
-            let mut left = REACH;
-            for at in turn.beside(self.view, order)? {
-                let CachedTurn { of, current } = self.look(at)?;
-                if of.as_ref() != Some(&turn.of) {
+            let mut left = NEIGHBOURS_PER_SIDE;
+            for at in turn.neighbours(self.view, order)? {
+                let CachedTurn { of, current } = self.cached_turn(at)?;
+                if of.as_ref() != Some(&turn.owner) {
                     continue;
                 }
                 found.push((at, *current));
@@ -153,8 +153,8 @@ impl<'v> ConversationWindow<'v> {
         Ok(found)
     }
 
-    fn look(&mut self, at: Sequence) -> Result<&CachedTurn> {
-        let vacant = match self.seen.entry(at) {
+    fn cached_turn(&mut self, at: Sequence) -> Result<&CachedTurn> {
+        let vacant = match self.cache.entry(at) {
             Entry::Occupied(seen) => return Ok(seen.into_mut()),
             Entry::Vacant(vacant) => vacant,
         };
@@ -163,7 +163,7 @@ impl<'v> ConversationWindow<'v> {
             is_event.then(|| TurnOwner::of(grain))
         };
         let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(whose(grain))));
-        let of = whole(read)?.flatten();
+        let of = ok_if_readable(read)?.flatten();
         // A turn with an end of validity does not contribute before that end either: terms must not depend on
         // the time of day.
         let lends = |state: GrainState| state.is_current() && state.system_valid_to.is_none();
@@ -201,12 +201,12 @@ mod tests {
         let mut shared = ConversationWindow::of(&view);
         let mut lent = 0;
         for at in (1..=view.last_sequence().unwrap().get()).map(Sequence::new) {
-            let lenders = shared.lenders(at).unwrap();
+            let lenders = shared.contributors(at).unwrap();
             lent += lenders.len();
-            assert_eq!(lenders, ConversationWindow::of(&view).lenders(at).unwrap());
+            assert_eq!(lenders, ConversationWindow::of(&view).contributors(at).unwrap());
             assert_eq!(
-                shared.borrowers(at).unwrap(),
-                ConversationWindow::of(&view).borrowers(at).unwrap()
+                shared.dependents(at).unwrap(),
+                ConversationWindow::of(&view).dependents(at).unwrap()
             );
         }
         // Bob's eleven have two on either side, fewer at the ends. Of Ann's three, each has the two others;

@@ -42,7 +42,7 @@ impl ObserverDomains {
     }
 
     /// The domains, each with its searched and unsearched observer types.
-    pub(crate) fn told(&self) -> BTreeMap<String, ObserverDomain> {
+    pub(crate) fn by_domain(&self) -> BTreeMap<String, ObserverDomain> {
         let mut domains: BTreeMap<String, ObserverDomain> = BTreeMap::new();
         for (observer_type, (domain, searched)) in &self.types {
             let told = domains.entry(domain.clone()).or_default();
@@ -53,7 +53,7 @@ impl ObserverDomains {
     }
 
     /// Returns `true` if observations of this observer type are searched. One without a domain is.
-    fn searches(&self, observer_type: &str) -> bool {
+    fn is_searched(&self, observer_type: &str) -> bool {
         self.types.get(observer_type).is_none_or(|(_, searched)| *searched)
     }
 }
@@ -75,7 +75,7 @@ impl TextSettings {
     ///
     /// # Errors
     /// None for settings a host can make.
-    pub(crate) fn seal(&self) -> Result<Vec<u8>> {
+    pub(crate) fn encode_row(&self) -> Result<Vec<u8>> {
         let (language, languages) = self.languages.codes();
         let row = TextSettingsRow { language, languages, observers: self.domains.types.clone() };
         let json = serde_json::to_vec(&row).map_err(|error| damaged(&error.to_string()))?;
@@ -86,7 +86,7 @@ impl TextSettings {
     ///
     /// # Errors
     /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
-    pub(crate) fn open(row: &[u8]) -> Result<Self> {
+    pub(crate) fn decode_row(row: &[u8]) -> Result<Self> {
         let body = PlainEnvelope::open(0, row)?;
         let row: TextSettingsRow =
             serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
@@ -102,11 +102,11 @@ impl TextSettings {
 
     /// The language a grain is analysed in. `None` if it is not indexed as text: an opaque grain, which no
     /// statement can ask for (OMS 19.4), or an observation of a domain that is not searched.
-    pub(crate) fn of(&self, grain: &GrainRef<'_>) -> Option<Language> {
+    pub(crate) fn language_of(&self, grain: &GrainRef<'_>) -> Option<Language> {
         let has_words = match grain.grain_type() {
             GrainType::Opaque(_) => false,
             GrainType::Observation => {
-                grain.text("observer_type").is_none_or(|of| self.domains.searches(of))
+                grain.text("observer_type").is_none_or(|of| self.domains.is_searched(of))
             }
             _ => true,
         };
@@ -115,7 +115,7 @@ impl TextSettings {
 
     /// The terms of a grain; empty if it is not indexed as text.
     pub(crate) fn document(&self, grain: &GrainRef<'_>) -> Document {
-        let language = self.of(grain).map(Settings::new);
+        let language = self.language_of(grain).map(Settings::new);
         language.map_or_else(Document::default, |settings| Document::of(grain, &settings))
     }
 
@@ -143,15 +143,15 @@ mod tests {
         wording.languages.set(None, Language::None);
         wording.languages.set(Some("work"), Language::German);
         wording.domains.assign("thermometer", "physical", false);
-        let row = wording.seal().unwrap();
+        let row = wording.encode_row().unwrap();
         let json = r#"{"language":"und","languages":{"work":"de"},"observers":{"thermometer":["physical",false]}}"#;
         assert_eq!(row, PlainEnvelope::seal(0, json.as_bytes()));
-        assert_eq!(TextSettings::open(&row).unwrap(), wording);
+        assert_eq!(TextSettings::decode_row(&row).unwrap(), wording);
         for at in 0..row.len() {
             let mut other = row.clone();
             other[at] ^= 1;
             assert!(
-                TextSettings::open(&other).is_err() && TextSettings::open(&row[..at]).is_err(),
+                TextSettings::decode_row(&other).is_err() && TextSettings::decode_row(&row[..at]).is_err(),
                 "{at}"
             );
         }
@@ -168,13 +168,13 @@ mod tests {
                     "subject": "s", "object": "warm", "created_at": 1000}}"#
             );
             let blob = Grain::from_json(&grain).unwrap().encode(Encoding::MessagePack).unwrap();
-            wording.of(&GrainRef::new(blob.bytes()).unwrap())
+            wording.language_of(&GrainRef::new(blob.bytes()).unwrap())
         };
         assert_eq!(observed("thermometer"), None);
         assert_eq!(observed("annotator"), Some(Language::English));
         assert_eq!(observed("somebody"), Some(Language::English));
         assert_eq!(wording.settings(), "en\n-thermometer");
-        let told = wording.domains.told();
+        let told = wording.domains.by_domain();
         assert_eq!(told["physical"].unsearched, ["thermometer"]);
         assert_eq!(told["cognitive"].searched, ["annotator"]);
     }

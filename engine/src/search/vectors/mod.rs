@@ -24,9 +24,9 @@ use crate::state::follow::Follower;
 use crate::state::view::View;
 
 /// Threads that build a graph.
-const THREADS: usize = 2;
+const BUILD_THREADS: usize = 2;
 /// Interval at which a caller waiting for graphs checks again if no notification arrives.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The vectors of a store.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ pub(crate) struct StoreVectors {
     /// last. Taken before `state`.
     saving: Mutex<()>,
     /// Notified when work on a graph has ended.
-    ended: Condvar,
+    work_ended: Condvar,
     /// Set to end work on graphs.
     stopped: AtomicBool,
     /// True if rows were read that may need a graph.
-    wanted: AtomicBool,
+    work_due: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -89,10 +89,10 @@ impl StoreVectors {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
         let (keeper, row, restored) = (VectorIndex::new(), None, false);
         let state = StoreVectorsState { keeper, row, restored, known, unusable: 0, outdated };
-        let files = store.map(|store| DerivedFiles::of(store, "vectors", ".graph"));
+        let files = store.map(|store| DerivedFiles::new(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
-        Self { files, state: Mutex::new(state), saving, ended, stopped, wanted }
+        Self { files, state: Mutex::new(state), saving, work_ended: ended, stopped, work_due: wanted }
     }
 
     /// All vectors of a view.
@@ -160,14 +160,14 @@ impl StoreVectors {
             if left.is_zero() {
                 return Ok(false);
             }
-            self.wanted.store(true, Ordering::Relaxed);
-            let waited = self.ended.wait_timeout(state, left.min(LOOK));
+            self.work_due.store(true, Ordering::Relaxed);
+            let waited = self.work_ended.wait_timeout(state, left.min(POLL_INTERVAL));
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
     /// Number of saved graphs that could not be used since the store was opened.
-    pub(crate) fn remade(&self) -> usize {
+    pub(crate) fn unusable_graphs(&self) -> usize {
         self.lock().unusable
     }
 
@@ -175,7 +175,7 @@ impl StoreVectors {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn forget(&self, space: &Space, view: &View) -> Result<()> {
+    pub(crate) fn forget_space(&self, space: &Space, view: &View) -> Result<()> {
         let mut state = self.lock();
         if state.row.is_some() {
             self.follow(&mut state, view)?;
@@ -210,7 +210,7 @@ impl StoreVectors {
 
     /// Reads the rows of the truth after the last one read. The first time, also reads saved graphs.
     fn follow(&self, state: &mut StoreVectorsState, view: &View) -> Result<()> {
-        let last = view.last_vector()?;
+        let last = view.last_vector_row()?;
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl StoreVectors {
             state.row = Some(row);
         }
         state.row = Some(last);
-        self.wanted.store(true, Ordering::Relaxed);
+        self.work_due.store(true, Ordering::Relaxed);
         if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
                 // A graph that cannot be read is built again.
@@ -251,13 +251,13 @@ impl StoreVectors {
 
     /// Does the next work due in one space; with `only_save`, only saves a graph. Returns `true` if none was
     /// due.
-    fn work(&self, only_save: bool) -> bool {
+    fn run_due_work(&self, only_save: bool) -> bool {
         let mut state = self.lock();
         let due = if only_save { state.keeper.closing_work() } else { state.keeper.next_work() };
         drop(state);
         let Some(work) = due else { return true };
         let space = work.space().clone();
-        let done = work.run(&BuildOptions { threads: THREADS, stop: &self.stopped });
+        let done = work.run(&BuildOptions { threads: BUILD_THREADS, stop: &self.stopped });
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         let (outcome, saved) = state.keeper.adopt(done);
@@ -267,10 +267,10 @@ impl StoreVectors {
             _ => {}
         }
         drop(state);
-        self.ended.notify_all();
+        self.work_ended.notify_all();
         if let (Some(saved), Some(files)) = (saved, &self.files) {
             // What cannot be saved is built again when the store is next opened.
-            let _ = files.keep(&saved.name, &saved.bytes);
+            let _ = files.write_unlisted(&saved.name, &saved.bytes);
             let state = self.lock();
             if !state.known.values().any(|space| VectorIndex::file_name(space) == saved.name) {
                 // The space was removed meanwhile.
@@ -297,26 +297,26 @@ impl Follower for StoreVectors {
             self.follow(&mut state, view)?;
         }
         // Rows read after this point set the flag again.
-        self.wanted.store(false, Ordering::Relaxed);
-        let done = self.work(false);
-        self.wanted.fetch_or(!done, Ordering::Relaxed);
+        self.work_due.store(false, Ordering::Relaxed);
+        let done = self.run_due_work(false);
+        self.work_due.fetch_or(!done, Ordering::Relaxed);
         Ok(done)
     }
 
-    fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
+    fn has_pending_work(&self) -> bool {
+        self.work_due.load(Ordering::Relaxed)
     }
 
     /// New vectors are compared one by one, however many there are; the writer never waits.
-    fn stay_close(&self, _: &View) -> Result<()> {
+    fn limit_lag(&self, _: &View) -> Result<()> {
         Ok(())
     }
 
     /// Saves the graphs that changed. Those that are due are left to the background thread, so a flush or
     /// close does not wait for a build.
-    fn settle(&self, _: &View) -> Result<()> {
+    fn save(&self, _: &View) -> Result<()> {
         if self.files.is_some() {
-            while !self.work(true) {}
+            while !self.run_due_work(true) {}
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
     let home = TempDir::new().unwrap();
     let (vectors, view) = (vectors(home.path()), session.view().unwrap());
     vectors.of(&view).unwrap();
-    vectors.settle(&view).unwrap();
+    vectors.save(&view).unwrap();
     let graphs = |vectors: &StoreVectors| {
         let stats = vectors.stats(&view).unwrap();
         MANY - stats.first().unwrap().beside
@@ -64,7 +64,7 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
     assert!(!vectors.step(&view).unwrap());
     assert_eq!((graphs(&vectors), files(home.path())), (MANY, 0), "made, and not saved yet");
     vectors.stop();
-    vectors.settle(&view).unwrap();
+    vectors.save(&view).unwrap();
     assert_eq!(files(home.path()), 1, "what is made is not lost when the store is closed");
     assert!(vectors.lock().keeper.is_settled());
 }
@@ -90,9 +90,9 @@ fn read_again(replaced: usize) -> (StoreVectors, VectorSpaceStats) {
 #[test]
 fn a_graph_that_is_older_than_its_vectors_is_noticed() {
     let (vectors, stats) = read_again(0);
-    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (0, 0, 0));
+    assert_eq!((stats.outdated, stats.beside, vectors.unusable_graphs()), (0, 0, 0));
     let (vectors, stats) = read_again(40);
-    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (40, 40, 0));
+    assert_eq!((stats.outdated, stats.beside, vectors.unusable_graphs()), (40, 40, 0));
     let (vectors, stats) = read_again(MANY / 2);
-    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (0, MANY, 1), "made anew");
+    assert_eq!((stats.outdated, stats.beside, vectors.unusable_graphs()), (0, MANY, 1), "made anew");
 }

@@ -84,7 +84,7 @@ fn prefixed<S: Serializer>(hash: &[u8; 32], serializer: S) -> Result<S::Ok, S::E
 
 impl CallContext {
     /// The context of a call in this session; `asked` is the highest tier it may use.
-    pub(crate) fn of(
+    pub(crate) fn new(
         session: &SessionOptions,
         query: &[u8],
         token: Option<(&str, u8)>,
@@ -92,7 +92,7 @@ impl CallContext {
     ) -> Self {
         let identity =
             QuerySource::read_bytes(query).and_then(|source| source.identity(asked)).ok();
-        let hash = identity.as_ref().and_then(|of| hash_in(&of.query_hash));
+        let hash = identity.as_ref().and_then(|of| parse_query_hash(&of.query_hash));
         Self {
             query_hash: hash.unwrap_or_else(|| Sha256::digest(query).into()),
             statement: identity.as_ref().map(|of| of.statement_type),
@@ -107,7 +107,7 @@ impl CallContext {
             query_hash: [0; 32],
             statement: None,
             tier: token.map_or(0, |(_, tier)| tier.min(1)),
-            token_id: token.map(|(id, _)| id_in(id)),
+            token_id: token.map(|(id, _)| token_id_or_none(id)),
             namespace: session.namespace.clone(),
             agent_id: session.agent_id.clone(),
             started: Instant::now(),
@@ -117,23 +117,23 @@ impl CallContext {
     }
 
     /// Sets the time it began.
-    pub(crate) fn since(self, started: Instant) -> Self {
+    pub(crate) fn started_at(self, started: Instant) -> Self {
         Self { started, ..self }
     }
 
     /// Records the outcome of its event stream.
-    pub(crate) fn was_streamed(&self, note: StreamRecord) {
+    pub(crate) fn set_stream(&self, note: StreamRecord) {
         // A call ends once, so the cell is empty.
         let _ = self.streamed.set(note);
     }
 
     /// Grains of its text according to its events; `None` if it was not streamed or had no text yet.
-    pub(crate) fn gave(&self) -> Option<u64> {
+    pub(crate) fn grains_given(&self) -> Option<u64> {
         self.streamed.get().and_then(StreamRecord::given)
     }
 
     /// Returns `true` if it is audited even where the rules do not ask for reads: it writes, or has a token.
-    pub(crate) fn is_always_told(&self) -> bool {
+    pub(crate) fn must_audit(&self) -> bool {
         self.tier > 0 || self.token_id.is_some()
     }
 
@@ -143,12 +143,12 @@ impl CallContext {
     }
 
     /// Returns `true` if the audit log has an entry of it.
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn is_audited(&self) -> bool {
         self.told.load(Ordering::Acquire)
     }
 
     /// Describes the call for an audit entry made while it runs.
-    pub(crate) fn note(self: &Arc<Self>) -> CallRecord {
+    pub(crate) fn record(self: &Arc<Self>) -> CallRecord {
         CallRecord { errand: Arc::clone(self), duration_ms: None, results: None, code: None }
     }
 
@@ -164,25 +164,25 @@ impl CallRecord {
     }
 
     /// Adds the duration and outcome of a call that is over.
-    pub(crate) fn over(self, results: Option<u64>, code: Option<String>) -> Self {
+    pub(crate) fn finished(self, results: Option<u64>, code: Option<String>) -> Self {
         Self { duration_ms: Some(self.errand.elapsed_ms()), results, code, ..self }
     }
 
     /// Encodes the map of an audit entry in this chain, and marks the call as audited.
-    pub(crate) fn fields(&self, chain: &AuditHashChain) -> Map {
+    pub(crate) fn encode(&self, chain: &AuditHashChain) -> Map {
         let Self { errand, duration_ms, results, code } = self;
         errand.told.store(true, Ordering::Release);
-        let shown = chain.vault().address(&ContentAddress::from_bytes(errand.query_hash));
+        let shown = chain.vault().address_key(&ContentAddress::from_bytes(errand.query_hash));
         let duration = duration_ms.unwrap_or_else(|| errand.elapsed_ms());
         let mut fields = Map::from([
             ("query_hash".to_owned(), Value::Bytes(shown.as_bytes().to_vec())),
             ("tier".to_owned(), Value::from(i64::from(errand.tier))),
             ("duration_ms".to_owned(), Value::from(duration)),
         ]);
-        let namespace = errand.namespace.as_deref().map(|name| chain.namespace(name));
-        let agent = errand.agent_id.as_deref().map(|agent| chain.agent(agent));
+        let namespace = errand.namespace.as_deref().map(|name| chain.namespace_label(name));
+        let agent = errand.agent_id.as_deref().map(|agent| chain.agent_pseudonym(agent));
         let texts = [
-            ("statement", errand.statement.map(name_of)),
+            ("statement", errand.statement.map(statement_name)),
             ("token_id", errand.token_id.clone()),
             ("namespace", namespace),
             ("agent", agent),
@@ -199,7 +199,7 @@ impl CallRecord {
 
 impl AuditedCall {
     /// Decodes the map of an audit entry; `None` if it is malformed.
-    pub(crate) fn of(fields: &Value) -> Option<Self> {
+    pub(crate) fn decode(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
         let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
         let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
@@ -229,7 +229,7 @@ pub(crate) fn millis_since(started: Instant) -> u64 {
 
 /// Number of results of an answer: grains, values, groups, versions or fields; the count of a COUNT, and 1
 /// for an EXISTS that is true. An assembled text has `assembled` grains.
-pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
+pub(crate) fn result_count(answer: &Answer, assembled: u64) -> u64 {
     let many = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     match answer {
         Answer::Grains(grains) => many(grains.results.len()),
@@ -240,10 +240,10 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
         Answer::Versions { versions, .. } => many(versions.len()),
         Answer::Diff { diff, .. } => many(diff.len()),
         Answer::Assembly { .. } => assembled,
-        Answer::Coalesced { answer, .. } => results_of(answer, assembled),
+        Answer::Coalesced { answer, .. } => result_count(answer, assembled),
         Answer::Batch { batch } => {
             let answers = batch.0.iter().filter_map(|(_, slot)| match slot {
-                BatchSlot::Answer(answer) => Some(results_of(answer, 0)),
+                BatchSlot::Answer(answer) => Some(result_count(answer, 0)),
                 BatchSlot::Failed { .. } => None,
             });
             answers.fold(0, u64::saturating_add).max(assembled)
@@ -253,7 +253,7 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
 }
 
 /// The token id if it has the form of one, else `none`: a forged token must not choose the text of the log.
-pub(crate) fn id_in(token_id: &str) -> String {
+pub(crate) fn token_id_or_none(token_id: &str) -> String {
     let of_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     match token_id.len() == 36 && token_id.bytes().all(of_id) {
         true => token_id.to_owned(),
@@ -262,13 +262,13 @@ pub(crate) fn id_in(token_id: &str) -> String {
 }
 
 /// The bytes of a `query_hash`.
-pub(crate) fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
+pub(crate) fn parse_query_hash(query_hash: &str) -> Option<[u8; 32]> {
     let address: ContentAddress = query_hash.strip_prefix("sha256:")?.parse().ok()?;
     Some(*address.as_bytes())
 }
 
 /// The name of a statement type in `_cal.statement_type`.
-pub(crate) fn name_of(statement: StatementType) -> String {
+pub(crate) fn statement_name(statement: StatementType) -> String {
     match serde_json::to_value(statement) {
         Ok(serde_json::Value::String(name)) => name,
         _ => String::new(),
@@ -277,18 +277,18 @@ pub(crate) fn name_of(statement: StatementType) -> String {
 
 /// Collects the grains an answer returns as results. Returns `true` if the answer reveals stored grains at
 /// all: assembled texts, counts and values do, without listing grains.
-pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool {
+pub(crate) fn collect_results(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool {
     match answer {
         Answer::Grains(grains) => {
             given.extend(grains.results.iter().map(|row| row.content_address));
             true
         }
-        Answer::Coalesced { answer, .. } => told_by(answer, given),
+        Answer::Coalesced { answer, .. } => collect_results(answer, given),
         Answer::Batch { batch } => {
             let mut any = false;
             for (_, slot) in &batch.0 {
                 if let BatchSlot::Answer(answer) = slot {
-                    any |= told_by(answer, given);
+                    any |= collect_results(answer, given);
                 }
             }
             any

@@ -152,7 +152,7 @@ mod tests {
     fn counts_read_back_as_the_format_shows_and_make_entries() {
         let mut chain = AuditHashChain::genesis(&[1; 16], [2; 32]);
         let refused =
-            AuditRecord { refused: true, ..AuditRecord::of(AuditOperation::Put, Vec::new()) };
+            AuditRecord { refused: true, ..AuditRecord::new(AuditOperation::Put, Vec::new()) };
         let kind = chain.kind_of(&refused);
         let mut carried = CarriedCounts::default();
         carried.add(kind.clone(), EpochMs::new(7), 2);
@@ -171,7 +171,7 @@ mod tests {
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((entry.count, entry.operation.as_str()), (Some(3), "put"));
         let (_, one) = AuditHashChain::genesis(&[1; 16], [2; 32])
-            .link(&AuditRecord { count: Some(3), ..refused }, EpochMs::new(9));
+            .append(&AuditRecord { count: Some(3), ..refused }, EpochMs::new(9));
         assert_eq!(bytes, one, "as if it had been counted in one opening");
         assert!(CarriedCounts::read(Some(b"garbage")).counts.is_empty());
     }

@@ -41,7 +41,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn of(
+    pub(crate) fn sign(
         view: &View,
         head: AuditHead,
         time: EpochMs,
@@ -64,8 +64,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// `ERR_SIGNATURE`, `ERR_SCHEMA`.
-    pub(crate) fn proven(&self, resolver: &dyn DidResolver) -> Result<AuditHead> {
-        let said = self.said()?;
+    pub(crate) fn verified_head(&self, resolver: &dyn DidResolver) -> Result<AuditHead> {
+        let said = self.statement()?;
         self.check_proof(&said, resolver)?;
         Ok(said.head)
     }
@@ -76,7 +76,7 @@ impl Checkpoint {
     /// # Errors
     /// `ERR_CONFLICT`, `ERR_SIGNATURE`, `ERR_SCHEMA`; `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn check_own(&self, view: &View) -> Result<()> {
-        if self.said()?.store != view.store_id()? {
+        if self.statement()?.store != view.store_id()? {
             let message = format!("the certificate is of another store, {}", self.store);
             return Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("give it to the store it was made of, or to a copy of that one"));
@@ -84,7 +84,7 @@ impl Checkpoint {
         let own = view.chain_before_genesis()?.checkpoint_key().did();
         match own.to_string() == self.signer {
             true => Ok(()),
-            false => Err(signature("the certificate was not signed by this store".to_owned())),
+            false => Err(signature_error("the certificate was not signed by this store".to_owned())),
         }
     }
 
@@ -108,9 +108,9 @@ impl Checkpoint {
         EpochMs::new(self.time_ms)
     }
 
-    pub(crate) fn said(&self) -> Result<CheckpointStatement> {
+    pub(crate) fn statement(&self) -> Result<CheckpointStatement> {
         let malformed =
-            || schema("it is no checkpoint: store, head or proof is not written as one");
+            || malformed_error("it is no checkpoint: store, head or proof is not written as one");
         let hex = |text: &str| HEXLOWER.decode(text.as_bytes()).map_err(|_| malformed());
         let store = hex(&self.store)?.try_into().map_err(|_| malformed())?;
         let hash = hex(&self.head)?.try_into().map_err(|_| malformed())?;
@@ -124,14 +124,14 @@ impl Checkpoint {
     ) -> Result<()> {
         let signer: Did = self.signer.parse()?;
         let proof = BASE64.decode(self.proof.as_bytes());
-        let proof = proof.map_err(|_| schema("the proof of a checkpoint is base64"))?;
+        let proof = proof.map_err(|_| malformed_error("the proof of a checkpoint is base64"))?;
         match verify_detached(&proof, &said.message(self.time()), resolver) {
             SignatureVerdict::Valid(did) if did == signer => Ok(()),
             SignatureVerdict::Valid(did) => {
-                Err(signature(format!("it was signed by {did}, not by its signer")))
+                Err(signature_error(format!("it was signed by {did}, not by its signer")))
             }
             SignatureVerdict::Invalid(why) | SignatureVerdict::Unverifiable(why) => {
-                Err(signature(format!("its proof does not hold: {why}")))
+                Err(signature_error(format!("its proof does not hold: {why}")))
             }
         }
     }
@@ -145,11 +145,11 @@ impl CheckpointStatement {
     }
 }
 
-pub(crate) fn schema(message: &str) -> Error {
+pub(crate) fn malformed_error(message: &str) -> Error {
     let kind = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
     Error::new(kind, message).with_hint("give one that `grain audit --checkpoint` has printed")
 }
 
-fn signature(message: String) -> Error {
+fn signature_error(message: String) -> Error {
     Error::new(ErrorKind::Signature, message)
 }

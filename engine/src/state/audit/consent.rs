@@ -8,7 +8,7 @@ use crate::disk::blob::is_withdrawal;
 
 /// Maximum number of scopes in a record, and characters of each.
 const MAX_SCOPES: usize = 64;
-const MAX_SCOPE: usize = 64;
+const MAX_SCOPE_CHARS: usize = 64;
 
 /// A consent without its contents; the subject of its entry is its address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,13 +36,13 @@ fn kind<S: Serializer>(is_withdrawal: &bool, serializer: S) -> Result<S::Ok, S::
 
 impl ErasedConsent {
     /// Extracts the metadata of a consent.
-    pub(crate) fn of_grain(grain: &GrainRef<'_>) -> Self {
+    pub(crate) fn from_grain(grain: &GrainRef<'_>) -> Self {
         let scope = grain.get("scope").and_then(|scope| scope.as_array());
         let scope = scope.iter().flat_map(ArrayRef::iter).filter_map(|scope| scope.as_str());
         let scope = scope.take(MAX_SCOPES);
         Self {
             is_withdrawal: is_withdrawal(grain),
-            scope: scope.map(|scope| scope.chars().take(MAX_SCOPE).collect()).collect(),
+            scope: scope.map(|scope| scope.chars().take(MAX_SCOPE_CHARS).collect()).collect(),
             created_at: grain.int("created_at").unwrap_or_default(),
             valid_from: grain.int("valid_from"),
             valid_to: grain.int("valid_to"),
@@ -67,7 +67,7 @@ impl ErasedConsent {
         fields
     }
 
-    pub(super) fn of(fields: &Value) -> Option<Self> {
+    pub(super) fn from_fields(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
         let time = |name: &str| fields.get(name).map(Value::as_i64);
         let scope = fields.get("scope")?.as_array()?.iter();

@@ -8,11 +8,11 @@ use grainstore_format::EpochMs;
 use crate::state::audit::AuditRecord;
 
 /// Maximum time that a read stays in the buffer.
-const AGE_MS: i64 = 1000;
+const MAX_AGE_MS: i64 = 1000;
 /// Number of buffered reads that triggers a write.
-const MANY: usize = 1024;
+const FLUSH_THRESHOLD: usize = 1024;
 /// Maximum number of buffered reads; beyond it readers wait for the disk.
-const MOST: usize = 4 * MANY;
+const MAX_BUFFERED_READS: usize = 4 * FLUSH_THRESHOLD;
 
 /// Buffered reads and the time of the first.
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ pub(crate) struct ReadNotes(Mutex<BufferedReads>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BufferAction {
     /// None.
-    Kept,
+    None,
     /// Wake the writer, so that it sets a timer or writes.
-    Due,
+    WakeWriter,
     /// Write the buffer before the next read.
-    Full,
+    Flush,
 }
 
 impl ReadNotes {
@@ -45,23 +45,23 @@ impl ReadNotes {
         }
         waiting.records.push(record);
         match waiting.records.len() {
-            1 | MANY => BufferAction::Due,
-            len if len >= MOST => BufferAction::Full,
-            _ => BufferAction::Kept,
+            1 | FLUSH_THRESHOLD => BufferAction::WakeWriter,
+            len if len >= MAX_BUFFERED_READS => BufferAction::Flush,
+            _ => BufferAction::None,
         }
     }
 
     /// Returns `true` if reads are buffered.
-    pub(crate) fn are_there(&self) -> bool {
+    pub(crate) fn has_any(&self) -> bool {
         !self.lock().records.is_empty()
     }
 
     /// Returns `true` if the buffer should be written now. A clock that was set back must not delay it.
-    pub(crate) fn are_due(&self, now: EpochMs) -> bool {
+    pub(crate) fn is_due(&self, now: EpochMs) -> bool {
         let waiting = self.lock();
         let age = now.get().saturating_sub(waiting.since.get());
-        let old = !(0..AGE_MS).contains(&age);
-        !waiting.records.is_empty() && (old || waiting.records.len() >= MANY)
+        let old = !(0..MAX_AGE_MS).contains(&age);
+        !waiting.records.is_empty() && (old || waiting.records.len() >= FLUSH_THRESHOLD)
     }
 
     /// Takes all buffered reads.
@@ -80,27 +80,27 @@ mod tests {
     use crate::state::audit::AuditOperation;
 
     fn read() -> AuditRecord {
-        AuditRecord::of(AuditOperation::Read, Vec::new())
+        AuditRecord::new(AuditOperation::Read, Vec::new())
     }
 
     #[test]
     fn reads_are_due_when_old_or_many_or_the_clock_went_back() {
         let (notes, at) = (ReadNotes::default(), EpochMs::new);
-        assert!(!notes.are_due(at(i64::MAX)) && !notes.are_there(), "nothing waits");
-        assert_eq!(notes.push(read(), at(5000)), BufferAction::Due, "the first of them");
-        assert_eq!(notes.push(read(), at(5500)), BufferAction::Kept);
+        assert!(!notes.is_due(at(i64::MAX)) && !notes.has_any(), "nothing waits");
+        assert_eq!(notes.push(read(), at(5000)), BufferAction::WakeWriter, "the first of them");
+        assert_eq!(notes.push(read(), at(5500)), BufferAction::None);
         for (now, due) in [(5000, false), (5999, false), (6000, true), (4999, true)] {
-            assert_eq!(notes.are_due(at(now)), due, "{now}");
+            assert_eq!(notes.is_due(at(now)), due, "{now}");
         }
-        let told: Vec<_> = (2..MOST).map(|_| notes.push(read(), at(5000))).collect();
+        let told: Vec<_> = (2..MAX_BUFFERED_READS).map(|_| notes.push(read(), at(5000))).collect();
         assert_eq!(
-            told.iter().filter(|told| **told == BufferAction::Due).count(),
+            told.iter().filter(|told| **told == BufferAction::WakeWriter).count(),
             1,
             "once there are many"
         );
-        assert_eq!(told.last(), Some(&BufferAction::Full));
-        assert!(notes.are_due(at(5000)));
-        assert_eq!(notes.take().len(), MOST);
-        assert!(!notes.are_there());
+        assert_eq!(told.last(), Some(&BufferAction::Flush));
+        assert!(notes.is_due(at(5000)));
+        assert_eq!(notes.take().len(), MAX_BUFFERED_READS);
+        assert!(!notes.has_any());
     }
 }

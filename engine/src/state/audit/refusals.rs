@@ -23,7 +23,7 @@ use crate::base::error::Result;
 const WINDOW_MS: i64 = 60_000;
 /// Maximum number of different refusals of one actor in that time; further ones are merged by operation and
 /// rules.
-const MAX_APART: usize = 64;
+const MAX_KINDS_PER_ACTOR: usize = 64;
 /// Maximum number of kinds in memory.
 const MAX_KINDS: usize = 4096;
 /// Entries of the log that are looked back at when a store is opened.
@@ -35,9 +35,9 @@ type RefusalKey = (Option<String>, String);
 /// A refusal that was written, and the number of its repetitions.
 #[derive(Debug, Clone)]
 struct CountedRefusal {
-    since: EpochMs,
+    first_at: EpochMs,
     /// Number of equal refusals after the first.
-    more: u64,
+    repeats: u64,
     record: AuditRecord,
     /// Whether the log has a count of this minute already, from before the store was opened.
     is_counted: bool,
@@ -141,27 +141,27 @@ impl RefusalLog {
 
     /// Returns the records to write, in order; a refusal that was written within the last minute is counted
     /// instead.
-    pub(crate) fn fold(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
+    pub(crate) fn aggregate(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
         if !records.iter().any(|record| record.refused) {
             return records;
         }
-        let mut written = self.due(now);
+        let mut written = self.take_expired(now);
         for record in records {
-            written.extend(if record.refused { self.first(record, now) } else { Some(record) });
+            written.extend(if record.refused { self.admit(record, now) } else { Some(record) });
         }
         written
     }
 
     /// Like [`RefusalLog::fold`], and returns for each input record the position in the output of it or
     /// of the record that follows it.
-    pub(crate) fn fold_placed(
+    pub(crate) fn aggregate_with_positions(
         &mut self,
         records: Vec<AuditRecord>,
         now: EpochMs,
     ) -> (Vec<AuditRecord>, Vec<usize>) {
         let (mut written, mut places) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            let told = self.fold(vec![record], now);
+            let told = self.aggregate(vec![record], now);
             // Expired counts come before the record.
             places.push(written.len() + told.len().saturating_sub(1));
             written.extend(told);
@@ -170,20 +170,20 @@ impl RefusalLog {
     }
 
     /// Removes and returns the counts whose minute is over.
-    pub(crate) fn due(&mut self, now: EpochMs) -> Vec<AuditRecord> {
-        let over = self.kinds.extract_if(.., |_, folded| !is_recent(folded.since, now));
-        over.filter_map(|(_, folded)| counted(folded)).collect()
+    pub(crate) fn take_expired(&mut self, now: EpochMs) -> Vec<AuditRecord> {
+        let over = self.kinds.extract_if(.., |_, folded| !is_recent(folded.first_at, now));
+        over.filter_map(|(_, folded)| count_record(folded)).collect()
     }
 
     /// Removes all counts, and returns those to write. Where the log has one of the minute already, it is
     /// carried on.
-    pub(crate) fn take(&mut self, chain: &AuditHashChain) -> Vec<AuditRecord> {
+    pub(crate) fn take_all(&mut self, chain: &AuditHashChain) -> Vec<AuditRecord> {
         let mut written = Vec::new();
         for folded in std::mem::take(&mut self.kinds).into_values() {
-            let (since, more) = (folded.since, folded.more);
+            let (since, more) = (folded.first_at, folded.repeats);
             match folded.is_counted && self.carried.len() < MAX_KINDS {
                 true => self.carried.add(chain.kind_of(&folded.record), since, more),
-                false => written.extend(counted(folded)),
+                false => written.extend(count_record(folded)),
             }
         }
         written
@@ -200,17 +200,17 @@ impl RefusalLog {
     }
 
     /// Returns the record if none of its kind was written within the last minute, and counts it otherwise.
-    fn first(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
-        let kind = kind(&record);
+    fn admit(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+        let kind = refusal_key(&record);
         if self.is_folded(&kind, &record, now) {
             return None;
         }
         let own = self.kinds.keys().filter(|(actor, _)| *actor == record.actor).count();
         let earlier = self.earlier.as_deref();
         let before = earlier.map_or(0, |it| it.count_of(record.actor.as_deref(), now));
-        if own.max(before) < MAX_APART && self.kinds.len() < MAX_KINDS {
+        if own.max(before) < MAX_KINDS_PER_ACTOR && self.kinds.len() < MAX_KINDS {
             let kept = AuditRecord { reason: None, call: None, ..record.clone() };
-            self.begin(kind, kept, now);
+            self.start_window(kind, kept, now);
             return Some(record);
         }
         let wide = AuditRecord {
@@ -221,31 +221,31 @@ impl RefusalLog {
             ..record
         };
         // The refused caller chooses the key, so it makes no kind.
-        let kept = AuditRecord { claimed: None, ..wide.clone() };
-        let kind = (kept.actor.clone(), format!("more of {}", self::kind(&kept).1));
+        let kept = AuditRecord { claimed_kid: None, ..wide.clone() };
+        let kind = (kept.actor.clone(), format!("more of {}", self::refusal_key(&kept).1));
         if self.is_folded(&kind, &kept, now) {
             return None;
         }
-        self.begin(kind, kept, now);
+        self.start_window(kind, kept, now);
         Some(wide)
     }
 
     /// Counts a record where one of its kind was written within the last minute.
     fn is_folded(&mut self, kind: &RefusalKey, record: &AuditRecord, now: EpochMs) -> bool {
         if let Some(folded) = self.kinds.get_mut(kind) {
-            folded.more = folded.more.saturating_add(1);
+            folded.repeats = folded.repeats.saturating_add(1);
             return true;
         }
         let written = self.earlier.as_deref().and_then(|earlier| earlier.of(record, now));
         let Some(&Written { since, is_counted, .. }) = written else { return false };
         let record = AuditRecord { reason: None, call: None, ..record.clone() };
-        self.kinds.insert(kind.clone(), CountedRefusal { since, more: 1, record, is_counted });
+        self.kinds.insert(kind.clone(), CountedRefusal { first_at: since, repeats: 1, record, is_counted });
         true
     }
 
     /// Begins the minute of a kind, whose count will be told by this record.
-    fn begin(&mut self, kind: RefusalKey, record: AuditRecord, now: EpochMs) {
-        let folded = CountedRefusal { since: now, more: 0, record, is_counted: false };
+    fn start_window(&mut self, kind: RefusalKey, record: AuditRecord, now: EpochMs) {
+        let folded = CountedRefusal { first_at: now, repeats: 0, record, is_counted: false };
         self.kinds.insert(kind, folded);
     }
 }
@@ -262,12 +262,12 @@ fn bare_kind_of(mut entry: Map) -> Vec<u8> {
     kind_of(entry)
 }
 
-fn counted(CountedRefusal { more, record, .. }: CountedRefusal) -> Option<AuditRecord> {
+fn count_record(CountedRefusal { repeats: more, record, .. }: CountedRefusal) -> Option<AuditRecord> {
     (more > 0).then_some(AuditRecord { count: Some(more), ..record })
 }
 
-fn kind(record: &AuditRecord) -> RefusalKey {
-    let AuditRecord { actor, operation, subjects, refused_by, rules, claimed, call, .. } = record;
+fn refusal_key(record: &AuditRecord) -> RefusalKey {
+    let AuditRecord { actor, operation, subjects, refused_by, rules, claimed_kid: claimed, call, .. } = record;
     let code = call.as_ref().and_then(|call| call.code());
     let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
     (actor.clone(), rest)
@@ -283,7 +283,7 @@ mod tests {
     fn refusal(actor: &str, subject: u8) -> AuditRecord {
         let subjects = vec![ContentAddress::from_bytes([subject; 32])];
         let actor = Some(actor.to_owned());
-        AuditRecord { actor, refused: true, ..AuditRecord::of(AuditOperation::Put, subjects) }
+        AuditRecord { actor, refused: true, ..AuditRecord::new(AuditOperation::Put, subjects) }
     }
 
     fn chain() -> AuditHashChain {
@@ -297,47 +297,47 @@ mod tests {
     #[test]
     fn equal_ones_of_a_minute_are_one_entry_and_a_count() {
         let (mut refusals, at) = (RefusalLog::default(), EpochMs::new);
-        assert_eq!(counts(&refusals.fold(vec![refusal("a", 1)], at(0))), [None]);
+        assert_eq!(counts(&refusals.aggregate(vec![refusal("a", 1)], at(0))), [None]);
         for second in 1..60 {
-            assert!(refusals.fold(vec![refusal("a", 1)], at(second * 1000)).is_empty());
+            assert!(refusals.aggregate(vec![refusal("a", 1)], at(second * 1000)).is_empty());
         }
-        assert_eq!(counts(&refusals.fold(vec![refusal("b", 1)], at(59_000))), [None], "another");
-        assert_eq!(counts(&refusals.fold(vec![refusal("a", 2)], at(59_000))), [None], "another");
+        assert_eq!(counts(&refusals.aggregate(vec![refusal("b", 1)], at(59_000))), [None], "another");
+        assert_eq!(counts(&refusals.aggregate(vec![refusal("a", 2)], at(59_000))), [None], "another");
         // The count of the first minute, and the first refusal of the next.
-        let next = refusals.fold(vec![refusal("a", 1)], at(60_000));
+        let next = refusals.aggregate(vec![refusal("a", 1)], at(60_000));
         assert_eq!(counts(&next), [Some(59), None]);
-        assert!(refusals.take(&chain()).is_empty(), "nothing was folded since");
+        assert!(refusals.take_all(&chain()).is_empty(), "nothing was folded since");
         assert!(refusals.is_empty());
     }
 
     #[test]
     fn what_is_done_is_written_in_its_order_and_never_folded() {
         let mut refusals = RefusalLog::default();
-        let done = AuditRecord::of(AuditOperation::Put, Vec::new());
+        let done = AuditRecord::new(AuditOperation::Put, Vec::new());
         let all = vec![done.clone(), refusal("a", 1), done.clone(), refusal("a", 1), done];
-        let written = refusals.fold(all, EpochMs::new(5));
+        let written = refusals.aggregate(all, EpochMs::new(5));
         assert_eq!(
             written.iter().map(|one| one.refused).collect::<Vec<_>>(),
             [false, true, false, false]
         );
-        assert_eq!(counts(&refusals.take(&chain())), [Some(1)]);
+        assert_eq!(counts(&refusals.take_all(&chain())), [Some(1)]);
     }
 
     #[test]
     fn what_is_folded_tells_where_each_record_stands() {
         let mut refusals = RefusalLog::default();
-        drop(refusals.fold(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
-        let done = AuditRecord::of(AuditOperation::Put, Vec::new());
+        drop(refusals.aggregate(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
+        let done = AuditRecord::new(AuditOperation::Put, Vec::new());
         let all = vec![done.clone(), refusal("b", 1), refusal("b", 1), done.clone(), done];
-        let (written, places) = refusals.fold_placed(all, EpochMs::new(5));
+        let (written, places) = refusals.aggregate_with_positions(all, EpochMs::new(5));
         assert_eq!(
             written.iter().map(|one| one.refused).collect::<Vec<_>>(),
             [false, true, false, false]
         );
         assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
         // Expired counts come before the refusal that triggers them.
-        let all = vec![AuditRecord::of(AuditOperation::Put, Vec::new()), refusal("a", 1)];
-        let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
+        let all = vec![AuditRecord::new(AuditOperation::Put, Vec::new()), refusal("a", 1)];
+        let (written, places) = refusals.aggregate_with_positions(all, EpochMs::new(70_000));
         assert_eq!(counts(&written), [None, Some(1), Some(1), None]);
         assert_eq!(places, [0, 3]);
     }
@@ -349,12 +349,12 @@ mod tests {
         for round in 0..100 {
             for subject in 0..=255 {
                 let mut one = refusal("a", subject);
-                one.claimed = Some(format!("did:web:{round}"));
-                written += refusals.fold(vec![one], EpochMs::new(1000)).len();
+                one.claimed_kid = Some(format!("did:web:{round}"));
+                written += refusals.aggregate(vec![one], EpochMs::new(1000)).len();
             }
         }
-        assert_eq!(written, MAX_APART + 1);
-        let more: u64 = refusals.take(&chain()).iter().filter_map(|record| record.count).sum();
+        assert_eq!(written, MAX_KINDS_PER_ACTOR + 1);
+        let more: u64 = refusals.take_all(&chain()).iter().filter_map(|record| record.count).sum();
         assert_eq!(more, 25_600 - 65);
     }
 
@@ -362,32 +362,32 @@ mod tests {
     fn the_first_beyond_the_most_names_its_key_and_the_count_of_the_others_names_none() {
         let claiming = |key: usize| {
             let mut one = refusal("a", 1);
-            one.claimed = Some(format!("did:web:{key}"));
+            one.claimed_kid = Some(format!("did:web:{key}"));
             one
         };
         let (mut refusals, mut log, mut written) = (RefusalLog::default(), chain(), Vec::new());
-        for key in 0..MAX_APART + 10 {
-            for one in refusals.fold(vec![claiming(key)], EpochMs::new(1000)) {
-                written.push((one.claimed.clone(), log.link(&one, EpochMs::new(1000)).1));
+        for key in 0..MAX_KINDS_PER_ACTOR + 10 {
+            for one in refusals.aggregate(vec![claiming(key)], EpochMs::new(1000)) {
+                written.push((one.claimed_kid.clone(), log.append(&one, EpochMs::new(1000)).1));
             }
         }
         let last = written.last().and_then(|(claimed, _)| claimed.clone());
-        assert_eq!((written.len(), last), (MAX_APART + 1, Some(format!("did:web:{MAX_APART}"))));
-        let counts = refusals.take(&chain());
-        let told: Vec<_> = counts.iter().map(|one| (one.count, one.claimed.clone())).collect();
+        assert_eq!((written.len(), last), (MAX_KINDS_PER_ACTOR + 1, Some(format!("did:web:{MAX_KINDS_PER_ACTOR}"))));
+        let counts = refusals.take_all(&chain());
+        let told: Vec<_> = counts.iter().map(|one| (one.count, one.claimed_kid.clone())).collect();
         assert_eq!(told, [(Some(9), None)]);
         // A store that is opened again knows it, whatever key is claimed.
         let entries = written.into_iter().rev().map(|(_, bytes)| Ok(bytes));
         let mut again = RefusalLog::after(chain(), entries, None, EpochMs::new(2000));
-        assert!(again.fold(vec![claiming(1_000_000)], EpochMs::new(2000)).is_empty());
+        assert!(again.aggregate(vec![claiming(1_000_000)], EpochMs::new(2000)).is_empty());
     }
 
     #[test]
     fn a_clock_that_was_set_back_ends_the_minute() {
         let mut refusals = RefusalLog::default();
         for _ in 0..2 {
-            drop(refusals.fold(vec![refusal("a", 1)], EpochMs::new(90_000)));
+            drop(refusals.aggregate(vec![refusal("a", 1)], EpochMs::new(90_000)));
         }
-        assert_eq!(counts(&refusals.due(EpochMs::new(10))), [Some(1)]);
+        assert_eq!(counts(&refusals.take_expired(EpochMs::new(10))), [Some(1)]);
     }
 }

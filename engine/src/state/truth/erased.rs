@@ -44,14 +44,14 @@ impl LogRow {
         vault: &Vault,
         doubt: impl FnOnce(Error) -> Error,
     ) -> Result<Self> {
-        if Stub::is(row) {
+        if Stub::is_stub(row) {
             return Ok(Self::Erased(Stub::open(at, row, vault)?.address));
         }
         match vault.open(RowKey::log(at), row) {
             Ok(blob) => Ok(Self::Blob(blob.into_owned())),
             // Its key was destroyed, so its address is no longer known.
             Err(error) => match doubt(error) {
-                error if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
+                error if error.is_erased() => Ok(Self::Erased(vault.lost_address_key(at))),
                 error => Err(error),
             },
         }
@@ -59,7 +59,7 @@ impl LogRow {
 }
 
 impl Truth {
-    fn known(&self) -> Result<&ErasureState> {
+    fn erasure_state(&self) -> Result<&ErasureState> {
         if let Some(known) = self.erased.get() {
             return Ok(known);
         }
@@ -85,7 +85,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn erasures(&self) -> Result<ErasureRecord> {
-        Ok(self.known()?.erasures.clone().unwrap_or_default())
+        Ok(self.erasure_state()?.erasures.clone().unwrap_or_default())
     }
 
     /// Returns `true` if anything was ever erased.
@@ -93,7 +93,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_erased(&self) -> Result<bool> {
-        Ok(self.known()?.erasures.is_some())
+        Ok(self.erasure_state()?.erasures.is_some())
     }
 
     /// Returns `true` while an erasure is not scrubbed from the disk: posting lists may then lead to erased
@@ -102,7 +102,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_unscrubbed(&self) -> Result<bool> {
-        Ok(self.known()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
+        Ok(self.erasure_state()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
     }
 
     /// Turns the error for a row whose key was destroyed into one of damage, unless an erasure waits to be
@@ -125,7 +125,7 @@ impl Truth {
         if self.vault.keyring().is_none() || !self.has_erased()? {
             return Ok(());
         }
-        match self.stubs.get_if_there(&self.txn)? {
+        match self.stubs.get_if_exists(&self.txn)? {
             Some(stubs) if stubs.get(at.get())?.is_some() => Err(Error::truth_damaged(format!(
                 "entry {} was erased, and something else stands there",
                 at.get()
@@ -146,7 +146,7 @@ impl Truth {
     fn is_destroyed_since(&self, at: Sequence) -> bool {
         let row = self.log.get(&self.txn).and_then(|log| Ok(log.get(at.get())?));
         let Ok(Some(row)) = row else { return false };
-        let slot = EncryptedEnvelope::of(row.value()).ok().flatten().map(|sealed| sealed.slot);
+        let slot = EncryptedEnvelope::parse(row.value()).ok().flatten().map(|sealed| sealed.slot);
         self.vault.keyring().zip(slot).is_some_and(|(keyring, slot)| keyring.was_destroyed(slot))
     }
 
@@ -156,21 +156,21 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_erased(&self, at: Sequence) -> Result<bool> {
-        let ErasureState { erasures: Some(_), users, slots, .. } = self.known()? else {
+        let ErasureState { erasures: Some(_), users, slots, .. } = self.erasure_state()? else {
             return Ok(false);
         };
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
         let row = row.value();
-        if Stub::is(row) {
+        if Stub::is_stub(row) {
             return Ok(true);
         }
         if users.values().all(|cutoff| at > *cutoff) {
             return Ok(false);
         }
-        let erased = match EncryptedEnvelope::of(row) {
+        let erased = match EncryptedEnvelope::parse(row) {
             Ok(Some(sealed)) => match slots.get(&sealed.slot) {
                 Some(cutoff) => Ok(at <= *cutoff),
-                None => self.vault.keeper_beside(row).map(|_| false),
+                None => self.vault.key_of_row(row).map(|_| false),
             },
             Ok(None) => self.with_blob(at, |blob| {
                 with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
@@ -190,7 +190,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
-        let ErasureState { users, chain: Some(chain), .. } = self.known()? else {
+        let ErasureState { users, chain: Some(chain), .. } = self.erasure_state()? else {
             return Ok(false);
         };
         let cutoff = user_id.and_then(|user| users.get(&chain.user_token(user)));
@@ -202,7 +202,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn hides(&self, at: Sequence) -> Result<bool> {
+    pub(crate) fn is_hidden(&self, at: Sequence) -> Result<bool> {
         Ok(self.is_unscrubbed()? && self.is_erased(at)?)
     }
 
@@ -212,7 +212,7 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn stub_at(&self, at: Sequence) -> Result<Option<AddressKey>> {
         let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(None) };
-        match Stub::is(row.value()) {
+        match Stub::is_stub(row.value()) {
             true => Ok(Some(Stub::open(at, row.value(), &self.vault)?.address)),
             false => Ok(None),
         }
@@ -239,7 +239,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn destroy_secrets(&self) -> Result<()> {
+    pub(crate) fn destroy_user_keys(&self) -> Result<()> {
         for erased in self.erasures()?.pending {
             if let Some(person) = &erased.user {
                 self.vault().destroy(person, erased.slot)?;
@@ -252,7 +252,7 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn tombstones(&self) -> Result<u64> {
+    pub(crate) fn tombstone_count(&self) -> Result<u64> {
         match self.txn.open_table(keys::TOMBSTONES) {
             Err(TableError::TableDoesNotExist(_)) => Ok(0),
             opened => Ok(opened?.len()?),
@@ -262,7 +262,7 @@ impl Truth {
 
 /// Turns the errors of a damaged, erased or missing row into `None`: `verify` reports damage, and erased rows
 /// are not shown.
-pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
+pub(crate) fn ok_if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
@@ -271,6 +271,6 @@ pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
 }
 
 /// The error of reading a sequence whose grain was erased.
-pub(super) fn gone(at: Sequence) -> Error {
-    Error::erased(format!("the grain at entry {} was erased", at.get()))
+pub(super) fn erased_sequence_error(at: Sequence) -> Error {
+    Error::log_entry_erased(format!("the grain at entry {} was erased", at.get()))
 }

@@ -24,9 +24,9 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn serving(&self) -> Result<Option<&Space>> {
+    pub(crate) fn serving_space(&self) -> Result<Option<&Space>> {
         let spaces = self.spaces()?;
-        match self.appointed()? {
+        match self.designated_space()? {
             Some(space) => Ok(Some(space)),
             None if spaces.len() == 1 => Ok(spaces.values().next()),
             None => Ok(None),
@@ -37,8 +37,8 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn appointed(&self) -> Result<Option<&Space>> {
-        let Some(number) = self.appointed_number()? else { return Ok(None) };
+    pub(crate) fn designated_space(&self) -> Result<Option<&Space>> {
+        let Some(number) = self.designated_space_number()? else { return Ok(None) };
         Ok(self.spaces()?.get(&number))
     }
 
@@ -46,27 +46,27 @@ impl Truth {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn appointed_number(&self) -> Result<Option<u32>> {
-        Ok(self.marks()?.serving)
+    pub(crate) fn designated_space_number(&self) -> Result<Option<u32>> {
+        Ok(self.space_meta()?.serving)
     }
 
     /// The last row and space number of removed vectors, which are not used again.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn gone(&self) -> Result<RemovedVectors> {
-        Ok(self.marks()?.gone)
+    pub(crate) fn removed_vectors(&self) -> Result<RemovedVectors> {
+        Ok(self.space_meta()?.gone)
     }
 
     /// Returns the spaces whose vectors are being removed, by number. Searches no longer use them.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn leaving(&self) -> Result<BTreeMap<u32, Space>> {
-        self.spaces_in(keys::LEAVING)
+    pub(crate) fn retired_spaces(&self) -> Result<BTreeMap<u32, Space>> {
+        self.read_spaces(keys::REMOVED_SPACES)
     }
 
-    pub(super) fn spaces_in(
+    pub(super) fn read_spaces(
         &self,
         table: TableDefinition<'static, u64, &'static [u8]>,
     ) -> Result<BTreeMap<u32, Space>> {
@@ -86,13 +86,13 @@ impl Truth {
         Ok(found)
     }
 
-    fn marks(&self) -> Result<&SpaceMeta> {
+    fn space_meta(&self) -> Result<&SpaceMeta> {
         if let Some(marks) = self.marks.get() {
             return Ok(marks);
         }
         let meta = self.txn.open_table(keys::META)?;
         let serving = meta.get(keys::META_SERVING)?;
-        let gone = meta.get(keys::META_GONE)?;
+        let gone = meta.get(keys::META_REMOVED_VECTORS)?;
         let marks = SpaceMeta {
             serving: serving.map(|row| keys::open_serving(row.value())).transpose()?,
             gone: gone
@@ -105,7 +105,7 @@ impl Truth {
 }
 
 /// Groups vectors by space and chunk, in the form of a manifest.
-pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<EmbeddingSummary> {
+pub(crate) fn group_embeddings(found: BTreeSet<(&Space, u32)>) -> Vec<EmbeddingSummary> {
     let mut all: Vec<EmbeddingSummary> = Vec::new();
     for (space, chunk) in found {
         let (model, metric) = (space.model(), space.metric().name());

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use redb::{Durability, ReadableTable, WriteTransaction};
 
 use super::{AccessCounters, TakenCounts};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::disk::keys;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::Writer;
 
 /// Maximum number of rows added to a group's transaction; the rest gets a transaction of its own.
-const MAX_RIDE: usize = 512;
+const MAX_PIGGYBACK_ROWS: usize = 512;
 
 impl Writer {
     /// Adds due counts to a transaction that is committed anyway, which saves a sync.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn ride(&self, txn: &WriteTransaction) -> Result<Vec<TakenCounts>> {
+    pub(crate) fn piggyback(&self, txn: &WriteTransaction) -> Result<Vec<TakenCounts>> {
         match &self.counters {
-            Some(counters) if counters.is_due(self.clock.now()) => add(txn, counters, MAX_RIDE),
+            Some(counters) if counters.is_due(self.clock.now()) => add_counts(txn, counters, MAX_PIGGYBACK_ROWS),
             _ => Ok(Vec::new()),
         }
     }
 
     /// Discards counts that readers now see in the truth.
-    pub(crate) fn arrived(&self, taken: &[TakenCounts]) {
+    pub(crate) fn committed(&self, taken: &[TakenCounts]) {
         if let Some(counters) = &self.counters {
             taken.iter().for_each(|taken| counters.done(taken));
         }
@@ -48,8 +48,8 @@ impl Writer {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn flush_counts(&mut self) -> Result<()> {
-        self.ready()?;
-        guarded(|| self.write_counts()).inspect_err(|error| self.failed = Some(error.clone()))
+        self.check_running()?;
+        catch_storage_panic(|| self.write_counts()).inspect_err(|error| self.failed = Some(error.clone()))
     }
 
     fn write_counts(&mut self) -> Result<()> {
@@ -57,17 +57,17 @@ impl Writer {
         let Some(counters) = counters else { return Ok(()) };
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        let taken = add(&txn, &counters, usize::MAX)?;
+        let taken = add_counts(&txn, &counters, usize::MAX)?;
         txn.commit()?;
         let truth = Arc::new(Truth::open(&self.db)?);
         self.replace_view(View::new(truth, self.view.indexed().clone()));
-        self.arrived(&taken);
+        self.committed(&taken);
         Ok(())
     }
 }
 
 /// Adds the counts of one shard after another until `rows` rows are written.
-fn add(txn: &WriteTransaction, counters: &AccessCounters, rows: usize) -> Result<Vec<TakenCounts>> {
+fn add_counts(txn: &WriteTransaction, counters: &AccessCounters, rows: usize) -> Result<Vec<TakenCounts>> {
     let mut table = txn.open_table(keys::ACCESS)?;
     let mut all = Vec::new();
     let mut written = 0_usize;
@@ -84,7 +84,7 @@ fn add(txn: &WriteTransaction, counters: &AccessCounters, rows: usize) -> Result
             sums.push((*sequence, sum));
         }
         written = written.saturating_add(sums.len());
-        counters.summed(&taken, &sums);
+        counters.set_sums(&taken, &sums);
         all.push(taken);
     }
     Ok(all)

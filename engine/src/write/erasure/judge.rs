@@ -17,7 +17,7 @@ use crate::rules::preset::ActiveRules;
 use crate::state::view::View;
 
 /// Maximum number of held grains named in the message of a refusal; the verdict lists all.
-const MAX_NAMED: usize = 8;
+const MAX_NAMED_HOLDS: usize = 8;
 
 /// The circumstances of an erasure, apart from the grains themselves.
 #[derive(Debug, Clone, Copy)]
@@ -49,22 +49,22 @@ struct ErasureTerms {
 }
 
 impl ErasureTerms {
-    fn of(grain: &GrainRef<'_>) -> Self {
-        Self { retention: RetentionPeriod::of(grain), terms: PolicyTerms::of(grain) }
+    fn from_grain(grain: &GrainRef<'_>) -> Self {
+        Self { retention: RetentionPeriod::from_grain(grain), terms: PolicyTerms::of(grain) }
     }
 }
 
 impl ErasureVerdict {
-    fn hold(&mut self, address: ContentAddress) {
+    fn add_hold(&mut self, address: ContentAddress) {
         self.holds.push(address);
     }
 
-    fn duty(&mut self, address: ContentAddress, duty: &ErasureTerms, asked: &ErasureRequest<'_>) {
+    fn check_terms(&mut self, address: ContentAddress, duty: &ErasureTerms, asked: &ErasureRequest<'_>) {
         let ErasureTerms { retention, terms } = duty;
         if terms.is_held_since(asked.now) && !self.holds.contains(&address) {
-            self.hold(address);
+            self.add_hold(address);
         }
-        let overridden = PolicyRule::RetentionOverridden.row().name;
+        let overridden = PolicyRule::RetentionOverridden.info().name;
         if *retention == RetentionPeriod::Malformed
             && asked.overrides
             && !self.rules.contains(&overridden)
@@ -77,13 +77,13 @@ impl ErasureVerdict {
         };
         if self.refusal.is_none() {
             self.refused_by = Some(address);
-            self.refusal = Some(retention::refusal(format!("{address} is not erased: {why}")));
-            self.rules.push(rule.row().name);
+            self.refusal = Some(retention::retention_error(format!("{address} is not erased: {why}")));
+            self.rules.push(rule.info().name);
         }
     }
 
     /// Checks the rules of the store for a grain, unless the erasure is refused already.
-    fn ask_rules(
+    fn check_rules(
         &mut self,
         (view, at): (&View, Sequence),
         asked: &ErasureRequest<'_>,
@@ -93,7 +93,7 @@ impl ErasureVerdict {
         }
         let refused = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let refused = ruled::refusal((view, at), grain, asked)?;
+                let refused = ruled::rule_refusal((view, at), grain, asked)?;
                 Ok(refused.map(|refused| (ContentAddress::of(blob), refused)))
             })
         })?;
@@ -109,8 +109,8 @@ impl ErasureVerdict {
     fn finish(mut self) -> Self {
         if let Some(first) = self.holds.first() {
             let named: Vec<_> =
-                self.holds.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-            let more = match self.holds.len().saturating_sub(MAX_NAMED) {
+                self.holds.iter().take(MAX_NAMED_HOLDS).map(ToString::to_string).collect();
+            let more = match self.holds.len().saturating_sub(MAX_NAMED_HOLDS) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
@@ -119,7 +119,7 @@ impl ErasureVerdict {
             self.refused_by = Some(*first);
             self.refusal =
                 Some(denied.with_hint("a hold is lifted by lift_hold, by those who may"));
-            self.rules = vec![PolicyRule::Hold.row().name];
+            self.rules = vec![PolicyRule::Hold.info().name];
         }
         self
     }
@@ -129,27 +129,27 @@ impl ErasureVerdict {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn judge_user(
+pub(crate) fn check_user_erasure(
     view: &View,
     user: &str,
     asked: &ErasureRequest<'_>,
 ) -> Result<ErasureVerdict> {
     let mut verdict = ErasureVerdict::default();
-    for at in view.held()? {
-        if !view.is_erased(at)? && read(view, at, |grain| is_of(grain, user))?.1 {
-            verdict.hold(read(view, at, |_| ())?.0);
+    for at in view.held_sequences()? {
+        if !view.is_erased(at)? && read(view, at, |grain| belongs_to_user(grain, user))?.1 {
+            verdict.add_hold(read(view, at, |_| ())?.0);
         }
     }
-    for at in listed(view, Field::Retained, user)? {
+    for at in postings_of_user(view, Field::Retained, user)? {
         let (address, duty) =
-            read(view, at, |grain| is_of(grain, user).then(|| ErasureTerms::of(grain)))?;
+            read(view, at, |grain| belongs_to_user(grain, user).then(|| ErasureTerms::from_grain(grain)))?;
         if let Some(duty) = duty {
-            verdict.duty(address, &duty, asked);
+            verdict.check_terms(address, &duty, asked);
         }
     }
-    if ruled::asks(&asked.regime.rules()) {
-        for at in places_of(view, user)? {
-            verdict.ask_rules((view, at), asked)?;
+    if ruled::has_erasure_rules(&asked.regime.rules()) {
+        for at in user_sequences(view, user)? {
+            verdict.check_rules((view, at), asked)?;
         }
     }
     Ok(verdict.finish())
@@ -159,19 +159,19 @@ pub(crate) fn judge_user(
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn judge_grain(
+pub(crate) fn check_grain_erasure(
     view: &View,
     at: Sequence,
     asked: &ErasureRequest<'_>,
 ) -> Result<ErasureVerdict> {
     let mut verdict = ErasureVerdict::default();
-    let (address, duty) = read(view, at, ErasureTerms::of)?;
+    let (address, duty) = read(view, at, ErasureTerms::from_grain)?;
     if view.state_at(at)?.held {
-        verdict.hold(address);
+        verdict.add_hold(address);
     }
-    verdict.duty(address, &duty, asked);
-    if ruled::asks(&asked.regime.rules()) {
-        verdict.ask_rules((view, at), asked)?;
+    verdict.check_terms(address, &duty, asked);
+    if ruled::has_erasure_rules(&asked.regime.rules()) {
+        verdict.check_rules((view, at), asked)?;
     }
     Ok(verdict.finish())
 }
@@ -180,8 +180,8 @@ pub(crate) fn judge_grain(
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
-    listed(view, Field::User, user)
+pub(crate) fn user_sequences(view: &View, user: &str) -> Result<Vec<Sequence>> {
+    postings_of_user(view, Field::User, user)
 }
 
 /// Returns the sequences of a user's consents that were not erased.
@@ -189,7 +189,7 @@ pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
-    let theirs: HashSet<Sequence> = places_of(view, user)?.into_iter().collect();
+    let theirs: HashSet<Sequence> = user_sequences(view, user)?.into_iter().collect();
     let shape = IndexLookup::Type(GrainType::Consent);
     let mut found = Vec::new();
     for posting in
@@ -202,11 +202,11 @@ pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
 }
 
 /// Returns `true` if a grain belongs to a user.
-pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
+pub(crate) fn belongs_to_user(grain: &GrainRef<'_>, user: &str) -> bool {
     grain.text("user_id") == Some(user)
 }
 
-fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
+fn postings_of_user(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
     let shape = IndexLookup::Value(field, user.into());
     let mut found = Vec::new();
     for posting in

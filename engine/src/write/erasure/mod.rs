@@ -7,5 +7,5 @@ mod retention;
 mod ruled;
 
 pub(crate) use judge::{
-    ErasureRequest, ErasureVerdict, consents_of, is_of, judge_grain, judge_user, places_of,
+    ErasureRequest, ErasureVerdict, consents_of, belongs_to_user, check_grain_erasure, check_user_erasure, user_sequences,
 };

@@ -31,8 +31,8 @@ pub(super) enum RetentionPeriod {
 }
 
 impl RetentionPeriod {
-    pub(super) fn of(grain: &GrainRef<'_>) -> Self {
-        let (Ok(policy), Ok(finance)) = (policy(grain), finance(grain)) else {
+    pub(super) fn from_grain(grain: &GrainRef<'_>) -> Self {
+        let (Ok(policy), Ok(finance)) = (parse_policy(grain), parse_finance_profile(grain)) else {
             return Self::Malformed;
         };
         let (years, requires) = match (policy, finance) {
@@ -55,7 +55,7 @@ impl RetentionPeriod {
             Self::Malformed if overrides => None,
             Self::Malformed => {
                 let rule = PolicyRule::RetentionMalformed;
-                Some((rule, rule.row().text.to_owned()))
+                Some((rule, rule.info().text.to_owned()))
             }
             Self::Kept { until: None, .. } => {
                 Some((PolicyRule::Retained, "it has to be kept for good".to_owned()))
@@ -63,7 +63,7 @@ impl RetentionPeriod {
             Self::Kept { until: Some(until), .. } if now < *until => {
                 Some((PolicyRule::Retained, format!("it has to be kept until {until}")))
             }
-            Self::Kept { requires: Some(requires), .. } if !names(reason, requires) => {
+            Self::Kept { requires: Some(requires), .. } if !contains_ignoring_case(reason, requires) => {
                 let why = format!("the reason has to name what its deletion requires: {requires}");
                 Some((PolicyRule::DeletionRequires, why))
             }
@@ -79,7 +79,7 @@ pub(super) fn created_at(grain: &GrainRef<'_>) -> EpochMs {
 }
 
 /// The error of a refused erasure.
-pub(super) fn refusal(message: String) -> Error {
+pub(super) fn retention_error(message: String) -> Error {
     Error::new(ErrorKind::Policy, message).with_hint(
         "wait until the date, name in the reason what deletion requires, or override a malformed \
          retention_policy",
@@ -87,12 +87,12 @@ pub(super) fn refusal(message: String) -> Error {
 }
 
 /// Returns `true` if a reason contains a text, ignoring case.
-fn names(reason: &str, what: &str) -> bool {
+fn contains_ignoring_case(reason: &str, what: &str) -> bool {
     reason.to_lowercase().contains(&what.to_lowercase())
 }
 
 /// Parses the policy: years, and the text that a deletion requires.
-fn policy(grain: &GrainRef<'_>) -> Result<Option<(u64, Option<String>)>, ()> {
+fn parse_policy(grain: &GrainRef<'_>) -> Result<Option<(u64, Option<String>)>, ()> {
     match grain.get(POLICY) {
         None => Ok(None),
         Some(ValueRef::Map(map)) => {
@@ -105,7 +105,7 @@ fn policy(grain: &GrainRef<'_>) -> Result<Option<(u64, Option<String>)>, ()> {
 }
 
 /// Parses the field of the finance profile.
-fn finance(grain: &GrainRef<'_>) -> Result<Option<u64>, ()> {
+fn parse_finance_profile(grain: &GrainRef<'_>) -> Result<Option<u64>, ()> {
     let within = grain.get("context").and_then(|context| context.as_map()?.get(FINANCE));
     let said = [grain.get(FINANCE), within];
     let mut years = None;
@@ -143,7 +143,7 @@ mod tests {
                 "created_at": {CREATED}{fields}}}"#
         );
         let blob = Grain::from_json(&json).unwrap().encode(Default::default()).unwrap();
-        with_fields(blob.bytes(), |grain| Ok(RetentionPeriod::of(grain))).unwrap()
+        with_fields(blob.bytes(), |grain| Ok(RetentionPeriod::from_grain(grain))).unwrap()
     }
 
     fn kept(until: i64) -> RetentionPeriod {

@@ -7,34 +7,34 @@ use grainstore_index::Sequence;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::rules::policy::PolicyRule;
 use crate::rules::preset::{Action, RuleFacts, RuleSet};
-use crate::state::basis::basis_in;
+use crate::state::basis::resolve_basis;
 use crate::state::view::View;
 
 use super::judge::ErasureRequest;
 use super::retention::created_at;
 
 /// Returns `true` if rules of the store must be checked for each grain.
-pub(super) fn asks(rules: &RuleSet) -> bool {
-    rules.settings.minimum_retention_years.value > 0 || rules.rules_on(Action::Erase)
+pub(super) fn has_erasure_rules(rules: &RuleSet) -> bool {
+    rules.settings.minimum_retention_years.value > 0 || rules.has_rules_on(Action::Erase)
 }
 
 /// Returns the rule that refuses the erasure of a grain, and the error.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn refusal(
+pub(super) fn rule_refusal(
     (view, at): (&View, Sequence),
     grain: &GrainRef<'_>,
     asked: &ErasureRequest<'_>,
 ) -> Result<Option<(&'static str, Error)>> {
     let rules = asked.regime.rules();
-    if let Some(why) = retained(grain, &rules, asked.now) {
-        return Ok(Some((PolicyRule::Retained.row().name, why)));
+    if let Some(why) = minimum_retention_error(grain, &rules, asked.now) {
+        return Ok(Some((PolicyRule::Retained.info().name, why)));
     }
-    if !rules.rules_on(Action::Erase) {
+    if !rules.has_rules_on(Action::Erase) {
         return Ok(None);
     }
-    let basis = basis_in(view, grain.text("processing_basis"))?;
+    let basis = resolve_basis(view, grain.text("processing_basis"))?;
     let state = view.state_at(at)?;
     let facts = RuleFacts {
         grain,
@@ -49,7 +49,7 @@ pub(super) fn refusal(
 }
 
 /// Returns the refusal of an erasure within the minimum retention of the store.
-fn retained(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error> {
+fn minimum_retention_error(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error> {
     let least = &rules.settings.minimum_retention_years;
     if least.value == 0 {
         return None;

@@ -10,7 +10,7 @@ use crate::base::error::Result;
 /// A log that extends that of the view.
 pub(crate) trait UncommittedLog {
     /// The last sequence of the log.
-    fn last(&self) -> Sequence;
+    fn last_sequence(&self) -> Sequence;
 
     /// Returns the sequence of a grain that is not in the view.
     fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>>;

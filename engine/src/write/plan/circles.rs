@@ -9,7 +9,7 @@ use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
 use super::conflict::{ConflictSubject, Conflicts};
-use super::replace::supersession;
+use super::replace::supersession_record;
 use super::roots::names_parent;
 use super::{Principal, WritePlan};
 use crate::base::error::Result;
@@ -19,7 +19,7 @@ use crate::disk::blob::is_withdrawal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ClaimSupport {
     /// It does not name the other grain.
-    Not,
+    Unnamed,
     /// It withdraws a consent, perhaps that of an older version.
     AsWithdrawal,
     /// It names the other grain.
@@ -32,7 +32,7 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`; `ERR_IO`.
-    pub(crate) fn break_circles(
+    pub(crate) fn break_cycles(
         &mut self,
         from: &[Sequence],
         author: &Principal,
@@ -44,7 +44,7 @@ impl WritePlan<'_> {
             loop {
                 if let Some(earlier) = seen.insert(at, walk) {
                     if earlier == walk {
-                        self.break_circle(at, author, conflicts)?;
+                        self.break_cycle(at, author, conflicts)?;
                     }
                     seen.insert(at, earlier);
                     break;
@@ -57,7 +57,7 @@ impl WritePlan<'_> {
     }
 
     /// Breaks the cycle that this grain is in.
-    fn break_circle(
+    fn break_cycle(
         &mut self,
         start: Sequence,
         author: &Principal,
@@ -66,7 +66,7 @@ impl WritePlan<'_> {
         let mut weakest: Option<(ClaimSupport, Sequence)> = None;
         let mut at = start;
         while let Some(next) = self.successor_of(at)? {
-            let founded = self.founded(at, next)?;
+            let founded = self.claim_support(at, next)?;
             if weakest.is_none_or(|(least, _)| founded < least) {
                 weakest = Some((founded, at));
             }
@@ -83,10 +83,10 @@ impl WritePlan<'_> {
         }
         state.needs_review = true;
         self.states.insert(at, state);
-        let address = self.read(at, |address, _| Ok(address))?;
+        let address = self.with_grain(at, |address, _| Ok(address))?;
         let why = format!("its supersession by {by} would run in a circle");
-        conflicts.note(address, ConflictSubject::Supersession, why);
-        self.audit.push(supersession(&address, &by, author, Vec::new(), true));
+        conflicts.record(address, ConflictSubject::Supersession, why);
+        self.audit.push(supersession_record(&address, &by, author, Vec::new(), true));
         Ok(())
     }
 
@@ -98,15 +98,15 @@ impl WritePlan<'_> {
         }
     }
 
-    fn founded(&self, old: Sequence, new: Sequence) -> Result<ClaimSupport> {
-        let digits = self.read(old, |address: ContentAddress, _| Ok(address.to_string()))?;
-        self.read(new, |_, grain| {
+    fn claim_support(&self, old: Sequence, new: Sequence) -> Result<ClaimSupport> {
+        let digits = self.with_grain(old, |address: ContentAddress, _| Ok(address.to_string()))?;
+        self.with_grain(new, |_, grain| {
             let is_named =
                 names_parent(grain, &digits) || grain.text("prior_consent") == Some(&digits);
             Ok(match (is_named, is_withdrawal(grain)) {
                 (true, _) => ClaimSupport::ByName,
                 (false, true) => ClaimSupport::AsWithdrawal,
-                (false, false) => ClaimSupport::Not,
+                (false, false) => ClaimSupport::Unnamed,
             })
         })
     }

@@ -12,7 +12,7 @@ use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::AuditRecord;
 use crate::state::view::GrainRow;
 
-use super::replace::supersession;
+use super::replace::supersession_record;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 use super::{PreparedGrain, Principal, WritePlan};
 
@@ -37,11 +37,11 @@ pub(crate) struct ImplicitSupersession {
 
 /// Returns `true` if a grain itself states that it replaces `stored`: as its next version, or by a field that
 /// no put may have.
-pub(super) fn is_meant(new: &Grain, stored: &GrainRef<'_>) -> bool {
+pub(super) fn is_intended_successor(new: &Grain, stored: &GrainRef<'_>) -> bool {
     // A grain without subject and relation cannot be compared with its next version by them.
     let has_triple = stored.get("subject").is_some() && stored.get("relation").is_some();
     let says_so = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
-    says_so || !has_triple || (!is_digest(new, parents(new).len()) && succeeds(new, stored))
+    says_so || !has_triple || (!is_consolidation(new, parents(new).len()) && is_next_version(new, stored))
 }
 
 /// Checks that a grain can succeed `old`: it names it as a parent and has its type.
@@ -74,14 +74,14 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
-    pub(super) fn check_fields(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
+    pub(super) fn check_supersession_fields(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
         let Some(name) = SUPERSESSION_FIELDS.iter().find(|name| new.grain.get(name).is_some())
         else {
             return Ok(());
         };
-        let replaced = self.replaced(&new.grain, None)?;
+        let replaced = self.implicitly_replaced(&new.grain, None)?;
         let what = format!("{name} says that this grain replaces another");
-        Err(self.in_disguise(&replaced, new, author, what)?)
+        Err(self.implicit_supersession_error(&replaced, new, author, what)?)
     }
 
     /// Refuses a grain that would implicitly replace one of its parents, other than `old`.
@@ -94,13 +94,13 @@ impl WritePlan<'_> {
         old: Option<&ContentAddress>,
         author: &Principal,
     ) -> Result<()> {
-        let replaced = self.replaced(&new.grain, old)?;
+        let replaced = self.implicitly_replaced(&new.grain, old)?;
         let Some(parent) = replaced.first() else { return Ok(()) };
         let what = format!(
             "it derives from {parent} and has the same type, namespace, subject and relation: that \
              is a supersession"
         );
-        Err(self.in_disguise(&replaced, new, author, what)?)
+        Err(self.implicit_supersession_error(&replaced, new, author, what)?)
     }
 
     /// Returns what a staged grain of an import would implicitly replace: each parent that it appears to be
@@ -108,19 +108,19 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<ImplicitSupersession>> {
+    pub(crate) fn implicit_supersession(&self, sequence: Sequence) -> Result<Option<ImplicitSupersession>> {
         let may_succeed = |grain: &GrainRef<'_>| {
             // A withdrawal of consent is not subject to policies.
             let withdraws = grain.grain_type() == GrainType::Consent && is_withdrawal(grain);
-            !never_succeeds(grain.grain_type()) && !withdraws
+            !records_occurrence(grain.grain_type()) && !withdraws
         };
-        let (address, new) = self.read(sequence, |address, grain| {
+        let (address, new) = self.with_grain(sequence, |address, grain| {
             let new = may_succeed(grain).then(|| grain.to_grain()).transpose()?;
             Ok((address, new))
         })?;
         let Some(new) = new else { return Ok(None) };
         let mut replaced = Vec::new();
-        for parent in self.replaced(&new, None)? {
+        for parent in self.implicitly_replaced(&new, None)? {
             let Some(place) = self.locate(&parent)? else { continue };
             if self.state(place)?.superseded_by != Some(address) {
                 replaced.push(parent);
@@ -134,13 +134,13 @@ impl WritePlan<'_> {
     }
 
     /// The audit entry of a grain that was left out because it would replace `old` without its policy.
-    pub(crate) fn refused_disguise(
+    pub(crate) fn implicit_supersession_record(
         old: &ContentAddress,
         new: &ContentAddress,
         author: &Principal,
     ) -> AuditRecord {
-        let rule = PolicyRule::DisguisedSupersession.row().name;
-        supersession(old, new, author, vec![rule], true)
+        let rule = PolicyRule::DisguisedSupersession.info().name;
+        supersession_record(old, new, author, vec![rule], true)
     }
 
     /// Returns the first of these that is protected.
@@ -154,17 +154,17 @@ impl WritePlan<'_> {
     }
 
     /// Returns the parents, other than `old`, of which a grain appears to be the next version.
-    fn replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
+    fn implicitly_replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
         let mut known = Vec::new();
         for parent in parents(new) {
             known.extend(self.locate(&parent)?.map(|sequence| (parent, sequence)));
         }
         let mut replaced = Vec::new();
-        if is_digest(new, known.len()) {
+        if is_consolidation(new, known.len()) {
             return Ok(replaced);
         }
         for (parent, sequence) in known.into_iter().filter(|(parent, _)| old != Some(parent)) {
-            if self.read(sequence, |_, stored| Ok(succeeds(new, stored)))? {
+            if self.with_grain(sequence, |_, stored| Ok(is_next_version(new, stored)))? {
                 replaced.push(parent);
             }
         }
@@ -173,7 +173,7 @@ impl WritePlan<'_> {
 
     /// The error for a grain that would implicitly replace these. The first protected one is recorded in the
     /// audit log.
-    pub(super) fn in_disguise(
+    pub(super) fn implicit_supersession_error(
         &mut self,
         replaced: &[ContentAddress],
         new: &PreparedGrain,
@@ -181,7 +181,7 @@ impl WritePlan<'_> {
         what: String,
     ) -> Result<Error> {
         if let Some(old) = self.first_protected(replaced)? {
-            self.audit.push(Self::refused_disguise(&old, &new.blob.address(), author));
+            self.audit.push(Self::implicit_supersession_record(&old, &new.blob.address(), author));
         }
         Ok(Error::new(ErrorKind::SupersedeRequired, what))
     }
@@ -191,33 +191,33 @@ impl WritePlan<'_> {
         let Some(sequence) = self.locate(address)? else { return Ok(false) };
         let mut found = self.state(sequence)?.held;
         for root in self.roots(sequence)?.into_iter().filter(|root| *root != RELEASED) {
-            found = found || root == TOO_MANY_ROOTS || !self.is_lifted(root)?;
+            found = found || root == TOO_MANY_ROOTS || !self.is_lifted_hold(root)?;
         }
         Ok(found)
     }
 
     /// Returns `true` for a policy of mode `hold` that was lifted, which no longer protects.
-    fn is_lifted(&self, root: Sequence) -> Result<bool> {
+    fn is_lifted_hold(&self, root: Sequence) -> Result<bool> {
         let held = self.state(root)?.held;
-        Ok(!held && self.read(root, |_, grain| Ok(PolicyTerms::of(grain).holds))?)
+        Ok(!held && self.with_grain(root, |_, grain| Ok(PolicyTerms::of(grain).holds))?)
     }
 }
 
 /// Returns `true` for types that record occurrences, which have no next version.
-fn never_succeeds(grain_type: GrainType) -> bool {
+fn records_occurrence(grain_type: GrainType) -> bool {
     matches!(grain_type, GrainType::Event | GrainType::Action | GrainType::Observation)
 }
 
 /// Returns `true` if a grain with this many parents consolidates several (ruling 18). Its level alone is not
 /// enough: with one parent it could be that grain's next version.
-fn is_digest(new: &Grain, parents: usize) -> bool {
+fn is_consolidation(new: &Grain, parents: usize) -> bool {
     parents >= 2 && new.int("consolidation_level").is_some_and(|level| level >= 1)
 }
 
 /// Returns `true` if `new` appears to be the next version of `stored`. Consolidations are not considered
 /// here.
-fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
-    if never_succeeds(new.grain_type())
+fn is_next_version(new: &Grain, stored: &GrainRef<'_>) -> bool {
+    if records_occurrence(new.grain_type())
         || new.grain_type() != stored.grain_type()
         || new.partition() != stored.partition()
     {

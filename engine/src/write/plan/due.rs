@@ -9,7 +9,7 @@ use crate::base::error::Result;
 use crate::rules::policy::PolicyTerms;
 
 use super::WritePlan;
-use super::protection::parents_in;
+use super::protection::parent_addresses;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 
 impl WritePlan<'_> {
@@ -24,12 +24,12 @@ impl WritePlan<'_> {
             return Ok(Vec::new());
         }
         let noted = self.roots(at)?;
-        let (address, parents, protects) = self.read(at, |address, grain| {
-            Ok((address, parents_in(grain), PolicyTerms::of(grain).protects()))
+        let (address, parents, protects) = self.with_grain(at, |address, grain| {
+            Ok((address, parent_addresses(grain), PolicyTerms::of(grain).protects()))
         })?;
         let mut due = protects.then_some(at).into_iter().collect::<BTreeSet<_>>();
         if !noted.contains(&TOO_MANY_ROOTS) {
-            due.extend(self.inherited(&address, &noted, parents)?);
+            due.extend(self.inherited_roots(&address, &noted, parents)?);
         }
         due.retain(|root| !noted.contains(root));
         Ok(due.into_iter().collect())

@@ -1,6 +1,6 @@
 //! Staging of vectors, and checks that they fit the existing spaces.
 
-use crate::search::embed::mixed;
+use crate::search::embed::space_mismatch;
 use std::collections::BTreeSet;
 
 use grainstore_format::ContentAddress;
@@ -17,7 +17,7 @@ use crate::state::audit::{AuditOperation, AuditRecord};
 pub(crate) const MAX_SPACES: usize = 64;
 /// Maximum number of models up to which limited sessions may add new ones, so that they cannot exhaust the
 /// limit of the whole store.
-const MAX_SPACES_WITHIN: usize = 8;
+const MAX_SCOPED_MODELS: usize = 8;
 
 impl WritePlan<'_> {
     /// Stages vectors of a stored or staged grain. Vectors that it has already are ignored.
@@ -25,7 +25,7 @@ impl WritePlan<'_> {
     /// # Errors
     /// Those of [`WritePlan::admit_spaces`]; `ERR_INVALIDATION_DENIED` for a grain that a policy or a hold
     /// protects against the caller (ruling 56): vectors decide its rank in searches.
-    pub(super) fn embed(
+    pub(super) fn stage_vectors(
         &mut self,
         address: &ContentAddress,
         sequence: Sequence,
@@ -61,7 +61,7 @@ impl WritePlan<'_> {
         address: &ContentAddress,
         author: &Principal,
     ) -> Result<Vec<&'static str>> {
-        if author.speaks_for_store() {
+        if author.is_store_operator() {
             return Ok(Vec::new());
         }
         let attempt = PolicyAttempt {
@@ -81,14 +81,14 @@ impl WritePlan<'_> {
         if decision.refusal().is_none() {
             return Ok(decision.names());
         }
-        let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+        let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
         let mut rules = decision.names();
-        rules.push(PolicyRule::VectorsProtected.row().name);
+        rules.push(PolicyRule::VectorsProtected.info().name);
         let record = author.record(AuditOperation::Embed, vec![*address]);
         self.audit.push(AuditRecord { rules, refused: true, refused_by, ..record });
         let what = format!("cannot give vectors to {address}");
         let rule = PolicyRule::VectorsProtected;
-        let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+        let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;
         Err(denied
             .with_hint("have the operator give them, in a session without a namespace and a user"))
     }
@@ -111,13 +111,13 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_EMBEDDER` if the batch before it was not written; those of [`WritePlan::admit_spaces`].
-    pub(crate) fn take_made(&mut self, made: EmbeddingBatch) -> Result<()> {
-        let EmbeddingBatch { space, leads, from, to, vectors } = made;
-        if !leads && self.view.serving()? != Some(&space) {
+    pub(crate) fn stage_embedder_batch(&mut self, made: EmbeddingBatch) -> Result<()> {
+        let EmbeddingBatch { space, is_leading: leads, from, to, vectors } = made;
+        if !leads && self.view.serving_space()? != Some(&space) {
             // Another model replaced it in the meantime, and its vectors may be removed.
             return Ok(());
         }
-        let written = self.view.embedded_to(space.model())?;
+        let written = self.view.embedded_through(space.model())?;
         if from > written {
             let message = "the vectors before these were not written";
             return Err(Error::new(ErrorKind::Embedder, message));
@@ -137,20 +137,20 @@ impl WritePlan<'_> {
             self.vectors.push((at, vector));
         }
         let to = to.max(written);
-        self.embedded.push((space.model().to_owned(), to));
-        if leads { self.appoint(&space, to) } else { Ok(()) }
+        self.embedder_progress.push((space.model().to_owned(), to));
+        if leads { self.choose_serving_space(&space, to) } else { Ok(()) }
     }
 
     /// Chooses the serving space once the store's embedder has reached a sequence: its own if nothing is left
     /// to embed, or if there is no other. Until then a single other space, whose model hosts need not name,
     /// keeps serving.
-    fn appoint(&mut self, own: &Space, to: u64) -> Result<()> {
-        let (stored, appointed) = (self.view.spaces()?, self.view.appointed()?);
+    fn choose_serving_space(&mut self, own: &Space, to: u64) -> Result<()> {
+        let (stored, appointed) = (self.view.spaces()?, self.view.designated_space()?);
         let all = || stored.values().chain(&self.spaces);
         if appointed == Some(own) || !all().any(|space| space == own) {
             return Ok(());
         }
-        let is_complete = self.grains.is_empty() && to >= self.stored.get();
+        let is_complete = self.grains.is_empty() && to >= self.last_stored.get();
         let mut others = all().filter(|space| *space != own);
         let serving = match (appointed, others.next(), others.next()) {
             _ if is_complete => Some(own),
@@ -173,33 +173,33 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; those of [`WritePlan::check_room`] and [`WritePlan::admit_spaces`].
-    pub(crate) fn embed_stored(
+    pub(crate) fn stage_stored_vectors(
         &mut self,
         address: &ContentAddress,
         vectors: Vec<Embedding>,
         author: &Principal,
     ) -> Result<()> {
-        self.check_room(&vectors, author)?;
-        let sequence = self.seen(address, author)?.sequence;
-        self.all_or_nothing(|plan| plan.embed(address, sequence, vectors, author))
+        self.check_model_limit(&vectors, author)?;
+        let sequence = self.visible_or_error(address, author)?.sequence;
+        self.all_or_nothing(|plan| plan.stage_vectors(address, sequence, vectors, author))
     }
 
     /// Refuses a new model of a session with a namespace or a user if the store has several already.
     ///
     /// # Errors
     /// `ERR_LIMIT`.
-    pub(super) fn check_room(&self, vectors: &[Embedding], author: &Principal) -> Result<()> {
-        if vectors.is_empty() || author.viewer.is_everyone() {
+    pub(super) fn check_model_limit(&self, vectors: &[Embedding], author: &Principal) -> Result<()> {
+        if vectors.is_empty() || author.viewer.is_unrestricted() {
             return Ok(());
         }
-        let known = self.view.spaces()?.values().chain(&self.spaces).chain(&self.reserved);
+        let known = self.view.spaces()?.values().chain(&self.spaces).chain(&self.reserved_spaces);
         let mut models: BTreeSet<&str> = known.map(Space::model).collect();
         let before = models.len();
         models.extend(vectors.iter().map(|vector| vector.space.model()));
-        if models.len() > before && models.len() > MAX_SPACES_WITHIN {
+        if models.len() > before && models.len() > MAX_SCOPED_MODELS {
             let message = format!(
                 "sessions with a namespace or a user bring no further model to a store that has vectors of \
-                 {MAX_SPACES_WITHIN}"
+                 {MAX_SCOPED_MODELS}"
             );
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_hint("store the first vector of a model in a session without either"));
@@ -218,16 +218,16 @@ impl WritePlan<'_> {
         for Embedding { space, .. } in vectors {
             let taken = || stored.values().chain(&self.spaces);
             let of_model = |known: &&Space| known.model() == space.model();
-            let (known, reserved) = (taken().find(of_model), self.reserved.iter().find(of_model));
+            let (known, reserved) = (taken().find(of_model), self.reserved_spaces.iter().find(of_model));
             match known.or(reserved) {
-                Some(other) if other != space => return Err(mixed(other, space)),
+                Some(other) if other != space => return Err(space_mismatch(other, space)),
                 Some(_) if known.is_some() => continue,
                 _ => {}
             }
             let is_free = |one: &&Space| taken().all(|known| known.model() != one.model());
             let kept = match reserved {
                 Some(_) => 0,
-                None => self.reserved.iter().filter(is_free).count(),
+                None => self.reserved_spaces.iter().filter(is_free).count(),
             };
             if taken().count() + kept >= MAX_SPACES {
                 let message = format!("a store has vectors of {MAX_SPACES} models at most");

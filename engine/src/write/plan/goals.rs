@@ -10,12 +10,12 @@ use crate::disk::blob::with_fields;
 use crate::rules::policy::{GoalTransition, Maker, Proofs};
 use crate::state::view::GrainRow;
 
-use super::protection::{GatheredProtectors, parents_in};
+use super::protection::{GatheredProtectors, parent_addresses};
 use super::roots::names_parent;
 use super::{Principal, WritePlan, disguise};
 
 /// Maximum number of versions followed for one grain.
-const MAX_FOLLOWED: usize = 16_384;
+const MAX_FOLLOWED_VERSIONS: usize = 16_384;
 /// Grains that what a transition adds to its sources may derive from.
 const MAX_SOURCES: usize = 1024;
 
@@ -29,14 +29,14 @@ impl WritePlan<'_> {
         if goal.grain_type() != GrainType::Goal || goal.text("goal_state") != Some("active") {
             return Ok(());
         }
-        let mut left = MAX_FOLLOWED;
+        let mut left = MAX_FOLLOWED_VERSIONS;
         for needed in goal.texts("depends_on") {
             let head = match needed.parse() {
                 Ok(address) => self.head_of(&address, author, &mut left)?,
                 Err(_) => None,
             };
             let satisfied = match head {
-                Some((sequence, state)) => is_in_use(&state) && self.is_satisfied(sequence)?,
+                Some((sequence, state)) => is_undisputed(&state) && self.is_satisfied(sequence)?,
                 None => false,
             };
             if !satisfied {
@@ -59,7 +59,7 @@ impl WritePlan<'_> {
         let maker = Maker {
             actor: author.actor.as_deref(),
             signer: proofs.signer.as_deref(),
-            is_host: author.actor.is_none() && author.speaks_for_store(),
+            is_host: author.actor.is_none() && author.is_store_operator(),
             now: self.now,
         };
         let found = with_fields(&row.blob, |stored| {
@@ -97,7 +97,7 @@ impl WritePlan<'_> {
             if seen.len() > MAX_SOURCES {
                 return Ok(false);
             }
-            for above in self.read(sequence, |_, grain| Ok(parents_in(grain)))? {
+            for above in self.with_grain(sequence, |_, grain| Ok(parent_addresses(grain)))? {
                 let Some(above) = self.locate(&above)? else { return Ok(false) };
                 queue.push(above);
             }
@@ -108,7 +108,7 @@ impl WritePlan<'_> {
     /// Counts the evidence for a transition: distinct grains that the caller can read and that are not
     /// contradicted or retracted, outside the goal's own chain. Stops at the largest number that a protector
     /// requires.
-    pub(super) fn evidence(
+    pub(super) fn count_evidence(
         &self,
         old: &ContentAddress,
         transition: Option<GoalTransition<'_>>,
@@ -129,7 +129,7 @@ impl WritePlan<'_> {
                 break;
             }
             let Some(row) = self.visible(&address, author)? else { continue };
-            if !is_in_use(&row.state) {
+            if !is_undisputed(&row.state) {
                 continue;
             }
             // A chain that is too long to follow counts as one of the goal's.
@@ -159,7 +159,7 @@ impl WritePlan<'_> {
     }
 
     fn is_satisfied(&self, sequence: Sequence) -> Result<bool> {
-        self.read(sequence, |_, grain| {
+        self.with_grain(sequence, |_, grain| {
             let is_goal = grain.grain_type() == GrainType::Goal;
             Ok(is_goal && grain.text("goal_state") == Some("satisfied"))
         })
@@ -184,7 +184,7 @@ impl WritePlan<'_> {
             if let Some(leads) = known.get(&sequence) {
                 break *leads;
             }
-            if known.len().saturating_add(passed.len()) > MAX_FOLLOWED {
+            if known.len().saturating_add(passed.len()) > MAX_FOLLOWED_VERSIONS {
                 break None;
             }
             passed.push(sequence);
@@ -199,6 +199,6 @@ impl WritePlan<'_> {
 }
 
 /// Returns `true` if a grain is neither contradicted nor retracted.
-fn is_in_use(state: &GrainState) -> bool {
+fn is_undisputed(state: &GrainState) -> bool {
     !state.contradicted && state.verification_status != VerificationStatus::Retracted
 }

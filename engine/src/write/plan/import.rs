@@ -14,16 +14,16 @@ use grainstore_index::Sequence;
 use super::conflict::{ConflictSubject, Conflicts};
 use super::is_earlier_end;
 use super::protection::GatheredProtectors;
-use super::protection::parents_in;
-use super::replace::{known_from, supersession};
-use super::roots::joined;
-use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_over};
+use super::protection::parent_addresses;
+use super::replace::{known_since, supersession_record};
+use super::roots::merge_roots;
+use super::withdrawal::{GRANTED_ANEW, check_fits_grant, is_withdrawn_by_third_party, has_ended};
 use super::{
-    PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_terms,
+    PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_protection,
 };
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review};
+use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review_rule};
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::view::{GrainRow, View};
 
@@ -47,14 +47,14 @@ pub(crate) struct ClaimedSuccessor {
 /// The decision on a claim.
 enum ClaimDecision {
     /// The store agrees already.
-    Same,
+    AlreadySo,
     Allowed {
         row: GrainRow,
         rules: Vec<&'static str>,
         needs_review: bool,
     },
     /// The store keeps its own state.
-    Stays {
+    Rejected {
         rules: Vec<&'static str>,
         is_protected: bool,
         why: String,
@@ -77,7 +77,7 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
 /// declares stays unless the file says that it was lifted.
 /// `cleared` says whether the word of a file that it was verified is taken. One that is not current has
 /// ended, now at the latest, or what is current now and what was as of now would not be the same.
-pub(crate) fn arriving(
+pub(crate) fn imported_state(
     stated: &ManifestEntry,
     declares_hold: bool,
     cleared: bool,
@@ -102,7 +102,7 @@ fn ends_by(stated: Option<EpochMs>, now: EpochMs) -> EpochMs {
 
 /// Returns the rule that rejects a file's statement that a new grain was reviewed, if the grain requires a
 /// review that the importing caller could not have cleared. `signer` is the claimed signer of the grain.
-pub(crate) fn unreviewed(
+pub(crate) fn review_refusal(
     stated: &ManifestEntry,
     blob: &[u8],
     signer: Option<&str>,
@@ -113,22 +113,22 @@ pub(crate) fn unreviewed(
     }
     with_fields(blob, |grain| {
         let by = [grain.text("author_did"), signer];
-        let rule = || review(author.may_review(), author.actor.as_deref(), by);
-        Ok(grain.requires_review().then(rule).filter(|rule| !rule.row().passes))
+        let rule = || review_rule(author.may_review(), author.actor.as_deref(), by);
+        Ok(grain.requires_review().then(rule).filter(|rule| !rule.info().passes))
     })
 }
 
 /// Records that the review of an imported grain was not accepted.
-pub(crate) fn not_cleared(
+pub(crate) fn uncleared_review_record(
     address: ContentAddress,
     rule: PolicyRule,
     author: &Principal,
     conflicts: &mut Conflicts,
 ) -> AuditRecord {
-    let why = format!("verified in the file, and unverified here: {}", rule.row().text);
-    conflicts.note(address, ConflictSubject::Verification, why);
+    let why = format!("verified in the file, and unverified here: {}", rule.info().text);
+    conflicts.record(address, ConflictSubject::Verification, why);
     let operation = AuditOperation::SetVerification(VerificationStatus::Verified);
-    let rules = vec![rule.row().name];
+    let rules = vec![rule.info().name];
     AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn is_lift_refused(
     declares_hold: bool,
     author: &Principal,
 ) -> bool {
-    stated.hold_lifted && declares_hold && !author.speaks_for_store()
+    stated.hold_lifted && declares_hold && !author.is_store_operator()
 }
 
 /// Notes that a hold was not lifted by the word of a file.
@@ -149,25 +149,25 @@ pub(crate) fn not_lifted(
     conflicts: &mut Conflicts,
 ) -> AuditRecord {
     let rule = PolicyRule::LiftNotOperator;
-    let why = format!("lifted in the file, and held here: {}", rule.row().text);
-    conflicts.note(address, ConflictSubject::Grain, why);
-    let rules = vec![rule.row().name];
+    let why = format!("lifted in the file, and held here: {}", rule.info().text);
+    conflicts.record(address, ConflictSubject::Grain, why);
+    let rules = vec![rule.info().name];
     AuditRecord { rules, refused: true, ..author.record(AuditOperation::LiftHold, vec![address]) }
 }
 
 impl<'v> WritePlan<'v> {
     /// A plan on top of what an import has written.
-    pub(crate) fn over(
+    pub(crate) fn on_uncommitted(
         view: &'v View,
         beneath: &'v dyn UncommittedLog,
         now: EpochMs,
     ) -> Result<Self> {
-        Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
+        Ok(Self { uncommitted: Some(beneath), last_stored: beneath.last_sequence(), ..Self::new(view, now)? })
     }
 
     /// Decides all claims that one grain superseded others, and stores that grain unless it must be left out.
     /// Returns `true` if it was left out.
-    pub(crate) fn claim_supersessions(
+    pub(crate) fn apply_supersession_claims(
         &mut self,
         by: ContentAddress,
         successor: Option<&ClaimedSuccessor>,
@@ -175,68 +175,68 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
         conflicts: &mut Conflicts,
     ) -> Result<bool> {
-        let weighed = claims.iter().map(|claim| self.weigh(claim, by, successor, author));
+        let weighed = claims.iter().map(|claim| self.decide_claim(claim, by, successor, author));
         let weighed = weighed.collect::<Result<Vec<_>>>()?;
         let here = self.locate(&by)?;
         let protected =
-            |w: &ClaimDecision| matches!(w, ClaimDecision::Stays { is_protected: true, .. });
+            |w: &ClaimDecision| matches!(w, ClaimDecision::Rejected { is_protected: true, .. });
         let left_out = here.is_none() && weighed.iter().any(protected);
         let (mut review, mut asked) = (false, false);
         for (claim, weighed) in claims.iter().zip(weighed) {
             match weighed {
-                ClaimDecision::Same => {}
+                ClaimDecision::AlreadySo => {}
                 ClaimDecision::Allowed { row, rules, needs_review } if !left_out => {
                     asked |= needs_review;
-                    self.take_place(&row, claim, by, rules, author, conflicts)?;
+                    self.apply_claim(&row, claim, by, rules, author, conflicts)?;
                 }
                 ClaimDecision::Allowed { rules, .. } => {
                     let why = format!("{by}, which was to supersede it, is left out");
-                    conflicts.note(claim.address, ConflictSubject::Supersession, why);
-                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                    conflicts.record(claim.address, ConflictSubject::Supersession, why);
+                    self.audit.push(supersession_record(&claim.address, &by, author, rules, true));
                 }
-                ClaimDecision::Stays { rules, why, .. } => {
+                ClaimDecision::Rejected { rules, why, .. } => {
                     review = true;
-                    conflicts.note(claim.address, ConflictSubject::Supersession, why);
-                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                    conflicts.record(claim.address, ConflictSubject::Supersession, why);
+                    self.audit.push(supersession_record(&claim.address, &by, author, rules, true));
                 }
             }
         }
         if left_out {
             let why = "left out: it is not allowed to supersede a grain that is protected here";
-            conflicts.note(by, ConflictSubject::Grain, why.to_owned());
+            conflicts.record(by, ConflictSubject::Grain, why.to_owned());
             return Ok(true);
         }
         match (here, successor) {
             (Some(sequence), _) => {
                 // A lost claim changes nothing about a grain that is stored already.
-                self.review(sequence, asked)?;
-                self.protect(sequence)?;
+                self.mark_for_review(sequence, asked)?;
+                self.update_roots(sequence)?;
             }
             (None, Some(ClaimedSuccessor { prepared, stated })) => {
                 let blob = prepared.blob.bytes();
-                let declares_hold = own_terms(blob)?.1;
+                let declares_hold = own_protection(blob)?.1;
                 let signer = match prepared.wrapping.as_deref() {
                     Some(kept) => Envelope::from_parts(&kept.prefix, blob, &kept.suffix)?.kid(),
                     None => None,
                 };
-                let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
+                let refused = review_refusal(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
                 let lifts = is_lift_refused(stated, declares_hold, author);
                 let hold_lifted = stated.hold_lifted && !lifts;
                 let stated = ManifestEntry { hold_lifted, ..stated.clone() };
-                let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
+                let state = imported_state(&stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
-                self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
+                self.audit.extend(refused.map(|rule| uncleared_review_record(by, rule, author, conflicts)));
                 let needs_review = state.needs_review || review || asked;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
-                self.protect(sequence)?;
+                self.update_roots(sequence)?;
             }
             (None, None) => {}
         }
         Ok(false)
     }
 
-    fn weigh(
+    fn decide_claim(
         &self,
         claim: &ManifestClaim,
         by: ContentAddress,
@@ -244,31 +244,31 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
     ) -> Result<ClaimDecision> {
         let stays = |rules, is_protected, why: &str| {
-            Ok(ClaimDecision::Stays { rules, is_protected, why: why.to_owned() })
+            Ok(ClaimDecision::Rejected { rules, is_protected, why: why.to_owned() })
         };
         let Some(row) = self.visible(&claim.address, author)? else {
-            return Ok(ClaimDecision::Same);
+            return Ok(ClaimDecision::AlreadySo);
         };
         if row.state.superseded_by == Some(by) {
-            return Ok(ClaimDecision::Same);
+            return Ok(ClaimDecision::AlreadySo);
         }
         let Some(ClaimedSuccessor { prepared, .. }) = successor else {
             return stays(vec![], false, "what is to supersede it is in neither file nor store");
         };
         let grain = &prepared.grain;
         let signer = prepared.proofs.signer.clone();
-        let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, flaw: None };
+        let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, failure: None };
         if is_withdrawal_of(grain, &claim.address) {
-            return match check_named(&row, grain) {
+            return match check_fits_grant(&row, grain) {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
                 Ok(()) => {
-                    let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
+                    let needs_review = is_withdrawn_by_third_party(grain, proofs.signer.as_deref(), author);
                     Ok(ClaimDecision::Allowed { row, rules: vec!["withdrawal"], needs_review })
                 }
             };
         }
-        let (decision, gathered) = self.judge(&claim.address, &row, grain, &proofs, author)?;
-        let is_protected = protects(&gathered);
+        let (decision, gathered) = self.decide_supersession(&claim.address, &row, grain, &proofs, author)?;
+        let is_protected = has_protector(&gathered);
         if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
         }
@@ -278,7 +278,7 @@ impl<'v> WritePlan<'v> {
         }
         if let Some(rule) = decision.refusal() {
             let what = format!("cannot supersede {}", claim.address);
-            let error = self.denied(&what, rule, &decision, &gathered, author)?;
+            let error = self.denial_error(&what, rule, &decision, &gathered, author)?;
             return stays(decision.names(), true, &error.to_string());
         }
         let needs_review = decision.needs_review;
@@ -289,7 +289,7 @@ impl<'v> WritePlan<'v> {
     }
 
     /// Ends a grain as claimed; a later supersession that it replaces is marked for review.
-    fn take_place(
+    fn apply_claim(
         &mut self,
         row: &GrainRow,
         claim: &ManifestClaim,
@@ -299,29 +299,29 @@ impl<'v> WritePlan<'v> {
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
-        let ends = ends_by(ends, self.now.max(known_from(row)?));
+        let ends = ends_by(ends, self.now.max(known_since(row)?));
         if let Some(other) = row.state.superseded_by {
             rules.push("earlier");
-            let other_named = self.name_for(&other, author)?;
+            let other_named = self.display_address(&other, author)?;
             let why = format!(
                 "the earlier supersession, by {by}, takes the place of that by {other_named}"
             );
-            conflicts.note(claim.address, ConflictSubject::Supersession, why);
+            conflicts.record(claim.address, ConflictSubject::Supersession, why);
             if let Some(sequence) = self.locate(&other)? {
-                self.review(sequence, true)?;
+                self.mark_for_review(sequence, true)?;
             }
         }
         let state = self.state(row.sequence)?;
         let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
         self.states.insert(row.sequence, state);
         self.ends_with_next_record(row.sequence);
-        self.audit.push(supersession(&claim.address, &by, author, rules, false));
+        self.audit.push(supersession_record(&claim.address, &by, author, rules, false));
         Ok(())
     }
 
     /// Decides the other statements of a manifest about a stored grain. Holds and review marks are set, never
     /// lifted.
-    pub(crate) fn claim_marks(
+    pub(crate) fn apply_state_claims(
         &mut self,
         claim: &ManifestClaim,
         author: &Principal,
@@ -339,10 +339,10 @@ impl<'v> WritePlan<'v> {
         let ends = ends
             .map(|at| (is_earlier_end(at, &row.state), StateChange::End(at), ConflictSubject::End));
         for (_, mark, about) in marks.into_iter().chain(ends).filter(|(wanted, ..)| *wanted) {
-            match self.mark_one(address, mark, &Proofs::default(), author) {
+            match self.change_one_state(address, mark, &Proofs::default(), author) {
                 Ok(()) => {}
                 Err(error) if is_refusal(&error) => {
-                    conflicts.note(*address, about, error.to_string());
+                    conflicts.record(*address, about, error.to_string());
                 }
                 Err(error) => return Err(error),
             }
@@ -350,7 +350,7 @@ impl<'v> WritePlan<'v> {
         if prevails(own, status) && status != VerificationStatus::Unverified {
             let why =
                 format!("{} here, which stays, and {} in the file", own.name(), status.name());
-            conflicts.note(*address, ConflictSubject::Verification, why);
+            conflicts.record(*address, ConflictSubject::Verification, why);
         }
         let state = self.state(row.sequence)?;
         let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
@@ -371,16 +371,16 @@ impl<'v> WritePlan<'v> {
     ///
     /// # Errors
     /// Those of [`WritePlan::put`] for a withdrawal.
-    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Principal) -> Result<()> {
+    pub(crate) fn check_withdrawal_fits(&self, withdrawal: &Grain, author: &Principal) -> Result<()> {
         match self.grant_of(withdrawal, author)? {
-            Some((_, row)) => check_named(&row, withdrawal),
+            Some((_, row)) => check_fits_grant(&row, withdrawal),
             None => Ok(()),
         }
     }
 
     /// Ends the grant that an imported withdrawal names, whatever the grant's policy (ruling 40). `before` is
     /// the last sequence before the import: an older grant gets an audit entry of its own.
-    pub(crate) fn carry_out(
+    pub(crate) fn apply_imported_withdrawal(
         &mut self,
         sequence: Sequence,
         signer: Option<&str>,
@@ -389,25 +389,25 @@ impl<'v> WritePlan<'v> {
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let (address, withdrawal) =
-            self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
+            self.with_grain(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
         let named = row.sequence;
-        let (grant, row, fits) = self.ended_by(grant, row, &withdrawal)?;
+        let (grant, row, fits) = self.withdrawal_target(grant, row, &withdrawal)?;
         match fits {
             Ok(()) => {}
             Err(error) if is_refusal(&error) => {
-                conflicts.note(address, ConflictSubject::Withdrawal, error.to_string());
-                return self.review(sequence, true);
+                conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
+                return self.mark_for_review(sequence, true);
             }
             Err(error) => return Err(error),
         }
-        self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
-        if !is_over(&row)? && !self.has_ended(named, &address)? {
+        self.mark_for_review(sequence, is_withdrawn_by_third_party(&withdrawal, signer, author))?;
+        if !has_ended(&row)? && !self.ended_a_version(named, &address)? {
             if row.sequence > before {
-                self.end_untold(&row, address)?;
+                self.end_without_record(&row, address)?;
             } else {
-                self.end(&row, address)?;
-                self.audit.push(supersession(&grant, &address, author, vec!["withdrawal"], false));
+                self.end_grain(&row, address)?;
+                self.audit.push(supersession_record(&grant, &address, author, vec!["withdrawal"], false));
             }
         }
         Ok(())
@@ -425,25 +425,25 @@ impl<'v> WritePlan<'v> {
     }
 
     /// Updates the roots of a grain of the log, and those of its descendants.
-    pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
+    pub(crate) fn update_roots(&mut self, sequence: Sequence) -> Result<()> {
         let before = self.roots(sequence)?;
-        let (address, parents, protects) = self.read(sequence, |address, grain| {
-            Ok((address, parents_in(grain), PolicyTerms::of(grain).protects()))
+        let (address, parents, protects) = self.with_grain(sequence, |address, grain| {
+            Ok((address, parent_addresses(grain), PolicyTerms::of(grain).protects()))
         })?;
         let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
-        more.extend(self.inherited(&address, &before, parents)?);
-        let roots = joined(sequence, &before, &more);
+        more.extend(self.inherited_roots(&address, &before, parents)?);
+        let roots = merge_roots(sequence, &before, &more);
         if roots == before {
             return Ok(());
         }
         self.roots.insert(sequence, roots);
-        self.spread_roots(address, sequence)
+        self.propagate_roots(address, sequence)
     }
 }
 
 /// The claims about supersession, by the grain that is to have superseded: of a chain the older first, since
 /// what protects a version is known by what it replaced.
-pub(crate) fn by_successor(claims: &[ManifestClaim]) -> Vec<(ContentAddress, Vec<&ManifestClaim>)> {
+pub(crate) fn group_by_successor(claims: &[ManifestClaim]) -> Vec<(ContentAddress, Vec<&ManifestClaim>)> {
     let mut groups: BTreeMap<ContentAddress, Vec<&ManifestClaim>> = BTreeMap::new();
     for claim in claims {
         if let Some(by) = claim.stated.superseded_by {
@@ -477,10 +477,10 @@ fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
     matches!((stated.system_valid_to, own.system_valid_to), (Some(stated), Some(own)) if stated < own)
 }
 
-fn protects(gathered: &GatheredProtectors) -> bool {
+fn has_protector(gathered: &GatheredProtectors) -> bool {
     // A hold that was lifted leaves the grain as if there were no policy.
-    let bears = |protector: &Protector| protector.bears() && !protector.terms.holds;
-    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.held || bears(p))
+    let bears = |protector: &Protector| protector.applies() && !protector.terms.holds;
+    gathered.facts.is_truncated || gathered.facts.protectors.iter().any(|p| p.held || bears(p))
 }
 
 /// Returns `true` for an error that is a refusal rather than a failure.

@@ -10,8 +10,8 @@ use grainstore_index::{
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::SignatureWrapper;
-use crate::state::consent::{Consent, ConsentLookup, ConsentVersions, basis_of, last_version};
-use crate::state::erasure::erased;
+use crate::state::consent::{Consent, ConsentLookup, ConsentVersions, consent_basis, last_version};
+use crate::state::erasure::erased_error;
 use crate::state::reach::{Visibility, VisibilityOutcome};
 use crate::state::view::GrainRow;
 
@@ -50,14 +50,14 @@ impl WritePlan<'_> {
         if let Some(staged) = self.staged(address) {
             return Ok(Some(staged.sequence));
         }
-        match self.beneath.map_or(Ok(None), |beneath| beneath.sequence_of(address))? {
+        match self.uncommitted.map_or(Ok(None), |beneath| beneath.sequence_of(address))? {
             Some(sequence) => Ok(Some(sequence)),
             None => self.view.sequence_of(address),
         }
     }
 
     /// Returns `true` if there is a grain with this address.
-    pub(crate) fn is_here(&self, address: &ContentAddress) -> Result<bool> {
+    pub(crate) fn exists(&self, address: &ContentAddress) -> Result<bool> {
         Ok(self.locate(address)?.is_some())
     }
 
@@ -67,7 +67,7 @@ impl WritePlan<'_> {
             let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
             return Ok(Some(GrainRow { sequence, blob, state: self.state(sequence)? }));
         }
-        if let Some(beneath) = self.beneath {
+        if let Some(beneath) = self.uncommitted {
             let Some(sequence) = self.locate(address)? else { return Ok(None) };
             let (blob, state) = (beneath.blob_at(sequence)?, self.state(sequence)?);
             return Ok(Some(GrainRow { sequence, blob, state }));
@@ -86,16 +86,16 @@ impl WritePlan<'_> {
         author: &Principal,
     ) -> Result<Option<GrainRow>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
-        Ok((self.reached(&row, author)? == VisibilityOutcome::Seen).then_some(row))
+        Ok((self.visibility_of(&row, author)? == VisibilityOutcome::Seen).then_some(row))
     }
 
     /// Like [`WritePlan::visible`], for a grain that must exist.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` if the consent it rests on is not valid.
-    pub(super) fn seen(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
-        let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
-        match self.reached(&row, author)? {
+    pub(super) fn visible_or_error(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
+        let Some(row) = self.find(address)? else { return Err(self.not_found_error(address)?) };
+        match self.visibility_of(&row, author)? {
             VisibilityOutcome::Seen => Ok(row),
             other => Err(other.refusal(address)),
         }
@@ -105,16 +105,16 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`.
-    pub(super) fn within(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
+    pub(super) fn in_scope_or_error(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
         match self.find(address)? {
-            Some(row) if self.reached(&row, author)? != VisibilityOutcome::Outside => Ok(row),
-            _ => Err(self.absent(address)?),
+            Some(row) if self.visibility_of(&row, author)? != VisibilityOutcome::Outside => Ok(row),
+            _ => Err(self.not_found_error(address)?),
         }
     }
 
     /// Checks the visibility of a grain to the caller.
-    fn reached(&self, row: &GrainRow, author: &Principal) -> Result<VisibilityOutcome> {
-        Visibility::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
+    fn visibility_of(&self, row: &GrainRow, author: &Principal) -> Result<VisibilityOutcome> {
+        Visibility::new(&author.viewer, self, self.now).check_blob(row.sequence, &row.blob)
     }
 
     /// Refuses a grain that rests on a consent that was withdrawn or is not valid now.
@@ -126,17 +126,17 @@ impl WritePlan<'_> {
             return Ok(());
         }
         let reach = Visibility::new(&author.viewer, self, self.now);
-        let reached = with_fields(new.blob.bytes(), |grain| match basis_of(grain) {
-            Some(basis) => reach.resting_on(&basis),
+        let reached = with_fields(new.blob.bytes(), |grain| match consent_basis(grain) {
+            Some(basis) => reach.check_consent(&basis),
             None => Ok(VisibilityOutcome::Seen),
         })?;
         reached.refused("this grain").map_or(Ok(()), Err)
     }
 
     /// The error for an address at which the caller sees no grain.
-    pub(super) fn absent(&self, address: &ContentAddress) -> Result<Error> {
+    pub(super) fn not_found_error(&self, address: &ContentAddress) -> Result<Error> {
         Ok(match self.view.has_erased_grain(address)? {
-            true => erased(address),
+            true => erased_error(address),
             false => Error::new(ErrorKind::NotFound, format!("no grain {address}")),
         })
     }
@@ -145,7 +145,7 @@ impl WritePlan<'_> {
     pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
         match self.states.get(&sequence) {
             Some(state) => Ok(*state),
-            None => match self.beneath {
+            None => match self.uncommitted {
                 Some(beneath) => beneath.state_at(sequence),
                 None => self.view.state_at(sequence),
             },
@@ -167,7 +167,7 @@ impl WritePlan<'_> {
     }
 
     /// Returns the claimed signer of a grain: the key id of its envelope, valid or not.
-    pub(super) fn signed_by(
+    pub(super) fn claimed_signer(
         &self,
         address: &ContentAddress,
         sequence: Sequence,
@@ -194,7 +194,7 @@ impl WritePlan<'_> {
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let noted = match self.roots.get(&sequence) {
             Some(roots) => roots.clone(),
-            None => match self.beneath {
+            None => match self.uncommitted {
                 Some(beneath) => beneath.roots_at(sequence)?,
                 None => self.view.roots_at(sequence)?,
             },
@@ -213,7 +213,7 @@ impl WritePlan<'_> {
 
     /// Runs `read` on the grain at a sequence, without copying it if possible, and on the address of its
     /// bytes.
-    pub(super) fn read<T>(
+    pub(super) fn with_grain<T>(
         &self,
         sequence: Sequence,
         read: impl FnOnce(ContentAddress, &GrainRef<'_>) -> Result<T>,
@@ -222,7 +222,7 @@ impl WritePlan<'_> {
             let blob = &staged.prepared.blob;
             return with_fields(blob.bytes(), |grain| read(blob.address(), grain));
         }
-        if let Some(beneath) = self.beneath {
+        if let Some(beneath) = self.uncommitted {
             let blob = beneath.blob_at(sequence)?;
             return with_fields(&blob, |grain| read(ContentAddress::of(&blob), grain));
         }
@@ -233,14 +233,14 @@ impl WritePlan<'_> {
 
     /// Returns the grain at a sequence if this group stages it.
     pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&StagedGrain> {
-        let first = self.stored.get().saturating_add(1);
+        let first = self.last_stored.get().saturating_add(1);
         let at = sequence.get().checked_sub(first)?;
         self.grains.get(usize::try_from(at).ok()?)
     }
 
     /// Returns a current grain of the same type, namespace, subject, relation and object that the caller
     /// sees.
-    pub(super) fn same_fact(
+    pub(super) fn find_same_fact(
         &self,
         grain: &Grain,
         author: &Principal,
@@ -252,9 +252,9 @@ impl WritePlan<'_> {
         };
         let reach = Visibility::new(&author.viewer, self, self.now);
         for staged in self.grains.iter().rev() {
-            if says_the_same(&staged.prepared.grain, grain)
+            if is_same_fact(&staged.prepared.grain, grain)
                 && self.state(staged.sequence)?.is_current_at(self.now)
-                && reach.sees_blob(staged.sequence, staged.prepared.blob.bytes())?
+                && reach.is_blob_visible(staged.sequence, staged.prepared.blob.bytes())?
             {
                 return Ok(Some(staged.prepared.blob.address()));
             }
@@ -268,7 +268,7 @@ impl WritePlan<'_> {
             _ => None,
         };
         let shape = IndexLookup::Triple { subject, relation, object };
-        self.view.with_index_of(grain.text("user_id"), |index| {
+        self.view.with_user_index(grain.text("user_id"), |index| {
             let mut newest: Option<(Posting, ContentAddress)> = None;
             for posting in index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)? {
                 let posting = posting?;
@@ -285,7 +285,7 @@ impl WritePlan<'_> {
                 }
                 let found = self.view.with_blob(posting.sequence, |blob| {
                     let same = with_fields(blob, |view| {
-                        Ok(view_says_the_same(view, grain) && reach.sees(posting.sequence, view)?)
+                        Ok(is_same_fact_ref(view, grain) && reach.is_visible(posting.sequence, view)?)
                     })?;
                     Ok(same.then(|| ContentAddress::of(blob)))
                 })?;
@@ -301,18 +301,18 @@ impl WritePlan<'_> {
 }
 
 /// Fields that identify a fact, together with type and namespace.
-const TRIPLE: [&str; 3] = ["subject", "relation", "object"];
+const FACT_FIELDS: [&str; 3] = ["subject", "relation", "object"];
 
-fn says_the_same(stored: &Grain, grain: &Grain) -> bool {
+fn is_same_fact(stored: &Grain, grain: &Grain) -> bool {
     stored.grain_type() == grain.grain_type()
         && stored.partition() == grain.partition()
-        && TRIPLE.iter().all(|name| stored.get(name) == grain.get(name))
+        && FACT_FIELDS.iter().all(|name| stored.get(name) == grain.get(name))
 }
 
-fn view_says_the_same(stored: &GrainRef<'_>, grain: &Grain) -> bool {
+fn is_same_fact_ref(stored: &GrainRef<'_>, grain: &Grain) -> bool {
     let same =
         |name: &&str| stored.get(name).map(|value| value.to_value()).as_ref() == grain.get(name);
     stored.grain_type() == grain.grain_type()
         && stored.partition() == grain.partition()
-        && TRIPLE.iter().all(same)
+        && FACT_FIELDS.iter().all(same)
 }

@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{
-    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, asks_others, decide,
+    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, involves_related, decide,
 };
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::view::GrainRow;
@@ -40,7 +40,7 @@ impl StateChange {
         match self {
             // An end takes the grain out of use, as a contradiction does.
             Self::Contradict | Self::End(_) => Some(PolicyAction::Contradict),
-            Self::Status(to) => Some(PolicyAction::of_status(state.verification_status, to)),
+            Self::Status(to) => Some(PolicyAction::from_status(state.verification_status, to)),
             Self::Hold => None,
             Self::LiftHold => Some(PolicyAction::LiftHold),
         }
@@ -64,17 +64,17 @@ impl WritePlan<'_> {
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for another status of a retracted grain and for
     /// lifting a hold that does not exist; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a session with a
     /// namespace or a user that would lift a hold as the operator.
-    pub(crate) fn mark(
+    pub(crate) fn change_state(
         &mut self,
         address: &ContentAddress,
         mark: StateChange,
         proofs: &Proofs,
         author: &Principal,
     ) -> Result<()> {
-        self.all_or_nothing(|plan| plan.mark_one(address, mark, proofs, author))
+        self.all_or_nothing(|plan| plan.change_one_state(address, mark, proofs, author))
     }
 
-    pub(super) fn mark_one(
+    pub(super) fn change_one_state(
         &mut self,
         address: &ContentAddress,
         mark: StateChange,
@@ -83,9 +83,9 @@ impl WritePlan<'_> {
     ) -> Result<()> {
         let row = match mark {
             // A hold also protects hidden grains from erasure (ruling 20).
-            StateChange::Hold | StateChange::LiftHold => self.within(address, author)?,
+            StateChange::Hold | StateChange::LiftHold => self.in_scope_or_error(address, author)?,
             StateChange::Contradict | StateChange::End(_) | StateChange::Status(_) => {
-                self.seen(address, author)?
+                self.visible_or_error(address, author)?
             }
         };
         if mark.is_done(&row.state) {
@@ -95,7 +95,7 @@ impl WritePlan<'_> {
         let act = mark.act(&row.state);
         let decided = act.map(|act| self.permit(&row, (address, mark, act), proofs, author));
         let decision = decided.transpose()?;
-        let state = self.marked(&row, mark)?;
+        let state = self.changed_state(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
         if !state.is_current() || matches!(mark, StateChange::End(_)) {
@@ -103,7 +103,7 @@ impl WritePlan<'_> {
         }
         self.states.insert(row.sequence, state);
         let rules = decision.map(|decision| decision.names()).unwrap_or_default();
-        self.audit.push(record(address, mark, author, rules, false));
+        self.audit.push(state_change_record(address, mark, author, rules, false));
         Ok(())
     }
 
@@ -126,33 +126,33 @@ impl WritePlan<'_> {
             now: self.now,
             justification: author.reason.as_deref(),
             actor: author.actor.as_deref(),
-            is_operator: author.speaks_for_store(),
+            is_operator: author.is_store_operator(),
             proofs,
             evidence: 0,
             locked_accepts_signature: self.locked_accepts_signature,
             may_review: author.may_review(),
         };
-        let mut gathered = match asks_others(act) {
+        let mut gathered = match involves_related(act) {
             true => self.protectors(address, None, None)?,
-            false => self.target_alone(row, address)?,
+            false => self.target_only(row, address)?,
         };
         if let Some(target) = gathered.facts.protectors.first_mut().filter(|_| reviews) {
-            target.signer = self.signed_by(address, row.sequence, &row.blob)?;
+            target.signer = self.claimed_signer(address, row.sequence, &row.blob)?;
         }
         let decision = decide(&attempt, &gathered.facts);
         if let Some(rule) = decision.refusal() {
-            let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
-            let entry = record(address, mark, author, decision.names(), true);
-            let claimed = proofs.claimed();
-            self.audit.push(AuditRecord { refused_by, claimed, ..entry });
-            let verb = if let StateChange::End(_) = mark { "end" } else { verb(act) };
+            let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
+            let entry = state_change_record(address, mark, author, decision.names(), true);
+            let claimed = proofs.claimed_kid();
+            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, ..entry });
+            let verb = if let StateChange::End(_) = mark { "end" } else { action_verb(act) };
             let what = format!("cannot {verb} {address}");
-            let denied = self.denied(&what, rule, &decision, &gathered, author)?;
-            let denied = proofs.explain(denied);
-            if rule == PolicyRule::LiftNotOperator && author.standing.is_operator() {
-                return Err(is_limited(&denied));
+            let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;
+            let denied = proofs.add_failure_reason(denied);
+            if rule == PolicyRule::LiftNotOperator && author.authority.is_operator() {
+                return Err(limited_session_error(&denied));
             }
-            return Err(match hint(rule) {
+            return Err(match remedy(rule) {
                 Some(hint) => denied.with_hint(hint),
                 None => denied,
             });
@@ -161,8 +161,8 @@ impl WritePlan<'_> {
     }
 
     /// Returns the new state of a grain.
-    fn marked(&self, row: &GrainRow, mark: StateChange) -> Result<GrainState> {
-        let ended = || -> Result<_> { Ok(Some(self.ends(row)?)) };
+    fn changed_state(&self, row: &GrainRow, mark: StateChange) -> Result<GrainState> {
+        let ended = || -> Result<_> { Ok(Some(self.end_time(row)?)) };
         let state = row.state;
         Ok(match mark {
             StateChange::Contradict => {
@@ -204,13 +204,13 @@ fn check_applies(address: &ContentAddress, mark: StateChange, state: &GrainState
 }
 
 /// The refusal of a session whose actor is the operator, but whose scope is limited.
-fn is_limited(denied: &Error) -> Error {
+fn limited_session_error(denied: &Error) -> Error {
     Error::new(ErrorKind::Access, denied.to_string())
         .with_hint("lift it as the operator, in a session without a namespace and a user")
 }
 
 /// Returns the remedy for a hold that was not lifted or a review that was not cleared.
-fn hint(rule: PolicyRule) -> Option<&'static str> {
+fn remedy(rule: PolicyRule) -> Option<&'static str> {
     match rule {
         PolicyRule::LiftNotOperator => {
             Some("lift it as the operator: in a session without an actor")
@@ -226,7 +226,7 @@ fn hint(rule: PolicyRule) -> Option<&'static str> {
     }
 }
 
-fn verb(act: PolicyAction) -> &'static str {
+fn action_verb(act: PolicyAction) -> &'static str {
     match act {
         PolicyAction::Supersede => "supersede",
         PolicyAction::Contradict => "contradict",
@@ -237,7 +237,7 @@ fn verb(act: PolicyAction) -> &'static str {
     }
 }
 
-fn record(
+fn state_change_record(
     address: &ContentAddress,
     mark: StateChange,
     author: &Principal,

@@ -25,7 +25,7 @@ const MAX_HOPS: usize = 16;
 /// Maximum number of ancestors read one by one; the recorded roots cover all of them.
 const MAX_ANCESTORS: usize = 1024;
 /// Maximum number of newer versions that are read; beyond it the attempt is refused.
-const MAX_LATER: usize = 100_000;
+const MAX_NEWER_VERSIONS: usize = 100_000;
 /// The facts of an attempt, and the addresses of its protectors in the same order.
 pub(super) struct GatheredProtectors {
     pub(super) facts: PolicyFacts,
@@ -34,12 +34,12 @@ pub(super) struct GatheredProtectors {
 
 impl GatheredProtectors {
     /// Returns the refusing protector and its link, unless it is the target itself.
-    pub(super) fn refuser(
+    pub(super) fn refusing_protector(
         &self,
         decision: &PolicyDecision,
     ) -> Option<(ContentAddress, ProtectionLink)> {
         let at = decision.refused_by.filter(|at| *at > 0)?;
-        Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
+        Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.link))
     }
 }
 
@@ -47,7 +47,7 @@ impl GatheredProtectors {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ancestor {
     pub(super) sequence: Sequence,
-    pub(super) tie: ProtectionLink,
+    pub(super) link: ProtectionLink,
 }
 
 /// A traversal of the protectors of a target.
@@ -60,24 +60,24 @@ struct ProtectionWalk<'a> {
 
 impl<'a> ProtectionWalk<'a> {
     fn new(transition: Option<GoalTransition<'a>>) -> Self {
-        let facts = PolicyFacts { protectors: Vec::new(), too_many: false };
+        let facts = PolicyFacts { protectors: Vec::new(), is_truncated: false };
         let found = GatheredProtectors { facts, addresses: Vec::new() };
         Self { transition, found, seen: HashMap::new() }
     }
 
     /// Adds a grain once if its policy applies to the target; the target itself is always added.
-    fn note(
+    fn add(
         &mut self,
         address: ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
         tie: ProtectionLink,
     ) {
-        self.note_under(self.transition, address, grain, state, tie);
+        self.add_with_transition(self.transition, address, grain, state, tie);
     }
 
     /// Like [`ProtectionWalk::add`], with the transition that the attempt counts as.
-    fn note_under(
+    fn add_with_transition(
         &mut self,
         transition: Option<GoalTransition<'_>>,
         address: ContentAddress,
@@ -85,13 +85,13 @@ impl<'a> ProtectionWalk<'a> {
         state: &GrainState,
         tie: ProtectionLink,
     ) {
-        let mut protector = Protector::of(grain, state, tie);
+        let mut protector = Protector::from_grain(grain, state, tie);
         let is_target = self.found.addresses.is_empty();
-        if !is_target && (!protector.bears() || self.found.addresses.contains(&address)) {
+        if !is_target && (!protector.applies() || self.found.addresses.contains(&address)) {
             return;
         }
         if let Some(transition) = transition
-            && tie != ProtectionLink::Source
+            && tie != ProtectionLink::Ancestor
         {
             protector.goal = GoalTerms::of(grain, &transition);
         }
@@ -101,7 +101,7 @@ impl<'a> ProtectionWalk<'a> {
 
     /// Returns `true` if a grain must be visited under this link: one that was visited under a weaker link is
     /// visited again.
-    fn is_news(&mut self, Ancestor { sequence, tie }: Ancestor) -> bool {
+    fn visit(&mut self, Ancestor { sequence, link: tie }: Ancestor) -> bool {
         let before = self.seen.get(&sequence).copied();
         if before.is_some_and(|before| before >= tie) {
             return false;
@@ -124,47 +124,47 @@ impl WritePlan<'_> {
         let mut queue = VecDeque::new();
         if let Some(sequence) = self.locate(target)? {
             queue.push_back((
-                Ancestor { sequence, tie: ProtectionLink::Version },
+                Ancestor { sequence, link: ProtectionLink::TargetOrOlder },
                 usize::from(new.is_some()),
             ));
         }
         let others = new.map(disguise::parents).unwrap_or_default();
         for parent in others.into_iter().filter(|parent| parent != target) {
             if let Some(sequence) = self.locate(&parent)? {
-                queue.push_back((Ancestor { sequence, tie: ProtectionLink::Source }, 1));
+                queue.push_back((Ancestor { sequence, link: ProtectionLink::Ancestor }, 1));
             }
         }
         // The recorded roots of the starting grains include all their protectors, so the traversal may stop
         // early.
         let mut roots = BTreeSet::new();
         for (ancestor, _) in &queue {
-            roots.extend(self.noted_with(*ancestor)?);
+            roots.extend(self.recorded_roots(*ancestor)?);
         }
         while let Some((ancestor, hops)) = queue.pop_front() {
             if inquiry.seen.len() >= MAX_ANCESTORS {
                 break;
             }
-            if !inquiry.is_news(ancestor) {
+            if !inquiry.visit(ancestor) {
                 continue;
             }
-            let Ancestor { sequence, tie } = ancestor;
+            let Ancestor { sequence, link: tie } = ancestor;
             let state = self.state(sequence)?;
-            let (address, parents) = self.read(sequence, |address, grain| {
-                inquiry.note(address, grain, &state, tie);
-                Ok((address, parents_in(grain)))
+            let (address, parents) = self.with_grain(sequence, |address, grain| {
+                inquiry.add(address, grain, &state, tie);
+                Ok((address, parent_addresses(grain)))
             })?;
-            roots.extend(self.noted_with(ancestor)?);
+            roots.extend(self.recorded_roots(ancestor)?);
             if hops < MAX_HOPS {
-                let above = above(tie, &self.roots(sequence)?);
-                let parents = self.ties(above, &address, parents)?;
+                let above = link_above(tie, &self.roots(sequence)?);
+                let parents = self.linked_parents(above, &address, parents)?;
                 queue.extend(parents.into_iter().map(|parent| (parent, hops + 1)));
             }
         }
         let walked = inquiry.found.facts.protectors.len();
-        self.note_roots(target, roots, &mut inquiry)?;
+        self.add_roots(target, roots, &mut inquiry)?;
         inquiry.found.facts.judge_by_first_author(walked);
         if new.is_none() {
-            self.note_later(target, &mut inquiry)?;
+            self.add_newer_versions(target, &mut inquiry)?;
         }
         Ok(inquiry.found)
     }
@@ -178,7 +178,7 @@ impl WritePlan<'_> {
         target: &ContentAddress,
         author: &Principal,
     ) -> Result<PolicyExplanation> {
-        let row = self.seen(target, author)?;
+        let row = self.visible_or_error(target, author)?;
         let gathered = self.protectors(target, None, None)?;
         let names = gathered.addresses.iter();
         let names = names.map(|one| Ok(self.visible(one, author)?.map(|_| *one)));
@@ -192,27 +192,27 @@ impl WritePlan<'_> {
     }
 
     /// Gathers the facts of an action that the target alone decides.
-    pub(super) fn target_alone(
+    pub(super) fn target_only(
         &self,
         row: &GrainRow,
         target: &ContentAddress,
     ) -> Result<GatheredProtectors> {
         let mut inquiry = ProtectionWalk::new(None);
         with_fields(&row.blob, |grain| {
-            inquiry.note(*target, grain, &row.state, ProtectionLink::Version);
+            inquiry.add(*target, grain, &row.state, ProtectionLink::TargetOrOlder);
             Ok(inquiry.found)
         })
     }
 
     /// Returns the roots recorded with a grain, each with its link to the target.
-    fn noted_with(&self, ancestor: Ancestor) -> Result<impl Iterator<Item = Ancestor> + use<>> {
+    fn recorded_roots(&self, ancestor: Ancestor) -> Result<impl Iterator<Item = Ancestor> + use<>> {
         let noted = self.roots(ancestor.sequence)?;
-        let tie = above(ancestor.tie, &noted);
-        Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, tie }))
+        let tie = link_above(ancestor.link, &noted);
+        Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, link: tie }))
     }
 
     /// Adds the recorded roots beyond the visited ancestors.
-    fn note_roots(
+    fn add_roots(
         &self,
         target: &ContentAddress,
         roots: BTreeSet<Ancestor>,
@@ -221,17 +221,17 @@ impl WritePlan<'_> {
         let mut known = HashMap::new();
         for root in roots.into_iter().filter(|root| root.sequence != RELEASED) {
             if root.sequence == TOO_MANY_ROOTS {
-                inquiry.found.facts.too_many = true;
-            } else if inquiry.is_news(root) {
-                let Ancestor { sequence, tie } = root;
+                inquiry.found.facts.is_truncated = true;
+            } else if inquiry.visit(root) {
+                let Ancestor { sequence, link: tie } = root;
                 // The recorded root may be a version of the goal or an ancestor; only a version allows the
                 // transition.
                 let allows = inquiry.transition.is_some()
                     && self.leads_to(sequence, target, &mut known)? == Some(true);
                 let transition = inquiry.transition.filter(|_| allows);
                 let state = self.state(sequence)?;
-                self.read(sequence, |address, grain| {
-                    inquiry.note_under(transition, address, grain, &state, tie);
+                self.with_grain(sequence, |address, grain| {
+                    inquiry.add_with_transition(transition, address, grain, &state, tie);
                     Ok(())
                 })?;
             }
@@ -240,29 +240,29 @@ impl WritePlan<'_> {
     }
 
     /// Adds the newer versions of a grain: a policy of scope `lineage` protects the versions it replaced.
-    fn note_later(&self, target: &ContentAddress, inquiry: &mut ProtectionWalk<'_>) -> Result<()> {
+    fn add_newer_versions(&self, target: &ContentAddress, inquiry: &mut ProtectionWalk<'_>) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
-        for _ in 0..MAX_LATER {
+        for _ in 0..MAX_NEWER_VERSIONS {
             let Some(next) = self.state(sequence)?.superseded_by else { return Ok(()) };
             let Some(later) = self.locate(&next)? else { return Ok(()) };
             sequence = later;
             // A grain that restricts nothing is not its own root.
             if self.roots(sequence)?.contains(&sequence)
-                && inquiry.is_news(Ancestor { sequence, tie: ProtectionLink::Later })
+                && inquiry.visit(Ancestor { sequence, link: ProtectionLink::NewerVersion })
             {
                 let state = self.state(sequence)?;
-                self.read(sequence, |address, grain| {
-                    inquiry.note(address, grain, &state, ProtectionLink::Later);
+                self.with_grain(sequence, |address, grain| {
+                    inquiry.add(address, grain, &state, ProtectionLink::NewerVersion);
                     Ok(())
                 })?;
             }
         }
-        inquiry.found.facts.too_many = true;
+        inquiry.found.facts.is_truncated = true;
         Ok(())
     }
 
     /// Returns the stored parents of a grain, each with its link to the target.
-    pub(super) fn ties(
+    pub(super) fn linked_parents(
         &self,
         child: ProtectionLink,
         address: &ContentAddress,
@@ -274,7 +274,7 @@ impl WritePlan<'_> {
             let is_version = self.state(sequence)?.superseded_by == Some(*address);
             found.push(Ancestor {
                 sequence,
-                tie: if is_version { child } else { ProtectionLink::Source },
+                link: if is_version { child } else { ProtectionLink::Ancestor },
             });
         }
         Ok(found)
@@ -282,16 +282,16 @@ impl WritePlan<'_> {
 }
 
 /// Returns the link of the versions before a grain with this link and these roots.
-pub(super) fn above(tie: ProtectionLink, roots: &[Sequence]) -> ProtectionLink {
-    if tie == ProtectionLink::Version && roots.contains(&RELEASED) {
-        ProtectionLink::Released
+pub(super) fn link_above(tie: ProtectionLink, roots: &[Sequence]) -> ProtectionLink {
+    if tie == ProtectionLink::TargetOrOlder && roots.contains(&RELEASED) {
+        ProtectionLink::ReleasedVersion
     } else {
         tie
     }
 }
 
 /// Returns the distinct addresses that a stored grain derives from.
-pub(super) fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
+pub(super) fn parent_addresses(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
     parents.filter_map(|parent| parent.as_str()?.parse().ok()).collect()

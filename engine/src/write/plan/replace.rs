@@ -15,9 +15,9 @@ use crate::state::erasure::check_not_erased;
 use crate::state::view::GrainRow;
 
 use super::protection::GatheredProtectors;
-use super::roots::joined;
+use super::roots::merge_roots;
 use super::withdrawal::GRANTED_ANEW;
-use super::{PARENTS, PreparedGrain, Principal, WritePlan, disguise};
+use super::{PARENTS_FIELD, PreparedGrain, Principal, WritePlan, disguise};
 
 /// The replacement made by a staged grain.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    pub(super) fn of(old: &ContentAddress) -> Self {
+    pub(super) fn new(old: &ContentAddress) -> Self {
         Self { old: *old, released: false }
     }
 }
@@ -48,10 +48,10 @@ impl WritePlan<'_> {
         author: &Principal,
     ) -> Result<ContentAddress> {
         let address = new.blob.address();
-        self.check_room(&new.vectors, author)?;
-        match self.ask_policies(old, &new, author)? {
-            None => self.improve(&new, author)?,
-            Some(weighed) => self.replace(old, new, weighed, author)?,
+        self.check_model_limit(&new.vectors, author)?;
+        match self.check_supersession(old, &new, author)? {
+            None => self.upgrade_envelope(&new, author)?,
+            Some(weighed) => self.apply_supersession(old, new, weighed, author)?,
         }
         Ok(address)
     }
@@ -63,25 +63,25 @@ impl WritePlan<'_> {
         new: PreparedGrain,
         author: &Principal,
     ) -> (Option<PolicyDecision>, Result<()>) {
-        match self.ask_policies(old, &new, author) {
+        match self.check_supersession(old, &new, author) {
             Err(error) => (None, Err(error)),
             Ok(None) => (None, Ok(())),
             Ok(Some(weighed)) => {
                 let decision = weighed.decision.clone();
-                (Some(decision), self.replace(old, new, weighed, author))
+                (Some(decision), self.apply_supersession(old, new, weighed, author))
             }
         }
     }
 
     /// Makes all checks before `old` is replaced; `None` if `new` has replaced it already.
-    fn ask_policies(
+    fn check_supersession(
         &mut self,
         old: &ContentAddress,
         new: &PreparedGrain,
         author: &Principal,
     ) -> Result<Option<CheckedSupersession>> {
         let address = new.blob.address();
-        let row = self.seen(old, author)?;
+        let row = self.visible_or_error(old, author)?;
         if self.locate(&address)?.is_none() {
             check_not_erased(self.view, &address, &new.grain)?;
         }
@@ -89,7 +89,7 @@ impl WritePlan<'_> {
         match row.state.superseded_by {
             Some(by) if by == address => return Ok(None),
             Some(by) => {
-                let by = self.name_for(&by, author)?;
+                let by = self.display_address(&by, author)?;
                 let message = format!("{old} is superseded already, by {by}");
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
@@ -97,12 +97,12 @@ impl WritePlan<'_> {
         }
         disguise::check_successor(old, &row, &new.grain)?;
         self.check_parents(new, Some(old), author)?;
-        let (decision, gathered) = self.judge(old, &row, &new.grain, &new.proofs, author)?;
+        let (decision, gathered) = self.decide_supersession(old, &row, &new.grain, &new.proofs, author)?;
         Ok(Some(CheckedSupersession { row, decision, gathered }))
     }
 
     /// Applies the decision.
-    fn replace(
+    fn apply_supersession(
         &mut self,
         old: &ContentAddress,
         new: PreparedGrain,
@@ -112,28 +112,28 @@ impl WritePlan<'_> {
         let address = new.blob.address();
         let CheckedSupersession { row, decision, gathered } = weighed;
         if let Some(rule) = decision.refusal() {
-            let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
-            let entry = supersession(old, &address, author, decision.names(), true);
-            let claimed = new.proofs.claimed();
-            self.audit.push(AuditRecord { refused_by, claimed, ..entry });
+            let refused_by = gathered.refusing_protector(&decision).map(|(by, _)| by);
+            let entry = supersession_record(old, &address, author, decision.names(), true);
+            let claimed = new.proofs.claimed_kid();
+            self.audit.push(AuditRecord { refused_by, claimed_kid: claimed, ..entry });
             let what = format!("cannot supersede {old}");
-            let denied = self.denied(&what, rule, &decision, &gathered, author)?;
-            return Err(new.proofs.explain(denied));
+            let denied = self.denial_error(&what, rule, &decision, &gathered, author)?;
+            return Err(new.proofs.add_failure_reason(denied));
         }
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
         let to_review = self.check_rules(Some(old), &new, author)?;
-        self.improve(&new, author)?;
+        self.upgrade_envelope(&new, author)?;
         let signer = new.proofs.signer.as_deref();
         let anew = self.is_granted_anew(&row, &new.grain, signer, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
-        let released = is_goal && !decision.keeps_policy;
-        let sequence = self.successor(new, Replacement { old: *old, released })?;
-        self.review(sequence, decision.needs_review || to_review)?;
-        self.end(&row, address)?;
+        let released = is_goal && !decision.keeps_older_policies;
+        let sequence = self.stage_successor(new, Replacement { old: *old, released })?;
+        self.mark_for_review(sequence, decision.needs_review || to_review)?;
+        self.end_grain(&row, address)?;
         let mut rules = decision.names();
         rules.extend(anew.then_some(GRANTED_ANEW));
-        self.audit.push(supersession(old, &address, author, rules, false));
+        self.audit.push(supersession_record(old, &address, author, rules, false));
         Ok(())
     }
 
@@ -151,20 +151,20 @@ impl WritePlan<'_> {
         let signer = new.proofs.signer.as_deref();
         check_ownership(&new.grain, signer, author.actor.as_deref()).inspect_err(|_| {
             let address = new.blob.address();
-            let rules = vec![PolicyRule::OwnOwnership.row().name];
+            let rules = vec![PolicyRule::OwnOwnership.info().name];
             self.audit.push(match old {
-                Some(old) => supersession(old, &address, author, rules, true),
+                Some(old) => supersession_record(old, &address, author, rules, true),
                 None => AuditRecord {
                     operation: AuditOperation::Put,
                     subjects: vec![address],
-                    ..supersession(&address, &address, author, rules, true)
+                    ..supersession_record(&address, &address, author, rules, true)
                 },
             });
         })
     }
 
     /// Decides the replacement of `old` under all applicable policies.
-    pub(super) fn judge(
+    pub(super) fn decide_supersession(
         &self,
         old: &ContentAddress,
         old_row: &GrainRow,
@@ -174,7 +174,7 @@ impl WritePlan<'_> {
     ) -> Result<(PolicyDecision, GatheredProtectors)> {
         let transition = self.transition(old, old_row, grain, proofs, author)?;
         // The signer of a grain that merely derives from this one has not agreed to its end.
-        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
+        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_intended_successor(grain, stored)))?;
         let signer = proofs.signer.clone().filter(|_| means_it);
         let proofs = &Proofs { signer, ..proofs.clone() };
         let gathered = self.protectors(old, Some(grain), transition)?;
@@ -183,9 +183,9 @@ impl WritePlan<'_> {
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
-            is_operator: author.standing.is_operator(),
+            is_operator: author.authority.is_operator(),
             proofs,
-            evidence: self.evidence(old, transition, &gathered, author)?,
+            evidence: self.count_evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,
             may_review: false,
         };
@@ -193,7 +193,7 @@ impl WritePlan<'_> {
     }
 
     /// The error of a refused attempt, naming the refusing grain if it is not the target itself.
-    pub(super) fn denied(
+    pub(super) fn denial_error(
         &self,
         what: &str,
         rule: PolicyRule,
@@ -201,26 +201,26 @@ impl WritePlan<'_> {
         gathered: &GatheredProtectors,
         author: &Principal,
     ) -> Result<Error> {
-        let by = match gathered.refuser(decision) {
+        let by = match gathered.refusing_protector(decision) {
             None => String::new(),
             Some((by, tie)) => {
                 let what = match tie {
-                    ProtectionLink::Source => "what it derives from",
-                    ProtectionLink::Later => "a newer version of it",
-                    ProtectionLink::Released | ProtectionLink::Version => "an older version of it",
+                    ProtectionLink::Ancestor => "what it derives from",
+                    ProtectionLink::NewerVersion => "a newer version of it",
+                    ProtectionLink::ReleasedVersion | ProtectionLink::TargetOrOlder => "an older version of it",
                 };
-                format!(", by {what}: {}", self.name_for(&by, author)?)
+                format!(", by {what}: {}", self.display_address(&by, author)?)
             }
         };
         let kind = match rule {
             PolicyRule::NoEvidence => ErrorKind::EvidenceRequired,
             _ => ErrorKind::InvalidationDenied,
         };
-        Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
+        Ok(Error::new(kind, format!("{what}: {}{by}", rule.info().text)))
     }
 
     /// Marks a grain for review if `needs_review` is true.
-    pub(crate) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
+    pub(crate) fn mark_for_review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
         if needs_review {
             let state = GrainState { needs_review, ..self.state(sequence)? };
             self.states.insert(sequence, state);
@@ -229,7 +229,7 @@ impl WritePlan<'_> {
     }
 
     /// Formats a grain for a message: its address, if the caller can see it.
-    pub(super) fn name_for(&self, address: &ContentAddress, author: &Principal) -> Result<String> {
+    pub(super) fn display_address(&self, address: &ContentAddress, author: &Principal) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
             None => "outside this session".to_owned(),
@@ -237,17 +237,17 @@ impl WritePlan<'_> {
     }
 
     /// Ends a grain that another replaced; the next audit record describes it.
-    pub(super) fn end(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
-        self.end_untold(old, by)?;
+    pub(super) fn end_grain(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
+        self.end_without_record(old, by)?;
         self.ends_with_next_record(old.sequence);
         Ok(())
     }
 
     /// Like [`WritePlan::end`], without an audit record of its own.
-    pub(super) fn end_untold(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
+    pub(super) fn end_without_record(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
-            system_valid_to: Some(self.ends(old)?),
+            system_valid_to: Some(self.end_time(old)?),
             ..old.state
         };
         self.states.insert(old.sequence, ended);
@@ -256,8 +256,8 @@ impl WritePlan<'_> {
 
     /// Returns the end of a grain that ends now. An earlier end (contradiction, retraction or a stated end)
     /// stays.
-    pub(super) fn ends(&self, row: &GrainRow) -> Result<EpochMs> {
-        let now = self.now.max(known_from(row)?);
+    pub(super) fn end_time(&self, row: &GrainRow) -> Result<EpochMs> {
+        let now = self.now.max(known_since(row)?);
         Ok(row.state.system_valid_to.map_or(now, |ended| ended.min(now)))
     }
 
@@ -269,7 +269,7 @@ impl WritePlan<'_> {
     }
 
     /// Stages a successor, or uses the current grain with the same bytes.
-    fn successor(&mut self, new: PreparedGrain, succession: Replacement) -> Result<Sequence> {
+    fn stage_successor(&mut self, new: PreparedGrain, succession: Replacement) -> Result<Sequence> {
         let address = new.blob.address();
         let Some(sequence) = self.locate(&address)? else {
             return self.stage(new, Some(succession));
@@ -279,8 +279,8 @@ impl WritePlan<'_> {
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let Replacement { old, released } = succession;
-        let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
-        let roots = joined(sequence, &self.roots(sequence)?, &more);
+        let more = self.roots_of_new(&new.grain, Some(&old), released)?.into_iter().collect();
+        let roots = merge_roots(sequence, &self.roots(sequence)?, &more);
         // Its descendants need no update: it derived from the old grain before, so they have the roots that
         // extend to them.
         if !roots.is_empty() {
@@ -295,23 +295,23 @@ impl WritePlan<'_> {
         let Some(row) = self.find(stored)? else { return Ok(false) };
         let stored = stored_grain(&row.blob)?;
         let same = |a: &Grain, b: &Grain| {
-            a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
+            a.fields().iter().all(|(name, value)| name == PARENTS_FIELD || b.get(name) == Some(value))
         };
-        let mut parents = grain.list(PARENTS).unwrap_or_default().iter();
-        let kept = stored.list(PARENTS).unwrap_or_default();
+        let mut parents = grain.list(PARENTS_FIELD).unwrap_or_default().iter();
+        let kept = stored.list(PARENTS_FIELD).unwrap_or_default();
         Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
     }
 }
 
 /// The time since which the store knows a grain (OMS 15.2); it cannot end earlier.
-pub(super) fn known_from(row: &GrainRow) -> Result<EpochMs> {
+pub(super) fn known_since(row: &GrainRow) -> Result<EpochMs> {
     with_fields(&row.blob, |grain| {
         let from = grain.int("system_valid_from").or(grain.int("created_at"));
         Ok(EpochMs::new(from.unwrap_or_default()))
     })
 }
 
-pub(super) fn supersession(
+pub(super) fn supersession_record(
     old: &ContentAddress,
     new: &ContentAddress,
     author: &Principal,

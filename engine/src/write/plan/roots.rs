@@ -14,7 +14,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{PolicyTerms, ProtectionLink, Protector};
 
-use super::protection::above;
+use super::protection::link_above;
 use super::{WritePlan, disguise};
 
 /// Maximum number of roots recorded with a grain.
@@ -23,7 +23,7 @@ const MAX_ROOTS: usize = 64;
 const MAX_DESCENDANTS: usize = 1 << 17;
 /// Maximum number of stored descendants that an import updates: as many as a large file holds. Its grains are
 /// written together, and their derivation is known without the index.
-const MAX_DESCENDANTS_TOGETHER: usize = 1 << 20;
+const MAX_IMPORT_DESCENDANTS: usize = 1 << 20;
 /// Maximum number of bytes read to find the descendants of those descendants.
 const MAX_DESCENDANT_BYTES: usize = 256 << 20;
 /// Recorded in place of too many roots: such a grain cannot be superseded.
@@ -42,13 +42,13 @@ struct PropagationBudget {
 }
 
 impl PropagationBudget {
-    fn of_write() -> Self {
+    fn for_write() -> Self {
         Self { grains: MAX_DESCENDANTS, bytes: MAX_DESCENDANT_BYTES }
     }
 
     /// The budget of an import, whose files are read in full anyway.
-    fn of_import() -> Self {
-        Self { grains: MAX_DESCENDANTS_TOGETHER, bytes: usize::MAX }
+    fn for_import() -> Self {
+        Self { grains: MAX_IMPORT_DESCENDANTS, bytes: usize::MAX }
     }
 
     /// # Errors
@@ -69,7 +69,7 @@ impl PropagationBudget {
 impl WritePlan<'_> {
     /// Returns the inherited roots of a grain to be stored, without its own policy. `old` is the parent it
     /// supersedes: its protection extends to its successor with any scope, unless the change releases it.
-    pub(super) fn roots_for(
+    pub(super) fn roots_of_new(
         &self,
         grain: &Grain,
         old: Option<&ContentAddress>,
@@ -80,11 +80,11 @@ impl WritePlan<'_> {
         for address in disguise::parents(grain) {
             let Some(parent) = self.locate(&address)? else { continue };
             let tie = match (old == Some(&address), released) {
-                (false, _) => ProtectionLink::Source,
-                (true, false) => ProtectionLink::Version,
-                (true, true) => ProtectionLink::Released,
+                (false, _) => ProtectionLink::Ancestor,
+                (true, false) => ProtectionLink::TargetOrOlder,
+                (true, true) => ProtectionLink::ReleasedVersion,
             };
-            roots.extend(self.passed_on(parent, tie, &mut reach)?);
+            roots.extend(self.roots_passed_on(parent, tie, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(vec![TOO_MANY_ROOTS]);
             }
@@ -97,7 +97,7 @@ impl WritePlan<'_> {
 
     /// Returns the inherited roots of a grain of the log with the row `noted`. Parents that it superseded
     /// count as its versions.
-    pub(super) fn inherited(
+    pub(super) fn inherited_roots(
         &self,
         address: &ContentAddress,
         noted: &[Sequence],
@@ -105,12 +105,12 @@ impl WritePlan<'_> {
     ) -> Result<BTreeSet<Sequence>> {
         let mut roots = BTreeSet::new();
         let mut reach = ReachCache::new();
-        let version = above(ProtectionLink::Version, noted);
+        let version = link_above(ProtectionLink::TargetOrOlder, noted);
         for parent in parents {
             let Some(parent) = self.locate(&parent)? else { continue };
             let is_version = self.state(parent)?.superseded_by == Some(*address);
-            let tie = if is_version { version } else { ProtectionLink::Source };
-            roots.extend(self.passed_on(parent, tie, &mut reach)?);
+            let tie = if is_version { version } else { ProtectionLink::Ancestor };
+            roots.extend(self.roots_passed_on(parent, tie, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(BTreeSet::from([TOO_MANY_ROOTS]));
             }
@@ -120,11 +120,11 @@ impl WritePlan<'_> {
 
     /// The roots of a grain that reach what is derived from it.
     pub(super) fn reaching(&self, sequence: Sequence) -> Result<BTreeSet<Sequence>> {
-        self.passed_on(sequence, ProtectionLink::Source, &mut ReachCache::new())
+        self.roots_passed_on(sequence, ProtectionLink::Ancestor, &mut ReachCache::new())
     }
 
     /// Returns the roots of a grain that extend to what follows it under this link.
-    fn passed_on(
+    fn roots_passed_on(
         &self,
         parent: Sequence,
         tie: ProtectionLink,
@@ -132,7 +132,7 @@ impl WritePlan<'_> {
     ) -> Result<BTreeSet<Sequence>> {
         let mut passed = BTreeSet::new();
         for root in self.roots(parent)? {
-            if root == TOO_MANY_ROOTS || (root != RELEASED && self.reaches(root, tie, reach)?) {
+            if root == TOO_MANY_ROOTS || (root != RELEASED && self.policy_extends(root, tie, reach)?) {
                 passed.insert(root);
             }
         }
@@ -140,12 +140,12 @@ impl WritePlan<'_> {
     }
 
     /// Returns `true` if the policy of a grain protects what follows it under this link.
-    fn reaches(&self, root: Sequence, tie: ProtectionLink, reach: &mut ReachCache) -> Result<bool> {
+    fn policy_extends(&self, root: Sequence, tie: ProtectionLink, reach: &mut ReachCache) -> Result<bool> {
         if let Some(reaches) = reach.get(&(root, tie)) {
             return Ok(*reaches);
         }
         let reaches = self
-            .read(root, |_, grain| Ok(Protector::of(grain, &GrainState::default(), tie).bears()))?;
+            .with_grain(root, |_, grain| Ok(Protector::from_grain(grain, &GrainState::default(), tie).applies()))?;
         reach.insert((root, tie), reaches);
         Ok(reaches)
     }
@@ -157,23 +157,23 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT` if there are too many descendants.
-    pub(super) fn spread_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
+    pub(super) fn propagate_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
         let mut reach = ReachCache::new();
-        let mut late = self.passed_on(from, ProtectionLink::Source, &mut reach)?;
-        let is_import = self.beneath.is_some();
+        let mut late = self.roots_passed_on(from, ProtectionLink::Ancestor, &mut reach)?;
+        let is_import = self.uncommitted.is_some();
         let mut budget =
-            if is_import { PropagationBudget::of_import() } else { PropagationBudget::of_write() };
+            if is_import { PropagationBudget::for_import() } else { PropagationBudget::for_write() };
         let mut queue = VecDeque::from([(address, from)]);
         while let Some((address, parent)) = queue.pop_front() {
             if is_import {
-                late = self.passed_on(parent, ProtectionLink::Source, &mut reach)?;
-                queue.extend(self.told_successor(&address, parent, &mut budget, &mut reach)?);
+                late = self.roots_passed_on(parent, ProtectionLink::Ancestor, &mut reach)?;
+                queue.extend(self.propagate_to_successor(&address, parent, &mut budget, &mut reach)?);
             }
             if late.is_empty() {
                 continue;
             }
-            for (child, address) in self.unaware_of(&late, &address, &mut budget)? {
-                let roots = joined(child, &self.roots(child)?, &late);
+            for (child, address) in self.children_lacking(&late, &address, &mut budget)? {
+                let roots = merge_roots(child, &self.roots(child)?, &late);
                 self.roots.insert(child, roots);
                 queue.push_back((address, child));
             }
@@ -183,7 +183,7 @@ impl WritePlan<'_> {
 
     /// Adds to the successor of a grain the roots that extend to it as a version. Returns the successor if
     /// its row changed. Rows only grow, so the propagation ends on any graph.
-    fn told_successor(
+    fn propagate_to_successor(
         &mut self,
         address: &ContentAddress,
         old: Sequence,
@@ -193,21 +193,21 @@ impl WritePlan<'_> {
         let Some(successor) = self.state(old)?.superseded_by else { return Ok(None) };
         let Some(sequence) = self.locate(&successor)? else { return Ok(None) };
         let before = self.roots(sequence)?;
-        let more = self.passed_on(old, above(ProtectionLink::Version, &before), reach)?;
+        let more = self.roots_passed_on(old, link_above(ProtectionLink::TargetOrOlder, &before), reach)?;
         let digits = address.to_string();
         if !lacks(&before, &more)
-            || !self.read(sequence, |_, grain| Ok(names_parent(grain, &digits)))?
+            || !self.with_grain(sequence, |_, grain| Ok(names_parent(grain, &digits)))?
         {
             return Ok(None);
         }
         budget.spend(1, 0)?;
-        self.roots.insert(sequence, joined(sequence, &before, &more));
+        self.roots.insert(sequence, merge_roots(sequence, &before, &more));
         Ok(Some((successor, sequence)))
     }
 
     /// Returns the staged and stored grains that derive from this one and lack any of these roots.
     /// Descendants of the others have them, too.
-    fn unaware_of(
+    fn children_lacking(
         &self,
         late: &BTreeSet<Sequence>,
         parent: &ContentAddress,
@@ -222,12 +222,12 @@ impl WritePlan<'_> {
                 children.push((*child, staged.prepared.blob.address()));
             }
         }
-        if let Some(beneath) = self.beneath {
+        if let Some(beneath) = self.uncommitted {
             // One more than the budget, so that an excess is noticed.
             for child in beneath.children_of(parent, budget.grains.saturating_add(1))? {
                 if lacks(&self.roots(child)?, late) {
                     budget.spend(1, 0)?;
-                    children.push((child, self.read(child, |address, _| Ok(address))?));
+                    children.push((child, self.with_grain(child, |address, _| Ok(address))?));
                 }
             }
         }
@@ -258,7 +258,7 @@ pub(super) fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
 }
 
 /// Returns `true` if the policy of a grain restricts anything, and `true` if it declares a hold.
-pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
+pub(crate) fn own_protection(blob: &[u8]) -> Result<(bool, bool)> {
     with_fields(blob, |grain| {
         let terms = PolicyTerms::of(grain);
         Ok((terms.protects(), terms.holds))
@@ -266,7 +266,7 @@ pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
 }
 
 /// Returns the row of a grain with these roots added.
-pub(super) fn joined(
+pub(super) fn merge_roots(
     of: Sequence,
     before: &[Sequence],
     more: &BTreeSet<Sequence>,
@@ -309,10 +309,10 @@ mod tests {
             (too_many.clone(), ancestors(1), too_many),
             (vec![], BTreeSet::new(), vec![]),
         ] {
-            assert_eq!(joined(own, &before, &more), expected, "{before:?} and {more:?}");
+            assert_eq!(merge_roots(own, &before, &more), expected, "{before:?} and {more:?}");
         }
         let released: BTreeSet<_> = ancestors(64).into_iter().chain([RELEASED]).collect();
-        assert_eq!(joined(own, &[], &released).len(), 65, "the mark is no ancestor");
+        assert_eq!(merge_roots(own, &[], &released).len(), 65, "the mark is no ancestor");
     }
 
     #[test]

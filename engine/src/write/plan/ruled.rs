@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
 
-use super::replace::supersession;
+use super::replace::supersession_record;
 use super::{PreparedGrain, Principal, WritePlan};
 use crate::base::error::{Error, Result};
 use crate::rules::preset::{Action, ActiveRules, ProcessingBasis, RuleFacts};
 use crate::state::audit::{AuditOperation, AuditRecord};
-use crate::state::basis::basis_in;
+use crate::state::basis::resolve_basis;
 
 impl WritePlan<'_> {
     /// Sets the rules of the store.
-    pub(crate) fn under(self, regime: Arc<ActiveRules>) -> Self {
-        Self { regime: Some(regime), ..self }
+    pub(crate) fn with_rules(self, regime: Arc<ActiveRules>) -> Self {
+        Self { rules: Some(regime), ..self }
     }
 
     /// Checks the rules of the store for a grain to be stored, in place of `old` if given. Returns `true` if
@@ -28,11 +28,11 @@ impl WritePlan<'_> {
         new: &PreparedGrain,
         author: &Principal,
     ) -> Result<bool> {
-        let Some(regime) = self.regime.clone() else { return Ok(false) };
+        let Some(regime) = self.rules.clone() else { return Ok(false) };
         let rules = regime.rules();
         let deed = if old.is_some() { Action::Supersede } else { Action::Put };
-        let basis = match rules.asks_basis(deed) {
-            true => basis_in(self, new.grain.text("processing_basis"))?,
+        let basis = match rules.uses_basis(deed) {
+            true => resolve_basis(self, new.grain.text("processing_basis"))?,
             false => ProcessingBasis::Missing,
         };
         let facts = RuleFacts {
@@ -46,7 +46,7 @@ impl WritePlan<'_> {
         let decision = rules.decide(deed, &facts);
         let Some(refusal) = decision.refusal else { return Ok(decision.needs_review) };
         let address = new.blob.address();
-        let entry = supersession(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
+        let entry = supersession_record(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
         self.audit.push(match old {
             Some(_) => entry,
             None => {

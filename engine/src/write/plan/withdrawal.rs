@@ -8,11 +8,11 @@ use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::rules::policy::{Authority, PolicyRule, same_did};
-use crate::state::reach::in_scope;
+use crate::state::reach::is_in_namespace;
 use crate::state::view::GrainRow;
 
-use super::protection::parents_in;
-use super::replace::{Replacement, supersession};
+use super::protection::parent_addresses;
+use super::replace::{Replacement, supersession_record};
 use super::{PreparedGrain, Principal, PutOutcome, WritePlan};
 
 /// Maximum number of renewals of a grant that is withdrawn.
@@ -42,24 +42,24 @@ impl WritePlan<'_> {
         if new.grain.flag("is_withdrawal") != Some(true) {
             let replaced: Vec<_> = grant.into_iter().map(|(prior, _)| prior).collect();
             let what = "a new grant that names a prior consent replaces it".to_owned();
-            return Err(self.in_disguise(&replaced, &new, author, what)?);
+            return Err(self.implicit_supersession_error(&replaced, &new, author, what)?);
         }
         let signer = new.proofs.signer.as_deref();
-        let by_third_party = is_by_third_party(&new.grain, signer, author);
+        let by_third_party = is_withdrawn_by_third_party(&new.grain, signer, author);
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
-            self.review(sequence, by_third_party)?;
+            self.mark_for_review(sequence, by_third_party)?;
             return Ok(PutOutcome::Added(address));
         };
-        let (head, row, fits) = self.ended_by(prior, row, &new.grain)?;
+        let (head, row, fits) = self.withdrawal_target(prior, row, &new.grain)?;
         if let Err(error) = fits {
-            return Err(self.not_withdrawn(&head, &address, author, error)?);
+            return Err(self.withdrawal_refusal(&head, &address, author, error)?);
         }
-        let sequence = self.stage(new, Some(Replacement::of(&head)))?;
-        self.review(sequence, by_third_party)?;
-        if !is_over(&row)? {
-            self.end(&row, address)?;
-            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+        let sequence = self.stage(new, Some(Replacement::new(&head)))?;
+        self.mark_for_review(sequence, by_third_party)?;
+        if !has_ended(&row)? {
+            self.end_grain(&row, address)?;
+            self.audit.push(supersession_record(&head, &address, author, vec!["withdrawal"], false));
         }
         Ok(PutOutcome::Added(address))
     }
@@ -70,7 +70,7 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT` for a grant with too many renewals; `ERR_INTEGRITY`; `ERR_IO`.
-    pub(crate) fn honour_withdrawals(
+    pub(crate) fn apply_earlier_withdrawals(
         &mut self,
         grant: &ContentAddress,
         author: &Principal,
@@ -85,32 +85,32 @@ impl WritePlan<'_> {
         let mut is_doubtful = false;
         for at in self.withdrawals_of(grant)? {
             let (address, withdrawal) =
-                self.read(at, |address, grain| Ok((address, grain.to_grain()?)))?;
-            if withdrawn_by(&withdrawal) != Some(*grant) || check_named(&row, &withdrawal).is_err()
+                self.with_grain(at, |address, grain| Ok((address, grain.to_grain()?)))?;
+            if withdrawn_grant(&withdrawal) != Some(*grant) || check_fits_grant(&row, &withdrawal).is_err()
             {
                 continue;
             }
-            let (head, ended, fits) = self.ended_by(*grant, row.clone(), &withdrawal)?;
+            let (head, ended, fits) = self.withdrawal_target(*grant, row.clone(), &withdrawal)?;
             let reaches = with_fields(&ended.blob, |grain| {
-                Ok(in_scope(grain.partition(), Some(withdrawal.partition())))
+                Ok(is_in_namespace(grain.partition(), Some(withdrawal.partition())))
             })?;
             if fits.is_err() || !reaches {
                 is_doubtful = true;
                 continue;
             }
-            if is_over(&ended)? || self.has_ended(row.sequence, &address)? {
+            if has_ended(&ended)? || self.ended_a_version(row.sequence, &address)? {
                 return Ok(());
             }
-            self.end(&ended, address)?;
-            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+            self.end_grain(&ended, address)?;
+            self.audit.push(supersession_record(&head, &address, author, vec!["withdrawal"], false));
             return Ok(());
         }
-        self.review(row.sequence, is_doubtful)
+        self.mark_for_review(row.sequence, is_doubtful)
     }
 
     /// Returns `true` if a withdrawal is among the later versions of a grant: it ended one of them, and the
     /// versions after it are a new grant.
-    pub(super) fn has_ended(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
+    pub(super) fn ended_a_version(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
         let mut known = HashMap::new();
         Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
     }
@@ -138,22 +138,22 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT` for a grant with too many renewals.
-    pub(super) fn ended_by(
+    pub(super) fn withdrawal_target(
         &self,
         grant: ContentAddress,
         row: GrainRow,
         withdrawal: &Grain,
     ) -> Result<(ContentAddress, GrainRow, Result<()>)> {
-        if let Err(error) = check_named(&row, withdrawal) {
+        if let Err(error) = check_fits_grant(&row, withdrawal) {
             return Ok((grant, row, Err(error)));
         }
-        let (head, row) = self.renewed(grant, row)?;
+        let (head, row) = self.latest_version(grant, row)?;
         let fits = check_parties(&row, withdrawal);
         Ok((head, row, fits))
     }
 
     /// Returns the last stored version of a grant, regardless of its visibility.
-    fn renewed(&self, grant: ContentAddress, row: GrainRow) -> Result<(ContentAddress, GrainRow)> {
+    fn latest_version(&self, grant: ContentAddress, row: GrainRow) -> Result<(ContentAddress, GrainRow)> {
         let (mut head, mut row) = (grant, row);
         for _ in 0..MAX_RENEWALS {
             let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
@@ -167,7 +167,7 @@ impl WritePlan<'_> {
     }
 
     /// The error of a refused withdrawal; one by other parties is recorded in the audit log.
-    fn not_withdrawn(
+    fn withdrawal_refusal(
         &mut self,
         grant: &ContentAddress,
         withdrawal: &ContentAddress,
@@ -177,9 +177,9 @@ impl WritePlan<'_> {
         if error.kind() != ErrorKind::InvalidationDenied {
             return Ok(error);
         }
-        let rule = PolicyRule::WithdrawalByOthers.row();
-        self.audit.push(supersession(grant, withdrawal, author, vec![rule.name], true));
-        let message = format!("cannot withdraw {}: {}", self.name_for(grant, author)?, rule.text);
+        let rule = PolicyRule::WithdrawalByOthers.info();
+        self.audit.push(supersession_record(grant, withdrawal, author, vec![rule.name], true));
+        let message = format!("cannot withdraw {}: {}", self.display_address(grant, author)?, rule.text);
         Ok(Error::new(ErrorKind::InvalidationDenied, message))
     }
 }
@@ -197,7 +197,7 @@ impl WritePlan<'_> {
         let grants =
             new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
         Ok(grants
-            && is_said_by(new, signer, author, &["subject_did"])
+            && is_authorized_by(new, signer, author, &["subject_did"])
             && check_parties(old, new).is_ok()
             && self.was_withdrawn(old)?)
     }
@@ -209,7 +209,7 @@ impl WritePlan<'_> {
         for _ in 0..MAX_LOOKED_BACK {
             let (withdraws, parents) = with_fields(&row.blob, |stored| {
                 let is_consent = stored.grain_type() == GrainType::Consent;
-                Ok((is_consent && is_withdrawal(stored), parents_in(stored)))
+                Ok((is_consent && is_withdrawal(stored), parent_addresses(stored)))
             })?;
             if withdraws {
                 return Ok(true);
@@ -233,13 +233,13 @@ impl WritePlan<'_> {
 }
 
 /// The grant that a withdrawal names.
-pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
+pub(super) fn withdrawn_grant(grain: &Grain) -> Option<ContentAddress> {
     let withdraws = grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal")?;
     withdraws.then(|| grain.text("prior_consent"))?.and_then(|grant| grant.parse().ok())
 }
 
 /// Returns `true` if the last version of a grant ended already: an earlier withdrawal stays in force.
-pub(super) fn is_over(head: &GrainRow) -> Result<bool> {
+pub(super) fn has_ended(head: &GrainRow) -> Result<bool> {
     let ended = head.state.superseded_by.is_some();
     Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
 }
@@ -248,7 +248,7 @@ pub(super) fn is_over(head: &GrainRow) -> Result<bool> {
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a grain that is no consent; `ERR_INVALIDATION_DENIED` for one between other parties.
-pub(super) fn check_named(named: &GrainRow, withdrawal: &Grain) -> Result<()> {
+pub(super) fn check_fits_grant(named: &GrainRow, withdrawal: &Grain) -> Result<()> {
     let schema =
         |message| Err(Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message));
     with_fields(&named.blob, |stored| {
@@ -269,7 +269,7 @@ fn check_parties(consent: &GrainRow, withdrawal: &Grain) -> Result<()> {
     if between_them {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidationDenied, PolicyRule::WithdrawalByOthers.row().text))
+    Err(Error::new(ErrorKind::InvalidationDenied, PolicyRule::WithdrawalByOthers.info().text))
 }
 
 /// What an audit entry is told where the subject or the operator grants anew what was withdrawn, also where
@@ -278,21 +278,21 @@ pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
 /// Returns `true` if a consent is withdrawn by a third party without a signature of its subject. The
 /// withdrawal is honoured all the same and marked for review.
-pub(super) fn is_by_third_party(
+pub(super) fn is_withdrawn_by_third_party(
     withdrawal: &Grain,
     signer: Option<&str>,
     author: &Principal,
 ) -> bool {
-    !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
+    !is_authorized_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
 }
 
 /// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.
-fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Principal, parties: &[&str]) -> bool {
+fn is_authorized_by(consent: &Grain, signer: Option<&str>, author: &Principal, parties: &[&str]) -> bool {
     let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
     let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
     // An actor that counts as the operator only because the host named none is still reviewed.
-    let is_operator = author.standing == Authority::Operator && author.speaks_for_store();
+    let is_operator = author.authority == Authority::Operator && author.is_store_operator();
     signed || is_party || is_operator
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::segment::{self, FileHeader, GroupIter, HEADER};
+use super::segment::{self, FileHeader, GroupIter, HEADER_BYTES};
 use super::{group, head};
 use crate::base::error::Result;
 use crate::disk::keys::AuditHead;
@@ -41,17 +41,17 @@ const SIGNED: &str = "its signed head";
 ///
 /// # Errors
 /// `ERR_IO`. Damage is reported to `told`.
-pub(crate) fn examine(
+pub(crate) fn verify(
     dir: &Path,
     (store, chain): ([u8; 16], &AuditHashChain),
     notes: &[ReadLogSummary],
     told: ProblemSink<'_>,
 ) -> Result<ReadLogCheck> {
-    let mut numbers = segment::numbers(dir)?;
+    let mut numbers = segment::file_numbers(dir)?;
     // A crash or a full disk can leave a file without its header. It has no group, and the next writer
     // removes it. Missing entries are detected by the signed head.
     if let Some(last) = numbers.last()
-        && fs::metadata(segment::path_of(dir, *last))?.len() < group::size(HEADER)
+        && fs::metadata(segment::path_of(dir, *last))?.len() < group::as_u64(HEADER_BYTES)
     {
         numbers.pop();
     }
@@ -94,7 +94,7 @@ pub(crate) fn examine(
 
 impl ReadLogVerifier<'_> {
     fn file(&mut self, dir: &Path, number: u32) -> Result<()> {
-        let read = segment::bytes_of(dir, number).and_then(|bytes| {
+        let read = segment::read_file(dir, number).and_then(|bytes| {
             let start = FileHeader::decode(&bytes, &self.store, number)?;
             Ok((bytes, start))
         });

@@ -8,7 +8,7 @@ use grainstore_format::EpochMs;
 
 use super::group::{self, ReadRecord};
 use super::head;
-use super::segment::{self, FULL, FileHeader, GroupIter, HEADER};
+use super::segment::{self, FULL_FILE_BYTES, FileHeader, GroupIter, HEADER_BYTES};
 use crate::base::error::{Error, Result};
 use crate::disk::anchor::PinnedDirectory;
 use crate::disk::directory;
@@ -37,14 +37,14 @@ pub(super) struct ReadLogFiles {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SizeLimits {
     /// Size of a file in bytes beyond which it takes no further group.
-    pub(super) file: u64,
+    pub(super) file_bytes: u64,
     /// Total size of all files in bytes, unless all are to be kept.
-    pub(super) all: u64,
+    pub(super) total_bytes: u64,
 }
 
 impl Default for SizeLimits {
     fn default() -> Self {
-        Self { file: FULL, all: 64 << 20 }
+        Self { file_bytes: FULL_FILE_BYTES, total_bytes: 64 << 20 }
     }
 }
 
@@ -106,7 +106,7 @@ impl ReadLogFiles {
                 self.opened(notes.first().map_or(EpochMs::new(0), |note| note.time))?
             }
         };
-        let told = match tail.bytes >= self.bounds.file {
+        let told = match tail.bytes >= self.bounds.file_bytes {
             true => {
                 self.check_here()?;
                 tail.file.sync_data()?;
@@ -122,7 +122,7 @@ impl ReadLogFiles {
         let (frame, end) = segment::frame(&tail.end, &body)?;
         // After a partial write the file is reopened, which cuts off the partial group.
         tail.file.write_all(&frame)?;
-        tail.bytes = tail.bytes.saturating_add(group::size(frame.len()));
+        tail.bytes = tail.bytes.saturating_add(group::as_u64(frame.len()));
         tail.end = end;
         self.tail = Some(tail);
         (self.unsigned, self.untold) = (true, true);
@@ -167,8 +167,8 @@ impl ReadLogFiles {
     pub(super) fn trim(&mut self) -> Result<()> {
         let Some(first) = self.to_trim.take() else { return Ok(()) };
         self.check_here()?;
-        for number in segment::numbers(&self.dir)? {
-            let start = segment::start_of(&self.dir, number, &self.store);
+        for number in segment::file_numbers(&self.dir)? {
+            let start = segment::read_header(&self.dir, number, &self.store);
             // An unreadable file is evidence, and stays.
             if start.is_ok_and(|start| start.at.count < first) {
                 directory::remove(&segment::path_of(&self.dir, number))?;
@@ -180,14 +180,14 @@ impl ReadLogFiles {
     /// The first entry that is kept when a further file is begun.
     fn first_kept(&self, keeps_all: bool) -> Result<u64> {
         let mut kept = u64::MAX;
-        let mut room = self.bounds.all.saturating_sub(self.bounds.file);
-        for number in segment::numbers(&self.dir)?.into_iter().rev() {
+        let mut room = self.bounds.total_bytes.saturating_sub(self.bounds.file_bytes);
+        for number in segment::file_numbers(&self.dir)?.into_iter().rev() {
             let bytes = fs::metadata(segment::path_of(&self.dir, number))?.len();
             if bytes > room && !keeps_all {
                 break;
             }
             room = room.saturating_sub(bytes);
-            if let Ok(start) = segment::start_of(&self.dir, number, &self.store) {
+            if let Ok(start) = segment::read_header(&self.dir, number, &self.store) {
                 kept = start.at.count;
             }
         }
@@ -199,7 +199,7 @@ impl ReadLogFiles {
     /// that is left as it is, and a further file begun.
     fn opened(&self, now: EpochMs) -> Result<CurrentFile> {
         let signed = head::read(&self.dir, &self.store, &self.chain);
-        let Some(number) = segment::numbers(&self.dir)?.last().copied() else {
+        let Some(number) = segment::file_numbers(&self.dir)?.last().copied() else {
             return self.first(signed.ok().flatten(), now);
         };
         let signed = match signed {
@@ -212,11 +212,11 @@ impl ReadLogFiles {
             Err(error) => return Err(error),
         };
         let after = || self.begun(number.saturating_add(1), signed);
-        let Ok(bytes) = segment::bytes_of(&self.dir, number) else { return after() };
+        let Ok(bytes) = segment::read_file(&self.dir, number) else { return after() };
         let path = segment::path_of(&self.dir, number);
         let Ok(start) = FileHeader::decode(&bytes, &self.store, number) else {
             // A file that a crash left without its header has no group.
-            return match bytes.len() < HEADER {
+            return match bytes.len() < HEADER_BYTES {
                 true => {
                     directory::remove(&path)?;
                     self.opened(now)
@@ -230,7 +230,7 @@ impl ReadLogFiles {
             return after();
         }
         let file = File::options().append(true).open(&path)?;
-        let whole = group::size(frames.bytes);
+        let whole = group::as_u64(frames.read_bytes);
         if !frames.is_at_end() {
             file.set_len(whole)?;
         }
@@ -241,26 +241,26 @@ impl ReadLogFiles {
     fn first(&self, signed: Option<AuditHead>, now: EpochMs) -> Result<CurrentFile> {
         fs::create_dir_all(&self.dir)?;
         if let Some(above) = self.dir.parent() {
-            directory::sync(above)?;
+            directory::sync_directory(above)?;
         }
         let at = signed.unwrap_or_else(|| segment::genesis(&self.store));
         head::write(&self.dir, &self.store, &at, now, &self.chain)?;
-        directory::sync(&self.dir)?;
+        directory::sync_directory(&self.dir)?;
         self.begun(1, at)
     }
 
     /// Goes on in a further file where nobody can say how far the log went. It begins with what no file
     /// before it ends with, so that the break is found for good.
     fn behind_what_is_missing(&self, last: u32, now: EpochMs) -> Result<CurrentFile> {
-        let bytes = segment::bytes_of(&self.dir, last);
-        if bytes.as_ref().is_ok_and(|bytes| bytes.len() < HEADER) {
+        let bytes = segment::read_file(&self.dir, last);
+        if bytes.as_ref().is_ok_and(|bytes| bytes.len() < HEADER_BYTES) {
             // A file that a crash has left without its header has no group either.
             directory::remove(&segment::path_of(&self.dir, last))?;
             return self.opened(now);
         }
-        let end = bytes.and_then(|bytes| {
-            let start = FileHeader::decode(&bytes, &self.store, last)?;
-            let mut frames = GroupIter::of(&bytes, &start);
+        let end = bytes.and_then(|read_bytes| {
+            let start = FileHeader::decode(&read_bytes, &self.store, last)?;
+            let mut frames = GroupIter::of(&read_bytes, &start);
             frames.by_ref().for_each(drop);
             Ok(frames.end)
         });
@@ -281,8 +281,8 @@ impl ReadLogFiles {
         let mut file = File::options().append(true).create_new(true).open(&path)?;
         file.write_all(&FileHeader { number, at }.encode(&self.store))?;
         file.sync_data()?;
-        directory::sync(&self.dir)?;
-        Ok(CurrentFile { file, number, bytes: group::size(HEADER), end: at })
+        directory::sync_directory(&self.dir)?;
+        Ok(CurrentFile { file, number, bytes: group::as_u64(HEADER_BYTES), end: at })
     }
 }
 
@@ -291,7 +291,7 @@ impl ReadLogFiles {
 /// # Errors
 /// `ERR_IO`.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    let numbers = segment::numbers(from)?;
+    let numbers = segment::file_numbers(from)?;
     if numbers.is_empty() {
         return Ok(());
     }
@@ -303,7 +303,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
         fs::copy(&file, &copy)?;
         File::open(&copy)?.sync_all()?;
     }
-    directory::sync(to)
+    directory::sync_directory(to)
 }
 
 #[cfg(test)]

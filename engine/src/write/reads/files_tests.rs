@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::state::session_options::SessionOptions;
-use crate::write::reads::examine::{ReadLogCheck, examine};
+use crate::write::reads::examine::{ReadLogCheck, verify};
 
 const STORE: [u8; 16] = [1; 16];
 
@@ -26,16 +26,16 @@ fn note(at: u8) -> ReadRecord {
 
 /// Files of three groups each, of which four are kept.
 fn files(dir: &Path) -> ReadLogFiles {
-    let group = group::size(group::encode(&[note(0)], 0, &chain()).len() + 36);
-    let file = group::size(HEADER) + 2 * group + 1;
-    let bounds = SizeLimits { file, all: 3 * (file + group) + file };
+    let group = group::as_u64(group::encode(&[note(0)], 0, &chain()).len() + 36);
+    let file = group::as_u64(HEADER_BYTES) + 2 * group + 1;
+    let bounds = SizeLimits { file_bytes: file, total_bytes: 3 * (file + group) + file };
     ReadLogFiles::new(dir.join("reads"), STORE, chain(), bounds)
 }
 
 fn problems(files: &ReadLogFiles, notes: &[ReadLogSummary]) -> (ReadLogCheck, Vec<String>) {
     let mut found = Vec::new();
     let mut tell = |_, detail| found.push(detail);
-    let examined = examine(&files.dir, (STORE, &chain()), notes, &mut tell).unwrap();
+    let examined = verify(&files.dir, (STORE, &chain()), notes, &mut tell).unwrap();
     (examined, found)
 }
 
@@ -55,7 +55,7 @@ fn full_files_make_room_once_the_audit_log_was_told() {
             assert_eq!(problems(&files, &notes).1, Vec::<String>::new());
         }
     }
-    assert_eq!(segment::numbers(&files.dir).unwrap(), [7, 8, 9, 10]);
+    assert_eq!(segment::file_numbers(&files.dir).unwrap(), [7, 8, 9, 10]);
     assert_eq!(notes.last().unwrap().first, 18);
     assert_eq!(problems(&files, &notes).0.entries, 12);
     // An older file that goes is missed, and so is one in between.
@@ -76,7 +76,7 @@ fn all_are_kept_where_the_preset_says_so_and_lost_ones_are_counted() {
         files.append(&[note(at)], u64::from(at == 3) * 40, true).unwrap();
         files.trim().unwrap();
     }
-    assert_eq!(segment::numbers(&files.dir).unwrap().len(), 10);
+    assert_eq!(segment::file_numbers(&files.dir).unwrap().len(), 10);
     let (examined, found) = problems(&files, &[]);
     assert_eq!((examined.entries, examined.lost, found.len()), (30, 40, 0));
 }
@@ -89,7 +89,7 @@ fn the_signed_end_is_the_same_for_the_same_log_and_no_other_store_takes_it() {
     files.settle(EpochMs::new(9)).unwrap();
     let bytes = fs::read(head::path_of(&files.dir)).unwrap();
     let end = files.tail.as_ref().unwrap().end;
-    assert_eq!(bytes, head::encode(&STORE, &end, EpochMs::new(9), &chain().reads_key()).unwrap());
+    assert_eq!(bytes, head::encode(&STORE, &end, EpochMs::new(9), &chain().read_log_key()).unwrap());
     assert_eq!(bytes[..9], [1, 0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(bytes[9..41], end.hash);
     assert_eq!(bytes[41..49], [0, 0, 0, 0, 0, 0, 0, 9]);
@@ -115,8 +115,8 @@ fn damage_before_the_signed_end_is_left_as_evidence_and_the_log_goes_on_behind_i
     again.append(&[note(3)], 0, false).unwrap();
     again.settle(EpochMs::new(10)).unwrap();
     assert_eq!(fs::read(&log).unwrap(), bytes);
-    assert_eq!(segment::numbers(&again.dir).unwrap(), [1, 2]);
-    assert_eq!(segment::start_of(&again.dir, 2, &STORE).unwrap().at.count, 2);
+    assert_eq!(segment::file_numbers(&again.dir).unwrap(), [1, 2]);
+    assert_eq!(segment::read_header(&again.dir, 2, &STORE).unwrap().at.count, 2);
     assert!(problems(&again, &[]).1.iter().any(|detail| detail.contains("damaged behind")));
 }
 
@@ -126,7 +126,7 @@ fn a_file_that_was_cut_short_in_its_header_is_no_damage_unless_something_was_sig
     let mut files = files(dir.path());
     fs::create_dir(&files.dir).unwrap();
     let first = segment::path_of(&files.dir, 1);
-    for length in [0, HEADER - 1] {
+    for length in [0, HEADER_BYTES - 1] {
         fs::write(&first, vec![0; length]).unwrap();
         assert_eq!(problems(&files, &[]).1, Vec::<String>::new());
     }
@@ -151,7 +151,7 @@ fn the_head_is_signed_before_there_is_a_file_so_that_a_crash_leaves_none_without
     let mut again = self::files(dir.path());
     again.append(&[note(2)], 0, false).unwrap();
     again.settle(EpochMs::new(9)).unwrap();
-    assert_eq!(segment::numbers(&again.dir).unwrap(), [1]);
+    assert_eq!(segment::file_numbers(&again.dir).unwrap(), [1]);
     assert_eq!((problems(&again, &[]).0.entries, problems(&again, &[]).1.len()), (2, 0));
 }
 

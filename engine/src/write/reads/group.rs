@@ -23,13 +23,13 @@ use grainstore_format::{ContentAddress, EpochMs};
 
 use crate::base::error::{Error, Result};
 use crate::state::audit::{AuditEntry, AuditHashChain};
-use crate::state::audit::{AuditedCall, AuditedStream, name_of};
+use crate::state::audit::{AuditedCall, AuditedStream, statement_name};
 use crate::state::session_options::SessionOptions;
 
 /// Maximum number of entries in a group.
-pub(crate) const MOST: usize = 256;
+pub(crate) const MAX_GROUP_ENTRIES: usize = 256;
 /// Length of a namespace in bytes beyond which its pseudonym is written.
-const MAX_TEXT: usize = 256;
+const MAX_TEXT_BYTES: usize = 256;
 
 const RESULTS: u8 = 1;
 const CODE: u8 = 2;
@@ -145,7 +145,7 @@ pub(crate) fn encode(notes: &[ReadRecord], lost: u64, chain: &AuditHashChain) ->
         before = note.time.get();
     }
     let mut body = Vec::with_capacity(entries.len().saturating_mul(6));
-    varint(&mut body, size(notes.len()));
+    varint(&mut body, as_u64(notes.len()));
     varint(&mut body, lost);
     body.extend_from_slice(&first.to_be_bytes());
     for (count, bytes) in [
@@ -153,7 +153,7 @@ pub(crate) fn encode(notes: &[ReadRecord], lost: u64, chain: &AuditHashChain) ->
         (shared.hashes.len(), &shared.hash_bytes),
         (shared.readers.len(), &shared.reader_bytes),
     ] {
-        varint(&mut body, size(count));
+        varint(&mut body, as_u64(count));
         body.extend_from_slice(bytes);
     }
     body.extend_from_slice(&entries);
@@ -166,8 +166,8 @@ impl SharedValues {
         if let Some(number) = self.texts.get(text) {
             return *number;
         }
-        let number = size(self.texts.len()).saturating_add(1);
-        varint(&mut self.text_bytes, size(text.len()));
+        let number = as_u64(self.texts.len()).saturating_add(1);
+        varint(&mut self.text_bytes, as_u64(text.len()));
         self.text_bytes.extend_from_slice(text.as_bytes());
         self.texts.insert(text.to_owned(), number);
         number
@@ -178,7 +178,7 @@ impl SharedValues {
     }
 
     fn hash(&mut self, hash: [u8; 32]) -> u64 {
-        let next = size(self.hashes.len());
+        let next = as_u64(self.hashes.len());
         let bytes = &mut self.hash_bytes;
         *self.hashes.entry(hash).or_insert_with(|| {
             bytes.extend_from_slice(&hash);
@@ -187,12 +187,12 @@ impl SharedValues {
     }
 
     fn reader(&mut self, reader: &SessionOptions, chain: &AuditHashChain) -> u64 {
-        let namespace = reader.namespace.as_deref().map(|name| namespace_in(name, chain));
-        let user = reader.user_id.as_deref().map(|user| chain.reader(user));
+        let namespace = reader.namespace.as_deref().map(|name| namespace_label(name, chain));
+        let user = reader.user_id.as_deref().map(|user| chain.reader_pseudonym(user));
         let actor = reader.actor.as_deref().map(|actor| chain.pseudonym(Some(actor)));
-        let agent = reader.agent_id.as_deref().map(|agent| chain.agent(agent));
+        let agent = reader.agent_id.as_deref().map(|agent| chain.agent_pseudonym(agent));
         let names = [namespace, user, actor, agent].map(|name| self.optional(name.as_deref()));
-        let next = size(self.readers.len());
+        let next = as_u64(self.readers.len());
         let bytes = &mut self.reader_bytes;
         *self.readers.entry(names).or_insert_with(|| {
             names.iter().for_each(|name| varint(bytes, *name));
@@ -220,7 +220,7 @@ impl SharedValues {
         let number = STATEMENTS.iter().position(|of| Some(*of) == note.statement);
         let number = number.and_then(|at| u8::try_from(at).ok()).map_or(0, |at| at + 1);
         out.extend_from_slice(&[flags, number]);
-        let shown = chain.vault().address(&ContentAddress::from_bytes(note.query_hash));
+        let shown = chain.vault().address_key(&ContentAddress::from_bytes(note.query_hash));
         let hash = self.hash(*shown.as_bytes());
         let zigzag = (later << 1 ^ (later >> 63)).cast_unsigned();
         for value in [reader, hash, zigzag, note.duration_ms] {
@@ -242,10 +242,10 @@ impl SharedValues {
 }
 
 /// Returns a namespace as written in entries: a long one as its pseudonym.
-pub(crate) fn namespace_in(namespace: &str, chain: &AuditHashChain) -> String {
-    match namespace.len() > MAX_TEXT {
-        true => chain.hidden_namespace(namespace),
-        false => chain.namespace(namespace),
+pub(crate) fn namespace_label(namespace: &str, chain: &AuditHashChain) -> String {
+    match namespace.len() > MAX_TEXT_BYTES {
+        true => chain.namespace_pseudonym(namespace),
+        false => chain.namespace_label(namespace),
     }
 }
 
@@ -253,8 +253,8 @@ pub(crate) fn namespace_in(namespace: &str, chain: &AuditHashChain) -> String {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`.
-pub(crate) fn count(body: &[u8]) -> Result<u64> {
-    ByteReader(body).varint().filter(|count| (1..=size(MOST)).contains(count)).ok_or_else(damaged)
+pub(crate) fn entry_count(body: &[u8]) -> Result<u64> {
+    ByteReader(body).varint().filter(|count| (1..=as_u64(MAX_GROUP_ENTRIES)).contains(count)).ok_or_else(damaged)
 }
 
 /// Decodes a group whose first entry has this number.
@@ -262,7 +262,7 @@ pub(crate) fn count(body: &[u8]) -> Result<u64> {
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are no group.
 pub(crate) fn decode(body: &[u8], first: u64) -> Result<DecodedGroup> {
-    count(body)?;
+    entry_count(body)?;
     read(&mut ByteReader(body), first).ok_or_else(damaged)
 }
 
@@ -281,8 +281,8 @@ fn read(bytes: &mut ByteReader<'_>, first: u64) -> Option<DecodedGroup> {
     let mut reads = Vec::new();
     for number in 0..entries {
         let (flags, statement) = (bytes.byte()?, bytes.byte()?);
-        let [namespace, user, actor, agent] = readers.get(bytes.place()?)?.clone();
-        let query_hash = *hashes.get(bytes.place()?)?;
+        let [namespace, user, actor, agent] = readers.get(bytes.index()?)?.clone();
+        let query_hash = *hashes.get(bytes.index()?)?;
         let zigzag = bytes.varint()?;
         time = time.wrapping_add((zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed()));
         let duration_ms = bytes.varint()?;
@@ -307,7 +307,7 @@ fn read(bytes: &mut ByteReader<'_>, first: u64) -> Option<DecodedGroup> {
             false => None,
         };
         let statement = match usize::from(statement).checked_sub(1) {
-            Some(at) => Some(name_of(*STATEMENTS.get(at)?)),
+            Some(at) => Some(statement_name(*STATEMENTS.get(at)?)),
             None => None,
         };
         // A stream that ended early has a code as well, but returned results.
@@ -325,7 +325,7 @@ fn read(bytes: &mut ByteReader<'_>, first: u64) -> Option<DecodedGroup> {
             stream,
         };
         let sequence = first.checked_add(number)?;
-        let entry = AuditEntry::of_read(sequence, EpochMs::new(time), actor, refused, call);
+        let entry = AuditEntry::from_read_log(sequence, EpochMs::new(time), actor, refused, call);
         reads.push(LoggedRead { user, entry });
     }
     bytes.0.is_empty().then_some(DecodedGroup { lost, reads })
@@ -362,13 +362,13 @@ impl<'b> ByteReader<'b> {
         None
     }
 
-    fn place(&mut self) -> Option<usize> {
+    fn index(&mut self) -> Option<usize> {
         usize::try_from(self.varint()?).ok()
     }
 
     /// Reads the number of a text, or of none.
     fn text(&mut self, texts: &[&str]) -> Option<Option<String>> {
-        match self.place()?.checked_sub(1) {
+        match self.index()?.checked_sub(1) {
             Some(at) => texts.get(at).map(|text| Some((*text).to_owned())),
             None => Some(None),
         }
@@ -376,7 +376,7 @@ impl<'b> ByteReader<'b> {
 
     /// Reads a count and that many items. An item takes at least one byte, so a larger count is refused.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.place()?;
+        let count = self.index()?;
         if count > self.0.len() {
             return None;
         }
@@ -398,7 +398,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Converts a length in memory.
-pub(crate) fn size(count: usize) -> u64 {
+pub(crate) fn as_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 

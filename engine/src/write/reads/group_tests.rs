@@ -57,12 +57,12 @@ fn every_field_of_an_entry_comes_back_and_names_are_pseudonyms() {
         (40, EpochMs::new(1_000), "done")
     );
     assert_eq!(entry.actor, chain().pseudonym(Some("did:web:a")));
-    assert_eq!(reads[0].user, Some(chain().reader("mina")));
+    assert_eq!(reads[0].user, Some(chain().reader_pseudonym("mina")));
     let call = entry.call.clone().unwrap();
     assert_eq!(call.query_hash, [9; 32]);
     assert_eq!(call.statement.as_deref(), Some("assemble"));
     assert_eq!(call.namespace.as_deref(), Some("acme"));
-    assert_eq!(call.agent, Some(chain().agent("agent-7")));
+    assert_eq!(call.agent, Some(chain().agent_pseudonym("agent-7")));
     assert_eq!((call.duration_ms, call.result_count), (3, Some(7)));
     assert_eq!((call.token_id, call.code), (Some("0b2f".to_owned()), Some("CAL-E082".to_owned())));
     assert_eq!(call.stream, whole().stream);
@@ -118,7 +118,7 @@ fn bytes_that_are_no_group_are_refused_and_nothing_more() {
 
 #[test]
 fn a_namespace_that_is_too_long_is_told_by_what_stands_for_it() {
-    let long = "n".repeat(MAX_TEXT + 1);
-    assert_eq!(namespace_in(&long, &chain()).len(), 32);
-    assert_eq!(namespace_in(&"n".repeat(MAX_TEXT), &chain()).len(), MAX_TEXT);
+    let long = "n".repeat(MAX_TEXT_BYTES + 1);
+    assert_eq!(namespace_label(&long, &chain()).len(), 32);
+    assert_eq!(namespace_label(&"n".repeat(MAX_TEXT_BYTES), &chain()).len(), MAX_TEXT_BYTES);
 }

@@ -20,15 +20,15 @@ use crate::disk::keys::AuditHead;
 use crate::state::audit::AuditHashChain;
 
 const VERSION: u8 = 1;
-const NAME: &str = "head";
-const NEW: &str = "head.new";
+const HEAD_FILE: &str = "head";
+const NEW_HEAD_FILE: &str = "head.new";
 
 /// The path of the signed head.
 pub(super) fn path_of(dir: &Path) -> PathBuf {
-    dir.join(NAME)
+    dir.join(HEAD_FILE)
 }
 
-fn said(store: &[u8; 16], head: &AuditHead, time: EpochMs) -> Vec<u8> {
+fn signed_message(store: &[u8; 16], head: &AuditHead, time: EpochMs) -> Vec<u8> {
     [b"grainstore-reads-v1", &store[..], &head.encode(), &time.get().to_be_bytes()].concat()
 }
 
@@ -42,7 +42,7 @@ pub(super) fn encode(
     time: EpochMs,
     key: &SigningKey,
 ) -> Result<Vec<u8>> {
-    let proof = sign_detached(&said(store, head, time), key)?;
+    let proof = sign_detached(&signed_message(store, head, time), key)?;
     Ok([&[VERSION][..], &head.encode(), &time.get().to_be_bytes(), &proof].concat())
 }
 
@@ -57,8 +57,8 @@ pub(super) fn write(
     time: EpochMs,
     chain: &AuditHashChain,
 ) -> Result<()> {
-    let bytes = encode(store, head, time, &chain.reads_key())?;
-    let new = dir.join(NEW);
+    let bytes = encode(store, head, time, &chain.read_log_key())?;
+    let new = dir.join(NEW_HEAD_FILE);
     let mut file = File::create(&new)?;
     file.write_all(&bytes)?;
     file.sync_data()?;
@@ -88,8 +88,8 @@ fn decode(bytes: &[u8], store: &[u8; 16], chain: &AuditHashChain) -> Result<Audi
     let head = AuditHead::decode(said_here.get(1..41).ok_or_else(unsigned)?)?;
     let time = said_here.get(41..).and_then(<[u8]>::first_chunk).ok_or_else(unsigned)?;
     let time = EpochMs::new(i64::from_be_bytes(*time));
-    let signer = chain.reads_key().did();
-    match verify_detached(proof, &said(store, &head, time), &OfflineResolver) {
+    let signer = chain.read_log_key().did();
+    match verify_detached(proof, &signed_message(store, &head, time), &OfflineResolver) {
         SignatureVerdict::Valid(did) if did == signer && said_here.first() == Some(&VERSION) => {
             Ok(head)
         }

@@ -20,8 +20,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Clock;
-use crate::base::error::{Result, guarded};
-use crate::base::pending::stopped;
+use crate::base::error::{Result, catch_storage_panic};
+use crate::base::pending::writer_stopped;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::anchor::PinnedDirectory;
@@ -32,14 +32,14 @@ use crate::state::audit::ReadNotes;
 use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, ReadLogSummary};
 use crate::write::writer::{Request, WriterRequests};
 
-pub(crate) use examine::examine;
+pub(crate) use examine::verify;
 use files::{ReadLogFiles, SizeLimits};
 pub(crate) use group::ReadRecord;
 
 /// Maximum time until a read is written, and until a written one is signed.
-const AGE: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of waiting reads: a reader beyond it first writes them.
-const MOST_WAITING: usize = 16 * group::MOST;
+const MAX_WAITING_READS: usize = 16 * group::MAX_GROUP_ENTRIES;
 
 /// The read log of an open store.
 pub(crate) struct ReadLog {
@@ -54,7 +54,7 @@ pub(crate) struct ReadLog {
     clock: Arc<dyn Clock>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Number of readers of files that must not be deleted meanwhile.
-    held: AtomicUsize,
+    retentions: AtomicUsize,
 }
 
 /// Keeps the files of the log from being deleted.
@@ -105,9 +105,9 @@ impl ReadLog {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn of(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
+    pub(crate) fn open(place: ReadLogContext<'_>, records: bool) -> Result<Arc<Self>> {
         let ReadLogContext { store, store_id, chain, regime, notes, requests, clock } = place;
-        let anchor = PinnedDirectory::at(store)?;
+        let anchor = PinnedDirectory::open(store)?;
         let dir = directory::reads(anchor.path());
         let files = ReadLogFiles::new(dir, store_id, chain, SizeLimits::default()).anchored(anchor);
         Ok(Arc::new(Self {
@@ -120,17 +120,17 @@ impl ReadLog {
             requests: Arc::clone(requests),
             clock: Arc::clone(clock),
             thread: Mutex::new(None),
-            held: AtomicUsize::new(0),
+            retentions: AtomicUsize::new(0),
         }))
     }
 
     /// Returns `true` if reads are recorded.
-    pub(crate) fn records(&self) -> bool {
+    pub(crate) fn is_recording(&self) -> bool {
         self.records
     }
 
     /// Number of reads since the store was opened that could not be written to disk.
-    pub(crate) fn lost_so_far(&self) -> u64 {
+    pub(crate) fn lost_since_open(&self) -> u64 {
         self.waiting().lost_so_far
     }
 
@@ -141,7 +141,7 @@ impl ReadLog {
     pub(crate) fn push(self: &Arc<Self>, note: ReadRecord) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.closed {
-            return Err(stopped());
+            return Err(writer_stopped());
         }
         waiting.notes.push(note);
         let count = waiting.notes.len();
@@ -154,9 +154,9 @@ impl ReadLog {
             self.start();
         }
         match count {
-            1 | group::MOST => self.wakes.notify_one(),
+            1 | group::MAX_GROUP_ENTRIES => self.wakes.notify_one(),
             // Readers of the log report a failure; the read itself has succeeded.
-            count if count >= MOST_WAITING => drop(self.write()),
+            count if count >= MAX_WAITING_READS => drop(self.write()),
             _ => {}
         }
         Ok(())
@@ -174,17 +174,17 @@ impl ReadLog {
     fn serve(&self) {
         let mut signed = None;
         loop {
-            let to_sign = signed.map(|signed: Instant| signed + AGE);
-            match self.due(to_sign) {
+            let to_sign = signed.map(|signed: Instant| signed + MAX_DELAY);
+            match self.next_task(to_sign) {
                 ReadLogTask::End => return,
-                ReadLogTask::Write => drop(guarded(|| self.write())),
+                ReadLogTask::Write => drop(catch_storage_panic(|| self.write())),
                 ReadLogTask::Sign => {}
             }
             let late = to_sign.is_none_or(|due| Instant::now() >= due);
             let is_unsigned = self.files().is_unsigned();
             if is_unsigned && late {
                 // Retried with the next group.
-                let _ = guarded(|| self.files().settle(self.clock.now()));
+                let _ = catch_storage_panic(|| self.files().settle(self.clock.now()));
                 signed = Some(Instant::now());
             } else if !is_unsigned && late {
                 signed = None;
@@ -193,12 +193,12 @@ impl ReadLog {
     }
 
     /// Waits until a group is to be written, or until the time to sign.
-    fn due(&self, to_sign: Option<Instant>) -> ReadLogTask {
+    fn next_task(&self, to_sign: Option<Instant>) -> ReadLogTask {
         let mut waiting = self.waiting();
         loop {
             let now = Instant::now();
-            let full = waiting.notes.len() >= group::MOST;
-            let to_write = waiting.since.map(|since| if full { since } else { since + AGE });
+            let full = waiting.notes.len() >= group::MAX_GROUP_ENTRIES;
+            let to_write = waiting.since.map(|since| if full { since } else { since + MAX_DELAY });
             let to_write = to_write.max(waiting.not_before.filter(|_| to_write.is_some()));
             if waiting.closed {
                 return ReadLogTask::End;
@@ -234,12 +234,12 @@ impl ReadLog {
         };
         let keeps_all = self.regime.rules().settings.keep_reads.value;
         let mut written = 0;
-        for group in notes.chunks(group::MOST) {
+        for group in notes.chunks(group::MAX_GROUP_ENTRIES) {
             match files.append(group, lost, keeps_all) {
                 Ok(told) => {
                     (lost, written) = (0, written + group.len());
                     if let Some(told) = told {
-                        self.tell(told);
+                        self.record_state(told);
                     }
                 }
                 Err(error) => {
@@ -257,42 +257,42 @@ impl ReadLog {
         notes.drain(..written);
         let mut waiting = self.waiting();
         notes.append(&mut waiting.notes);
-        let too_many = notes.len().saturating_sub(MOST_WAITING / 2);
+        let too_many = notes.len().saturating_sub(MAX_WAITING_READS / 2);
         notes.drain(..too_many);
         waiting.notes = notes;
         let now = Instant::now();
-        (waiting.since, waiting.not_before) = (Some(now), Some(now + AGE));
-        let too_many = group::size(too_many);
+        (waiting.since, waiting.not_before) = (Some(now), Some(now + MAX_DELAY));
+        let too_many = group::as_u64(too_many);
         waiting.lost = waiting.lost.saturating_add(lost).saturating_add(too_many);
         waiting.lost_so_far = waiting.lost_so_far.saturating_add(too_many);
     }
 
     /// Queues an audit entry with the state of the log.
-    fn tell(&self, note: ReadLogSummary) {
-        let record = AuditRecord::of(AuditOperation::ReadLog(note), Vec::new());
-        if self.notes.push(record, self.clock.now()) == BufferAction::Kept {
+    fn record_state(&self, note: ReadLogSummary) {
+        let record = AuditRecord::new(AuditOperation::ReadLog(note), Vec::new());
+        if self.notes.push(record, self.clock.now()) == BufferAction::None {
             return;
         }
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(requests) = &*requests {
             // A full write queue wakes the writer as well.
-            let _ = requests.try_send(Request::Count);
+            let _ = requests.try_send(Request::CountsDue);
         }
     }
 
     /// Keeps all files until the returned guard is dropped.
-    pub(crate) fn hold(&self) -> FileRetention<'_> {
-        self.held.fetch_add(1, Ordering::AcqRel);
-        FileRetention(&self.held)
+    pub(crate) fn retain_files(&self) -> FileRetention<'_> {
+        self.retentions.fetch_add(1, Ordering::AcqRel);
+        FileRetention(&self.retentions)
     }
 
     /// Deletes old files that the audit log has recorded as deleted.
     pub(crate) fn trim(&self) {
-        if self.held.load(Ordering::Acquire) > 0 {
+        if self.retentions.load(Ordering::Acquire) > 0 {
             return;
         }
         // On failure more is kept than necessary.
-        let _ = guarded(|| self.files().trim());
+        let _ = catch_storage_panic(|| self.files().trim());
     }
 
     /// Writes the waiting reads, syncs them and signs the end.
@@ -316,7 +316,7 @@ impl ReadLog {
             // A thread that panicked has written what it could.
             let _ = thread.join();
         }
-        guarded(|| {
+        catch_storage_panic(|| {
             self.settle()?;
             self.files().farewell()
         })
@@ -336,7 +336,7 @@ impl ReadLog {
     ///
     /// # Errors
     /// `ERR_IO` if the store was moved.
-    pub(crate) fn place(&self) -> Result<PathBuf> {
+    pub(crate) fn directory(&self) -> Result<PathBuf> {
         Ok(self.files().place()?.to_owned())
     }
 

@@ -27,18 +27,18 @@ use crate::disk::keys::AuditHead;
 
 const MAGIC: &[u8; 8] = b"GRNREAD\x01";
 /// Size of the header, in bytes.
-pub(crate) const HEADER: usize = 72;
+pub(crate) const HEADER_BYTES: usize = 72;
 /// Size of a group without its body, in bytes.
-const FRAME: usize = 36;
+const GROUP_HEADER_BYTES: usize = 36;
 /// Maximum size of a body, in bytes.
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 /// Size of a file in bytes beyond which it takes no further group.
-pub(crate) const FULL: u64 = 4 << 20;
+pub(crate) const FULL_FILE_BYTES: u64 = 4 << 20;
 /// Maximum size of a file, in bytes.
-const MAX_FILE: u64 = FULL + (MAX_BODY as u64) + (FRAME as u64);
+const MAX_FILE_BYTES: u64 = FULL_FILE_BYTES + (MAX_BODY_BYTES as u64) + (GROUP_HEADER_BYTES as u64);
 
-const _: () = assert!(HEADER == 8 + 16 + 4 + 8 + 32 + 4);
-const _: () = assert!(FRAME == 4 + 32);
+const _: () = assert!(HEADER_BYTES == 8 + 16 + 4 + 8 + 32 + 4);
+const _: () = assert!(GROUP_HEADER_BYTES == 4 + 32);
 
 /// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn broken(end: &AuditHead) -> AuditHead {
 
 impl FileHeader {
     pub(crate) fn encode(&self, store: &[u8; 16]) -> Vec<u8> {
-        let mut header = Vec::with_capacity(HEADER);
+        let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(store);
         header.extend_from_slice(&self.number.to_be_bytes());
@@ -76,7 +76,7 @@ impl FileHeader {
     /// `ERR_INTEGRITY` for bytes that are no header of this store and file number.
     pub(crate) fn decode(bytes: &[u8], store: &[u8; 16], number: u32) -> Result<Self> {
         let damaged = || Error::integrity("its header is damaged, or of another store or file");
-        let header = bytes.get(..HEADER).ok_or_else(damaged)?;
+        let header = bytes.get(..HEADER_BYTES).ok_or_else(damaged)?;
         let count = header.get(28..36).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
         let hash = header.get(36..68).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
         let at = AuditHead { count: u64::from_be_bytes(*count), hash: *hash };
@@ -93,19 +93,19 @@ impl FileHeader {
 /// # Errors
 /// `ERR_INTEGRITY` for an invalid body.
 pub(crate) fn frame(before: &AuditHead, body: &[u8]) -> Result<(Vec<u8>, AuditHead)> {
-    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_BODY);
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_BODY_BYTES);
     let length = length.ok_or_else(|| Error::integrity("a group of the read log is too long"))?;
-    let end = linked(before, body)?;
-    let mut frame = Vec::with_capacity(FRAME.saturating_add(body.len()));
+    let end = link(before, body)?;
+    let mut frame = Vec::with_capacity(GROUP_HEADER_BYTES.saturating_add(body.len()));
     frame.extend_from_slice(&length.to_be_bytes());
     frame.extend_from_slice(&end.hash);
     frame.extend_from_slice(body);
     Ok((frame, end))
 }
 
-fn linked(before: &AuditHead, body: &[u8]) -> Result<AuditHead> {
+fn link(before: &AuditHead, body: &[u8]) -> Result<AuditHead> {
     let hash = Sha256::new().chain_update(before.hash).chain_update(body).finalize();
-    let count = before.count.saturating_add(group::count(body)?);
+    let count = before.count.saturating_add(group::entry_count(body)?);
     Ok(AuditHead { count, hash: hash.into() })
 }
 
@@ -115,14 +115,14 @@ pub(crate) struct GroupIter<'b> {
     /// The end of the log after the last group read.
     pub(crate) end: AuditHead,
     /// Number of bytes read.
-    pub(crate) bytes: usize,
+    pub(crate) read_bytes: usize,
 }
 
 impl<'b> GroupIter<'b> {
     /// The groups after the header of a file.
     pub(crate) fn of(file: &'b [u8], start: &FileHeader) -> Self {
-        let rest = file.get(HEADER..).unwrap_or_default();
-        Self { rest, end: start.at, bytes: HEADER.min(file.len()) }
+        let rest = file.get(HEADER_BYTES..).unwrap_or_default();
+        Self { rest, end: start.at, read_bytes: HEADER_BYTES.min(file.len()) }
     }
 
     /// Returns `true` if no bytes are left.
@@ -130,12 +130,12 @@ impl<'b> GroupIter<'b> {
         self.rest.is_empty()
     }
 
-    fn whole(&self) -> Option<(&'b [u8], &'b [u8], AuditHead)> {
+    fn next_valid(&self) -> Option<(&'b [u8], &'b [u8], AuditHead)> {
         let (length, rest) = self.rest.split_first_chunk::<4>()?;
         let (hash, rest) = rest.split_first_chunk::<32>()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-        let (body, rest) = rest.split_at_checked(length).filter(|_| length <= MAX_BODY)?;
-        let end = linked(&self.end, body).ok()?;
+        let (body, rest) = rest.split_at_checked(length).filter(|_| length <= MAX_BODY_BYTES)?;
+        let end = link(&self.end, body).ok()?;
         (end.hash == *hash).then_some((body, rest, end))
     }
 }
@@ -145,11 +145,11 @@ impl<'b> Iterator for GroupIter<'b> {
     type Item = (u64, &'b [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (body, rest, end) = self.whole()?;
+        let (body, rest, end) = self.next_valid()?;
         let first = self.end.count;
         self.rest = rest;
         self.end = end;
-        self.bytes = self.bytes.saturating_add(FRAME).saturating_add(body.len());
+        self.read_bytes = self.read_bytes.saturating_add(GROUP_HEADER_BYTES).saturating_add(body.len());
         Some((first, body))
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn path_of(dir: &Path, number: u32) -> PathBuf {
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(crate) fn numbers(dir: &Path) -> Result<Vec<u32>> {
+pub(crate) fn file_numbers(dir: &Path) -> Result<Vec<u32>> {
     let listed = match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed?,
@@ -183,10 +183,10 @@ pub(crate) fn numbers(dir: &Path) -> Result<Vec<u32>> {
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` for a file beyond the maximum size.
-pub(crate) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
+pub(crate) fn read_file(dir: &Path, number: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path_of(dir, number))?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    match group::size(bytes.len()) > MAX_FILE {
+    File::open(path_of(dir, number))?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    match group::as_u64(bytes.len()) > MAX_FILE_BYTES {
         true => Err(Error::integrity("a file of the read log is too long")),
         false => Ok(bytes),
     }
@@ -196,9 +196,9 @@ pub(crate) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` for an invalid header.
-pub(crate) fn start_of(dir: &Path, number: u32, store: &[u8; 16]) -> Result<FileHeader> {
+pub(crate) fn read_header(dir: &Path, number: u32, store: &[u8; 16]) -> Result<FileHeader> {
     let mut header = Vec::new();
-    let length = group::size(HEADER);
+    let length = group::as_u64(HEADER_BYTES);
     File::open(path_of(dir, number))?.take(length).read_to_end(&mut header)?;
     FileHeader::decode(&header, store, number)
 }

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use crate::base::error::Result;
-use crate::base::pending::stopped;
+use crate::base::pending::writer_stopped;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 
 /// Maximum size of waiting requests in bytes, beyond which senders wait.
@@ -28,7 +28,7 @@ impl Backlog {
     ///
     /// # Errors
     /// `ERR_IO` if the writer is gone.
-    pub(crate) fn enter(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<()> {
         let full = |waiting: &mut BacklogState| {
             let over = waiting.bytes.saturating_add(bytes) > MAX_BACKLOG_BYTES;
             !waiting.closed && waiting.bytes > 0 && over
@@ -36,13 +36,13 @@ impl Backlog {
         let waiting = self.changed.wait_while(self.lock(), full);
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         if waiting.closed {
-            return Err(stopped());
+            return Err(writer_stopped());
         }
         waiting.bytes = waiting.bytes.saturating_add(bytes);
         Ok(())
     }
 
-    pub(crate) fn leave(&self, bytes: usize) {
+    pub(crate) fn release(&self, bytes: usize) {
         let mut waiting = self.lock();
         waiting.bytes = waiting.bytes.saturating_sub(bytes);
         self.changed.notify_all();

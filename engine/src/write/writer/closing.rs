@@ -5,7 +5,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::{Backlog, SharedView, Writer};
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 
 /// Tells readers and senders that there is a writer. Once it is dropped, however the writer ends, nobody
 /// goes on as if there were one.
@@ -28,8 +28,8 @@ impl Writer {
     /// The failure that ended writing, or the first that it met here: `ERR_IO`, `ERR_INTEGRITY`. What
     /// could be done all the same was done.
     pub(super) fn end(mut self) -> Result<()> {
-        let ended = self.ready().and(self.write_all_that_waits());
-        let folded = guarded(|| self.fold_all());
+        let ended = self.check_running().and(self.write_all_that_waits());
+        let folded = catch_storage_panic(|| self.fold_all());
         self.scrub_at_end();
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
@@ -39,15 +39,15 @@ impl Writer {
 
     fn write_all_that_waits(&mut self) -> Result<()> {
         let counted = self.flush_counts();
-        let read = self.end_reads();
-        let noted = guarded(|| self.flush_notes());
+        let read = self.close_read_log();
+        let noted = catch_storage_panic(|| self.flush_notes());
         self.flush_refusals(true);
-        counted.and(noted).and(self.ready()).and(read)
+        counted.and(noted).and(self.check_running()).and(read)
     }
 
     /// Closes both files, once nobody is given anything of them any more.
     fn close(self) -> Result<()> {
-        let Self { presence, db, folder, view, _lock: lock, .. } = self;
+        let Self { presence, db, fold_worker: folder, view, _lock: lock, .. } = self;
         drop(presence);
         drop(view);
         let (truth, index) = (db.close(), folder.close());
@@ -59,7 +59,7 @@ impl Writer {
 /// Leaves out damage to the index: it is built again when the store is next opened.
 fn sound_or_derived(outcome: Result<()>) -> Result<()> {
     match outcome {
-        Err(error) if error.is_of_index() => Ok(()),
+        Err(error) if error.is_index_damage() => Ok(()),
         outcome => outcome,
     }
 }

@@ -12,7 +12,7 @@ use grainstore_index::Sequence;
 use redb::{ReadableTable, TableHandle, WriteTransaction};
 
 use super::{WriteTxn, Writer};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::disk::keys::{
     self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
@@ -21,9 +21,9 @@ use crate::disk::row_sums::{self, SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::search::texts::ConversationWindow;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
-use crate::state::erasure::erased;
+use crate::state::erasure::erased_error;
 use crate::state::view::View;
-use crate::write::erasure::{ErasureRequest, ErasureVerdict, consents_of, judge_grain, judge_user};
+use crate::write::erasure::{ErasureRequest, ErasureVerdict, consents_of, check_grain_erasure, check_user_erasure};
 use crate::write::plan::Principal;
 
 /// The target of an erasure.
@@ -75,8 +75,8 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, after which the writer has stopped.
-    pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
-        self.or_stop(|writer| writer.view.destroy_secrets())
+    pub(crate) fn destroy_user_keys(&mut self) -> Result<()> {
+        self.stop_on_error(|writer| writer.view.destroy_user_keys())
     }
 
     /// Erases the target if allowed; `None` if there is nothing to erase.
@@ -94,32 +94,32 @@ impl Writer {
             self.fold_all()?;
         }
         let (view, now) = (Arc::clone(&self.view), self.clock.now());
-        let (effect, refusal) = guarded(|| decide(&view, (&self.regime, now), order))?;
+        let (effect, refusal) = catch_storage_panic(|| decide_erasure(&view, (&self.rules, now), order))?;
         drop(view);
         if let Some(refusal) = refusal {
-            self.note(effect.record, |_| Ok(()))?;
+            self.write_audit_record(effect.record, |_| Ok(()))?;
             return Err(refusal);
         }
         if effect.grains.is_empty() && effect.user.is_none() {
             return Ok(None);
         }
         let mut touched = BTreeSet::new();
-        let places = self.import(|ground| {
+        let places = self.transact(|ground| {
             let mut around = ConversationWindow::of(ground.view);
             for (at, _) in &effect.grains {
-                touched.extend(around.borrowers(*at)?);
+                touched.extend(around.dependents(*at)?);
             }
-            write(ground, &effect)?;
+            write_effect(ground, &effect)?;
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
             let mut records = effect.consents;
             records.push(effect.record);
             Ok(Some((places, records)))
         })?;
         let Some(places) = places else { return Ok(None) };
-        self.destroy_secrets()?;
-        self.retrieval.library.touch(touched);
+        self.destroy_user_keys()?;
+        self.retrieval.text_index.reindex(touched);
         let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);
-        self.scrub.note(places);
+        self.scrub.schedule(places);
         let head = self.view.audit_head()?;
         let sequence = head.count.saturating_sub(1);
         let entry = self.view.audit()?.get(sequence)?.map(|entry| entry.value().to_vec());
@@ -129,7 +129,7 @@ impl Writer {
 }
 
 /// Returns the effect of the erasure, or of its refusal with the error.
-fn decide(
+fn decide_erasure(
     view: &View,
     (regime, now): (&ActiveRules, EpochMs),
     order: &ErasureOrder,
@@ -147,21 +147,21 @@ fn decide(
             record.subjects = vec![ContentAddress::from_bytes(token.0)];
             user = Some(token);
             consents = consents_of(view, id)?;
-            judge_user(view, id, &asked)?
+            check_user_erasure(view, id, &asked)?
         }
         ErasureTarget::Grain(address) => {
-            let at = place(view, address)?;
+            let at = locate(view, address)?;
             record.subjects = vec![*address];
-            grains.push((at, view.vault().address(address)));
+            grains.push((at, view.vault().address_key(address)));
             consents = vec![at];
-            judge_grain(view, at, &asked)?
+            check_grain_erasure(view, at, &asked)?
         }
         ErasureTarget::Due(addresses) => {
             for address in addresses {
                 let Some(at) = view.sequence_of(address)? else { continue };
-                if judge_grain(view, at, &asked)?.refusal.is_none() {
+                if check_grain_erasure(view, at, &asked)?.refusal.is_none() {
                     record.subjects.push(*address);
-                    grains.push((at, view.vault().address(address)));
+                    grains.push((at, view.vault().address_key(address)));
                 }
             }
             ErasureVerdict::default()
@@ -171,48 +171,48 @@ fn decide(
     record.refused = verdict.refusal.is_some();
     record.refused_by = verdict.refused_by;
     let consents = match verdict.refusal {
-        None => left_of(view, &consents, &record)?,
+        None => consent_records(view, &consents, &record)?,
         Some(_) => Vec::new(),
     };
     Ok((ErasureEffect { grains, user, record, consents }, verdict.refusal))
 }
 
 /// Returns records of those of these grains that are consents.
-fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
+fn consent_records(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
     let mut records = Vec::new();
     for at in places {
         let told = view.with_blob(*at, |blob| {
             let address = ContentAddress::of(blob);
             with_fields(blob, |grain| {
                 let is_consent = grain.grain_type() == GrainType::Consent;
-                Ok(is_consent.then(|| (address, ErasedConsent::of_grain(grain))))
+                Ok(is_consent.then(|| (address, ErasedConsent::from_grain(grain))))
             })
         })?;
         records.extend(told.map(|(address, consent)| AuditRecord {
             actor: erasure.actor.clone(),
             consent: Some(consent),
-            ..AuditRecord::of(AuditOperation::EraseConsent, vec![address])
+            ..AuditRecord::new(AuditOperation::EraseConsent, vec![address])
         }));
     }
     Ok(records)
 }
 
 /// Returns the sequence of a grain to be erased.
-fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
+fn locate(view: &View, address: &ContentAddress) -> Result<Sequence> {
     match view.sequence_of(address)? {
         Some(at) => Ok(at),
-        None if view.has_erased_grain(address)? => Err(erased(address)),
+        None if view.has_erased_grain(address)? => Err(erased_error(address)),
         None => Err(Error::new(ErrorKind::NotFound, format!("no grain {address}"))),
     }
 }
 
-fn write(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
+fn write_effect(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
     let (view, txn) = (ground.view, ground.txn);
     // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
     let entry = ground.first_entry.saturating_add(before);
     let cutoff = view.last_sequence()?;
-    let slot = effect.user.map_or(0, |token| view.vault().slot_of(&token));
+    let slot = effect.user.map_or(0, |token| view.vault().last_slot(&token));
     if let Some(token) = &effect.user {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
         let mut sums = SumChanges::of(view.vault());
@@ -225,9 +225,9 @@ fn write(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
         sums.write(txn)?;
         view.vault().mark_destroyed(txn, &token.0, slot)?;
     }
-    put_stubs(view, txn, &effect.grains)?;
+    write_stubs(view, txn, &effect.grains)?;
     let mut erasures =
-        view.erasures()?.with(PendingScrub { user: effect.user, slot, cutoff, entry });
+        view.erasures()?.with_pending(PendingScrub { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
     txn.open_table(keys::META)?.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
     Ok(())
@@ -241,7 +241,7 @@ fn count(grains: &[(Sequence, AddressKey)]) -> u64 {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn put_stubs(
+pub(super) fn write_stubs(
     view: &View,
     txn: &WriteTransaction,
     grains: &[(Sequence, AddressKey)],
@@ -304,9 +304,9 @@ fn remove_vectors(
         }
     }
     if removed {
-        let row = view.last_vector()?.saturating_add(1);
-        let gone = RemovedVectors { row, space: view.gone()?.space };
-        txn.open_table(keys::META)?.insert(keys::META_GONE, gone.seal().as_slice())?;
+        let row = view.last_vector_row()?.saturating_add(1);
+        let gone = RemovedVectors { row, space: view.removed_vectors()?.space };
+        txn.open_table(keys::META)?.insert(keys::META_REMOVED_VECTORS, gone.seal().as_slice())?;
     }
     Ok(())
 }

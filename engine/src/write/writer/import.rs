@@ -11,7 +11,7 @@ use grainstore_format::EpochMs;
 use redb::{Durability, WriteTransaction};
 
 use super::Writer;
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::append_audit;
 use crate::state::audit::{AuditRecord, RefusalLog};
@@ -39,17 +39,17 @@ impl Writer {
     /// # Errors
     /// Those of `stage`, which leave everything as it was; `ERR_IO`, after which the writer has stopped if
     /// the commit failed.
-    pub(crate) fn import<T>(
+    pub(crate) fn transact<T>(
         &mut self,
         stage: impl FnOnce(&WriteTxn<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
     ) -> Result<Option<T>> {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.regime));
+        let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.rules));
         let mut chain = self.chain.clone();
         let refusals = RefCell::new(self.refusals.clone());
         let now = self.clock.now();
-        let staged = guarded(|| {
+        let staged = catch_storage_panic(|| {
             let ground = WriteTxn {
                 view: &view,
                 txn: &txn,
@@ -61,7 +61,7 @@ impl Writer {
             };
             let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
             // The entries are about many users, so their reasons are encrypted under the store's key.
-            let keeper = |_: &AuditRecord| Ok(view.vault().keeper());
+            let keeper = |_: &AuditRecord| Ok(view.vault().store_key());
             append_audit(&txn, &mut chain, &audit, now, &keeper)?;
             Ok(Some(outcome))
         });
@@ -69,18 +69,18 @@ impl Writer {
         let outcome = match staged {
             Ok(Some(outcome)) => outcome,
             given_up => {
-                self.or_stop(|_| Ok(txn.abort()?))?;
+                self.stop_on_error(|_| Ok(txn.abort()?))?;
                 return given_up;
             }
         };
-        self.or_stop(|writer| {
+        self.stop_on_error(|writer| {
             writer.db.vault().commit(txn)?;
             writer.chain = chain;
             writer.refusals = refusals.into_inner();
             Ok(())
         })?;
         // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
-        if let Err(error) = guarded(|| self.show_log()) {
+        if let Err(error) = catch_storage_panic(|| self.publish_log()) {
             self.failed = Some(error);
             self.publish(None);
         }
@@ -88,16 +88,16 @@ impl Writer {
     }
 
     /// Publishes the log once the index has caught up with it.
-    fn show_log(&mut self) -> Result<()> {
+    fn publish_log(&mut self) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
-        match guarded(|| indexed.catch_up(&truth, &mut self.folder)) {
+        match catch_storage_panic(|| indexed.catch_up(&truth, &mut self.fold_worker)) {
             Ok(()) => {
                 self.replace_view(View::new(truth, indexed));
-                self.grown();
+                self.notify();
                 Ok(())
             }
-            Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
+            Err(error) if error.is_index_damage() => self.rebuild_index(View::new(truth, indexed)),
             Err(error) => Err(error),
         }
     }

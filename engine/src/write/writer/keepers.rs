@@ -25,7 +25,7 @@ pub(crate) struct GroupKeys<'k> {
 impl<'k> GroupKeys<'k> {
     /// # Errors
     /// The errors of [`Vault::keeper_of`].
-    pub(crate) fn of(
+    pub(crate) fn new(
         view: &'k View,
         plan: &WritePlan<'_>,
         (vault, regime): (&'k Vault, &ActiveRules),
@@ -36,7 +36,7 @@ impl<'k> GroupKeys<'k> {
         }
         for StagedGrain { sequence, prepared } in &plan.grains {
             let blob = &prepared.blob;
-            let keeper = with_fields(blob.bytes(), |grain| vault.keeper_of(grain, regime))?;
+            let keeper = with_fields(blob.bytes(), |grain| vault.key_for_grain(grain, regime))?;
             keepers.staged.insert(*sequence, keeper);
             keepers.places.insert(blob.address(), *sequence);
         }
@@ -47,13 +47,13 @@ impl<'k> GroupKeys<'k> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_ERASED`.
-    pub(crate) fn at(&self, sequence: Sequence) -> Result<EncryptionKey> {
+    pub(crate) fn key_at(&self, sequence: Sequence) -> Result<EncryptionKey> {
         if self.vault.keyring().is_none() {
             return Ok(EncryptionKey::default());
         }
         match self.staged.get(&sequence) {
             Some(keeper) => Ok(keeper.clone()),
-            None => self.view.keeper_at(sequence),
+            None => self.view.encryption_key_at(sequence),
         }
     }
 
@@ -62,7 +62,7 @@ impl<'k> GroupKeys<'k> {
     ///
     /// # Errors
     /// The errors of [`GroupKeys::at`].
-    pub(crate) fn of_record(&self, record: &AuditRecord) -> Result<EncryptionKey> {
+    pub(crate) fn key_of_record(&self, record: &AuditRecord) -> Result<EncryptionKey> {
         if self.vault.keyring().is_none() {
             return Ok(EncryptionKey::default());
         }
@@ -71,11 +71,11 @@ impl<'k> GroupKeys<'k> {
                 Some(place) => Some(*place),
                 None => self.view.sequence_of(subject)?,
             };
-            let keeper = place.map_or(Ok(EncryptionKey::default()), |place| self.at(place))?;
-            if keeper.is_a_persons() {
+            let keeper = place.map_or(Ok(EncryptionKey::default()), |place| self.key_at(place))?;
+            if keeper.is_user_key() {
                 return Ok(keeper);
             }
         }
-        Ok(self.vault.keeper())
+        Ok(self.vault.store_key())
     }
 }

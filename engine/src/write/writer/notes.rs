@@ -3,7 +3,7 @@
 use redb::WriteTransaction;
 
 use super::Writer;
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::state::audit::{AuditHashChain, AuditOperation, AuditRecord, append_audit};
 use grainstore_format::EpochMs;
 
@@ -12,22 +12,22 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn ride_notes(
+    pub(crate) fn piggyback_notes(
         &self,
         txn: &WriteTransaction,
         chain: &mut AuditHashChain,
         notes: &[AuditRecord],
         now: EpochMs,
     ) -> Result<()> {
-        let keeper = self.db.vault().keeper();
+        let keeper = self.db.vault().store_key();
         append_audit(txn, chain, notes, now, &|_| Ok(keeper.clone()))
     }
 
     /// Writes the buffered records in a transaction of their own if they are due.
     pub(crate) fn flush_due_notes(&mut self) {
-        if self.notes.are_due(self.clock.now()) {
+        if self.notes.is_due(self.clock.now()) {
             // The next write reports the error: a failed writer refuses.
-            let _ = guarded(|| self.flush_notes());
+            let _ = catch_storage_panic(|| self.flush_notes());
         }
     }
 
@@ -36,27 +36,27 @@ impl Writer {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn flush_notes(&mut self) -> Result<()> {
-        self.ready()?;
-        if !self.notes.are_there() {
+        self.check_running()?;
+        if !self.notes.has_any() {
             return Ok(());
         }
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
-        let notes = self.refusals.fold(self.notes.take(), now);
+        let notes = self.refusals.aggregate(self.notes.take(), now);
         if notes.is_empty() {
             return Ok(());
         }
-        let keeper = self.db.vault().keeper();
-        self.changing(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
+        let keeper = self.db.vault().store_key();
+        self.commit_change(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
         self.chain = chain;
-        self.trim_reads(&notes);
+        self.trim_read_log(&notes);
         Ok(())
     }
 
     /// Lets the read log delete old files once these entries have recorded it.
-    fn trim_reads(&self, told: &[AuditRecord]) {
+    fn trim_read_log(&self, told: &[AuditRecord]) {
         let of_reads =
             |record: &AuditRecord| matches!(record.operation, AuditOperation::ReadLog(_));
-        if let Some(reads) = self.reads.as_ref().filter(|_| told.iter().any(of_reads)) {
+        if let Some(reads) = self.read_log.as_ref().filter(|_| told.iter().any(of_reads)) {
             reads.trim();
         }
     }
@@ -65,10 +65,10 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`: reads that were queued are not recorded then.
-    pub(crate) fn end_reads(&self) -> Result<()> {
-        let Some(reads) = &self.reads else { return Ok(()) };
+    pub(crate) fn close_read_log(&self) -> Result<()> {
+        let Some(reads) = &self.read_log else { return Ok(()) };
         if let Some(note) = reads.close()? {
-            let record = AuditRecord::of(AuditOperation::ReadLog(note), Vec::new());
+            let record = AuditRecord::new(AuditOperation::ReadLog(note), Vec::new());
             self.notes.push(record, self.clock.now());
         }
         Ok(())

@@ -17,9 +17,9 @@ use crate::disk::vault::Vault;
 use crate::state::audit::{AuditOperation, AuditRecord};
 
 /// Maximum number of vectors removed in one transaction.
-const AT_ONCE: usize = 1024;
+const MAX_REMOVED_PER_TXN: usize = 1024;
 /// Maximum number of vectors scanned for that.
-const LOOKED_AT: usize = 16 * AT_ONCE;
+const MAX_SCANNED_VECTORS: usize = 16 * MAX_REMOVED_PER_TXN;
 
 /// A step of a removal.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct RemovalStep {
     /// Number of vectors removed.
     pub(crate) vectors: u64,
     /// The row after which the next step continues; `None` if the removal is complete.
-    pub(crate) behind: Option<u64>,
+    pub(crate) after: Option<u64>,
 }
 
 impl Writer {
@@ -37,10 +37,10 @@ impl Writer {
     /// # Errors
     /// `ERR_NOT_FOUND` if the model has no vectors; `ERR_CONFLICT` if they serve searches or are being
     /// computed; `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn dismiss(&mut self, model: &str) -> Result<(u32, Space)> {
+    pub(crate) fn retire_model(&mut self, model: &str) -> Result<(u32, Space)> {
         let view = Arc::clone(&self.view);
         let of_model = |space: &Space| space.model() == model;
-        if let Some(left) = view.leaving()?.into_iter().find(|(_, space)| of_model(space)) {
+        if let Some(left) = view.retired_spaces()?.into_iter().find(|(_, space)| of_model(space)) {
             return Ok(left);
         }
         let spaces = view.spaces()?;
@@ -51,39 +51,39 @@ impl Writer {
         };
         let conflict =
             |message: String, hint| Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
-        if view.serving()? == Some(space) {
+        if view.serving_space()? == Some(space) {
             let message = format!("the vectors of {model} answer questions");
             return conflict(
                 message,
                 "open the store with another embedder, and wait for it first",
             );
         }
-        if self.retrieval.keepings().any(|keeping| keeping.leads() && keeping.space() == space) {
+        if self.retrieval.embedders().any(|keeping| keeping.is_leading() && keeping.space() == space) {
             let message = format!("vectors of {model} are being made");
             return conflict(message, "open the store without this embedder first");
         }
         let highest = spaces.keys().next_back().copied().unwrap_or_default();
         let gone = RemovedVectors {
-            row: view.last_vector()?.saturating_add(1),
-            space: highest.max(view.gone()?.space),
+            row: view.last_vector_row()?.saturating_add(1),
+            space: highest.max(view.removed_vectors()?.space),
         };
-        self.record(AuditRecord::of(AuditOperation::RemoveVectors, Vec::new()))?;
+        self.append_record(AuditRecord::new(AuditOperation::RemoveVectors, Vec::new()))?;
         let vault = self.db.vault().clone();
-        self.changing(|txn| {
+        self.commit_change(|txn| {
             let mut sums = SumChanges::of(&vault);
             let key = u64::from(*number);
             let record = keys::seal_space(key, space)?;
             {
                 let mut spaces = txn.open_table(keys::SPACES)?;
                 sums.replace(SummedTable::Spaces, key, spaces.remove(key)?, None);
-                let mut removed = txn.open_table(keys::LEAVING)?;
+                let mut removed = txn.open_table(keys::REMOVED_SPACES)?;
                 let former = removed.insert(key, record.as_slice())?;
                 sums.replace(SummedTable::RemovedSpaces, key, former, Some(&record));
             }
             sums.write(txn)?;
             let mut meta = txn.open_table(keys::META)?;
-            meta.insert(keys::META_GONE, gone.seal().as_slice())?;
-            meta.remove(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
+            meta.insert(keys::META_REMOVED_VECTORS, gone.seal().as_slice())?;
+            meta.remove(format!("{}{model}", keys::META_EMBEDDED_PREFIX).as_str())?;
             Ok(())
         })?;
         Ok((*number, space.clone()))
@@ -93,12 +93,12 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn remove_some(&mut self, number: u32, behind: u64) -> Result<RemovalStep> {
+    pub(crate) fn remove_batch(&mut self, number: u32, behind: u64) -> Result<RemovalStep> {
         let view = Arc::clone(&self.view);
         let mut found: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
         let (mut count, mut last, mut is_end) = (0, behind, true);
         for (looked, row) in view.vectors_after(behind)?.enumerate() {
-            if looked >= LOOKED_AT || count >= AT_ONCE {
+            if looked >= MAX_SCANNED_VECTORS || count >= MAX_REMOVED_PER_TXN {
                 is_end = false;
                 break;
             }
@@ -111,12 +111,12 @@ impl Writer {
         }
         if count > 0 || is_end {
             let vault = self.db.vault().clone();
-            self.changing(|txn| {
+            self.commit_change(|txn| {
                 remove_rows(txn, &found, &vault)?;
                 if is_end {
                     let mut sums = SumChanges::of(&vault);
                     {
-                        let mut removed = txn.open_table(keys::LEAVING)?;
+                        let mut removed = txn.open_table(keys::REMOVED_SPACES)?;
                         let former = removed.remove(u64::from(number))?;
                         sums.replace(SummedTable::RemovedSpaces, u64::from(number), former, None);
                     }
@@ -126,20 +126,20 @@ impl Writer {
             })?;
         }
         let vectors = u64::try_from(count).unwrap_or(u64::MAX);
-        Ok(RemovalStep { vectors, behind: (!is_end).then_some(last) })
+        Ok(RemovalStep { vectors, after: (!is_end).then_some(last) })
     }
 
     /// Commits a transaction and publishes the new view. A failure stops the writer.
-    pub(crate) fn changing<T>(
+    pub(crate) fn commit_change<T>(
         &mut self,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
-        self.or_stop(|writer| {
+        self.stop_on_error(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
             let changed = change(&txn)?;
             writer.db.vault().commit(txn)?;
-            writer.show(&[])?;
+            writer.publish_commit(&[])?;
             Ok(changed)
         })
     }

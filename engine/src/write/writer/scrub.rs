@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use grainstore_index::Sequence;
 
 use super::Writer;
-use super::erasure::{put_stubs, reasons_of_erased};
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use super::erasure::{write_stubs, reasons_of_erased};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::PendingReply;
 use crate::disk::keys::{self, AddressKey};
 use crate::disk::row_sums::{SumChanges, SummedTable};
@@ -23,17 +23,17 @@ use crate::state::truth::Truth;
 use crate::state::view::View;
 
 /// Maximum number of grains that become stubs in one transaction.
-const AT_ONCE: usize = 4096;
+const MAX_STUBS_PER_TXN: usize = 4096;
 /// Idle time of writing before a scrub begins.
-pub(super) const IDLE: Duration = Duration::from_millis(200);
+pub(super) const IDLE_BEFORE_SCRUB: Duration = Duration::from_millis(200);
 /// Maximum time that writing may delay a scrub.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_SCRUB_DELAY: Duration = Duration::from_secs(60);
 /// Maximum time that a caller who waits for a scrub waits for readers of the old files, unless it is set.
-const READERS: Duration = Duration::from_secs(30);
+const MAX_READER_WAIT: Duration = Duration::from_secs(30);
 /// Maximum time that the closing of a store waits for readers of the old files.
-const CLOSING: Duration = Duration::from_secs(2);
+const MAX_CLOSING_WAIT: Duration = Duration::from_secs(2);
 /// Interval of checks for remaining readers.
-pub(super) const LOOK: Duration = Duration::from_millis(5);
+pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The progress of scrubbing.
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(crate) struct ScrubState {
     /// Time since which a scrub is due and not begun.
     due: Option<Instant>,
     /// The old files that wait for their readers.
-    exchanged: Option<ReplacedFiles>,
+    replaced: Option<ReplacedFiles>,
     /// Time since which readers of files that were replaced before keep a due scrub from beginning.
     held_up: Option<Instant>,
     /// Maximum time that a caller who waits for a scrub waits for readers of the old files.
@@ -51,14 +51,14 @@ pub(crate) struct ScrubState {
     /// Callers waiting for the end of the scrub.
     waiting: Vec<PendingReply<()>>,
     /// Sequences of grains that became stubs since the store was opened and may still be in memory.
-    places: Vec<Sequence>,
+    stubbed: Vec<Sequence>,
 }
 
 /// Erasures whose files were replaced.
 #[derive(Debug, Clone, Copy)]
 struct ReplacedFiles {
     /// The last of their audit entries.
-    to: u64,
+    last_entry: u64,
     at: Instant,
 }
 
@@ -69,7 +69,7 @@ impl ScrubState {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn of(view: &View) -> Result<Self> {
         let due = view.is_unscrubbed()?.then(Instant::now);
-        Ok(Self { due, readers: READERS, ..Self::default() })
+        Ok(Self { due, readers: MAX_READER_WAIT, ..Self::default() })
     }
 
     /// Sets the maximum time that a caller waits for readers of the old files.
@@ -79,30 +79,30 @@ impl ScrubState {
     }
 
     /// Schedules a scrub after an erasure of these sequences.
-    pub(super) fn note(&mut self, places: Vec<Sequence>) {
+    pub(super) fn schedule(&mut self, places: Vec<Sequence>) {
         self.due.get_or_insert_with(Instant::now);
-        self.places.extend(places);
+        self.stubbed.extend(places);
     }
 
     /// Time until the next check; `None` if nothing is to be done.
-    pub(super) fn patience(&self) -> Option<Duration> {
-        match (&self.exchanged, self.due) {
-            (Some(_), _) => Some(LOOK),
-            (None, Some(_)) => Some(IDLE),
+    pub(super) fn next_check(&self) -> Option<Duration> {
+        match (&self.replaced, self.due) {
+            (Some(_), _) => Some(READER_CHECK_INTERVAL),
+            (None, Some(_)) => Some(IDLE_BEFORE_SCRUB),
             (None, None) => None,
         }
     }
 
     /// Returns `true` if the scrub must not wait for an idle writer.
     fn is_urgent(&self) -> bool {
-        !self.waiting.is_empty() || self.due.is_some_and(|since| since.elapsed() >= PATIENCE)
+        !self.waiting.is_empty() || self.due.is_some_and(|since| since.elapsed() >= MAX_SCRUB_DELAY)
     }
 
     /// Answers all waiting callers once the old files had readers for longer than `patience`, since this time,
     /// or were tried in vain to be overwritten for as long as a closing store would.
     fn tell_of_readers(&mut self, since: Instant, patience: Duration) {
         let told = match &self.unshredded {
-            Some(failed) if since.elapsed() >= CLOSING => failed.clone(),
+            Some(failed) if since.elapsed() >= MAX_CLOSING_WAIT => failed.clone(),
             None if since.elapsed() >= patience => {
                 let message = "somebody still reads from the files as they were";
                 let hint = "scrubbing ends by itself once they are done; try again to wait for it";
@@ -110,11 +110,11 @@ impl ScrubState {
             }
             _ => return,
         };
-        self.answer(&Err(told));
+        self.reply_all(&Err(told));
     }
 
     /// Answers all waiting callers.
-    fn answer(&mut self, outcome: &Result<()>) {
+    fn reply_all(&mut self, outcome: &Result<()>) {
         for reply in self.waiting.drain(..) {
             // The receiver may be gone.
             let _ = reply.send(outcome.clone());
@@ -136,11 +136,11 @@ impl Writer {
     }
 
     /// Continues scrubbing if it is due.
-    pub(super) fn go_on_scrubbing(&mut self, is_idle: bool) {
-        if let Err(error) = self.ready() {
-            return self.scrub.answer(&Err(error));
+    pub(super) fn continue_scrub(&mut self, is_idle: bool) {
+        if let Err(error) = self.check_running() {
+            return self.scrub.reply_all(&Err(error));
         }
-        if self.scrub.exchanged.is_none()
+        if self.scrub.replaced.is_none()
             && self.scrub.due.is_some()
             && (is_idle || self.scrub.is_urgent())
         {
@@ -152,56 +152,56 @@ impl Writer {
     /// Scrubs before the store is closed, as far as readers allow.
     pub(super) fn scrub_at_end(&mut self) {
         let began = Instant::now();
-        while self.ready().is_ok() && self.scrub.patience().is_some() && began.elapsed() < CLOSING {
-            if self.scrub.exchanged.is_none() {
-                self.begin_scrub(CLOSING);
+        while self.check_running().is_ok() && self.scrub.next_check().is_some() && began.elapsed() < MAX_CLOSING_WAIT {
+            if self.scrub.replaced.is_none() {
+                self.begin_scrub(MAX_CLOSING_WAIT);
             }
-            self.end_scrub(CLOSING);
-            if self.scrub.patience().is_some() {
-                std::thread::sleep(LOOK);
+            self.end_scrub(MAX_CLOSING_WAIT);
+            if self.scrub.next_check().is_some() {
+                std::thread::sleep(READER_CHECK_INTERVAL);
             }
         }
         let closed = Error::new(ErrorKind::Busy, "the store was closed before it was scrubbed");
-        self.scrub.answer(&Err(closed.with_hint("it goes on when the store is next open")));
+        self.scrub.reply_all(&Err(closed.with_hint("it goes on when the store is next open")));
     }
 
     /// Begins a scrub unless files that were replaced earlier, which may have to be overwritten as well, have
     /// readers. It stays due then.
     fn begin_scrub(&mut self, patience: Duration) {
-        if self.is_read_from() {
+        if self.has_old_readers() {
             let since = *self.scrub.held_up.get_or_insert_with(Instant::now);
             return self.scrub.tell_of_readers(since, patience);
         }
         self.scrub.held_up = None;
         self.scrub.due = None;
-        match guarded(|| self.exchange_scrubbed()) {
-            Ok(to) => self.scrub.exchanged = to.map(|to| ReplacedFiles { to, at: Instant::now() }),
+        match catch_storage_panic(|| self.replace_files()) {
+            Ok(to) => self.scrub.replaced = to.map(|to| ReplacedFiles { last_entry: to, at: Instant::now() }),
             Err(error) => self.fail_scrub(error),
         }
     }
 
     /// Ends the scrub once the old files have no readers.
     fn end_scrub(&mut self, patience: Duration) {
-        let Some(ReplacedFiles { to, at }) = self.scrub.exchanged else { return };
-        let ended = guarded(|| {
-            if self.is_read_from() {
+        let Some(ReplacedFiles { last_entry: to, at }) = self.scrub.replaced else { return };
+        let ended = catch_storage_panic(|| {
+            if self.has_old_readers() {
                 return Ok(false);
             }
-            self.forget_scrubbed(to)?;
+            self.finish_scrub(to)?;
             Ok(true)
         });
         match ended {
             Ok(false) => self.scrub.tell_of_readers(at, patience),
             Ok(true) => {
-                self.scrub.exchanged = None;
+                self.scrub.replaced = None;
                 match self.view.is_unscrubbed() {
                     // There was another erasure in the meantime.
                     Ok(true) => self.scrub.due = Some(Instant::now()),
-                    told => self.scrub.answer(&told.map(drop)),
+                    told => self.scrub.reply_all(&told.map(drop)),
                 }
             }
             Err(error) => {
-                self.scrub.exchanged = None;
+                self.scrub.replaced = None;
                 self.fail_scrub(error);
             }
         }
@@ -209,7 +209,7 @@ impl Writer {
 
     /// Writes stubs, and replaces the files by ones that never contained the erased data. Returns the last
     /// audit entry of the erasures; `None` if nothing is to be scrubbed.
-    fn exchange_scrubbed(&mut self) -> Result<Option<u64>> {
+    fn replace_files(&mut self) -> Result<Option<u64>> {
         let pending = self.view.erasures()?.pending;
         let Some(to) = pending.iter().map(|of| of.entry).max() else { return Ok(None) };
         self.flush_counts()?;
@@ -219,7 +219,7 @@ impl Writer {
         // A copy would lose what the pages of a damaged row can still tell, including the user it belongs to.
         self.view.check_log()?;
         if !self.db.is_in_memory() {
-            self.exchange_truth()?;
+            self.replace_truth()?;
         }
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
         Ok(Some(to))
@@ -239,17 +239,17 @@ impl Writer {
     /// Replaces the grains of erased users by stubs, up to a sequence.
     fn stub_users(&mut self, last: Sequence) -> Result<()> {
         let mut at = 0;
-        let known = self.addresses_of_lost(last)?;
+        let known = self.index_keys_of_lost(last)?;
         while at < last.get() {
             let view = Arc::clone(&self.view);
             let mut found = Vec::new();
-            while at < last.get() && found.len() < AT_ONCE {
+            while at < last.get() && found.len() < MAX_STUBS_PER_TXN {
                 at = at.saturating_add(1);
                 let sequence = Sequence::new(at);
                 if view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
                     let address = match known.get(&sequence) {
                         Some(address) => *address,
-                        None => AddressKey::blinded(view.address_or_lost(sequence)?),
+                        None => AddressKey::from_token(view.index_key_or_lost(sequence)?),
                     };
                     found.push((sequence, address));
                 }
@@ -261,7 +261,7 @@ impl Writer {
     }
 
     /// Returns the index keys of grains that are no longer readable.
-    fn addresses_of_lost(&self, last: Sequence) -> Result<HashMap<Sequence, AddressKey>> {
+    fn index_keys_of_lost(&self, last: Sequence) -> Result<HashMap<Sequence, AddressKey>> {
         let view = &self.view;
         let mut known = HashMap::new();
         if view.vault().keyring().is_none() {
@@ -270,7 +270,7 @@ impl Writer {
         for row in view.index().addresses_from([0; 32])? {
             let (address, sequence) = row?;
             if sequence <= last && view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
-                known.insert(sequence, AddressKey::blinded(address));
+                known.insert(sequence, AddressKey::from_token(address));
             }
         }
         Ok(known)
@@ -280,8 +280,8 @@ impl Writer {
         if grains.is_empty() {
             return Ok(());
         }
-        self.import(|ground| {
-            put_stubs(ground.view, ground.txn, grains)?;
+        self.transact(|ground| {
+            write_stubs(ground.view, ground.txn, grains)?;
             let mut erasures = ground.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);
@@ -289,7 +289,7 @@ impl Writer {
             meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;
-        self.scrub.places.extend(grains.iter().map(|(at, _)| *at));
+        self.scrub.stubbed.extend(grains.iter().map(|(at, _)| *at));
         Ok(())
     }
 
@@ -298,7 +298,7 @@ impl Writer {
         if entries.is_empty() {
             return Ok(());
         }
-        self.import(|ground| {
+        self.transact(|ground| {
             let mut sums = SumChanges::of(ground.view.vault());
             let mut reasons = ground.txn.open_table(keys::REASONS)?;
             for entry in &entries {
@@ -313,19 +313,19 @@ impl Writer {
     }
 
     /// Replaces the truth by a copy. The old file is overwritten if it contains erased data.
-    pub(crate) fn exchange_truth(&mut self) -> Result<()> {
-        if self.shreds(&Arc::clone(&self.view))? {
-            self.db.shred_next();
+    pub(crate) fn replace_truth(&mut self) -> Result<()> {
+        if self.must_shred(&Arc::clone(&self.view))? {
+            self.db.shred_next_replaced();
         }
         self.db.make_copy()?;
         self.db.rename_copy()?;
-        self.or_stop(|writer| {
-            writer.db.take_copy()?;
+        self.stop_on_error(|writer| {
+            writer.db.switch_to_copy()?;
             let truth = Arc::new(Truth::open(&writer.db)?);
             writer.replace_view(View::new(truth, writer.view.indexed().clone()));
             // Databases that still have readers are closed once those are gone.
-            let former = writer.db.hand_over();
-            writer.folder.adopt(former)
+            let former = writer.db.take_replaced();
+            writer.fold_worker.adopt(former)
         })
     }
 
@@ -334,34 +334,34 @@ impl Writer {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn shreds(&mut self, view: &View) -> Result<bool> {
+    pub(crate) fn must_shred(&mut self, view: &View) -> Result<bool> {
         let shreds = view.is_unscrubbed()? && !self.db.is_in_memory();
         if shreds {
-            self.db.release();
-            self.folder.release()?;
+            self.db.close_unread();
+            self.fold_worker.release()?;
         }
         Ok(shreds)
     }
 
     /// Returns `true` if replaced files still have readers or wait to be overwritten.
-    fn is_read_from(&mut self) -> bool {
-        if self.folder.is_busy() {
+    fn has_old_readers(&mut self) -> bool {
+        if self.fold_worker.is_busy() {
             return true;
         }
-        self.db.release();
-        let former = self.folder.aside(|db: &mut DatabaseHandle| {
-            db.release();
-            Ok((db.has_former(), db.unshredded()))
+        self.db.close_unread();
+        let former = self.fold_worker.aside(|db: &mut DatabaseHandle| {
+            db.close_unread();
+            Ok((db.has_replaced(), db.unshredded()))
         });
         let (of_index, unshredded) = former.unwrap_or((true, None));
         self.scrub.unshredded = self.db.unshredded().or(unshredded);
-        of_index || self.db.has_former()
+        of_index || self.db.has_replaced()
     }
 
     /// Removes stubbed grains from memory.
-    fn forget_places(&mut self) -> Result<()> {
-        self.retrieval.vectors.forget_grains(&self.scrub.places, &self.view)?;
-        self.scrub.places = Vec::new();
+    fn forget_stubbed(&mut self) -> Result<()> {
+        self.retrieval.vectors.forget_grains(&self.scrub.stubbed, &self.view)?;
+        self.scrub.stubbed = Vec::new();
         Ok(())
     }
 
@@ -369,17 +369,17 @@ impl Writer {
     /// opened.
     fn fail_scrub(&mut self, error: Error) {
         // Memory is released where possible; if that fails, the sequences are kept.
-        let _ = guarded(|| self.forget_places());
-        self.scrub.answer(&Err(error));
+        let _ = catch_storage_panic(|| self.forget_stubbed());
+        self.scrub.reply_all(&Err(error));
     }
 
     /// Removes derived data of erased grains, and marks these erasures as scrubbed.
-    fn forget_scrubbed(&mut self, to: u64) -> Result<()> {
-        self.retrieval.library.forget()?;
-        self.forget_places()?;
+    fn finish_scrub(&mut self, to: u64) -> Result<()> {
+        self.retrieval.text_index.forget()?;
+        self.forget_stubbed()?;
         self.retrieval.vectors.shred()?;
-        self.import(|ground| {
-            let erasures = ground.view.erasures()?.scrubbed_to(to);
+        self.transact(|ground| {
+            let erasures = ground.view.erasures()?.without_scrubbed(to);
             let mut meta = ground.txn.open_table(keys::META)?;
             meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))

@@ -17,9 +17,9 @@ struct VectorTables<'t, 'v> {
     vectors: Table<'t, u64, &'static [u8]>,
     rows: Table<'t, u64, &'static [u8]>,
     /// Row number of the next vector.
-    next: u64,
+    next_row: u64,
     /// The last row and space number of removed vectors, which are not used again.
-    gone: RemovedVectors,
+    removed: RemovedVectors,
     sums: SumChanges<'v>,
 }
 
@@ -33,8 +33,8 @@ pub(super) fn write_vectors(
         plan.grains.iter().map(|StagedGrain { sequence, prepared }| (sequence, &prepared.vectors));
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
-    for (model, to) in &plan.embedded {
-        let name = format!("{}{model}", keys::META_EMBEDDED);
+    for (model, to) in &plan.embedder_progress {
+        let name = format!("{}{model}", keys::META_EMBEDDED_PREFIX);
         txn.open_table(keys::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
     }
     if given.peek().is_none() && plan.serving.is_none() {
@@ -63,7 +63,7 @@ pub(super) fn write_vectors(
 impl<'t, 'v> VectorTables<'t, 'v> {
     fn open(txn: &'t WriteTransaction, vault: &'v Vault) -> Result<Self> {
         let meta = txn.open_table(keys::META)?;
-        let gone = meta.get(keys::META_GONE)?.map(|row| RemovedVectors::open(row.value()));
+        let gone = meta.get(keys::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
         let gone = gone.transpose()?.unwrap_or_default();
         let vectors = txn.open_table(keys::VECTORS)?;
         let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
@@ -71,20 +71,20 @@ impl<'t, 'v> VectorTables<'t, 'v> {
             spaces: txn.open_table(keys::SPACES)?,
             rows: txn.open_table(keys::VECTOR_ROWS)?,
             vectors,
-            next: last.saturating_add(1),
-            gone,
+            next_row: last.saturating_add(1),
+            removed: gone,
             sums: SumChanges::of(vault),
         })
     }
 
     /// Returns the number of a space; a new one is assigned and stored.
     fn number_of(&mut self, space: &grainstore_index::vectors::Space) -> Result<u32> {
-        let mut last = u64::from(self.gone.space);
+        let mut last = u64::from(self.removed.space);
         for row in self.spaces.iter()? {
             let (number, record) = row?;
             let number = number.value();
             if keys::open_space(number, record.value())? == *space {
-                return narrow(number);
+                return space_number(number);
             }
             last = last.max(number);
         }
@@ -92,7 +92,7 @@ impl<'t, 'v> VectorTables<'t, 'v> {
         let row = keys::seal_space(number, space)?;
         let former = self.spaces.insert(number, row.as_slice())?;
         self.sums.replace(SummedTable::Spaces, number, former, Some(&row));
-        narrow(number)
+        space_number(number)
     }
 
     /// Writes a vector, replacing that of the same chunk and space if there is one.
@@ -116,9 +116,9 @@ impl<'t, 'v> VectorTables<'t, 'v> {
                 kept.push(row);
             }
         }
-        let row = self.next;
-        self.next = row.saturating_add(1);
-        let sealed = placed.seal(row, keepers.vault, &keepers.at(placed.sequence)?)?;
+        let row = self.next_row;
+        self.next_row = row.saturating_add(1);
+        let sealed = placed.seal(row, keepers.vault, &keepers.key_at(placed.sequence)?)?;
         let former = self.vectors.insert(row, sealed.as_slice())?;
         self.sums.replace(SummedTable::Vectors, row, former, Some(&sealed));
         kept.push(row);
@@ -127,6 +127,6 @@ impl<'t, 'v> VectorTables<'t, 'v> {
     }
 }
 
-fn narrow(number: u64) -> Result<u32> {
+fn space_number(number: u64) -> Result<u32> {
     u32::try_from(number).map_err(|_| Error::integrity("a space has an impossible number"))
 }

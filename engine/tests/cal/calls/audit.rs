@@ -117,7 +117,7 @@ fn refusals_of_what_writes_have_one_entry_each() {
 fn reads_are_there_where_the_rules_ask_for_them_and_else_in_the_read_log() {
     for preset in ["open", "hipaa"] {
         let audited = preset == "hipaa";
-        let world = World::with(OpenOptions::new().preset(Preset::named(preset).unwrap()));
+        let world = World::with(OpenOptions::new().preset(Preset::from_name(preset).unwrap()));
         world.put("work", "tea");
         let agent = world.agent("work");
         agent.ask("RECALL beliefs").unwrap();
@@ -155,7 +155,7 @@ fn reads_are_there_where_the_rules_ask_for_them_and_else_in_the_read_log() {
 
 #[test]
 fn no_text_of_a_query_is_in_the_store() {
-    let world = World::with(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = World::with(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     let agent = world.agent("work");
     let query = r#"RECALL beliefs WHERE subject = "quetzalcoatl" OR nonsense"#;
     assert_eq!(code(agent.ask(query)), "CAL-E002");
@@ -195,7 +195,7 @@ fn in_an_encrypted_store_hash_namespace_and_agent_are_pseudonyms() {
 
 #[test]
 fn a_session_is_told_of_calls_only_about_what_it_sees() {
-    let world = World::with(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = World::with(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     world.put("work", "tea");
     world.put("private", "secrets");
     world.operator().ask("RECALL beliefs").unwrap();

@@ -65,7 +65,7 @@ fn a_session_and_its_parts_write_as_often_as_the_host_says() {
 
 #[test]
 fn hipaa_gives_out_health_data_by_named_fields_alone() {
-    let world = World::with(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = World::with(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     let operator = world.operator();
     let grain = |object: &str, tags: &[&str]| {
         let fields = object!({
@@ -110,7 +110,7 @@ fn hipaa_gives_out_health_data_by_named_fields_alone() {
 
 #[test]
 fn a_stricter_limit_of_the_rules_is_that_of_a_recall_that_names_none() {
-    let world = World::with(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = World::with(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     let operator = world.operator();
     let message = |at: i64| {
         let fields = object!({

@@ -168,7 +168,7 @@ fn noted(world: &World) -> Option<AuditedStream> {
 
 #[test]
 fn the_audit_log_tells_what_became_of_the_events() {
-    let world = filled(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = filled(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     let agent = world.agent("work");
     let (events, _) = heard(&agent, QUERY);
     let entry = noted(&world).unwrap();
@@ -218,7 +218,7 @@ fn the_audit_log_tells_what_became_of_the_events() {
 
 #[test]
 fn a_panic_of_the_listener_is_its_own_and_the_call_is_in_the_log() {
-    let world = filled(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let world = filled(OpenOptions::new().preset(Preset::from_name("hipaa").unwrap()));
     let agent = world.agent("work");
     let mut failing = |_: Event| -> ControlFlow<()> { panic!("the host's own") };
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -17,7 +17,7 @@ const AUTHORED: &str = r#"
 "#;
 
 fn new(dir: &TempDir, preset: &str) -> Store {
-    let preset = Preset::named(preset).unwrap();
+    let preset = Preset::from_name(preset).unwrap();
     Store::open(dir.path(), &OpenOptions::new().create(true).preset(preset)).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn a_store_keeps_the_preset_it_was_created_with() {
     let open = |preset: Option<&str>| {
         let options = OpenOptions::new().create(true);
         let options = match preset {
-            Some(name) => options.preset(Preset::named(name).unwrap()),
+            Some(name) => options.preset(Preset::from_name(name).unwrap()),
             None => options,
         };
         Store::open(dir.path(), &options)

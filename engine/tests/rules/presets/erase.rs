@@ -19,7 +19,7 @@ const DAY: i64 = 86_400_000;
 fn open(dir: &TempDir, preset: &str) -> (Store, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::following());
     clock.set(EpochMs::new(CREATED));
-    let options = OpenOptions::new().create(true).preset(Preset::named(preset).unwrap());
+    let options = OpenOptions::new().create(true).preset(Preset::from_name(preset).unwrap());
     let options = options.clock(Arc::<ManualClock>::clone(&clock)).operator("did:web:boss");
     (Store::open(dir.path(), &options).unwrap(), clock)
 }

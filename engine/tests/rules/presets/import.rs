@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn store(dir: &TempDir, name: &str, preset: &str) -> Session {
-    let preset = Preset::named(preset).unwrap();
+    let preset = Preset::from_name(preset).unwrap();
     let options = OpenOptions::new().create(true).preset(preset);
     Store::open(dir.path().join(name), &options).unwrap().session(SessionOptions::default())
 }

@@ -66,7 +66,7 @@ fn each_way_to_read_has_an_entry_under_a_preset_that_wants_it_and_none_under_oth
 #[test]
 fn reads_are_written_with_the_next_commit_and_when_the_store_closes() {
     let dir = TempDir::new().unwrap();
-    let preset = Preset::named("hipaa").unwrap();
+    let preset = Preset::from_name("hipaa").unwrap();
     let store = open(&dir, preset);
     let session = agent(&store);
     let tea = session.put(grain("tea")).unwrap().address();
@@ -85,7 +85,7 @@ fn reads_are_written_with_the_next_commit_and_when_the_store_closes() {
 #[test]
 fn many_reads_at_once_are_all_there() {
     let dir = TempDir::new().unwrap();
-    let store = open(&dir, Preset::named("gdpr").unwrap());
+    let store = open(&dir, Preset::from_name("gdpr").unwrap());
     let session = agent(&store);
     let tea = session.put(grain("tea")).unwrap().address();
     for _ in 0..5000 {
@@ -98,7 +98,7 @@ fn many_reads_at_once_are_all_there() {
 #[test]
 fn what_is_told_of_a_person_has_its_entries() {
     let dir = TempDir::new().unwrap();
-    let store = open(&dir, Preset::named("gdpr").unwrap());
+    let store = open(&dir, Preset::from_name("gdpr").unwrap());
     let operator = store.session(SessionOptions::default());
     let of_alice = r#"{"type": "belief", "subject": "alice", "relation": "likes", "object": "tea",
         "confidence": 1.0, "created_at": 1000, "user_id": "alice", "processing_basis": "contract"}"#;
@@ -130,7 +130,7 @@ const HIDING: &str = r#"
 #[test]
 fn a_plan_tells_nothing_of_grains_that_a_rule_hides() {
     let dir = TempDir::new().unwrap();
-    let store = open(&dir, Preset::named("open").unwrap());
+    let store = open(&dir, Preset::from_name("open").unwrap());
     let session = agent(&store);
     let hidden = BeliefBuilder::new(EpochMs::new(1000), "sick", "has", "flu", 1.0);
     session.put_batch([grain("tea"), hidden.build().unwrap()]).unwrap();
@@ -148,7 +148,7 @@ fn a_plan_tells_nothing_of_grains_that_a_rule_hides() {
 #[test]
 fn a_plan_of_what_cannot_be_searched_for_is_a_plan_all_the_same() {
     let dir = TempDir::new().unwrap();
-    let store = open(&dir, Preset::named("open").unwrap());
+    let store = open(&dir, Preset::from_name("open").unwrap());
     let session = agent(&store);
     session.put_batch((0..2_100).map(|n| grain(&format!("tea {n}")))).unwrap();
     let query = format!("RECALL beliefs ABOUT \"{}\"", "word ".repeat(1_100));

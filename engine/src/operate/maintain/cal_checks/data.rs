@@ -3,17 +3,17 @@
 use grainstore_cal::{AdmissionGate, Answer, RecallAnswer, Tier, WriteLimits};
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, Grain};
 
-use super::{SelfCheckContext, SelfCheckOutcome, params, unasked};
+use super::{SelfCheckContext, SelfCheckOutcome, params, query_failed};
 use crate::read::calls::CallGate;
-use crate::state::consent::{ConsentLookup, address_of};
+use crate::state::consent::{ConsentLookup, parse_basis_address};
 
 /// Reads the newest grains, a sample of which is checked.
-const NEWEST: &str = "RECALL LIMIT 100";
+const NEWEST_QUERY: &str = "RECALL LIMIT 100";
 
 impl SelfCheckContext {
     /// The newest grains, as CAL returns them.
     fn newest(&self) -> Result<Vec<(ContentAddress, Grain)>, grainstore_cal::Error> {
-        let answer = self.ask(NEWEST, params(&[])?)?;
+        let answer = self.ask(NEWEST_QUERY, params(&[])?)?;
         let Answer::Grains(RecallAnswer { results, .. }) = answer.answer else {
             return Ok(Vec::new());
         };
@@ -25,7 +25,7 @@ impl SelfCheckContext {
 pub(super) fn dsar_completeness(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
     let users: Vec<_> = newest.iter().filter_map(|(_, grain)| grain.text("user_id")).collect();
     let Some(user) = users.iter().find(|user| !user.is_empty()) else {
@@ -41,7 +41,7 @@ pub(super) fn dsar_completeness(subject: &SelfCheckContext) -> SelfCheckOutcome 
             }
             _ => Ok(Err(format!("asking for a person finds fewer than the {seen} there are"))),
         },
-        Err(error) => unasked(&error),
+        Err(error) => query_failed(&error),
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn hipaa_minimum_necessary(subject: &SelfCheckContext) -> SelfCheckOu
     fields.insert("structural_tags".to_owned(), vec!["phi:condition".to_owned()].into());
     let grain = Grain::from_fields(fields)?;
     let guard =
-        CallGate { session: &subject.session, token: None, prepares: true, asked: Tier::Read };
+        CallGate { session: &subject.session, token: None, is_prepare: true, requested_tier: Tier::Read };
     match guard.admit_whole_grain(&grain) {
         Err(_) => Ok(Ok("health data is given out by named fields alone".to_owned())),
         Ok(()) => Ok(Err("health data is given out whole".to_owned())),
@@ -86,7 +86,7 @@ pub(super) fn rate_limiting(subject: &SelfCheckContext) -> SelfCheckOutcome {
 pub(super) fn portability_format(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
     let mut looked = 0_usize;
     for (address, grain) in &newest {
@@ -110,12 +110,12 @@ pub(super) fn portability_format(subject: &SelfCheckContext) -> SelfCheckOutcome
 pub(super) fn consent_on_read(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let newest = match subject.newest() {
         Ok(newest) => newest,
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
     let mut looked = 0_usize;
     for (address, grain) in &newest {
         let basis = grain.text("processing_basis").unwrap_or_default();
-        let Some(basis) = address_of(basis) else { continue };
+        let Some(basis) = parse_basis_address(basis) else { continue };
         let Some(consent) = subject.view.consent_of(&basis)? else { continue };
         looked += 1;
         if consent.withdrawn || consent.is_lapsed(subject.session.now()) {

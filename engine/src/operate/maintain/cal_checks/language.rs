@@ -3,14 +3,14 @@
 use grainstore_cal::{AdmissionRequest, CalOperation, ExecuteOptions, Tier, parse};
 use grainstore_format::GrainType;
 
-use super::{SelfCheckContext, SelfCheckOutcome, params, unasked};
+use super::{SelfCheckContext, SelfCheckOutcome, params, query_failed};
 use crate::handle::capability_token::TokenLimits;
 use crate::read::calls::{PrepareOptions, check_covers};
-use crate::state::reach::in_scope;
+use crate::state::reach::is_in_namespace;
 use crate::state::session_options::SessionOptions;
 
 /// Words that must not exist in CAL (CAL 2.4).
-const FORBIDDEN: [&str; 29] = [
+const FORBIDDEN_WORDS: [&str; 29] = [
     "DELETE",
     "DROP",
     "FORGET",
@@ -42,14 +42,14 @@ const FORBIDDEN: [&str; 29] = [
     "MIGRATION",
 ];
 /// A statement that writes, if it may.
-const ADD: &str =
+const ADD_STATEMENT: &str =
     r#"ADD belief SET subject = "s" SET relation = "r" SET object = "o" REASON "a check""#;
 /// A namespace without grains.
-const NOWHERE: &str = "grainstore:cal-check";
+const EMPTY_NAMESPACE: &str = "grainstore:cal-check";
 
 /// Checks that no destructive word is accepted anywhere in a statement.
 pub(super) fn grammar_safety(_: &SelfCheckContext) -> SelfCheckOutcome {
-    for word in FORBIDDEN {
+    for word in FORBIDDEN_WORDS {
         for query in [
             format!("{word} beliefs"),
             format!("RECALL beliefs {word}"),
@@ -62,17 +62,17 @@ pub(super) fn grammar_safety(_: &SelfCheckContext) -> SelfCheckOutcome {
             }
         }
     }
-    Ok(Ok(format!("{} words of destruction stand in no statement", FORBIDDEN.len())))
+    Ok(Ok(format!("{} words of destruction stand in no statement", FORBIDDEN_WORDS.len())))
 }
 
 /// Checks that a RECALL without a limit returns at most 20 grains, or fewer if the rules say so.
 pub(super) fn default_minimization(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let most = u64::from(subject.session.store().rules().settings.query_limit.value).min(20);
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
-        let weighed = subject.session.weighed(query, &ExecuteOptions::at(subject.session.now()));
+        let weighed = subject.session.prepare_only(query, &ExecuteOptions::at(subject.session.now()));
         let asked = match weighed {
             Ok(weighed) => weighed.admission.max_grains,
-            Err(error) => return unasked(&error),
+            Err(error) => return query_failed(&error),
         };
         if asked.is_none_or(|asked| asked > most) {
             return Ok(Err(format!("{query} gives {asked:?} grains, {most} at most are to be")));
@@ -88,14 +88,14 @@ pub(super) fn authz_enforcement(subject: &SelfCheckContext) -> SelfCheckOutcome 
         terms: TokenLimits { life_ms: 1000, ..TokenLimits::default() },
         ..PrepareOptions::default()
     };
-    let good = match session.prepared(b"DESCRIBE server", &short) {
+    let good = match session.prepare_unaudited(b"DESCRIBE server", &short) {
         Ok(prepared) => prepared.token,
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
     let mut wider = good.clone();
     wider.tier = 1;
     let mut other = good.clone();
-    other.namespace = Some(NOWHERE.to_owned());
+    other.namespace = Some(EMPTY_NAMESPACE.to_owned());
     let mut later = good.clone();
     later.expires_at = i64::MAX;
     let mut forged = good.clone();
@@ -104,15 +104,15 @@ pub(super) fn authz_enforcement(subject: &SelfCheckContext) -> SelfCheckOutcome 
     for (what, token) in
         [("tier", &wider), ("namespace", &other), ("end", &later), ("signature", &forged)]
     {
-        if kept.take(token, own, now).is_ok() {
+        if kept.use_token(token, own, now).is_ok() {
             return Ok(Err(format!("a token with another {what} is taken")));
         }
     }
-    let stranger = SessionOptions { namespace: Some(NOWHERE.to_owned()), ..own.clone() };
-    if kept.take(&good, &stranger, now).is_ok() {
+    let stranger = SessionOptions { namespace: Some(EMPTY_NAMESPACE.to_owned()), ..own.clone() };
+    if kept.use_token(&good, &stranger, now).is_ok() {
         return Ok(Err("a token is taken in another namespace".to_owned()));
     }
-    if kept.take(&good, own, now).is_err() || kept.take(&good, own, now).is_ok() {
+    if kept.use_token(&good, own, now).is_err() || kept.use_token(&good, own, now).is_ok() {
         return Ok(Err("a token is not taken once".to_owned()));
     }
     Ok(Ok("a token is taken once, unaltered, in its own session".to_owned()))
@@ -121,7 +121,7 @@ pub(super) fn authz_enforcement(subject: &SelfCheckContext) -> SelfCheckOutcome 
 /// Checks that no statement reads outside the namespace of its session.
 pub(super) fn no_policy_override(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let options =
-        SessionOptions { namespace: Some(NOWHERE.to_owned()), ..SessionOptions::default() };
+        SessionOptions { namespace: Some(EMPTY_NAMESPACE.to_owned()), ..SessionOptions::default() };
     let session = subject.session.store().session(options);
     for query in [
         "RECALL IN \"shared\" WITH superseded",
@@ -130,12 +130,12 @@ pub(super) fn no_policy_override(subject: &SelfCheckContext) -> SelfCheckOutcome
     ] {
         let answer = match subject.ask_as(&session, query, params(&[]).unwrap_or_default()) {
             Ok(answer) => answer,
-            Err(error) => return unasked(&error),
+            Err(error) => return query_failed(&error),
         };
         let told = answer.meta.warnings.iter().any(|warning| warning.code == "CAL-W101");
         let grains_outside = match &answer.answer {
             grainstore_cal::Answer::Grains(grains) => {
-                grains.results.iter().any(|row| !in_scope(row.grain.partition(), Some(NOWHERE)))
+                grains.results.iter().any(|row| !is_in_namespace(row.grain.partition(), Some(EMPTY_NAMESPACE)))
             }
             _ => true,
         };
@@ -157,7 +157,7 @@ pub(super) fn injection_prevention(subject: &SelfCheckContext) -> SelfCheckOutco
                 hashes.push(answer.meta.query_hash);
             }
             Ok(_) => return Ok(Err(format!("{value:?} as a parameter changes the statement"))),
-            Err(error) => return unasked(&error),
+            Err(error) => return query_failed(&error),
         }
     }
     hashes.dedup();
@@ -174,24 +174,24 @@ pub(super) fn injection_prevention(subject: &SelfCheckContext) -> SelfCheckOutco
 pub(super) fn tier1_policy_gate(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let session = &subject.session;
     let weigh =
-        |tier| session.weighed(ADD, &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) });
+        |tier| session.prepare_only(ADD_STATEMENT, &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) });
     match weigh(Tier::Read) {
         Err(error) if error.code() == "CAL-E044" => {}
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
         Ok(_) => return Ok(Err("a statement that writes runs where only reading may".to_owned())),
     }
-    let reading = match session.prepared(b"DESCRIBE server", &PrepareOptions::default()) {
+    let reading = match session.prepare_unaudited(b"DESCRIBE server", &PrepareOptions::default()) {
         Ok(prepared) => prepared.token,
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
-    let _ = session.store().inner().kept().take(&reading, session.options(), session.now());
+    let _ = session.store().inner().kept().use_token(&reading, session.options(), session.now());
     let admission: AdmissionRequest = match weigh(Tier::Evolve) {
         Ok(weighed) => weighed.admission,
         // Tier 1 is switched off, or the session has used up its writing statements.
         Err(error) if ["CAL-E044", "CAL-E043"].contains(&error.code()) => {
             return Ok(Ok(format!("nothing that writes runs: {}", error.message())));
         }
-        Err(error) => return unasked(&error),
+        Err(error) => return query_failed(&error),
     };
     let mut narrow = reading.clone();
     narrow.tier = 1;

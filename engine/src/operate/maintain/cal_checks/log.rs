@@ -4,14 +4,14 @@ use grainstore_cal as cal;
 use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
 use sha2::{Digest, Sha256};
 
-use super::{ENTRIES, SelfCheckContext, SelfCheckOutcome};
+use super::{MAX_EXAMINED_ENTRIES, SelfCheckContext, SelfCheckOutcome};
 use crate::base::error::Result;
 use crate::disk::keys;
 use crate::read::read_log::ReadsDestination;
 use crate::state::audit::AuditEntry;
 
 /// Fields an entry may have about a call.
-const TOLD: [&str; 15] = [
+const ALLOWED_CALL_FIELDS: [&str; 15] = [
     "query_hash",
     "statement",
     "tier",
@@ -31,7 +31,7 @@ const TOLD: [&str; 15] = [
 
 impl SelfCheckContext {
     /// Entries of writes by CAL, newest last.
-    fn written(&self) -> impl Iterator<Item = &AuditEntry> {
+    fn cal_writes(&self) -> impl Iterator<Item = &AuditEntry> {
         self.entries.iter().filter(|entry| {
             entry.decision == "done"
                 && ["put", "supersede"].contains(&entry.operation.as_str())
@@ -74,7 +74,7 @@ pub(super) fn audit_logging(subject: &SelfCheckContext) -> SelfCheckOutcome {
         _ => ("audit log", session.audit(after, most)?),
     };
     let hash = ContentAddress::from_bytes(Sha256::digest(query).into());
-    let expected = *subject.view.vault().address(&hash).as_bytes();
+    let expected = *subject.view.vault().address_key(&hash).as_bytes();
     let told = entries.iter().filter_map(|entry| entry.call.as_ref()).any(|call| {
         call.query_hash == expected
             && call.statement.as_deref() == Some("describe")
@@ -90,7 +90,7 @@ pub(super) fn audit_logging(subject: &SelfCheckContext) -> SelfCheckOutcome {
 /// Checks that entries of writes by CAL have their statement, grains and reason.
 pub(super) fn tier1_audit(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
-    for entry in subject.written() {
+    for entry in subject.cal_writes() {
         looked += 1;
         let call = entry.call.as_ref();
         let named = call.and_then(|call| call.statement.as_deref());
@@ -108,7 +108,7 @@ pub(super) fn tier1_audit(subject: &SelfCheckContext) -> SelfCheckOutcome {
 /// Checks that grains written by SUPERSEDE name what they derive from.
 pub(super) fn provenance_tracking(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
-    for entry in subject.written().filter(|entry| entry.operation == "supersede") {
+    for entry in subject.cal_writes().filter(|entry| entry.operation == "supersede") {
         let (Some(old), Some(grain)) = (entry.subjects.first(), subject.new_grain(entry)?) else {
             continue;
         };
@@ -126,7 +126,7 @@ pub(super) fn provenance_tracking(subject: &SelfCheckContext) -> SelfCheckOutcom
 /// Checks that grains written by ADD have a `source_type`, by default that an agent inferred them.
 pub(super) fn ai_marking(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let mut looked = 0_usize;
-    for entry in subject.written().filter(|entry| entry.operation == "put") {
+    for entry in subject.cal_writes().filter(|entry| entry.operation == "put") {
         let Some(grain) = subject.new_grain(entry)? else { continue };
         looked += 1;
         if grain.text("source_type").is_none_or(str::is_empty) {
@@ -142,7 +142,7 @@ pub(super) fn phi_in_queries(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let (count, _) = subject.session.audit_head()?;
     let view = subject.session.view()?;
     let mut looked = 0_usize;
-    for row in view.audit()?.range(count.saturating_sub(ENTRIES)..keys::AUDIT_HEAD)? {
+    for row in view.audit()?.range(count.saturating_sub(MAX_EXAMINED_ENTRIES)..keys::AUDIT_HEAD)? {
         let (sequence, bytes) = row?;
         let Ok(Value::Map(entry)) = decode_value(bytes.value(), Encoding::MessagePack) else {
             continue;
@@ -150,7 +150,7 @@ pub(super) fn phi_in_queries(subject: &SelfCheckContext) -> SelfCheckOutcome {
         let Some(Value::Map(call)) = entry.get("call") else { continue };
         looked += 1;
         let hash = matches!(call.get("query_hash"), Some(Value::Bytes(hash)) if hash.len() == 32);
-        if !hash || call.keys().any(|name| !TOLD.contains(&name.as_str())) {
+        if !hash || call.keys().any(|name| !ALLOWED_CALL_FIELDS.contains(&name.as_str())) {
             let at = sequence.value();
             return Ok(Err(format!("entry {at} tells more of a query than its hash")));
         }

@@ -22,16 +22,16 @@ use crate::state::session_options::SessionOptions;
 use crate::state::view::View;
 
 /// Number of last audit entries that are examined.
-const ENTRIES: u64 = 1000;
+const MAX_EXAMINED_ENTRIES: u64 = 1000;
 /// Advice for a failed check.
 const ADVICE: &str =
     "run `grain verify`; if that finds nothing, report it as a fault of the program";
 
 /// Advice if reads are not recorded anywhere.
-const SWITCH_ON: &str =
+const ENABLE_READ_LOG_ADVICE: &str =
     "open the store without --no-audit-reads (`audit_reads` of the library and of rpc)";
 /// Advice if reads are not recorded because the store was opened read-only.
-const OPEN_TO_WRITE: &str = "open the store to write, without --read-only";
+const OPEN_FOR_WRITING_ADVICE: &str = "open the store to write, without --read-only";
 /// The one check that may fail by the operator's choice.
 const AUDIT_LOGGING: &str = "cal_audit_logging";
 
@@ -44,8 +44,8 @@ struct SelfCheck {
     /// True if a store that fails it is not fit for use.
     critical: bool,
     /// True if it runs statements and is therefore skipped where CAL is switched off.
-    runs: bool,
-    of: fn(&SelfCheckContext) -> SelfCheckOutcome,
+    runs_statements: bool,
+    run: fn(&SelfCheckContext) -> SelfCheckOutcome,
 }
 
 const fn critical(
@@ -53,7 +53,7 @@ const fn critical(
     runs: bool,
     of: fn(&SelfCheckContext) -> SelfCheckOutcome,
 ) -> SelfCheck {
-    SelfCheck { name, critical: true, runs, of }
+    SelfCheck { name, critical: true, runs_statements: runs, run: of }
 }
 
 const fn high(
@@ -61,7 +61,7 @@ const fn high(
     runs: bool,
     of: fn(&SelfCheckContext) -> SelfCheckOutcome,
 ) -> SelfCheck {
-    SelfCheck { name, critical: false, runs, of }
+    SelfCheck { name, critical: false, runs_statements: runs, run: of }
 }
 
 const CHECKS: [SelfCheck; 16] = [
@@ -100,7 +100,7 @@ impl Store {
     pub fn check_cal(&self) -> Result<Vec<Finding>> {
         let session = self.session(SessionOptions::default());
         let (count, _) = session.audit_head()?;
-        let entries = session.audit(count.checked_sub(ENTRIES + 1), usize::MAX)?;
+        let entries = session.audit(count.checked_sub(MAX_EXAMINED_ENTRIES + 1), usize::MAX)?;
         let subject = SelfCheckContext { view: session.view()?, session, entries };
         Ok(CHECKS.iter().map(|check| check.finding(&subject)).collect())
     }
@@ -109,9 +109,9 @@ impl Store {
 impl SelfCheck {
     fn finding(&self, subject: &SelfCheckContext) -> Finding {
         let off = subject.session.store().cal_switch() == CalSwitch::Off;
-        let found = match self.runs && off {
+        let found = match self.runs_statements && off {
             true => Ok(Ok("CAL is switched off, and nothing of it runs".to_owned())),
-            false => (self.of)(subject),
+            false => (self.run)(subject),
         };
         // What the operator has switched off is not a fault.
         let wanted = self.name == AUDIT_LOGGING
@@ -127,8 +127,8 @@ impl SelfCheck {
             Err(error) => (failed, error.to_string(), Some(error.code())),
         };
         let advice = match wanted {
-            true if subject.session.store().is_read_only() => OPEN_TO_WRITE,
-            true => SWITCH_ON,
+            true if subject.session.store().is_read_only() => OPEN_FOR_WRITING_ADVICE,
+            true => ENABLE_READ_LOG_ADVICE,
             false => ADVICE,
         };
         let advice = (health != Health::Good).then(|| advice.to_owned());
@@ -148,7 +148,7 @@ impl SelfCheckContext {
         query: &str,
         params: Params,
     ) -> Result<Response, cal::Error> {
-        let reading = session.reading().map_err(crate::read::calls::refused)?;
+        let reading = session.reading().map_err(crate::read::calls::cal_error)?;
         let options =
             ExecuteOptions { params, totals: false, ..ExecuteOptions::at(self.session.now()) };
         cal::execute(&reading, query, &options, &WriteQuotas::default())
@@ -165,7 +165,7 @@ fn params(pairs: &[(&str, &str)]) -> Result<Params, cal::Error> {
 }
 
 /// The outcome of a check whose query failed: a failure, except where keys are missing.
-fn unasked(error: &cal::Error) -> SelfCheckOutcome {
+fn query_failed(error: &cal::Error) -> SelfCheckOutcome {
     match error.code() {
         "ERR_KEY" => Ok(Ok(format!("not looked at: {}", error.message()))),
         code => Ok(Err(format!("{code}: {}", error.message()))),

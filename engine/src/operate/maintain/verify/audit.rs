@@ -10,7 +10,7 @@ use redb::ReadableTable;
 use sha2::{Digest, Sha256};
 
 use super::VerifyContext;
-use super::findings::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::findings::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, increment};
 use super::places::SequenceSet;
 use super::standing::AuditedMarks;
 use crate::base::error::{Error, Result};
@@ -23,14 +23,14 @@ const LOG: &str = "log";
 const REASONS: &str = "reasons";
 const REFUSALS: &str = "meta refusals";
 /// The rule by which an import replaces one supersession by an earlier one.
-const EARLIER: &str = "earlier";
+const EARLIER_RULE: &str = "earlier";
 
 /// The facts about the log that the audit log states.
 pub(super) struct AuditedFacts {
-    written: SequenceSet,
-    pub(super) ended: SequenceSet,
+    stored: SequenceSet,
+    pub(super) superseded: SequenceSet,
     /// Imported with a state that a file stated, which no entry records.
-    pub(super) stated: SequenceSet,
+    pub(super) imported: SequenceSet,
     pub(super) marks: AuditedMarks,
     /// Supersessions that differ from the stored states, by the grain that ended: audit entry and message. An
     /// earlier one from an import may have replaced them.
@@ -43,7 +43,7 @@ pub(super) struct AuditedFacts {
 fn check_carried(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     if let Some(row) = check.view.carried_refusals()? {
         let counts = CarriedCounts::open(&row);
-        findings.damage(ProblemKind::Audit, ProblemLocation::All(REFUSALS), counts)?;
+        findings.value_or_problem(ProblemKind::Audit, ProblemLocation::All(REFUSALS), counts)?;
     }
     Ok(())
 }
@@ -55,23 +55,23 @@ pub(super) fn check(
     places: u64,
     findings: &mut ProblemCollector,
 ) -> Result<Option<AuditedFacts>> {
-    let none = || SequenceSet::none_of(places);
+    let none = || SequenceSet::with_length(places);
     let mut told = AuditedFacts {
-        written: none(),
-        ended: none(),
-        stated: none(),
-        marks: AuditedMarks::none_of(places),
+        stored: none(),
+        superseded: none(),
+        imported: none(),
+        marks: AuditedMarks::with_length(places),
         replaced: BTreeMap::new(),
         reads: Vec::new(),
     };
     let mut whole = false;
-    findings.part(ProblemKind::Audit, ProblemLocation::All(AUDIT), |findings| {
-        walk(check, &mut told, findings)?;
+    findings.run_part(ProblemKind::Audit, ProblemLocation::All(AUDIT), |findings| {
+        check_chain(check, &mut told, findings)?;
         check_carried(check, findings)?;
         whole = true;
         Ok(())
     })?;
-    findings.part(ProblemKind::Audit, ProblemLocation::All(REASONS), |findings| {
+    findings.run_part(ProblemKind::Audit, ProblemLocation::All(REASONS), |findings| {
         check_reasons(check, findings)
     })?;
     if !whole {
@@ -80,14 +80,14 @@ pub(super) fn check(
     for (entry, detail) in std::mem::take(&mut told.replaced).into_values() {
         findings.add(ProblemKind::Unaudited, ProblemLocation::Row(AUDIT, entry), detail);
     }
-    for place in told.written.missing() {
+    for place in told.stored.missing() {
         let detail = "no audit entry tells that it was written";
         findings.add(ProblemKind::Unaudited, ProblemLocation::Row(LOG, place.get()), detail);
     }
     Ok(Some(told))
 }
 
-fn walk(
+fn check_chain(
     check: &VerifyContext<'_>,
     told: &mut AuditedFacts,
     findings: &mut ProblemCollector,
@@ -96,10 +96,10 @@ fn walk(
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
-        if follow(&mut end, key.value(), entry.value(), findings)?.is_some() {
-            let entry = check.view.entry(entry.value())?;
+        if check_row(&mut end, key.value(), entry.value(), findings)?.is_some() {
+            let entry = check.view.decode_audit_entry(entry.value())?;
             told.reads.extend(entry.reads);
-            compare(check, &entry, told, findings)?;
+            compare_entry(check, &entry, told, findings)?;
         }
     }
     check_head(&end, &check.view.audit_head()?, findings);
@@ -107,18 +107,18 @@ fn walk(
 }
 
 /// Advances the chain by a row. Returns the entry, if it can be decoded.
-fn follow(
+fn check_row(
     end: &mut AuditHead,
     key: u64,
     bytes: &[u8],
     findings: &mut ProblemCollector,
 ) -> Result<Option<AuditEntry>> {
-    count(&mut findings.checked.audit_entries);
+    increment(&mut findings.checked.audit_entries);
     let place = ProblemLocation::Row(AUDIT, key);
     let mut entry = None;
-    if let Some(fields) = findings.damage(ProblemKind::Audit, place, fields(bytes))? {
+    if let Some(fields) = findings.value_or_problem(ProblemKind::Audit, place, fields(bytes))? {
         check_link(end, key, &fields, findings);
-        entry = findings.damage(ProblemKind::Audit, place, AuditEntry::decode(bytes))?;
+        entry = findings.value_or_problem(ProblemKind::Audit, place, AuditEntry::decode(bytes))?;
     }
     *end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
     Ok(entry)
@@ -183,7 +183,7 @@ fn fields(bytes: &[u8]) -> Result<Map> {
 }
 
 /// Compares the facts in an entry with the log.
-fn compare(
+fn compare_entry(
     check: &VerifyContext<'_>,
     entry: &AuditEntry,
     told: &mut AuditedFacts,
@@ -196,13 +196,13 @@ fn compare(
     match (entry.operation.as_str(), entry.subjects.as_slice()) {
         ("put", written) => {
             for address in written {
-                find(check, address, place, findings)?.map(|at| told.written.add(at));
+                find_sequence(check, address, place, findings)?.map(|at| told.stored.add(at));
             }
         }
         ("sign", [address]) => compare_signature(check, address, place, findings)?,
         ("contradict" | "end" | "set_verification" | "hold" | "lift_hold", [address]) => {
-            if let Some(at) = find(check, address, place, findings)? {
-                told.marks.note(entry, at);
+            if let Some(at) = find_sequence(check, address, place, findings)? {
+                told.marks.add_entry(entry, at);
             }
         }
         ("supersede", [old, new]) => {
@@ -210,7 +210,7 @@ fn compare(
         }
         ("erase", erased) => {
             for address in erased {
-                if let Some(at) = find(check, address, place, findings)?
+                if let Some(at) = find_sequence(check, address, place, findings)?
                     && !check.is_erased(at)?
                 {
                     let detail = format!("{address} was erased, and is still in the log");
@@ -235,11 +235,11 @@ fn compare_signature(
     place: ProblemLocation<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
+    let Some(at) = find_sequence(check, address, place, findings)? else { return Ok(()) };
     if check.is_erased(at)? {
         return Ok(());
     }
-    let kept = findings.damage(ProblemKind::Signature, place, check.view.wrapping_at(at))?;
+    let kept = findings.value_or_problem(ProblemKind::Signature, place, check.view.wrapping_at(at))?;
     if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
         let detail = format!("no valid signature is kept with {address}");
         findings.add(ProblemKind::Signature, place, detail);
@@ -256,17 +256,17 @@ fn compare_supersession(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let place = ProblemLocation::Row(AUDIT, entry.sequence);
-    if let Some(at) = find(check, new, place, findings)? {
-        told.written.add(at);
-        told.marks.note_successor(entry, at);
+    if let Some(at) = find_sequence(check, new, place, findings)? {
+        told.stored.add(at);
+        told.marks.add_supersession(entry, at);
     }
-    let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
-    told.ended.add(at);
+    let Some(at) = find_sequence(check, old, place, findings)? else { return Ok(()) };
+    told.superseded.add(at);
     if check.is_erased(at)? {
         return Ok(());
     }
-    let record = findings.damage(ProblemKind::State, place, check.view.state_record_at(at))?;
-    let Some(StateRecord { state, since }) = record else { return Ok(()) };
+    let record = findings.value_or_problem(ProblemKind::State, place, check.view.state_record_at(at))?;
+    let Some(StateRecord { state, ended_by_entry: since }) = record else { return Ok(()) };
     if state.superseded_by != Some(*new) {
         let detail = format!("the state of {old} is not that {new} superseded it");
         // Bounded, since only the first problems are listed.
@@ -277,7 +277,7 @@ fn compare_supersession(
         }
         return Ok(());
     }
-    if entry.rules.iter().any(|rule| rule == EARLIER) {
+    if entry.rules.iter().any(|rule| rule == EARLIER_RULE) {
         told.replaced.remove(&at);
     }
     if since > entry.sequence {
@@ -300,7 +300,7 @@ fn compare_import(
     for row in check.log.range(note.first..note.first.saturating_add(note.added))? {
         let (at, envelope) = row?;
         let at = at.value();
-        for places in [&mut told.written, &mut told.stated] {
+        for places in [&mut told.stored, &mut told.imported] {
             places.add(Sequence::new(at));
         }
         // An unreadable row was reported by the check of the log, and makes the count differ here.
@@ -308,11 +308,11 @@ fn compare_import(
         let doubt = |error| check.view.doubt_erased(place, error);
         match LogRow::open(place, envelope.value(), check.view.vault(), doubt) {
             Ok(LogRow::Blob(blob)) => {
-                digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
+                digest.update(check.view.vault().address_key(&ContentAddress::of(&blob)).as_bytes());
             }
             Ok(LogRow::Erased(address)) => {
                 // Its address was lost with its key, so the digest cannot be compared.
-                is_known &= address != check.view.vault().lost(Sequence::new(at));
+                is_known &= address != check.view.vault().lost_address_key(Sequence::new(at));
                 digest.update(address.as_bytes());
             }
             Err(_) => continue,
@@ -327,13 +327,13 @@ fn compare_import(
     Ok(())
 }
 
-fn find(
+fn find_sequence(
     check: &VerifyContext<'_>,
     address: &ContentAddress,
     place: ProblemLocation<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<Option<Sequence>> {
-    let at = check.view.place_told(address)?;
+    let at = check.view.sequence_in_audit(address)?;
     if at.is_none() {
         let detail = format!("the log does not have {address}, which it tells of");
         findings.add(ProblemKind::Unaudited, place, detail);
@@ -350,9 +350,9 @@ fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
         let (key, envelope) = row?;
         let key = key.value();
         let place = ProblemLocation::Row(REASONS, key);
-        count(&mut findings.checked.reasons);
+        increment(&mut findings.checked.reasons);
         let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
-        let Some(text) = findings.damage(ProblemKind::Audit, place, opened)? else { continue };
+        let Some(text) = findings.value_or_problem(ProblemKind::Audit, place, opened)? else { continue };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
         if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {

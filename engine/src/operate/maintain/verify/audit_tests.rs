@@ -44,7 +44,7 @@ fn filled() -> (TempDir, Store) {
 /// Runs `test` on the writer thread of the store.
 fn with_writer(store: &Store, test: impl FnOnce(&mut Writer) + Send + 'static) {
     let (reply, pending) = Pending::new();
-    let work = Request::Alone(Box::new(move |writer| {
+    let work = Request::Exclusive(Box::new(move |writer| {
         test(writer.unwrap());
         let _ = reply.send(Ok(()));
     }));

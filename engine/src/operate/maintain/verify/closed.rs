@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, VerifyReport};
 use super::index::RebuiltIndex;
-use super::{VerifyContext, check_beside, log, pages};
-use crate::base::error::{Error, Result, guarded};
+use super::{VerifyContext, check_side_tables, log, pages};
+use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::directory;
 use crate::handle::opening::open_truth;
 use crate::handle::options::OpenOptions;
@@ -33,14 +33,14 @@ pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<VerifyRe
     });
     match opened {
         Err(error) if error.is_integrity() => {
-            guarded(|| truth_alone(path, options, full, &error)).map_err(|error| error.within(path))
+            catch_storage_panic(|| verify_truth(path, options, full, &error)).map_err(|error| error.at_path(path))
         }
         opened => opened,
     }
 }
 
 /// Checks the truth of a store that could not be opened because of `why`.
-fn truth_alone(
+fn verify_truth(
     path: &Path,
     options: &OpenOptions,
     full: bool,
@@ -54,16 +54,16 @@ fn truth_alone(
     let beside = (!options.read_only).then_some(path);
     let copy = (full && !options.read_only).then(|| ScratchFile::within(beside));
     if let Some(file) = copy.as_ref().and_then(ScratchFile::file) {
-        fs::copy(directory::grains(path), file)?;
+        fs::copy(directory::truth_path(path), file)?;
     }
-    let rebuilt = RebuiltIndex::of_readable(Truth::open(&db)?, beside)?;
+    let rebuilt = RebuiltIndex::build_from_readable(Truth::open(&db)?, beside)?;
     let check = VerifyContext::of(&rebuilt.view, full)?;
-    let mut findings = ProblemCollector::of(check.unscrubbed);
+    let mut findings = ProblemCollector::new(check.unscrubbed);
     let found = &mut findings;
     found.add(ProblemKind::IndexUnreadable, ProblemLocation::All("index.redb"), why);
     log::check(&check, found)?;
     let places = found.checked.grains;
-    check_beside(&check, places, Some(path), found)?;
+    check_side_tables(&check, places, Some(path), found)?;
     if let Some(copy) = &copy {
         pages::check("grains.redb", copy, rebuilt.view.transaction(), found)?;
     }

@@ -6,7 +6,7 @@ use data_encoding::HEXLOWER;
 use grainstore_format::ContentAddress;
 use serde::Serialize;
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 
 /// Most problems that one verification lists; the rest are counted.
 pub const MAX_PROBLEMS: usize = 100;
@@ -106,7 +106,7 @@ pub struct VerifyCounts {
 
 impl Problem {
     /// A problem of an entry in the audit log.
-    pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
+    pub(crate) fn in_audit_entry(entry: u64, detail: String) -> Self {
         Self {
             what: ProblemKind::Audit,
             place: ProblemLocation::Row("audit", entry).to_string(),
@@ -139,7 +139,7 @@ pub struct VerifyReport {
 impl VerifyReport {
     /// Adds a problem found by a separate check.
     #[must_use]
-    pub fn with(mut self, found: Option<Problem>) -> Self {
+    pub fn with_problem(mut self, found: Option<Problem>) -> Self {
         if let Some(problem) = found {
             self.ok = false;
             self.problem_count = self.problem_count.saturating_add(1);
@@ -186,7 +186,7 @@ pub(crate) struct ProblemCollector {
 
 impl ProblemCollector {
     /// No problems yet, in a store with or without an unscrubbed erasure.
-    pub(crate) fn of(unscrubbed: bool) -> Self {
+    pub(crate) fn new(unscrubbed: bool) -> Self {
         Self { unscrubbed, ..Self::default() }
     }
 
@@ -210,14 +210,14 @@ impl ProblemCollector {
     ///
     /// # Errors
     /// Failures that do not concern the data, such as `ERR_IO`.
-    pub(crate) fn part(
+    pub(crate) fn run_part(
         &mut self,
         what: ProblemKind,
         place: ProblemLocation<'_>,
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        match guarded(|| run(self)) {
-            Err(error) if says_damage(&error) => {
+        match catch_storage_panic(|| run(self)) {
+            Err(error) if is_damage_error(&error) => {
                 self.add(what, place, error);
                 Ok(())
             }
@@ -230,7 +230,7 @@ impl ProblemCollector {
     ///
     /// # Errors
     /// Failures that do not concern the data.
-    pub(crate) fn damage<T>(
+    pub(crate) fn value_or_problem<T>(
         &mut self,
         what: ProblemKind,
         place: ProblemLocation<'_>,
@@ -239,7 +239,7 @@ impl ProblemCollector {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.is_erased() && self.unscrubbed => Ok(None),
-            Err(error) if says_damage(&error) => {
+            Err(error) if is_damage_error(&error) => {
                 self.add(what, place, error);
                 Ok(None)
             }
@@ -265,11 +265,11 @@ impl ProblemCollector {
 }
 
 /// Returns `true` if an error is about stored bytes: damaged, without their key, or of an unknown version.
-fn says_damage(error: &Error) -> bool {
+fn is_damage_error(error: &Error) -> bool {
     error.is_integrity() || error.is_erased() || error.kind() == ErrorKind::StoreVersion
 }
 
 /// Increments a count.
-pub(crate) fn count(number: &mut u64) {
+pub(crate) fn increment(number: &mut u64) {
     *number = number.saturating_add(1);
 }

@@ -16,14 +16,14 @@ use grainstore_index::{
 };
 use redb::ReadTransaction;
 
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use super::places::SequenceSet;
-use super::{CACHE_BYTES, VerifyContext};
+use super::{VERIFY_CACHE_BYTES, VerifyContext};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 use crate::disk::source::{DatabaseHandle, DatabaseOptions};
-use crate::disk::vault::{Vault, person_of};
-use crate::operate::maintain::copy::names;
+use crate::disk::vault::{Vault, user_of};
+use crate::operate::maintain::copy::table_names;
 use crate::operate::maintain::reindex::{rebuild, rebuild_readable};
 use crate::operate::maintain::rows::{self, AnyTable};
 use crate::operate::maintain::scratch::ScratchFile;
@@ -34,7 +34,7 @@ use crate::state::view::View;
 const INDEX: &str = "index";
 const ADDRESSES: &str = "index addresses";
 /// Most values of a list that are looked up for a grain of the sample.
-const MAX_VALUES: usize = 16;
+const MAX_SAMPLED_VALUES: usize = 16;
 
 /// A second index of the same truth. The fields are dropped in this order: readers, thread, file.
 pub(super) struct RebuiltIndex {
@@ -48,8 +48,8 @@ impl RebuiltIndex {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
-    pub(super) fn of(view: &View, directory: Option<&Path>) -> Result<Self> {
-        let (mut folder, scratch) = empty(directory, view.vault())?;
+    pub(super) fn build(view: &View, directory: Option<&Path>) -> Result<Self> {
+        let (mut folder, scratch) = empty_index(directory, view.vault())?;
         let indexed = rebuild(view.truth(), &mut folder)?;
         Ok(Self { view: view.with_index(indexed), folder, _scratch: scratch })
     }
@@ -58,8 +58,8 @@ impl RebuiltIndex {
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
-    pub(super) fn of_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
-        let (mut folder, scratch) = empty(directory, truth.vault())?;
+    pub(super) fn build_from_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
+        let (mut folder, scratch) = empty_index(directory, truth.vault())?;
         let indexed = rebuild_readable(&truth, &mut folder)?;
         Ok(Self { view: View::new(Arc::new(truth), indexed), folder, _scratch: scratch })
     }
@@ -71,12 +71,12 @@ impl RebuiltIndex {
         findings: &mut ProblemCollector,
     ) -> Result<()> {
         let wanted = self.folder.snapshot()?;
-        findings.part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
-            let tables: BTreeSet<_> = names(index)?.into_iter().chain(names(&wanted)?).collect();
+        findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
+            let tables: BTreeSet<_> = table_names(index)?.into_iter().chain(table_names(&wanted)?).collect();
             for name in &tables {
-                findings.part(ProblemKind::IndexWrong, ProblemLocation::All(name), |findings| {
-                    let has = rows::open(index, name)?;
-                    compare_tables(name, has, rows::open(&wanted, name)?, findings)
+                findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(name), |findings| {
+                    let has = rows::open_table(index, name)?;
+                    compare_tables(name, has, rows::open_table(&wanted, name)?, findings)
                 })?;
             }
             Ok(())
@@ -85,9 +85,9 @@ impl RebuiltIndex {
 }
 
 /// Starts a fold worker on an empty database, beside the store's files or in memory.
-fn empty(directory: Option<&Path>, vault: &Vault) -> Result<(FoldWorker, ScratchFile)> {
+fn empty_index(directory: Option<&Path>, vault: &Vault) -> Result<(FoldWorker, ScratchFile)> {
     let scratch = ScratchFile::within(directory);
-    let db = scratch.database(&DatabaseOptions::new(CACHE_BYTES))?;
+    let db = scratch.database(&DatabaseOptions::new(VERIFY_CACHE_BYTES))?;
     let db = DatabaseHandle::in_memory(db).with_vault(vault.clone());
     Ok((FoldWorker::start(db)?, scratch))
 }
@@ -151,7 +151,7 @@ fn compare_tables(
             Ordering::Equal => {}
         }
         if order.is_le() {
-            count(&mut findings.checked.index_rows);
+            increment(&mut findings.checked.index_rows);
             next.0 = has.next()?;
         }
         if order.is_ge() {
@@ -163,7 +163,7 @@ fn compare_tables(
 /// Compares the rows of the tables with their keyed sums, in an encrypted store.
 pub(super) fn check_sums(view: &View, findings: &mut ProblemCollector) -> Result<()> {
     let checked = view.indexed().tables.check_rows();
-    findings.damage(
+    findings.value_or_problem(
         ProblemKind::IndexWrong,
         ProblemLocation::All(INDEX),
         checked.map_err(Into::into),
@@ -172,12 +172,12 @@ pub(super) fn check_sums(view: &View, findings: &mut ProblemCollector) -> Result
 }
 
 /// Checks the index without building another, for a log of `places` entries.
-pub(super) fn sample(
+pub(super) fn check_sample(
     check: &VerifyContext<'_>,
     places: u64,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    findings.part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
+    findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
         let folded = check.view.tail().watermark().map_or(0, |mark| mark.sequence.get());
         if folded != check.view.last_sequence()?.get() {
             let detail = format!("it goes to place {folded} of the log");
@@ -186,36 +186,36 @@ pub(super) fn sample(
         let (scope, times) = (Scope::All, TimeRange::default());
         let all = check.view.index().scan(&scope, &IndexLookup::All, times, TimeOrder::Oldest)?;
         let all = all.map(|posting| Ok(posting?.sequence));
-        each_once(check, "index.all", all, places, findings)
+        check_each_once(check, "index.all", all, places, findings)
     })?;
-    findings.part(ProblemKind::IndexWrong, ProblemLocation::All(ADDRESSES), |findings| {
+    findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(ADDRESSES), |findings| {
         let addresses = check.view.index().addresses_from([0; 32])?;
-        each_once(check, ADDRESSES, addresses.map(|entry| Ok(entry?.1)), places, findings)
+        check_each_once(check, ADDRESSES, addresses.map(|entry| Ok(entry?.1)), places, findings)
     })?;
-    findings.part(ProblemKind::IndexMissing, ProblemLocation::All(INDEX), |findings| {
+    findings.run_part(ProblemKind::IndexMissing, ProblemLocation::All(INDEX), |findings| {
         for place in (1..=places).filter(|place| check.takes(*place)) {
             let place = Sequence::new(place);
             // An unreadable entry was reported by the check of the log.
             let Some(blob) = check.readable(place)? else { continue };
-            look_up(check, place, &blob, findings)?;
+            check_lookups(check, place, &blob, findings)?;
         }
         Ok(())
     })
 }
 
 /// Checks that the sequences are those of all log entries, each once.
-fn each_once(
+fn check_each_once(
     check: &VerifyContext<'_>,
     name: &str,
     found: impl Iterator<Item = Result<Sequence>>,
     places: u64,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let mut seen = SequenceSet::none_of(places);
+    let mut seen = SequenceSet::with_length(places);
     for place in found {
         let place = place?;
         if seen.add(place) {
-            count(&mut findings.checked.index_rows);
+            increment(&mut findings.checked.index_rows);
         } else {
             let detail = "it is there a second time, or the log has no such place";
             findings.add(ProblemKind::IndexExtra, ProblemLocation::Row(name, place.get()), detail);
@@ -233,30 +233,30 @@ fn each_once(
 }
 
 /// Checks that a grain is found by its address and by its fields.
-fn look_up(
+fn check_lookups(
     check: &VerifyContext<'_>,
     place: Sequence,
     blob: &[u8],
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let address = ContentAddress::of(blob);
-    if check.view.place_of(&address)? != Some(place) {
+    if check.view.logged_sequence_of(&address)? != Some(place) {
         let detail = format!("its address {address} does not lead to it");
         findings.add(ProblemKind::IndexWrong, ProblemLocation::Row("log", place.get()), detail);
     }
     with_fields(blob, |grain| {
         let facts = IndexedFields::from_grain(grain);
         let scope = Scope::Exact(facts.namespace);
-        for shape in shapes(grain) {
-            let is_found = check.view.with_index_of(person_of(grain), |index| {
+        for shape in sample_lookups(grain) {
+            let is_found = check.view.with_user_index(user_of(grain), |index| {
                 let mut scan =
                     index.scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
-                let (time, tie) = (facts.time, check.view.vault().tie(&address));
+                let (time, tie) = (facts.time, check.view.vault().tie_breaker(&address));
                 scan.seek(Posting { time, tie, sequence: place })?;
                 Ok(scan.next().transpose()?.is_some_and(|found| found.sequence == place))
             })?;
             if is_found {
-                count(&mut findings.checked.index_rows);
+                increment(&mut findings.checked.index_rows);
             } else {
                 let detail = format!("it is not found by {}", shape.index_name());
                 findings.add(
@@ -271,7 +271,7 @@ fn look_up(
 }
 
 /// Returns lookups that must find a grain: by its type, by every part of its triple, and by values.
-fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<IndexLookup<'a>> {
+fn sample_lookups<'a>(grain: &GrainRef<'a>) -> Vec<IndexLookup<'a>> {
     let mut shapes = vec![IndexLookup::Type(grain.grain_type())];
     let subject = grain.text("subject").map(TermValue::Plain);
     let relation = grain.text("relation").map(TermValue::Plain);
@@ -295,7 +295,7 @@ fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<IndexLookup<'a>> {
     let tags = grain.get("structural_tags").and_then(|tags| tags.as_array());
     let tags = tags.into_iter().flat_map(|tags| tags.iter()).filter_map(|tag| tag.as_str());
     let tags = tags.map(|tag| IndexLookup::Value(Field::Tag, TermValue::Plain(tag)));
-    shapes.extend(tags.take(MAX_VALUES));
+    shapes.extend(tags.take(MAX_SAMPLED_VALUES));
     shapes
 }
 

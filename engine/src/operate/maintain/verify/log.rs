@@ -9,7 +9,7 @@ use redb::{ReadableTable, TableDefinition, TableError, Value};
 
 use super::VerifyContext;
 use super::audit::AuditedFacts;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use super::standing;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
@@ -25,7 +25,7 @@ const MAX_RENEWALS: usize = 100_000;
 
 /// Checks the log: sequences without a gap, correct checksums, and blobs that are grains.
 pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
-    findings.part(ProblemKind::Log, ProblemLocation::All(LOG), |findings| {
+    findings.run_part(ProblemKind::Log, ProblemLocation::All(LOG), |findings| {
         let mut expected = 1;
         for row in check.log.iter()? {
             let (key, envelope) = row?;
@@ -35,22 +35,22 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
                 findings.add(ProblemKind::Log, ProblemLocation::Row(LOG, key), detail);
             }
             expected = key.saturating_add(1);
-            count(&mut findings.checked.grains);
+            increment(&mut findings.checked.grains);
             let place = ProblemLocation::Row(LOG, key);
-            if Stub::is(envelope.value()) {
+            if Stub::is_stub(envelope.value()) {
                 let stub = Stub::open(Sequence::new(key), envelope.value(), check.view.vault());
-                if findings.damage(ProblemKind::Log, place, stub)?.is_some() {
-                    count(&mut findings.checked.erased);
+                if findings.value_or_problem(ProblemKind::Log, place, stub)?.is_some() {
+                    increment(&mut findings.checked.erased);
                 }
                 continue;
             }
             if check.is_lost(envelope.value()) {
-                count(&mut findings.checked.erased);
+                increment(&mut findings.checked.erased);
                 continue;
             }
             let row = RowKey::log(Sequence::new(key));
             let opened = check.view.vault().open(row, envelope.value());
-            let blob = findings.damage(ProblemKind::Log, place, opened)?;
+            let blob = findings.value_or_problem(ProblemKind::Log, place, opened)?;
             let blob = blob.as_deref();
             if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
                 && !check.view.has_wrapping(Sequence::new(key))?
@@ -62,8 +62,8 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
                 );
             }
             if let Some(blob) = blob.filter(|_| check.takes(key)) {
-                count(&mut findings.checked.blobs);
-                if let Err(error) = is_canonical(blob) {
+                increment(&mut findings.checked.blobs);
+                if let Err(error) = check_canonical(blob) {
                     findings.add(ProblemKind::Blob, place, error);
                 }
             }
@@ -74,7 +74,7 @@ pub(super) fn check(check: &VerifyContext<'_>, findings: &mut ProblemCollector) 
 
 /// Checks that a blob decodes, and encodes to the same bytes again. A payload can be compressed in more than
 /// one way: then decoding has checked that its content is canonical.
-fn is_canonical(blob: &[u8]) -> Result<()> {
+fn check_canonical(blob: &[u8]) -> Result<()> {
     let grain = stored_grain(blob)?;
     let header = grain.decoded_header().copied();
     let again = grain.encode(header.map(|header| header.encoding()).unwrap_or_default())?;
@@ -92,34 +92,34 @@ pub(super) fn check_states(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let entries = check.view.audit_len()?;
-    rows_beside(
+    for_each_row(
         check,
         keys::STATE,
         (ProblemKind::State, STATE),
         findings,
         |findings, at, record| {
-            count(&mut findings.checked.states);
+            increment(&mut findings.checked.states);
             let place = ProblemLocation::Row(STATE, at.get());
             let decoded = check.view.vault().decode_state(at, record);
-            let Some(record) = findings.damage(ProblemKind::State, place, decoded)? else {
+            let Some(record) = findings.value_or_problem(ProblemKind::State, place, decoded)? else {
                 return Ok(());
             };
-            let StateRecord { state, since } = record;
+            let StateRecord { state, ended_by_entry: since } = record;
             if !state.is_current() && !(1..entries).contains(&since) {
                 let detail = format!("not current, by audit entry {since}, which there cannot be");
                 findings.add(ProblemKind::State, place, detail);
             }
             if let Some(told) = told {
-                standing::compare(check, told, at, &state, findings)?;
+                standing::compare_state(check, told, at, &state, findings)?;
             }
             let Some(by) = state.superseded_by else { return Ok(()) };
-            if told.is_some_and(|told| told.stated.has(at) && !told.ended.has(at)) {
+            if told.is_some_and(|told| told.imported.has(at) && !told.superseded.has(at)) {
                 return Ok(());
             }
-            if let Some(detail) = wrong_successor(check, at, &by)? {
+            if let Some(detail) = successor_fault(check, at, &by)? {
                 findings.add(ProblemKind::State, place, detail);
             }
-            if told.is_some_and(|told| !told.ended.has(at)) {
+            if told.is_some_and(|told| !told.superseded.has(at)) {
                 let detail = format!("no audit entry tells that {by} superseded it");
                 findings.add(ProblemKind::Unaudited, place, detail);
             }
@@ -129,12 +129,12 @@ pub(super) fn check_states(
 }
 
 /// Returns the fault of the successor that a state names, `None` if it is right.
-fn wrong_successor(
+fn successor_fault(
     check: &VerifyContext<'_>,
     at: Sequence,
     by: &ContentAddress,
 ) -> Result<Option<String>> {
-    let Some(successor) = check.view.place_of(by)? else {
+    let Some(successor) = check.view.logged_sequence_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
     // The content that could tell is erased.
@@ -145,7 +145,7 @@ fn wrong_successor(
     let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
         with_fields(blob, |grain| {
             let withdrawn = grain.text("prior_consent").filter(|_| is_withdrawal(grain));
-            Ok((names(grain, &old), withdrawn.and_then(|grant| grant.parse().ok())))
+            Ok((names_predecessor(grain, &old), withdrawn.and_then(|grant| grant.parse().ok())))
         })
     })?;
     let ends = derives
@@ -164,7 +164,7 @@ fn is_renewed_as(
 ) -> Result<bool> {
     let mut version = grant;
     for _ in 0..MAX_RENEWALS {
-        let Some(at) = check.view.place_of(&version)? else { return Ok(false) };
+        let Some(at) = check.view.logged_sequence_of(&version)? else { return Ok(false) };
         // The link to the next version was erased with it.
         if check.is_erased(at)? {
             return Ok(true);
@@ -179,7 +179,7 @@ fn is_renewed_as(
 }
 
 /// Returns `true` if a grain names another as what it replaces: as a parent, or as the grant it withdraws.
-fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
+fn names_predecessor(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
     let mut texts = parents.filter_map(|parent| parent.as_str()).chain(grain.text("prior_consent"));
@@ -193,10 +193,10 @@ pub(super) fn check_signatures(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let at = (ProblemKind::Signature, SIGNATURES);
-    rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
-        count(&mut findings.checked.signatures);
+    for_each_row(check, keys::SIGNATURES, at, findings, |findings, at, row| {
+        increment(&mut findings.checked.signatures);
         let place = ProblemLocation::Row(SIGNATURES, at.get());
-        let opened = findings.damage(
+        let opened = findings.value_or_problem(
             ProblemKind::Signature,
             place,
             SignatureWrapper::open(at, row, check.view.vault()),
@@ -219,11 +219,11 @@ pub(super) fn check_roots(
     check: &VerifyContext<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    rows_beside(check, keys::ROOTS, (ProblemKind::Roots, ROOTS), findings, |findings, at, row| {
-        count(&mut findings.checked.roots);
+    for_each_row(check, keys::ROOTS, (ProblemKind::Roots, ROOTS), findings, |findings, at, row| {
+        increment(&mut findings.checked.roots);
         let place = ProblemLocation::Row(ROOTS, at.get());
         let decoded = keys::decode_roots(at, row);
-        let roots = findings.damage(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
+        let roots = findings.value_or_problem(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
         // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
         // earlier versions have released the grain.
         for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
@@ -242,30 +242,30 @@ pub(super) fn check_access(
     check: &VerifyContext<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    rows_beside(
+    for_each_row(
         check,
         keys::ACCESS,
         (ProblemKind::Access, ACCESS),
         findings,
         |findings, at, record| {
-            count(&mut findings.checked.access);
+            increment(&mut findings.checked.access);
             let decoded = keys::decode_access(at, record);
             findings
-                .damage(ProblemKind::Access, ProblemLocation::Row(ACCESS, at.get()), decoded)
+                .value_or_problem(ProblemKind::Access, ProblemLocation::Row(ACCESS, at.get()), decoded)
                 .map(drop)
         },
     )
 }
 
 /// Calls `each` for every row of a table beside the log, and reports those that belong to no grain.
-pub(super) fn rows_beside<V: Value + 'static>(
+pub(super) fn for_each_row<V: Value + 'static>(
     check: &VerifyContext<'_>,
     table: TableDefinition<'static, u64, V>,
     (what, name): (ProblemKind, &str),
     findings: &mut ProblemCollector,
     mut each: impl for<'v> FnMut(&mut ProblemCollector, Sequence, V::SelfType<'v>) -> Result<()>,
 ) -> Result<()> {
-    findings.part(what, ProblemLocation::All(name), |findings| {
+    findings.run_part(what, ProblemLocation::All(name), |findings| {
         let table = match check.view.transaction().open_table(table) {
             Err(TableError::TableDoesNotExist(_))
                 if matches!(

@@ -24,14 +24,14 @@ use redb::ReadOnlyTable;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::{Result, guarded};
+use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::keys::{self, RowKey, Stub};
 use crate::disk::row_sums::SummedTable;
 use crate::handle::store::Store;
 use crate::operate::maintain::pages::FoldedSnapshot;
 use crate::operate::maintain::scratch::ScratchFile;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 
@@ -44,9 +44,9 @@ pub use findings::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyRepor
 use index::RebuiltIndex;
 
 /// Page cache for files that are read once.
-const CACHE_BYTES: usize = 16 << 20;
+const VERIFY_CACHE_BYTES: usize = 16 << 20;
 /// Grains whose blobs a quick verification decodes and looks up, spread over the log.
-const SAMPLE: u64 = 1024;
+const SAMPLE_GRAINS: u64 = 1024;
 
 /// The snapshots to verify, and a copy of the file of the truth.
 struct VerifySnapshot {
@@ -80,17 +80,17 @@ impl Store {
     /// `ERR_IO`, or the error that ended writing. Damage is reported in the result.
     pub fn verify(&self, full: bool) -> Result<VerifyReport> {
         // No file of the read log is removed until the end.
-        let reads = self.inner().reads().map(|reads| reads.hold());
+        let reads = self.inner().reads().map(|reads| reads.retain_files());
         let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
-        let place = self.inner().reads().map(|reads| reads.place()).transpose();
+        let place = self.inner().reads().map(|reads| reads.directory()).transpose();
         let (reply, pending) = Pending::new();
         let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
-        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
+        self.inner().hand_over(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
+            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| writer.verify_snapshot(directory))));
         })))?;
         let looked_at = place.as_ref().ok().cloned().flatten();
-        let found = verify_whole(&VerifySnapshot { reads: looked_at, ..pending.wait()? }, full)?;
+        let found = run_checks(&VerifySnapshot { reads: looked_at, ..pending.wait()? }, full)?;
         drop(reads);
         // An error in writing or reaching the read log is returned after the rest was checked.
         settled.and(place.map(|_| found))
@@ -99,11 +99,11 @@ impl Store {
 
 impl Writer {
     /// Takes the snapshots to verify on the writer thread, with a copy of the truth in this directory.
-    fn subject(&mut self, directory: Option<PathBuf>) -> Result<VerifySnapshot> {
-        let whole = self.whole()?;
-        let copy = match (self.db.home(), directory) {
-            (Ok(home), Some(directory)) => {
-                let scratch = ScratchFile::within(Some(&directory));
+    fn verify_snapshot(&mut self, directory: Option<PathBuf>) -> Result<VerifySnapshot> {
+        let whole = self.folded_snapshot()?;
+        let copy = match (self.db.database_file(), directory) {
+            (Ok(home), Some(check_directory)) => {
+                let scratch = ScratchFile::within(Some(&check_directory));
                 if let Some(file) = scratch.file() {
                     fs::copy(&home.file, file)?;
                 }
@@ -115,10 +115,10 @@ impl Writer {
     }
 }
 
-fn verify_whole(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
+fn run_checks(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
     let VerifySnapshot { whole: FoldedSnapshot { view, index }, copy, reads } = subject;
     let check = VerifyContext::of(view, full)?;
-    let mut findings = ProblemCollector::of(check.unscrubbed);
+    let mut findings = ProblemCollector::new(check.unscrubbed);
     let found = &mut findings;
     log::check(&check, found)?;
     let places = found.checked.grains;
@@ -127,16 +127,16 @@ fn verify_whole(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
     // scrubbed, the index has rows that the log would not give it.
     let comparable = full && found.is_clean() && !check.unscrubbed;
     let mut rebuilt = match comparable {
-        true => Some(RebuiltIndex::of(view, directory)?),
+        true => Some(RebuiltIndex::build(view, directory)?),
         false => None,
     };
     match &mut rebuilt {
         Some(rebuilt) => rebuilt.compare(index, found)?,
-        None => index::sample(&check, places, found)?,
+        None => index::check_sample(&check, places, found)?,
     }
     index::check_sums(view, found)?;
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    check_beside(&VerifyContext::of(trusted, full)?, places, reads.as_deref(), found)?;
+    check_side_tables(&VerifyContext::of(trusted, full)?, places, reads.as_deref(), found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
@@ -144,7 +144,7 @@ fn verify_whole(subject: &VerifySnapshot, full: bool) -> Result<VerifyReport> {
 }
 
 /// Checks the tables beside a log of `places` entries.
-fn check_beside(
+fn check_side_tables(
     check: &VerifyContext<'_>,
     places: u64,
     read_log: Option<&Path>,
@@ -156,7 +156,7 @@ fn check_beside(
     log::check_signatures(check, findings)?;
     log::check_states(check, told.as_ref(), findings)?;
     if let Some(told) = &told {
-        standing::check_unwritten(check, told, places, findings)?;
+        standing::check_without_record(check, told, places, findings)?;
     }
     log::check_roots(check, findings)?;
     standing::check_roots(check, told.as_ref(), places, findings)?;
@@ -168,7 +168,7 @@ fn check_beside(
 /// Checks the seal and the keyed sums of an encrypted store.
 fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     let place = ProblemLocation::All("audit head");
-    findings.damage(ProblemKind::Audit, place, check.view.check_seal())?;
+    findings.value_or_problem(ProblemKind::Audit, place, check.view.check_seal())?;
     for table in SummedTable::ALL {
         let kind = match table {
             SummedTable::State => ProblemKind::State,
@@ -185,7 +185,7 @@ fn check_sums(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Res
             | SummedTable::RemovedSpaces => ProblemKind::Vector,
         };
         let place = ProblemLocation::All(table.name());
-        findings.damage(kind, place, check.view.check_rows([table]))?;
+        findings.value_or_problem(kind, place, check.view.check_rows([table]))?;
     }
     Ok(())
 }
@@ -195,10 +195,10 @@ impl<'c> VerifyContext<'c> {
     fn of(view: &'c View, full: bool) -> Result<Self> {
         let stride = match full {
             true => 1,
-            false => view.log_len()?.div_ceil(SAMPLE).max(1),
+            false => view.log_len()?.div_ceil(SAMPLE_GRAINS).max(1),
         };
         // If this cannot be read, the checks of the grains will report it.
-        let unscrubbed = whole(view.is_unscrubbed())?.unwrap_or_default();
+        let unscrubbed = ok_if_readable(view.is_unscrubbed())?.unwrap_or_default();
         Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride, unscrubbed })
     }
 
@@ -215,19 +215,19 @@ impl<'c> VerifyContext<'c> {
     /// Returns `true` for a stub, or a row without its key that waits to become one.
     fn is_erased(&self, place: Sequence) -> Result<bool> {
         let row = self.log.get(place.get())?;
-        Ok(row.is_some_and(|row| Stub::is(row.value()) || self.is_lost(row.value())))
+        Ok(row.is_some_and(|row| Stub::is_stub(row.value()) || self.is_lost(row.value())))
     }
 
     /// Returns `true` if the key of a log row was destroyed, and the row waits to become a stub.
     fn is_lost(&self, row: &[u8]) -> bool {
-        let keeper = self.view.vault().keeper_beside(row);
+        let keeper = self.view.vault().key_of_row(row);
         self.unscrubbed && keeper.is_err_and(|error| error.is_erased())
     }
 
     /// Returns the blob of a log entry, `None` if it cannot be read or was erased.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
         let row = self.log.get(place.get())?;
-        let Some(row) = row.filter(|row| !Stub::is(row.value())) else { return Ok(None) };
+        let Some(row) = row.filter(|row| !Stub::is_stub(row.value())) else { return Ok(None) };
         let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
         Ok(blob.map(std::borrow::Cow::into_owned))
     }

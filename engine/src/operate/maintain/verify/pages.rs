@@ -6,7 +6,7 @@
 
 use redb::{ReadTransaction, ReadableDatabase};
 
-use super::CACHE_BYTES;
+use super::VERIFY_CACHE_BYTES;
 use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::{Error, Result};
 use crate::disk::source::DatabaseOptions;
@@ -21,8 +21,8 @@ pub(super) fn check(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let Some(file) = copy.file() else { return Ok(()) };
-    findings.part(ProblemKind::Pages, ProblemLocation::All(name), |_| {
-        let mut db = DatabaseOptions::new(CACHE_BYTES).builder().open(file)?;
+    findings.run_part(ProblemKind::Pages, ProblemLocation::All(name), |_| {
+        let mut db = DatabaseOptions::new(VERIFY_CACHE_BYTES).builder().open(file)?;
         if !db.check_integrity()? {
             return Err(Error::integrity("some pages contradict their checksums"));
         }

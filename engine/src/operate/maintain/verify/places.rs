@@ -12,7 +12,7 @@ pub(crate) struct SequenceSet {
 impl SequenceSet {
     /// The empty subset of a log of `length` entries. The length is a count of rows that were read, not a
     /// stored number, so it cannot ask for more memory than the log takes on disk.
-    pub(crate) fn none_of(length: u64) -> Self {
+    pub(crate) fn with_length(length: u64) -> Self {
         let words = usize::try_from(length.div_ceil(64)).unwrap_or(0);
         Self { words: vec![0; words], length }
     }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_was_not_added_is_missing() {
-        let mut places = SequenceSet::none_of(130);
+        let mut places = SequenceSet::with_length(130);
         for place in (1..=130).filter(|place| ![1, 64, 65, 130].contains(place)) {
             assert!(places.add(Sequence::new(place)));
             assert!(!places.add(Sequence::new(place)), "a second time");
@@ -79,6 +79,6 @@ mod tests {
         assert!(!places.add(Sequence::new(0)) && !places.add(Sequence::new(131)));
         let missing: Vec<_> = places.missing().map(Sequence::get).collect();
         assert_eq!(missing, [1, 64, 65, 130]);
-        assert_eq!(SequenceSet::none_of(0).missing().count(), 0);
+        assert_eq!(SequenceSet::with_length(0).missing().count(), 0);
     }
 }

@@ -6,7 +6,7 @@ use super::VerifyContext;
 use super::audit::AuditedFacts;
 use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::Result;
-use crate::write::reads::examine;
+use crate::write::reads::verify;
 
 const READS: &str = "reads";
 
@@ -21,7 +21,7 @@ pub(super) fn check(
     let id = check.view.store_id()?;
     let chain = check.view.chain_before_genesis()?.with_vault(check.view.vault().clone());
     let notes = told.map_or(&[][..], |told| &told.reads);
-    let examined = examine(directory, (id, &chain), notes, &mut |entry, detail| {
+    let examined = verify(directory, (id, &chain), notes, &mut |entry, detail| {
         let place =
             entry.map_or(ProblemLocation::All(READS), |entry| ProblemLocation::Row(READS, entry));
         findings.add(ProblemKind::Reads, place, detail);

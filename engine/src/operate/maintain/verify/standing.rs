@@ -15,7 +15,7 @@ use crate::disk::blob::with_fields;
 use crate::disk::keys;
 use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::AuditEntry;
-use crate::state::truth::whole;
+use crate::state::truth::ok_if_readable;
 use crate::write::plan::WritePlan;
 
 const STATE: &str = "state";
@@ -29,9 +29,9 @@ pub(super) struct AuditedMarks {
     /// One bit for verified or retracted, one for contested or retracted.
     verified: SequenceSet,
     contested: SequenceSet,
-    status_told: SequenceSet,
+    status_set: SequenceSet,
     /// Grains whose hold was set or lifted by a call, whatever their policy declares, and the last of these.
-    hold_told: SequenceSet,
+    hold_set: SequenceSet,
     held: SequenceSet,
     /// Grains that were stored with a signature that a policy asked for.
     signed_for: SequenceSet,
@@ -39,33 +39,33 @@ pub(super) struct AuditedMarks {
 
 impl AuditedMarks {
     /// No marks, for a log of `places` entries.
-    pub(super) fn none_of(places: u64) -> Self {
-        let none = || SequenceSet::none_of(places);
+    pub(super) fn with_length(places: u64) -> Self {
+        let none = || SequenceSet::with_length(places);
         Self {
             contradicted: none(),
             ended: none(),
             verified: none(),
             contested: none(),
-            status_told: none(),
-            hold_told: none(),
+            status_set: none(),
+            hold_set: none(),
             held: none(),
             signed_for: none(),
         }
     }
 
     /// Adds an entry about a mark of the grain at a sequence.
-    pub(super) fn note(&mut self, entry: &AuditEntry, at: Sequence) {
+    pub(super) fn add_entry(&mut self, entry: &AuditEntry, at: Sequence) {
         match entry.operation.as_str() {
             "contradict" => self.contradicted.set(at, true),
             "end" => self.ended.set(at, true),
             "set_verification" => {
-                self.status_told.set(at, true);
+                self.status_set.set(at, true);
                 let status = entry.status.unwrap_or_default();
-                self.verified.set(at, is_either(status, VerificationStatus::Verified));
-                self.contested.set(at, is_either(status, VerificationStatus::Contested));
+                self.verified.set(at, has_status_bit(status, VerificationStatus::Verified));
+                self.contested.set(at, has_status_bit(status, VerificationStatus::Contested));
             }
             "hold" | "lift_hold" => {
-                self.hold_told.set(at, true);
+                self.hold_set.set(at, true);
                 self.held.set(at, entry.operation == "hold");
             }
             _ => {}
@@ -73,16 +73,16 @@ impl AuditedMarks {
     }
 
     /// Adds a supersession by the grain at a sequence.
-    pub(super) fn note_successor(&mut self, entry: &AuditEntry, new: Sequence) {
-        let mut rules = entry.rules.iter().filter_map(|name| PolicyRule::named(name));
-        if rules.any(PolicyRule::is_signed) {
+    pub(super) fn add_supersession(&mut self, entry: &AuditEntry, new: Sequence) {
+        let mut rules = entry.rules.iter().filter_map(|name| PolicyRule::from_name(name));
+        if rules.any(PolicyRule::rests_on_signature) {
             self.signed_for.set(new, true);
         }
     }
 
     /// Returns `true` if the chain states a mark of the grain.
-    fn tells_of(&self, at: Sequence) -> bool {
-        [&self.contradicted, &self.ended, &self.status_told, &self.hold_told]
+    fn has_any(&self, at: Sequence) -> bool {
+        [&self.contradicted, &self.ended, &self.status_set, &self.hold_set]
             .into_iter()
             .any(|places| places.has(at))
     }
@@ -98,24 +98,24 @@ impl AuditedMarks {
 }
 
 /// Retracted sets both bits.
-fn is_either(status: VerificationStatus, one: VerificationStatus) -> bool {
+fn has_status_bit(status: VerificationStatus, one: VerificationStatus) -> bool {
     status == one || status == VerificationStatus::Retracted
 }
 
 /// Checks the grains without a state record against the chain: those it states marks of, and those of the
 /// sample. The check of the state records covers the others.
-pub(super) fn check_unwritten(
+pub(super) fn check_without_record(
     check: &VerifyContext<'_>,
     told: &AuditedFacts,
     places: u64,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    findings.part(ProblemKind::State, ProblemLocation::All(STATE), |findings| {
+    findings.run_part(ProblemKind::State, ProblemLocation::All(STATE), |findings| {
         let written = check.view.transaction().open_table(keys::STATE)?;
         for at in (1..=places).map(Sequence::new) {
-            let is_asked = told.marks.tells_of(at) || check.takes(at.get());
+            let is_asked = told.marks.has_any(at) || check.takes(at.get());
             if is_asked && written.get(at.get())?.is_none() && !check.is_erased(at)? {
-                compare(check, told, at, &GrainState::default(), findings)?;
+                compare_state(check, told, at, &GrainState::default(), findings)?;
             }
         }
         Ok(())
@@ -124,7 +124,7 @@ pub(super) fn check_unwritten(
 
 /// Compares a state with the chain and the grain. If a file stated the state, the chain has to agree only if
 /// it states a later change.
-pub(super) fn compare(
+pub(super) fn compare_state(
     check: &VerifyContext<'_>,
     told: &AuditedFacts,
     at: Sequence,
@@ -134,14 +134,14 @@ pub(super) fn compare(
     let mut wrong = |fault, detail: String| {
         findings.add(fault, ProblemLocation::Row(STATE, at.get()), detail);
     };
-    let AuditedFacts { marks, stated, .. } = told;
+    let AuditedFacts { marks, imported: stated, .. } = told;
     let stated = stated.has(at);
     let (said, is) = (marks.contradicted.has(at), state.contradicted);
     if said != is && (said || !stated) {
         wrong(ProblemKind::Unaudited, format!("contradicted: {is}, by the audit log {said}"));
     }
     let (said, is) = (marks.status(at), state.verification_status);
-    if said != is && (marks.status_told.has(at) || !stated) {
+    if said != is && (marks.status_set.has(at) || !stated) {
         wrong(ProblemKind::Unaudited, format!("{}, by the audit log {}", is.name(), said.name()));
     }
     let ends = state.system_valid_to.is_some();
@@ -149,10 +149,10 @@ pub(super) fn compare(
         let detail = "known without end and not current, or current and known to an end";
         wrong(ProblemKind::State, detail.to_owned());
     }
-    let said = match (marks.hold_told.has(at), stated) {
+    let said = match (marks.hold_set.has(at), stated) {
         (true, _) => Some(marks.held.has(at)),
         (false, true) => None,
-        (false, false) => born_held(check, at)?,
+        (false, false) => is_held_from_start(check, at)?,
     };
     if let Some(said) = said.filter(|said| *said != state.held) {
         let detail = format!("held: {}, by its policy and the audit log {said}", state.held);
@@ -162,10 +162,10 @@ pub(super) fn compare(
 }
 
 /// Returns `true` if a grain is under hold from the moment it is stored, `None` if it cannot be read.
-fn born_held(check: &VerifyContext<'_>, at: Sequence) -> Result<Option<bool>> {
+fn is_held_from_start(check: &VerifyContext<'_>, at: Sequence) -> Result<Option<bool>> {
     let Some(blob) = check.readable(at)? else { return Ok(None) };
     // Damage was reported by the checks of the tables.
-    whole(with_fields(&blob, |grain| Ok(PolicyTerms::of(grain).holds)))
+    ok_if_readable(with_fields(&blob, |grain| Ok(PolicyTerms::of(grain).holds)))
 }
 
 /// Checks the rows of roots of the grains in the sample against what protects them.
@@ -175,14 +175,14 @@ pub(super) fn check_roots(
     places: u64,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    findings.part(ProblemKind::Roots, ProblemLocation::All(ROOTS), |findings| {
+    findings.run_part(ProblemKind::Roots, ProblemLocation::All(ROOTS), |findings| {
         let plan = WritePlan::new(check.view, EpochMs::default())?;
         for at in (1..=places).filter(|at| check.takes(*at)).map(Sequence::new) {
             if check.is_erased(at)? {
                 continue;
             }
             let place = ProblemLocation::Row(ROOTS, at.get());
-            for root in whole(plan.missing_roots(at))?.unwrap_or_default() {
+            for root in ok_if_readable(plan.missing_roots(at))?.unwrap_or_default() {
                 let detail = match root.get() {
                     u64::MAX => "more ancestors protect it than a row holds".to_owned(),
                     root => format!("place {root} protects it, and is not among its roots"),
@@ -190,7 +190,7 @@ pub(super) fn check_roots(
                 findings.add(ProblemKind::Roots, place, detail);
             }
             if let Some(told) = told
-                && whole(plan.is_released(at))?.unwrap_or_default()
+                && ok_if_readable(plan.is_released(at))?.unwrap_or_default()
                 && !told.marks.signed_for.has(at)
             {
                 let detail =

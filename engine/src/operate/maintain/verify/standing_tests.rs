@@ -8,7 +8,7 @@ use grainstore_format::{Encoding, VerificationStatus};
 use redb::{Durability, ReadableTable, WriteTransaction};
 use tempfile::TempDir;
 
-use super::super::{Problem, ProblemCollector, VerifyContext, check_beside};
+use super::super::{Problem, ProblemCollector, VerifyContext, check_side_tables};
 use super::*;
 use crate::base::pending::Pending;
 use crate::disk::keys::{PlainEnvelope, SignatureWrapper, StateRecord};
@@ -107,7 +107,7 @@ fn problems(writer: &mut Writer, change: &Change, full: bool) -> Vec<Problem> {
     let view = View::new(Arc::new(Truth::open(&writer.db).unwrap()), writer.view.indexed().clone());
     let mut findings = ProblemCollector::default();
     let check = VerifyContext::of(&view, full).unwrap();
-    check_beside(&check, view.log_len().unwrap(), None, &mut findings).unwrap();
+    check_side_tables(&check, view.log_len().unwrap(), None, &mut findings).unwrap();
     drop(check);
     drop(view);
     let mut txn = writer.db.begin_write().unwrap();
@@ -123,7 +123,7 @@ fn state(at: u64, change: impl Fn(&mut GrainState) + Send + 'static) -> Change {
         let mut states = txn.open_table(keys::STATE).unwrap();
         let row = states.get(at).unwrap();
         let before = row.map(|row| Vault::default().decode_state(sequence, row.value()).unwrap());
-        let mut record = before.unwrap_or_else(|| StateRecord { since: 1, ..<_>::default() });
+        let mut record = before.unwrap_or_else(|| StateRecord { ended_by_entry: 1, ..<_>::default() });
         change(&mut record.state);
         states.insert(at, &Vault::default().encode_state(sequence, &record)).unwrap();
     })
@@ -234,7 +234,7 @@ fn tampering() -> Vec<(&'static str, String, Change)> {
 fn standing_rewritten_past_the_audit_log_is_found_and_the_row_named() {
     let (_dir, store) = filled();
     let (reply, pending) = Pending::new();
-    let work = Request::Alone(Box::new(move |writer| {
+    let work = Request::Exclusive(Box::new(move |writer| {
         let writer = writer.unwrap();
         let untouched: Change = Box::new(|_| {});
         for full in [false, true] {

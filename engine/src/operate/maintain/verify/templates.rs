@@ -3,7 +3,7 @@
 use redb::TableError;
 
 use super::VerifyContext;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use crate::base::error::Result;
 use crate::disk::keys;
 use crate::read::templates::check_row;
@@ -19,13 +19,13 @@ pub(super) fn check_templates(
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };
-    findings.part(ProblemKind::Template, ProblemLocation::All(TEMPLATES), |findings| {
+    findings.run_part(ProblemKind::Template, ProblemLocation::All(TEMPLATES), |findings| {
         for row in table.range::<u64>(..)? {
             let (key, row) = row?;
             let key = key.value();
-            count(&mut findings.checked.templates);
+            increment(&mut findings.checked.templates);
             let checked = check_row(check.view.vault(), key, row.value());
-            findings.damage(
+            findings.value_or_problem(
                 ProblemKind::Template,
                 ProblemLocation::Row(TEMPLATES, key),
                 checked,

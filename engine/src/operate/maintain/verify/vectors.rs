@@ -4,8 +4,8 @@
 use redb::{ReadableTableMetadata, TableError};
 
 use super::VerifyContext;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, count};
-use super::log::rows_beside;
+use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::log::for_each_row;
 use crate::base::error::Result;
 use crate::disk::keys::{self, RemovedVectors, StoredVector};
 
@@ -28,21 +28,21 @@ pub(super) fn check_vectors(
         opened => opened?,
     };
     let spaces =
-        findings.damage(ProblemKind::Vector, ProblemLocation::All(SPACES), check.view.spaces())?;
-    let leaving = findings.damage(
+        findings.value_or_problem(ProblemKind::Vector, ProblemLocation::All(SPACES), check.view.spaces())?;
+    let leaving = findings.value_or_problem(
         ProblemKind::Vector,
         ProblemLocation::All(LEAVING),
-        check.view.leaving(),
+        check.view.retired_spaces(),
     )?;
     let mut listed = 0_u64;
-    rows_beside(
+    for_each_row(
         check,
         keys::VECTOR_ROWS,
         (ProblemKind::Vector, ROWS),
         findings,
         |findings, at, rows| {
             let place = ProblemLocation::Row(ROWS, at.get());
-            let rows = findings.damage(ProblemKind::Vector, place, keys::decode_rows(rows))?;
+            let rows = findings.value_or_problem(ProblemKind::Vector, place, keys::decode_rows(rows))?;
             for row in rows.unwrap_or_default() {
                 let place = ProblemLocation::Row(VECTORS, row);
                 let Some(bytes) = table.get(row)? else {
@@ -54,8 +54,8 @@ pub(super) fn check_vectors(
                     continue;
                 };
                 listed += 1;
-                count(&mut findings.checked.vectors);
-                let opened = findings.damage(
+                increment(&mut findings.checked.vectors);
+                let opened = findings.value_or_problem(
                     ProblemKind::Vector,
                     place,
                     StoredVector::open(row, bytes.value(), check.view.vault()),
@@ -93,8 +93,8 @@ pub(super) fn check_vectors(
 /// Checks the rows about spaces in the meta table.
 fn check_serving(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
     let meta = check.view.transaction().open_table(keys::META)?;
-    if let Some(row) = meta.get(keys::META_GONE)? {
-        findings.damage(
+    if let Some(row) = meta.get(keys::META_REMOVED_VECTORS)? {
+        findings.value_or_problem(
             ProblemKind::Vector,
             ProblemLocation::All(GONE),
             RemovedVectors::open(row.value()),
@@ -102,7 +102,7 @@ fn check_serving(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
     }
     let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
     let place = ProblemLocation::All(SERVING);
-    let number = findings.damage(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
+    let number = findings.value_or_problem(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
     // Unreadable spaces are reported elsewhere.
     if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
         && !spaces.contains_key(&number)

@@ -10,10 +10,10 @@ use grainstore_format::container::{ContainerEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, GrainType, VerificationStatus};
 
 use super::check::ImportFiles;
-use super::{claims, of_file};
+use super::{claims, input_error};
 use crate::base::error::Result;
 use crate::state::view::View;
-use crate::write::plan::{own_terms, parents};
+use crate::write::plan::{own_protection, parents};
 
 /// The claims, by the grains that they are about.
 pub(super) type Arrivals = BTreeMap<ContentAddress, GrainState>;
@@ -35,7 +35,7 @@ pub(super) fn stated<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<A
     let protected = protected(view, files)?;
     files.each_manifest_entry(|address, carried| {
         if takes_away(&carried.state) && protected.contains(&address) {
-            claims::check_room(found.len())?;
+            claims::check_claim_limit(found.len())?;
             // Several files may speak of one grain: the first that does counts.
             found.entry(address).or_insert(carried.state);
         }
@@ -62,10 +62,10 @@ pub(super) fn without_end(stated: &GrainState) -> GrainState {
 fn protected<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<BTreeSet<ContentAddress>> {
     let mut found = BTreeSet::new();
     for (name, container) in &files.files {
-        for entry in container.entries().map_err(|error| of_file(name, error))? {
-            let entry = entry.map_err(|error| of_file(name, error))?;
+        for entry in container.entries().map_err(|error| input_error(name, error))? {
+            let entry = entry.map_err(|error| input_error(name, error))?;
             if is_protected(view, &entry)? && view.sequence_of(&entry.address())?.is_none() {
-                claims::check_room(found.len())?;
+                claims::check_claim_limit(found.len())?;
                 found.insert(entry.address());
             }
         }
@@ -78,7 +78,7 @@ fn is_protected(view: &View, entry: &ContainerEntry) -> Result<bool> {
     if entry.grain().grain_type() == GrainType::Consent {
         return Ok(false);
     }
-    let (protects, holds) = own_terms(entry.blob())?;
+    let (protects, holds) = own_protection(entry.blob())?;
     if protects || holds {
         return Ok(true);
     }

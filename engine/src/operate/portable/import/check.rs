@@ -14,14 +14,14 @@ use sha2::{Digest, Sha256};
 use super::arrivals::{self, Arrivals};
 use super::claims::{self, StatedState};
 use super::entering::ImportFilter;
-use super::{ImportOptions, in_file, of_file};
+use super::{ImportOptions, with_file_name, input_error};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{stored_grain, with_fields};
 use crate::disk::keys::SignatureWrapper;
 use crate::handle::session::{MAX_BATCH_BYTES, Session};
 use crate::read::query::ScanError;
-use crate::rules::policy::{Proofs, check_ownership, cosigners};
-use crate::search::embed::misfit;
+use crate::rules::policy::{Proofs, check_ownership, verified_cosigners};
+use crate::search::embed::embedding_mismatch;
 use crate::state::consent::is_withdrawn;
 use crate::state::erasure::check_not_erased;
 use crate::state::reach::Visibility;
@@ -31,7 +31,7 @@ use crate::write::plan::{
 };
 
 /// Grains between two checks for cancellation, and two reports of progress.
-pub(super) const CHECK_EVERY: u64 = 256;
+pub(super) const CHECK_INTERVAL_GRAINS: u64 = 256;
 
 /// The open files of an import.
 pub(super) struct ImportFiles<S> {
@@ -71,7 +71,7 @@ impl<S: ReadAt> ImportFiles<S> {
     pub(super) fn open(sources: Vec<(String, S)>) -> Result<Self> {
         let files = sources.into_iter().map(|(name, source)| {
             let opened = Container::open(source, &DecodeOptions::default());
-            let container = opened.map_err(|error| of_file(&name, error))?;
+            let container = opened.map_err(|error| input_error(&name, error))?;
             Ok((name, container))
         });
         Ok(Self { files: files.collect::<Result<_>>()? })
@@ -84,7 +84,7 @@ impl<S: ReadAt> ImportFiles<S> {
     ) -> Result<()> {
         for (name, container) in &self.files {
             for entry in container.manifest().into_iter().flatten() {
-                let (address, carried) = entry.map_err(|error| of_file(name, error))?;
+                let (address, carried) = entry.map_err(|error| input_error(name, error))?;
                 show(address, carried)?;
             }
         }
@@ -104,8 +104,8 @@ impl<S: ReadAt> ImportFiles<S> {
     ) -> Result<CheckedImport> {
         let view = session.view()?;
         let stated =
-            claims::stated(&view, self, &Visibility::new(session.viewer(), &*view, session.now()))?;
-        let arrivals = match session.author().speaks_for_store() {
+            claims::stated_states(&view, self, &Visibility::new(session.viewer(), &*view, session.now()))?;
+        let arrivals = match session.principal().is_store_operator() {
             true => Arrivals::new(),
             false => arrivals::stated(&view, self)?,
         };
@@ -130,21 +130,21 @@ impl<S: ReadAt> ImportFiles<S> {
             store_failed: false,
             how,
             claimed: None,
-            room,
+            bytes_left: room,
             done: 0,
             total,
         };
         for (name, container) in &self.files {
-            let found = pass.file(container, &mut wanted, &mut checked);
+            let found = pass.check_file(container, &mut wanted, &mut checked);
             *claimed = pass.claimed.take();
             // Reading the store for its rules may fail; every other error is about the file.
             checked.files.push(found.map_err(|error| match pass.store_failed {
-                true => in_file(name, error),
-                false => of_file(name, error),
+                true => with_file_name(name, error),
+                false => input_error(name, error),
             })?);
         }
         for (address, stated) in wanted {
-            if let Some(prepared) = stored(session, &view, &address)? {
+            if let Some(prepared) = prepare_stored(session, &view, &address)? {
                 checked.successors.insert(address, ClaimedSuccessor { prepared, stated });
             }
         }
@@ -169,12 +169,12 @@ impl<S: ReadAt> ImportFiles<S> {
         view: &View,
         checked: &mut CheckedImport,
     ) -> Result<()> {
-        let reserved = session.store().inner().retrieval().reserved();
+        let reserved = session.store().inner().retrieval().reserved_spaces();
         let spaces = view.spaces()?;
         self.each_manifest_entry(|address, ManifestEntry { embedded, .. }| {
-            let why = embedded.iter().find_map(|one| misfit(one, spaces.values().chain(&reserved)));
+            let why = embedded.iter().find_map(|one| embedding_mismatch(one, spaces.values().chain(&reserved)));
             if let Some(why) = why {
-                checked.conflicts.note(address, ConflictSubject::Embedding, why);
+                checked.conflicts.record(address, ConflictSubject::Embedding, why);
             }
             Ok(())
         })
@@ -212,13 +212,13 @@ struct CheckPass<'p, 'h> {
     /// The key id stated by an envelope whose signature is invalid.
     claimed: Option<String>,
     /// Bytes of successors that may still be held in memory.
-    room: usize,
+    bytes_left: usize,
     done: u64,
     total: u64,
 }
 
 impl CheckPass<'_, '_> {
-    fn file<S: ReadAt>(
+    fn check_file<S: ReadAt>(
         &mut self,
         container: &Container<'static, S>,
         wanted: &mut BTreeMap<ContentAddress, ManifestEntry>,
@@ -229,25 +229,25 @@ impl CheckPass<'_, '_> {
         for (number, entry) in (0..).zip(container.entries()?) {
             let entry = entry?;
             digest_entry(&mut digest, &entry);
-            let place = |error: Error| error.within(Path::new(&format!("grain {number}")));
+            let place = |error: Error| error.at_path(Path::new(&format!("grain {number}")));
             let signer =
-                self.entry(&entry, number, &mut found, (checked, wanted)).map_err(place)?;
+                self.check_entry(&entry, number, &mut found, (checked, wanted)).map_err(place)?;
             if let Some((address, stated)) = wanted.remove_entry(&entry.address())
                 && !found.left_out.contains(&number)
             {
                 let bytes = entry.bytes().len();
-                self.room = self.room.checked_sub(bytes).ok_or_else(too_many_bytes)?;
-                let prepared = prepared(entry, signer).map_err(place)?;
+                self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(too_many_bytes)?;
+                let prepared = prepare_entry(entry, signer).map_err(place)?;
                 checked.successors.insert(address, ClaimedSuccessor { prepared, stated });
             }
-            self.tick()?;
+            self.report_progress()?;
         }
         found.digest = digest.finalize().into();
         Ok(found)
     }
 
     /// Checks one grain. Returns its signer.
-    fn entry(
+    fn check_entry(
         &mut self,
         entry: &ContainerEntry,
         number: u32,
@@ -255,7 +255,7 @@ impl CheckPass<'_, '_> {
         (checked, wanted): (&mut CheckedImport, &BTreeMap<ContentAddress, ManifestEntry>),
     ) -> Result<Option<String>> {
         self.session.viewer().check_writes(entry.grain())?;
-        let signer = self.signer(entry)?;
+        let signer = self.verify_signer(entry)?;
         if signer.is_some() {
             found.valid.push(number);
         }
@@ -272,7 +272,7 @@ impl CheckPass<'_, '_> {
                 let supersedes = wanted.contains_key(&address);
                 let refusal = self.entering.refusal(&address, grain, supersedes);
                 let refusal = refusal.inspect_err(|_| self.store_failed = true)?;
-                refusal.map(|refusal| format!("left out: refused by {}", refusal.text()))
+                refusal.map(|refusal| format!("left out: refused by {}", refusal.description()))
             }
         };
         if let Err(error) = check_not_erased(self.view, &entry.address(), entry.grain()) {
@@ -283,7 +283,7 @@ impl CheckPass<'_, '_> {
         }
         if let Some(why) = why {
             found.left_out.push(number);
-            checked.conflicts.note(entry.address(), ConflictSubject::Grain, why);
+            checked.conflicts.record(entry.address(), ConflictSubject::Grain, why);
         } else if let Some(user) = entry.grain().text("user_id").filter(|user| !user.is_empty())
             && !checked.people.contains(user)
         {
@@ -301,7 +301,7 @@ impl CheckPass<'_, '_> {
         with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
-    fn signer(&mut self, entry: &ContainerEntry) -> Result<Option<String>> {
+    fn verify_signer(&mut self, entry: &ContainerEntry) -> Result<Option<String>> {
         let Some(bytes) = entry.envelope() else { return Ok(None) };
         let envelope = Envelope::parse(bytes.to_vec())?;
         match envelope.verify(self.session.store().inner().resolver()) {
@@ -315,9 +315,9 @@ impl CheckPass<'_, '_> {
         }
     }
 
-    fn tick(&mut self) -> Result<()> {
+    fn report_progress(&mut self) -> Result<()> {
         self.done += 1;
-        if self.done.is_multiple_of(CHECK_EVERY) || self.done == self.total {
+        if self.done.is_multiple_of(CHECK_INTERVAL_GRAINS) || self.done == self.total {
             self.how.cancel.check().map_err(ScanError::Stopped)?;
             if let Some(progress) = self.how.progress {
                 progress(self.done, self.total);
@@ -336,8 +336,8 @@ pub(super) fn digest_entry(digest: &mut Sha256, entry: &ContainerEntry) {
 }
 
 /// Prepares a grain of a file for the writer thread.
-pub(super) fn prepared(entry: ContainerEntry, signer: Option<String>) -> Result<PreparedGrain> {
-    let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
+pub(super) fn prepare_entry(entry: ContainerEntry, signer: Option<String>) -> Result<PreparedGrain> {
+    let wrapping = signature_wrapper(&entry, signer.is_some())?.map(Arc::new);
     let blob = Blob::from_bytes(entry.blob().to_vec());
     let prepared = PreparedGrain::new(blob, entry.into_parts().0, true)?;
     let proofs = Proofs { signer, ..Proofs::default() };
@@ -345,13 +345,13 @@ pub(super) fn prepared(entry: ContainerEntry, signer: Option<String>) -> Result<
 }
 
 /// Returns the bytes around the blob of a signed grain.
-pub(super) fn wrapping(entry: &ContainerEntry, valid: bool) -> Result<Option<SignatureWrapper>> {
+pub(super) fn signature_wrapper(entry: &ContainerEntry, valid: bool) -> Result<Option<SignatureWrapper>> {
     let Some((prefix, suffix)) = entry.wrapper_parts() else { return Ok(None) };
     Ok(Some(SignatureWrapper { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }
 
 /// Prepares a grain that is stored already and named as a successor.
-fn stored(
+fn prepare_stored(
     session: &Session,
     view: &View,
     address: &ContentAddress,
@@ -372,7 +372,7 @@ fn claim(
 ) -> Result<ManifestClaim> {
     let successor = stated.superseded_by.and_then(|by| successors.get(&by));
     let cosigners = match successor {
-        Some(new) => cosigners(address, &new.prepared.grain, resolver)?,
+        Some(new) => verified_cosigners(address, &new.prepared.grain, resolver)?,
         None => Vec::new(),
     };
     Ok(ManifestClaim { address: *address, stated: *stated, cosigners })

@@ -19,7 +19,7 @@ pub(super) type StatedState = (ContentAddress, GrainState);
 ///
 /// # Errors
 /// `ERR_LIMIT`, `ERR_CORRUPT` for a broken manifest, `ERR_IO`.
-pub(super) fn stated<S: ReadAt>(
+pub(super) fn stated_states<S: ReadAt>(
     view: &View,
     files: &ImportFiles<S>,
     reach: &Visibility<'_>,
@@ -27,12 +27,12 @@ pub(super) fn stated<S: ReadAt>(
     let mut found = Vec::new();
     files.each_manifest_entry(|address, ManifestEntry { state, .. }| {
         let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };
-        if !differs(&state, &view.state_at(sequence)?) {
+        if !states_a_difference(&state, &view.state_at(sequence)?) {
             return Ok(());
         }
-        let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
+        let seen = view.with_blob(sequence, |blob| reach.is_blob_visible(sequence, blob))?;
         if seen {
-            check_room(found.len())?;
+            check_claim_limit(found.len())?;
             found.push((address, state));
         }
         Ok(())
@@ -44,7 +44,7 @@ pub(super) fn stated<S: ReadAt>(
 ///
 /// # Errors
 /// `ERR_LIMIT` at [`MAX_IMPORT_CLAIMS`].
-pub(super) fn check_room(claims: usize) -> Result<()> {
+pub(super) fn check_claim_limit(claims: usize) -> Result<()> {
     if claims < MAX_IMPORT_CLAIMS {
         return Ok(());
     }
@@ -55,7 +55,7 @@ pub(super) fn check_room(claims: usize) -> Result<()> {
 }
 
 /// Returns `true` if a file states something that differs here. An absent statement is no claim.
-fn differs(stated: &GrainState, own: &GrainState) -> bool {
+fn states_a_difference(stated: &GrainState, own: &GrainState) -> bool {
     let status = stated.verification_status;
     let another = |by| own.superseded_by != Some(by);
     stated.superseded_by.is_some_and(another)

@@ -8,12 +8,12 @@ use grainstore_format::container::ReadAt;
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
 use super::check::ImportFiles;
-use super::of_file;
+use super::input_error;
 use crate::base::error::Result;
 use crate::handle::session::Session;
 use crate::rules::preset::{Action, ProcessingBasis, RuleFacts, RuleRefusal, RuleSet};
-use crate::state::basis::basis_in;
-use crate::state::consent::address_of;
+use crate::state::basis::resolve_basis;
+use crate::state::consent::parse_basis_address;
 use crate::state::view::View;
 
 /// A consent in a file.
@@ -55,11 +55,11 @@ impl<'v> ImportFilter<'v> {
     ) -> Result<Self> {
         let rules = session.store().rules();
         let mut consents = HashMap::new();
-        if rules.asks_basis(Action::Put) || rules.asks_basis(Action::Supersede) {
+        if rules.uses_basis(Action::Put) || rules.uses_basis(Action::Supersede) {
             for (name, container) in &files.files {
-                let entries = container.entries().map_err(|error| of_file(name, error))?;
+                let entries = container.entries().map_err(|error| input_error(name, error))?;
                 for entry in entries {
-                    let entry = entry.map_err(|error| of_file(name, error))?;
+                    let entry = entry.map_err(|error| input_error(name, error))?;
                     if entry.grain().grain_type() == GrainType::Consent {
                         consents.insert(entry.address(), FileConsent::of(entry.grain()));
                     }
@@ -86,10 +86,10 @@ impl<'v> ImportFilter<'v> {
         // No rule delays a withdrawal of consent.
         let withdraws =
             grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") == Some(true);
-        if withdraws || !self.rules.rules_on(deed) || self.view.sequence_of(address)?.is_some() {
+        if withdraws || !self.rules.has_rules_on(deed) || self.view.sequence_of(address)?.is_some() {
             return Ok(None);
         }
-        let basis = match self.rules.asks_basis(deed) {
+        let basis = match self.rules.uses_basis(deed) {
             true => self.basis(grain)?,
             false => ProcessingBasis::Missing,
         };
@@ -106,8 +106,8 @@ impl<'v> ImportFilter<'v> {
 
     /// Returns the basis of a grain, from the store, else from the consents in the files.
     fn basis(&self, grain: &Grain) -> Result<ProcessingBasis> {
-        let basis = basis_in(self.view, grain.text("processing_basis"))?;
-        let address = grain.text("processing_basis").and_then(address_of);
+        let basis = resolve_basis(self.view, grain.text("processing_basis"))?;
+        let address = grain.text("processing_basis").and_then(parse_basis_address);
         let (ProcessingBasis::Unknown, Some(mut address)) = (&basis, address) else {
             return Ok(basis);
         };

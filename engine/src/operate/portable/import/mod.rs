@@ -22,7 +22,7 @@ use grainstore_cal::CancelHandle;
 use grainstore_format::container::{ReadAt, SeekSource};
 use serde::Serialize;
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::handle::session::Session;
 use crate::state::audit::{AuditOperation, ImportSummary};
@@ -33,7 +33,7 @@ pub use claims::MAX_IMPORT_CLAIMS;
 use stage::{ExcludedGrains, stage};
 
 /// Operation in the audit log for an import that was refused as a whole.
-const NOTHING_CAME: AuditOperation = AuditOperation::Import(ImportSummary::NONE);
+const REFUSED_IMPORT: AuditOperation = AuditOperation::Import(ImportSummary::EMPTY);
 
 /// Most restarts of an import because of concurrent writes to the grains in its files.
 const MAX_ATTEMPTS: usize = 8;
@@ -92,7 +92,7 @@ impl Session {
     ) -> Result<ImportReport> {
         let opened = files.into_iter().map(|path| {
             let path = path.as_ref();
-            let file = open(path).map_err(|error| error.within(path))?;
+            let file = open(path).map_err(|error| error.at_path(path))?;
             Ok((path.display().to_string(), SeekSource::new(file)))
         });
         self.import_from(opened.collect::<Result<Vec<_>>>()?, how)
@@ -109,20 +109,20 @@ impl Session {
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
             let mut claimed = None;
-            let checked = guarded(|| files.check(self, how, &mut claimed));
+            let checked = catch_storage_panic(|| files.check(self, how, &mut claimed));
             let checked = match checked {
                 Ok(checked) => checked,
                 Err(error) => {
-                    let unsent = self.unsent(NOTHING_CAME, None, None, error).by(claimed);
+                    let unsent = self.unsent(REFUSED_IMPORT, None, None, error).by(claimed);
                     return self.refuse(unsent).wait();
                 }
             };
-            let (author, cancel) = (self.author(), how.cancel.clone());
+            let (author, cancel) = (self.principal(), how.cancel.clone());
             let (reply, pending) = Pending::new();
             let known = left_out.len();
-            self.store().inner().send(Request::Alone(Box::new(move |writer| {
+            self.store().inner().send(Request::Exclusive(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {
-                    writer.import(|ground| {
+                    writer.transact(|ground| {
                         stage(ground, &files, &checked, &author, &cancel, &mut left_out)
                     })
                 });
@@ -156,11 +156,11 @@ fn open(path: &Path) -> Result<File> {
 }
 
 /// Adds the name of the file to an error.
-fn in_file(name: &str, error: Error) -> Error {
-    error.within(Path::new(name))
+fn with_file_name(name: &str, error: Error) -> Error {
+    error.at_path(Path::new(name))
 }
 
 /// Marks an error as one of the file itself.
-fn of_file(name: &str, error: impl Into<Error>) -> Error {
-    in_file(name, error.into().of_input())
+fn input_error(name: &str, error: impl Into<Error>) -> Error {
+    with_file_name(name, error.into().about_input())
 }

@@ -19,10 +19,10 @@ use sha2::{Digest, Sha256};
 
 use super::arrivals::without_end;
 use super::check::{
-    CHECK_EVERY, CheckedFile, CheckedImport, ImportFiles, digest_entry, prepared, wrapping,
+    CHECK_INTERVAL_GRAINS, CheckedFile, CheckedImport, ImportFiles, digest_entry, prepare_entry, signature_wrapper,
 };
 use super::staging::{PlanOutcome, StagingTables};
-use super::{ImportReport, claims, in_file, of_file};
+use super::{ImportReport, claims, with_file_name, input_error};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::read::query::ScanError;
 use crate::rules::policy::PolicyRule;
@@ -30,15 +30,15 @@ use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
 use crate::state::erasure::check_not_erased;
 use crate::state::reach::Visibility;
 use crate::write::plan::{
-    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, arriving, by_successor,
-    is_lift_refused, not_cleared, not_lifted, own_terms, parents, unreviewed,
+    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, imported_state, group_by_successor,
+    is_lift_refused, uncleared_review_record, not_lifted, own_protection, parents, review_refusal,
 };
 use crate::write::writer::WriteTxn;
 
 /// Claims, or grains to protect, in one plan.
-const CHUNK: usize = 256;
+const CHUNK_ITEMS: usize = 256;
 /// Most files whose checksums an audit entry names.
-const MAX_NAMED: usize = 16;
+const MAX_NAMED_FILES: usize = 16;
 
 /// Grains to leave out of an import, each with the grain it would replace without asking its policy.
 pub(super) type ExcludedGrains = BTreeMap<ContentAddress, ContentAddress>;
@@ -57,12 +57,12 @@ pub(super) fn stage<S: ReadAt>(
     left_out: &mut ExcludedGrains,
 ) -> Result<Option<(ImportReport, Vec<AuditRecord>)>> {
     let reach = Visibility::new(&author.viewer, ground.view, ground.now);
-    let stated = claims::stated(ground.view, files, &reach)?;
+    let stated = claims::stated_states(ground.view, files, &reach)?;
     if stated != checked.stated {
         return Ok(None);
     }
     // One sync for all users. If a grain is refused later, its user may have a slot without rows.
-    ground.view.vault().enroll_people(checked.people.iter().map(String::as_str))?;
+    ground.view.vault().enroll_users(checked.people.iter().map(String::as_str))?;
     let mut stage = ImportStage {
         ground,
         checked,
@@ -80,21 +80,21 @@ pub(super) fn stage<S: ReadAt>(
         counts: ImportReport::default(),
     };
     for ((name, container), found) in files.files.iter().zip(&checked.files) {
-        stage.file(container, found).map_err(|error| in_file(name, error))?;
+        stage.write_file(container, found).map_err(|error| with_file_name(name, error))?;
     }
-    stage.states(files)?;
-    stage.protect()?;
-    stage.claim()?;
-    stage.break_circles()?;
-    let disguised = stage.unmask()?;
+    stage.write_states(files)?;
+    stage.write_roots()?;
+    stage.decide_claims()?;
+    stage.break_cycles()?;
+    let disguised = stage.find_disguised()?;
     if !disguised.is_empty() {
         drop(stage);
         left_out.extend(disguised);
         return Ok(None);
     }
-    stage.withdraw()?;
+    stage.apply_withdrawals()?;
     for (name, container) in &files.files {
-        container.recheck().map_err(|error| of_file(name, error))?;
+        container.recheck().map_err(|error| input_error(name, error))?;
     }
     stage.finish(files).map(Some)
 }
@@ -127,7 +127,7 @@ struct ImportStage<'s> {
 
 impl ImportStage<'_> {
     /// Writes the grains of a file.
-    fn file<S: ReadAt>(
+    fn write_file<S: ReadAt>(
         &mut self,
         container: &Container<'static, S>,
         found: &CheckedFile,
@@ -135,7 +135,7 @@ impl ImportStage<'_> {
         let mut digest = Sha256::new();
         let (mut valid, mut left_out) =
             (found.valid.iter().peekable(), found.left_out.iter().peekable());
-        let of_input = |error| Error::from(error).of_input();
+        let of_input = |error| Error::from(error).about_input();
         for (number, entry) in (0..).zip(container.entries().map_err(of_input)?) {
             let entry = entry.map_err(of_input)?;
             digest_entry(&mut digest, &entry);
@@ -143,17 +143,17 @@ impl ImportStage<'_> {
             if left_out.next_if_eq(&&number).is_some() {
                 self.counts.refused += 1;
             } else {
-                self.grain(entry, is_valid)?;
+                self.write_grain(entry, is_valid)?;
             }
-            if u64::from(number).is_multiple_of(CHECK_EVERY) {
+            if u64::from(number).is_multiple_of(CHECK_INTERVAL_GRAINS) {
                 self.cancel.check().map_err(ScanError::Stopped)?;
             }
         }
         let same = <[u8; 32]>::from(digest.finalize()) == found.digest;
-        same.then_some(()).ok_or_else(changed)
+        same.then_some(()).ok_or_else(file_changed)
     }
 
-    fn grain(&mut self, entry: ContainerEntry, is_valid: bool) -> Result<()> {
+    fn write_grain(&mut self, entry: ContainerEntry, is_valid: bool) -> Result<()> {
         let address = entry.address();
         // The user may have been erased since the first pass.
         if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
@@ -162,12 +162,12 @@ impl ImportStage<'_> {
         }
         if let Some(sequence) = self.ground.view.sequence_of(&address)? {
             self.counts.duplicate += 1;
-            return self.improve(entry, sequence, is_valid);
+            return self.improve_signature(entry, sequence, is_valid);
         }
         if let Some(sequence) = self.staging.sequence_of(&address)? {
             self.counts.duplicate += 1;
-            return match wrapping(&entry, is_valid)?.filter(|wrapping| wrapping.valid) {
-                Some(better) => self.staging.improve(sequence, &better),
+            return match signature_wrapper(&entry, is_valid)?.filter(|wrapping| wrapping.valid) {
+                Some(better) => self.staging.improve_signature(sequence, &better),
                 None => Ok(()),
             };
         }
@@ -182,15 +182,15 @@ impl ImportStage<'_> {
         if self.checked.successors.contains_key(&address) {
             return Ok(());
         }
-        if withdraws && let Err(error) = self.plan()?.check_fits(entry.grain(), self.author) {
+        if withdraws && let Err(error) = self.plan()?.check_withdrawal_fits(entry.grain(), self.author) {
             self.counts.refused += 1;
-            self.conflicts.note(address, ConflictSubject::Withdrawal, error.to_string());
+            self.conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
             return Ok(());
         }
         let parents: Vec<_> = parents(entry.grain()).into_iter().collect();
-        let wrapping = wrapping(&entry, is_valid)?;
+        let wrapping = signature_wrapper(&entry, is_valid)?;
         let sequence = self.staging.append(&address, entry.blob(), wrapping.as_ref(), &parents)?;
-        let (protects, declares_hold) = own_terms(entry.blob())?;
+        let (protects, declares_hold) = own_protection(entry.blob())?;
         if protects || !parents.is_empty() {
             self.protecting.push(sequence);
         }
@@ -202,32 +202,32 @@ impl ImportStage<'_> {
         }
         if declares_hold {
             let state = GrainState { held: true, ..GrainState::default() };
-            self.staging.put_state(sequence, state, self.entry())?;
+            self.staging.put_state(sequence, state, self.import_entry())?;
         }
         Ok(())
     }
 
     /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
     /// stored one is not.
-    fn improve(&mut self, entry: ContainerEntry, sequence: Sequence, is_valid: bool) -> Result<()> {
+    fn improve_signature(&mut self, entry: ContainerEntry, sequence: Sequence, is_valid: bool) -> Result<()> {
         let kept = || -> Result<bool> {
             Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
         };
         if !is_valid || kept()? {
             return Ok(());
         }
-        claims::check_room(self.audit.len())?;
+        claims::check_claim_limit(self.audit.len())?;
         let signer = signer(entry.envelope())?;
-        let better = prepared(entry, signer)?;
+        let better = prepare_entry(entry, signer)?;
         let mut plan = self.plan()?;
-        plan.improve(&better, self.author)?;
-        let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-        self.write(outcome)
+        plan.upgrade_envelope(&better, self.author)?;
+        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+        self.write_outcome(outcome)
     }
 
     /// Sets the states of new grains that the manifests state.
-    fn states<S: ReadAt>(&mut self, files: &ImportFiles<S>) -> Result<()> {
-        let entry = self.entry();
+    fn write_states<S: ReadAt>(&mut self, files: &ImportFiles<S>) -> Result<()> {
+        let entry = self.import_entry();
         files.each_manifest_entry(|address, carried| {
             let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
             let before = self.staging.state_at(sequence)?;
@@ -238,18 +238,18 @@ impl ImportStage<'_> {
                 carried.state = without_end(&carried.state);
             }
             let refused = self.unreviewed(sequence, &carried)?;
-            let state = arriving(&carried, before.held, refused.is_none(), self.ground.now);
+            let state = imported_state(&carried, before.held, refused.is_none(), self.ground.now);
             // If several files state a state for one grain, the first counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if lifts && is_first {
-                claims::check_room(self.audit.len())?;
+                claims::check_claim_limit(self.audit.len())?;
                 let refusal = not_lifted(address, self.author, &mut self.conflicts);
-                self.tell(refusal);
+                self.audit_refusal(refusal);
             }
             if let Some(rule) = refused.filter(|_| is_first) {
-                claims::check_room(self.audit.len())?;
-                let refusal = not_cleared(address, rule, self.author, &mut self.conflicts);
-                self.tell(refusal);
+                claims::check_claim_limit(self.audit.len())?;
+                let refusal = uncleared_review_record(address, rule, self.author, &mut self.conflicts);
+                self.audit_refusal(refusal);
             }
             if is_first && state != before {
                 self.staging.put_state(sequence, state, entry)?;
@@ -277,11 +277,11 @@ impl ImportStage<'_> {
             Some(kept) => Envelope::from_parts(&kept.prefix, &blob, &kept.suffix)?.kid(),
             None => None,
         };
-        unreviewed(carried, &blob, signer.as_deref(), self.author)
+        review_refusal(carried, &blob, signer.as_deref(), self.author)
     }
 
     /// Breaks the cycles that stated supersessions close.
-    fn break_circles(&mut self) -> Result<()> {
+    fn break_cycles(&mut self) -> Result<()> {
         let CheckedImport { claims, successors, .. } = self.checked;
         let claimed = claims.iter().filter(|claim| claim.stated.superseded_by.is_some());
         let mut suspects = std::mem::take(&mut self.suspects);
@@ -292,51 +292,51 @@ impl ImportStage<'_> {
             return Ok(());
         }
         let mut plan = plan(self.ground, &self.staging)?;
-        plan.break_circles(&suspects, self.author, &mut self.conflicts)?;
-        let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-        self.write(outcome)
+        plan.break_cycles(&suspects, self.author, &mut self.conflicts)?;
+        let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+        self.write_outcome(outcome)
     }
 
     /// Records that a grain is left out, since it would replace this one without asking its policy.
     fn leave_out(&mut self, address: ContentAddress, old: ContentAddress) -> Result<()> {
-        claims::check_room(self.audit.len())?;
+        claims::check_claim_limit(self.audit.len())?;
         self.counts.refused += 1;
         let why = "left out: it would replace a grain that is protected here, without asking its \
                    policy";
-        self.conflicts.note(address, ConflictSubject::Grain, why.to_owned());
-        self.tell(WritePlan::refused_disguise(&old, &address, self.author));
+        self.conflicts.record(address, ConflictSubject::Grain, why.to_owned());
+        self.audit_refusal(WritePlan::implicit_supersession_record(&old, &address, self.author));
         Ok(())
     }
 
     /// Adds an audit entry for a refusal, unless an equal one was audited within the last minute.
-    fn tell(&mut self, refusal: AuditRecord) {
-        self.audit.extend(self.ground.refusals.borrow_mut().fold(vec![refusal], self.ground.now));
+    fn audit_refusal(&mut self, refusal: AuditRecord) {
+        self.audit.extend(self.ground.refusals.borrow_mut().aggregate(vec![refusal], self.ground.now));
     }
 
     /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
     /// because what they would replace is protected; the others are marked for review.
-    fn unmask(&mut self) -> Result<ExcludedGrains> {
+    fn find_disguised(&mut self) -> Result<ExcludedGrains> {
         let mut deriving = std::mem::take(&mut self.deriving);
         for by in self.checked.successors.keys() {
             deriving.extend(self.staging.sequence_of(by)?);
         }
         let mut left_out = ExcludedGrains::new();
         let mut open = Vec::new();
-        for chunk in deriving.chunks(CHUNK) {
+        for chunk in deriving.chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
             for sequence in chunk {
-                let Some(found) = plan.disguised(*sequence)? else { continue };
+                let Some(found) = plan.implicit_supersession(*sequence)? else { continue };
                 match found.protected {
                     Some(old) => drop(left_out.insert(found.address, old)),
                     None => {
-                        plan.review(*sequence, true)?;
+                        plan.mark_for_review(*sequence, true)?;
                         open.push(found);
                     }
                 }
-                claims::check_room(left_out.len().max(open.len()))?;
+                claims::check_claim_limit(left_out.len().max(open.len()))?;
             }
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
         // A grain that would replace one that is left out is left out, too.
         let mut grown = !left_out.is_empty();
@@ -351,55 +351,55 @@ impl ImportStage<'_> {
     }
 
     /// Records the roots of the new grains, and of the grains they protect.
-    fn protect(&mut self) -> Result<()> {
-        for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
+    fn write_roots(&mut self) -> Result<()> {
+        for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK_ITEMS) {
             let mut plan = self.plan()?;
-            chunk.iter().try_for_each(|sequence| plan.protect(*sequence))?;
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            chunk.iter().try_for_each(|sequence| plan.update_roots(*sequence))?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
         Ok(())
     }
 
     /// Decides the claims about stored grains.
-    fn claim(&mut self) -> Result<()> {
+    fn decide_claims(&mut self) -> Result<()> {
         let CheckedImport { claims, successors, .. } = self.checked;
-        let groups = by_successor(claims);
-        for chunk in groups.chunks(CHUNK) {
+        let groups = group_by_successor(claims);
+        for chunk in groups.chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
             for (by, claims) in chunk {
                 let (author, conflicts) = (self.author, &mut self.conflicts);
                 let new = successors.get(by).filter(|_| !self.left_out.contains_key(by));
-                let here = plan.is_here(by)?;
-                let left_out = plan.claim_supersessions(*by, new, claims, author, conflicts)?;
+                let here = plan.exists(by)?;
+                let left_out = plan.apply_supersession_claims(*by, new, claims, author, conflicts)?;
                 if new.is_some() && !here {
                     self.counts.refused += u64::from(left_out);
                 }
             }
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
-        for chunk in claims.chunks(CHUNK) {
+        for chunk in claims.chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
             for claim in chunk {
-                plan.claim_marks(claim, self.author, &mut self.conflicts)?;
+                plan.apply_state_claims(claim, self.author, &mut self.conflicts)?;
             }
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
         Ok(())
     }
 
     /// Ends the grants that new withdrawals name, and the new grants that were withdrawn before.
-    fn withdraw(&mut self) -> Result<()> {
-        for chunk in std::mem::take(&mut self.grants).chunks(CHUNK) {
+    fn apply_withdrawals(&mut self) -> Result<()> {
+        for chunk in std::mem::take(&mut self.grants).chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
-            chunk.iter().try_for_each(|grant| plan.honour_withdrawals(grant, self.author))?;
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            chunk.iter().try_for_each(|grant| plan.apply_earlier_withdrawals(grant, self.author))?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
-        for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK) {
-            let before = self.staging.before();
+        for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK_ITEMS) {
+            let before = self.staging.sequence_before();
             let mut plan = plan(self.ground, &self.staging)?;
             for sequence in chunk {
                 let wrapping = self.staging.wrapping_at(*sequence)?.filter(|kept| kept.valid);
@@ -411,10 +411,10 @@ impl ImportStage<'_> {
                     }
                 };
                 let conflicts = &mut self.conflicts;
-                plan.carry_out(*sequence, signer.as_deref(), before, self.author, conflicts)?;
+                plan.apply_imported_withdrawal(*sequence, signer.as_deref(), before, self.author, conflicts)?;
             }
-            let outcome = PlanOutcome::of(plan, self.next_entry(), self.ground.refusals)?;
-            self.write(outcome)?;
+            let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
+            self.write_outcome(outcome)?;
         }
         Ok(())
     }
@@ -424,14 +424,14 @@ impl ImportStage<'_> {
         let mut added = 0;
         for row in self.staging.new_blobs()? {
             let address = ContentAddress::of(&row?.1);
-            digest.update(self.ground.view.vault().address(&address).as_bytes());
+            digest.update(self.ground.view.vault().address_key(&address).as_bytes());
             added += 1;
         }
         let ImportReport { duplicate, refused, .. } = self.counts;
-        let first = self.staging.before().get().saturating_add(1);
+        let first = self.staging.sequence_before().get().saturating_add(1);
         let note = ImportSummary::new(first, added, digest.finalize().into(), duplicate, refused);
         self.staging.finish()?;
-        let named = files.files.iter().take(MAX_NAMED);
+        let named = files.files.iter().take(MAX_NAMED_FILES);
         let named = named.map(|(_, file)| ContentAddress::from_bytes(file.checksum()));
         let mut audit = vec![self.author.record(AuditOperation::Import(note), named.collect())];
         audit.extend(self.audit);
@@ -445,27 +445,27 @@ impl ImportStage<'_> {
         plan(self.ground, &self.staging)
     }
 
-    fn write(&mut self, (outcome, audit): (PlanOutcome, Vec<AuditRecord>)) -> Result<()> {
+    fn write_outcome(&mut self, (outcome, audit): (PlanOutcome, Vec<AuditRecord>)) -> Result<()> {
         self.audit.extend(audit);
-        let entry = self.entry();
+        let entry = self.import_entry();
         self.staging.write(outcome, entry)
     }
 
     /// Sequence of the audit entry of the import itself.
-    fn entry(&self) -> u64 {
+    fn import_entry(&self) -> u64 {
         self.ground.first_entry
     }
 
     /// Sequence of the next audit entry.
     fn next_entry(&self) -> u64 {
-        self.entry().saturating_add(1).saturating_add(self.audit.len() as u64)
+        self.import_entry().saturating_add(1).saturating_add(self.audit.len() as u64)
     }
 }
 
 /// Returns a plan that sees the uncommitted rows of the import.
 fn plan<'p>(ground: &'p WriteTxn<'_>, staging: &'p StagingTables<'_>) -> Result<WritePlan<'p>> {
-    let plan = WritePlan::over(ground.view, staging, ground.now)?;
-    Ok(plan.accepting_signatures(ground.locked_accepts_signature))
+    let plan = WritePlan::on_uncommitted(ground.view, staging, ground.now)?;
+    Ok(plan.with_locked_signatures(ground.locked_accepts_signature))
 }
 
 fn signer(envelope: Option<&[u8]>) -> Result<Option<String>> {
@@ -473,9 +473,9 @@ fn signer(envelope: Option<&[u8]>) -> Result<Option<String>> {
     Ok(Envelope::parse(envelope.to_vec())?.kid())
 }
 
-fn changed() -> Error {
+fn file_changed() -> Error {
     let integrity = grainstore_format::ErrorKind::Integrity;
     Error::new(ErrorKind::Format(integrity), "the file changed while it was imported")
         .with_hint("import it once nobody writes to it")
-        .of_input()
+        .about_input()
 }

@@ -12,7 +12,7 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{self, RowKey, STATE_LEN, SignatureWrapper, StateRecord};
+use crate::disk::keys::{self, RowKey, STATE_RECORD_BYTES, SignatureWrapper, StateRecord};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::{AuditRecord, RefusalLog};
@@ -20,9 +20,9 @@ use crate::state::view::View;
 use crate::write::plan::{UncommittedLog, WritePlan};
 
 /// Address -> sequence, for new grains.
-const PLACES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
+const NEW_SEQUENCES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
 /// Address of a parent, sequence of a new grain derived from it.
-const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
+const NEW_CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
     TableDefinition::new("import.children");
 
 /// The open tables.
@@ -31,7 +31,7 @@ pub(super) struct StagingTables<'t> {
     regime: &'t ActiveRules,
     txn: &'t WriteTransaction,
     log: Table<'t, u64, &'static [u8]>,
-    states: Table<'t, u64, &'static [u8; STATE_LEN]>,
+    states: Table<'t, u64, &'static [u8; STATE_RECORD_BYTES]>,
     roots: Table<'t, u64, &'static [u8]>,
     sums: SumChanges<'t>,
     /// Opened with its first row.
@@ -56,13 +56,13 @@ pub(super) struct PlanOutcome {
 impl PlanOutcome {
     /// Returns the decisions of a plan whose first audit entry has the sequence `first`, and its entries,
     /// with equal refusals merged.
-    pub(super) fn of(
+    pub(super) fn from_plan(
         mut plan: WritePlan<'_>,
         first: u64,
         refusals: &RefCell<RefusalLog>,
     ) -> Result<(Self, Vec<AuditRecord>)> {
         let audit = std::mem::take(&mut plan.audit);
-        let (audit, places) = refusals.borrow_mut().fold_placed(audit, plan.now());
+        let (audit, places) = refusals.borrow_mut().aggregate_with_positions(audit, plan.now());
         let entry_of = |at: usize| {
             let at = places.get(at).copied().unwrap_or(audit.len());
             first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX))
@@ -100,15 +100,15 @@ impl<'t> StagingTables<'t> {
             roots: txn.open_table(keys::ROOTS)?,
             sums: SumChanges::of(view.vault()),
             signatures: None,
-            places: txn.open_table(PLACES)?,
-            children: txn.open_table(CHILDREN)?,
+            places: txn.open_table(NEW_SEQUENCES)?,
+            children: txn.open_table(NEW_CHILDREN)?,
             before,
             last: before,
         })
     }
 
     /// The last sequence of the log before the import.
-    pub(super) fn before(&self) -> Sequence {
+    pub(super) fn sequence_before(&self) -> Sequence {
         self.before
     }
 
@@ -130,7 +130,7 @@ impl<'t> StagingTables<'t> {
         }
         let vault = self.view.vault();
         vault.enroll([blob])?;
-        let keeper = with_fields(blob, |grain| vault.keeper_of(grain, self.regime))?;
+        let keeper = with_fields(blob, |grain| vault.key_for_grain(grain, self.regime))?;
         let row = vault.seal(RowKey::log(sequence), blob, &keeper)?;
         self.log.insert(sequence.get(), row.as_slice())?;
         self.places.insert(address.as_bytes(), sequence.get())?;
@@ -192,8 +192,8 @@ impl<'t> StagingTables<'t> {
         let Self { txn, places, children, sums, .. } = self;
         drop((places, children));
         sums.write(txn)?;
-        txn.delete_table(PLACES)?;
-        txn.delete_table(CHILDREN)?;
+        txn.delete_table(NEW_SEQUENCES)?;
+        txn.delete_table(NEW_CHILDREN)?;
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl<'t> StagingTables<'t> {
     }
 
     /// Replaces the envelope of a new grain by one with a valid signature.
-    pub(super) fn improve(&mut self, sequence: Sequence, better: &SignatureWrapper) -> Result<()> {
+    pub(super) fn improve_signature(&mut self, sequence: Sequence, better: &SignatureWrapper) -> Result<()> {
         match self.wrapping_at(sequence)? {
             Some(kept) if !kept.valid => self.put_wrapping(sequence, better),
             _ => Ok(()),
@@ -232,8 +232,8 @@ impl<'t> StagingTables<'t> {
         };
         let vault = self.view.vault();
         let keeper = match self.log.get(sequence.get())? {
-            Some(row) => vault.keeper_beside(row.value())?,
-            None => vault.keeper(),
+            Some(row) => vault.key_of_row(row.value())?,
+            None => vault.store_key(),
         };
         let row = wrapping.seal(sequence, vault, &keeper)?;
         let former = signatures.insert(sequence.get(), row.as_slice())?;
@@ -250,7 +250,7 @@ impl<'t> StagingTables<'t> {
 }
 
 impl UncommittedLog for StagingTables<'_> {
-    fn last(&self) -> Sequence {
+    fn last_sequence(&self) -> Sequence {
         self.last
     }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    Clause, Document, DocumentTerm, FullTextQuery, IndexedDocument, InvertedIndex, MAX_TAIL_DOCUMENTS, Occur,
-    TermMatch,
+    Clause, Document, DocumentTerm, FullTextQuery, IndexedDocument, InvertedIndex,
+    MAX_TAIL_DOCUMENTS, Occur, TermMatch,
 };
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, PhraseQuery, Query, TermQuery};

@@ -64,7 +64,7 @@ impl CancelHandle {
     }
 
     /// Returns a handle for a part of a statement whose result may turn out not to be needed:
-    /// [`CancelHandle::drop_part`] stops it and its clones, and no other handle. Parts do not nest.
+    /// [`CancelHandle::cancel_part`] stops it and its clones, and no other handle. Parts do not nest.
     pub(crate) fn for_part(&self) -> Self {
         Self { part_cancelled: Some(Arc::default()), ..self.clone() }
     }
@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn time_that_is_excused_puts_off_the_deadlines_of_one_statement_and_of_no_other() {
         let host = CancelHandle::new();
-        let (late, other) = (host.with_deadline(Duration::ZERO), host.with_deadline(Duration::ZERO));
+        let (late, other) =
+            (host.with_deadline(Duration::ZERO), host.with_deadline(Duration::ZERO));
         let inner = late.with_deadline(Duration::ZERO);
         assert_eq!(late.stop_reason(), Some(StopReason::Timeout));
         inner.clone().extend_deadlines(Duration::from_secs(3600));

@@ -111,7 +111,11 @@ impl Error {
 
     /// Replaces message and suggestion with those of a host that knows the cause and the remedy.
     #[must_use]
-    pub fn with_message(mut self, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
+    pub fn with_message(
+        mut self,
+        message: impl Into<String>,
+        suggestion: impl Into<String>,
+    ) -> Self {
         self.0.message = message.into();
         self.suggest(suggestion)
     }

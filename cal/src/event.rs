@@ -11,7 +11,7 @@ use crate::codes::Warning;
 use crate::error::Error;
 
 /// Receives the events of a streamed ASSEMBLE, in order, while it is assembled. Time spent in the listener
-/// does not count against the deadline of the statement, up to [`crate::ExecuteOptions::patience`].
+/// does not count against the deadline of the statement, up to [`crate::ExecuteOptions::listener_timeout`].
 pub trait EventListener {
     /// Called when the statement has been checked and may run. Events follow, the last of which says how it
     /// ended. If this is not called, there are no events.

@@ -51,7 +51,7 @@ pub struct AdmissionRequest {
     /// The most grains that one of its recalls returns; `None` if all matches count.
     pub max_grains: Option<u64>,
     /// The statement in normal form, and its recalls without shortcuts, parameters unbound. Empty unless
-    /// [`AdmissionGate::reads_text`].
+    /// [`AdmissionGate::needs_texts`].
     pub texts: Vec<String>,
 }
 

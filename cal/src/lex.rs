@@ -292,7 +292,9 @@ impl LexContext {
             {
                 Self::Section
             }
-            TokenKind::Punctuation(Punctuation::LeftBrace) if self == Self::Section => Self::RawTextExpected,
+            TokenKind::Punctuation(Punctuation::LeftBrace) if self == Self::Section => {
+                Self::RawTextExpected
+            }
             _ => Self::Default,
         }
     }

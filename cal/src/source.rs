@@ -99,7 +99,7 @@ impl<'a> QuerySource<'a> {
         })
     }
 
-    /// Parses the query for execution; see [`parse::forgiving`].
+    /// Parses the query for execution; see `parse::query_for_execution`.
     pub(crate) fn statement_for_execution(&self) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
         parse::parse_for_execution(self.text()).map_err(|error| self.locate(error))
     }

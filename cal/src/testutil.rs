@@ -299,7 +299,9 @@ impl Memory for Fake {
         if kept.iter().any(|of| of.name == template.name && takes(of)) {
             return Ok(TemplateSaveOutcome::Taken);
         }
-        if kept.iter().filter(|of| of.keeper == template.keeper).count() == NamedTemplate::MAX_PER_OWNER {
+        if kept.iter().filter(|of| of.keeper == template.keeper).count()
+            == NamedTemplate::MAX_PER_OWNER
+        {
             return Ok(TemplateSaveOutcome::Full);
         }
         kept.retain(|of| of.name != template.name);

@@ -154,14 +154,14 @@ pub use write::plan::{Conflict, ConflictSubject, PutOutcome, SameFact};
 /// What one call takes and gives at most.
 pub mod limits {
     pub use crate::handle::reason::MAX_REASON_BYTES;
-    pub use crate::handle::session::{MAX_BATCH, MAX_BATCH_BYTES, MAX_AUDIT_ENTRIES};
+    pub use crate::handle::session::{MAX_AUDIT_ENTRIES, MAX_BATCH, MAX_BATCH_BYTES};
     pub use crate::operate::erase::MAX_REPORTED_GRAINS;
     pub use crate::operate::maintain::MAX_PROBLEMS;
     pub use crate::operate::portable::MAX_IMPORT_CLAIMS;
     pub use crate::operate::report::MAX_REASONS_BYTES;
     pub use crate::read::graph::{
-        MAX_ANSWER_BYTES, MAX_CAPABILITIES, MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS,
-        MAX_GRAPH_STEPS, MAX_MESSAGES, MAX_NODES, MAX_PATHS, MAX_RELATIVES,
+        MAX_ANSWER_BYTES, MAX_CAPABILITIES, MAX_CLAIMS, MAX_EDGES, MAX_GRAPH_STEPS, MAX_HANDOFFS,
+        MAX_HOPS, MAX_MESSAGES, MAX_NODES, MAX_PATHS, MAX_RELATIVES,
     };
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};

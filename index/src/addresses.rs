@@ -17,10 +17,11 @@ impl<'v> IndexReader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`, also for each item.
     pub fn addresses_from(&self, start: [u8; 32]) -> Result<AddressIter<'v>> {
-        let folded = self.dictionary.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
-            let (address, sequence) = entry?;
-            Ok((*address.value(), sequence.value()))
-        });
+        let folded =
+            self.dictionary.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
+                let (address, sequence) = entry?;
+                Ok((*address.value(), sequence.value()))
+            });
         let mut sources = vec![Box::new(folded) as SortedInput<'v, AddressEntry>];
         for run in self.dictionary.tail.parts().flat_map(|part| part.addresses.iter()) {
             let (_, from) = run.split_at(run.partition_point(|(address, _)| *address < start));

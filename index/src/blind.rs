@@ -87,7 +87,9 @@ fn needs_own_tokens(shape: &IndexLookup<'_>) -> bool {
 fn blind_lookup<'a>(blind: &dyn Blinder, shape: &IndexLookup<'a>) -> IndexLookup<'a> {
     match *shape {
         IndexLookup::All | IndexLookup::Type(_) => *shape,
-        IndexLookup::Value(field, word) => IndexLookup::Value(field, value_token(blind, field, word)),
+        IndexLookup::Value(field, word) => {
+            IndexLookup::Value(field, value_token(blind, field, word))
+        }
         IndexLookup::Triple { subject, relation, object } => IndexLookup::Triple {
             subject: subject.map(|word| own_token(blind, BLIND_SUBJECT, word)),
             relation: relation.map(|word| own_token(blind, BLIND_RELATION, word)),

@@ -40,7 +40,7 @@ pub enum Field<'a> {
     /// hold.
     Retained,
     /// A field of a domain profile by its full name, e.g. `hc:patient_id`, at the top of the payload or in
-    /// `context` (OMS Appendix A). Numbers are written as by [`number_word`], booleans as `true` and `false`.
+    /// `context` (OMS Appendix A). Numbers are written as by [`number_text`], booleans as `true` and `false`.
     Domain(&'a str),
 }
 

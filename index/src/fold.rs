@@ -17,7 +17,7 @@ use crate::words;
 /// Writes a frozen part into the tables and advances the watermark. Folding it again changes nothing.
 ///
 /// Returns the watermark of the tables afterwards. After the commit, readers switch to new
-/// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::thaw); if it
+/// [`Tables`](crate::Tables) and a tail whose frozen part was [dropped](crate::Tail::drop_frozen); if it
 /// fails, they keep what they had.
 ///
 /// In an encrypted store `seal` keeps the sums of the rows. `history` is kept beside the watermark: it tells the

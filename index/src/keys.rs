@@ -6,7 +6,7 @@ use grainstore_format::{EpochMs, GrainType};
 
 use crate::error::{Error, Result};
 use crate::field::{Digest, FieldValue};
-use crate::lists::{POSTING_LISTS, NAMESPACE_BYTES, PostingList, ORDER_KEY_BYTES, TERM_BYTES};
+use crate::lists::{NAMESPACE_BYTES, ORDER_KEY_BYTES, POSTING_LISTS, PostingList, TERM_BYTES};
 use crate::posting::{Posting, Sequence, TieBreaker, TimeRange};
 use crate::term::TermId;
 
@@ -155,17 +155,23 @@ impl KeyPrefix {
 
     /// `namespace:4 subject:5 relation:5`
     pub(crate) fn subject_relation(namespace: TermId, subject: TermId, relation: TermId) -> Self {
-        Self::in_list(PostingList::SubjectRelation, namespace).with_term(subject).with_term(relation)
+        Self::in_list(PostingList::SubjectRelation, namespace)
+            .with_term(subject)
+            .with_term(relation)
     }
 
     /// `namespace:4 subject:5 object:4`
     pub(crate) fn subject_object(namespace: TermId, subject: TermId, object: Digest) -> Self {
-        Self::in_list(PostingList::SubjectObject, namespace).with_term(subject).with_bytes(&object.prefix())
+        Self::in_list(PostingList::SubjectObject, namespace)
+            .with_term(subject)
+            .with_bytes(&object.prefix())
     }
 
     /// `namespace:4 relation:5 object:4`
     pub(crate) fn relation_object(namespace: TermId, relation: TermId, object: Digest) -> Self {
-        Self::in_list(PostingList::RelationObject, namespace).with_term(relation).with_bytes(&object.prefix())
+        Self::in_list(PostingList::RelationObject, namespace)
+            .with_term(relation)
+            .with_bytes(&object.prefix())
     }
 
     /// `namespace:4 subject:5 relation:5 object:4`
@@ -183,7 +189,9 @@ impl KeyPrefix {
 
     /// `namespace:4 field:1 value:8`
     pub(crate) fn value(namespace: TermId, value: &FieldValue) -> Self {
-        Self::in_list(PostingList::Value, namespace).with_bytes(&[value.field]).with_bytes(&value.digest.0)
+        Self::in_list(PostingList::Value, namespace)
+            .with_bytes(&[value.field])
+            .with_bytes(&value.digest.0)
     }
 
     /// The key of a posting with this prefix: `prefix !time:8 tie:2 !sequence:4`.

@@ -128,7 +128,8 @@ fn time_ranges_become_ranks_with_both_ends_inside() {
     let at = |from: Option<i64>, to: Option<i64>| {
         OrderKey::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
     };
-    let end = |ms, tie, sequence| OrderKey::clamped(Posting { time: EpochMs::new(ms), tie, sequence });
+    let end =
+        |ms, tie, sequence| OrderKey::clamped(Posting { time: EpochMs::new(ms), tie, sequence });
     let between = |newest, oldest| {
         let first = end(newest, TieBreaker::FIRST, Sequence::MAX);
         Some((first, end(oldest, TieBreaker::LAST, Sequence::new(0))))

@@ -4,7 +4,7 @@
 //! the postings are one range of one list, newest first. Rows are ordered by time after the bound parts, so
 //! each combination needs a list of its own (ADR 0004).
 
-/// A posting list. The discriminant is its index in [`LISTS`] and the first byte of its keys in memory.
+/// A posting list. The discriminant is its index in [`POSTING_LISTS`] and the first byte of its keys in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PostingList {
     All,

@@ -268,7 +268,10 @@ fn check_found(
         lists.iter().all(|shapes| shapes.iter().any(has))
     });
     for order in [TimeOrder::Newest, TimeOrder::Oldest] {
-        let found = store.reader().intersect_unions(&ScopeNamespaces::of(*scope), lists, all, order).unwrap();
+        let found = store
+            .reader()
+            .intersect_unions(&ScopeNamespaces::of(*scope), lists, all, order)
+            .unwrap();
         let found: Vec<Posting> = found.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?}", scope, lists, order);
         wanted.reverse();

@@ -158,7 +158,11 @@ impl<'v> TermDictionary<'v> {
     }
 
     /// The terms with keys from `lower` (included) to `upper` (excluded), tables and tail merged.
-    fn entries_between(&self, lower: &[u8], upper: &[u8]) -> Result<MergeIter<'v, DictionaryEntry>> {
+    fn entries_between(
+        &self,
+        lower: &[u8],
+        upper: &[u8],
+    ) -> Result<MergeIter<'v, DictionaryEntry>> {
         let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
             let (key, row) = entry?;
             Ok(DictionaryEntry { key: key.value().to_vec(), row: row.value().to_vec() })

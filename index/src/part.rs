@@ -100,8 +100,10 @@ impl TailPart {
         terms: GrainTermIds,
         facts: &IndexedFields<'_>,
     ) -> Result<()> {
-        let tie = if facts.blinded { TieBreaker::FIRST } else { TieBreaker::from_address(&mark.address) };
-        let rank = OrderKey::from_posting(Posting { time: facts.time, tie, sequence: mark.sequence })?;
+        let tie =
+            if facts.blinded { TieBreaker::FIRST } else { TieBreaker::from_address(&mark.address) };
+        let rank =
+            OrderKey::from_posting(Posting { time: facts.time, tie, sequence: mark.sequence })?;
         let keys = posting_keys(terms, facts, rank);
         self.bytes = self.bytes.saturating_add(size_of_val(keys.as_slice()));
         self.postings.add(keys);

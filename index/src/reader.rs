@@ -201,7 +201,10 @@ impl<'v> IndexReader<'v> {
             }
         }
         let relations = newest.into_iter().map(|(id, rank): (TermId, OrderKey)| {
-            Ok(RelationSummary { relation: self.dictionary.relation_value(id)?, newest: rank.posting() })
+            Ok(RelationSummary {
+                relation: self.dictionary.relation_value(id)?,
+                newest: rank.posting(),
+            })
         });
         relations.collect()
     }
@@ -230,9 +233,14 @@ impl<'v> IndexReader<'v> {
     }
 
     /// The first key of the view from `from` to `end` in the list of subjects and relations.
-    fn first_subject_relation(&self, from: &PostingKey, end: &PostingKey) -> Result<Option<PostingKey>> {
+    fn first_subject_relation(
+        &self,
+        from: &PostingKey,
+        end: &PostingKey,
+    ) -> Result<Option<PostingKey>> {
         let TermDictionary { tables, tail } = self.dictionary;
-        let folded = tables.list(crate::lists::PostingList::SubjectRelation)?.first_key(from, end)?;
+        let folded =
+            tables.list(crate::lists::PostingList::SubjectRelation)?.first_key(from, end)?;
         let runs = tail.parts().flat_map(|part| part.postings.iter());
         let new = runs.filter_map(|run| keys_between(run, from, end).first().copied());
         Ok(new.chain(folded).min())
@@ -249,7 +257,8 @@ impl<'v> IndexReader<'v> {
         shapes: &[IndexLookup<'_>],
     ) -> Result<usize> {
         shapes.iter().try_fold(0_usize, |count, shape| {
-            let namespaces = spaces.ids(&self.dictionary, shape.posting_list().def().has_global_rows)?;
+            let namespaces =
+                spaces.ids(&self.dictionary, shape.posting_list().def().has_global_rows)?;
             let eyes = self.token_scope.lookups(shape)?.len();
             Ok(count.saturating_add(namespaces.len().saturating_mul(eyes)))
         })

@@ -31,7 +31,12 @@ pub(crate) trait PostingTable: Debug + Send + Sync {
     fn for_each(&self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 
     /// The order keys of the rows from `first` to `last`, both included.
-    fn order_keys(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys>;
+    fn order_keys(
+        &self,
+        first: &PostingKey,
+        last: &PostingKey,
+        order: TimeOrder,
+    ) -> Result<OrderKeys>;
 
     /// The first row from `first` to `last`, both included, as a key.
     fn first_key(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>>;
@@ -87,7 +92,12 @@ impl<const N: usize> PostingTable for FixedWidthTable<N> {
         Ok(())
     }
 
-    fn order_keys(&self, first: &PostingKey, last: &PostingKey, order: TimeOrder) -> Result<OrderKeys> {
+    fn order_keys(
+        &self,
+        first: &PostingKey,
+        last: &PostingKey,
+        order: TimeOrder,
+    ) -> Result<OrderKeys> {
         let rows = self.rows.range::<&[u8; N]>(keys::row_bytes(first)?..=keys::row_bytes(last)?)?;
         let ranks = rows.map(|entry| {
             let (row, _) = entry?;
@@ -101,7 +111,8 @@ impl<const N: usize> PostingTable for FixedWidthTable<N> {
     }
 
     fn first_key(&self, first: &PostingKey, last: &PostingKey) -> Result<Option<PostingKey>> {
-        let mut rows = self.rows.range::<&[u8; N]>(keys::row_bytes(first)?..=keys::row_bytes(last)?)?;
+        let mut rows =
+            self.rows.range::<&[u8; N]>(keys::row_bytes(first)?..=keys::row_bytes(last)?)?;
         let Some((row, _)) = rows.next().transpose()? else { return Ok(None) };
         Ok(Some(keys::key_of(self.list, row.value())))
     }

@@ -86,8 +86,10 @@ impl IndexReader<'_> {
         let new = new.fold(0_u64, |count, run| {
             count.saturating_add(keys_between(run, &first, &last).len() as u64)
         });
-        let mut rows =
-            tables.list(prefix.list())?.order_keys(&first, &last, TimeOrder::Newest)?.take(MAX_COUNTED_ROWS);
+        let mut rows = tables
+            .list(prefix.list())?
+            .order_keys(&first, &last, TimeOrder::Newest)?
+            .take(MAX_COUNTED_ROWS);
         let counted = rows.try_fold(0_u64, |n, rank| rank.map(|_| n.saturating_add(1)))?;
         if counted < MAX_COUNTED_ROWS as u64 {
             return Ok(PostingEstimate { postings: counted.saturating_add(new), exact: true });

@@ -5,7 +5,10 @@ use crate::shape::Scope;
 use crate::test_kit::{Note, Store};
 
 fn size(store: &Store, scope: &Scope<'_>, shape: &IndexLookup<'_>) -> PostingEstimate {
-    store.reader().estimate_postings(&ScopeNamespaces::of(*scope), shape, TimeRange::default()).unwrap()
+    store
+        .reader()
+        .estimate_postings(&ScopeNamespaces::of(*scope), shape, TimeRange::default())
+        .unwrap()
 }
 
 #[test]
@@ -54,7 +57,10 @@ fn many_postings_are_judged_by_the_sample() {
     near(size(&store, &Scope::All, &IndexLookup::subject("other".into())), many * 4 / 5);
     let half = TimeRange { from: None, to: Some(grainstore_format::EpochMs::new(10_000)) };
     near(
-        store.reader().estimate_postings(&ScopeNamespaces::of(Scope::All), &IndexLookup::All, half).unwrap(),
+        store
+            .reader()
+            .estimate_postings(&ScopeNamespaces::of(Scope::All), &IndexLookup::All, half)
+            .unwrap(),
         many / 2,
     );
 }

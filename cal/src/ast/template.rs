@@ -18,7 +18,7 @@ pub(crate) struct TemplateDefinition<'a> {
     pub(crate) sections: Vec<SectionText<'a>>,
 }
 
-/// `HEADER { text }`.
+/// `HEADER_BYTES { text }`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SectionText<'a> {
     /// The span is that of its keyword.

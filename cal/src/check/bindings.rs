@@ -48,7 +48,8 @@ pub(super) fn lets(
         let plan = plan?;
         let depth = context.bindings.deepest_used + 1;
         if depth > limits::MAX_LET_DEPTH {
-            let message = format!("LETs build on each other at most {} deep", limits::MAX_LET_DEPTH);
+            let message =
+                format!("LETs build on each other at most {} deep", limits::MAX_LET_DEPTH);
             return Err(Error::new(ErrorKind::TooDeep, message).at(binding.name.span));
         }
         let gives_values = binding.extract.is_some();

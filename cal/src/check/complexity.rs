@@ -68,7 +68,10 @@ impl StatementCost {
         match plan {
             StatementPlan::Recall(recall) => {
                 let counts = recall.output == PipelineOutput::Count;
-                self.add_operation(if counts { CalOperation::Count } else { CalOperation::Recall }, 0);
+                self.add_operation(
+                    if counts { CalOperation::Count } else { CalOperation::Recall },
+                    0,
+                );
                 self.recall(recall);
             }
             StatementPlan::Assemble(assemble) => {
@@ -88,15 +91,21 @@ impl StatementCost {
                 self.request(&set.left);
                 self.request(&set.right);
             }
-            StatementPlan::Exists(_) => self.add_operation(CalOperation::Exists, SINGLE_GRAIN_POINTS),
+            StatementPlan::Exists(_) => {
+                self.add_operation(CalOperation::Exists, SINGLE_GRAIN_POINTS)
+            }
             StatementPlan::History(
                 HistoryPlan::ByHash(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_),
             ) => {
                 self.add_operation(CalOperation::History, HISTORY_POINTS);
             }
             // The explained statement does not run.
-            StatementPlan::Explain(_) => self.add_operation(CalOperation::Explain, SINGLE_GRAIN_POINTS),
-            StatementPlan::Describe(_) => self.add_operation(CalOperation::Describe, SINGLE_GRAIN_POINTS),
+            StatementPlan::Explain(_) => {
+                self.add_operation(CalOperation::Explain, SINGLE_GRAIN_POINTS)
+            }
+            StatementPlan::Describe(_) => {
+                self.add_operation(CalOperation::Describe, SINGLE_GRAIN_POINTS)
+            }
             StatementPlan::Batch(entries) => {
                 self.add_operation(CalOperation::Batch, SINGLE_GRAIN_POINTS);
                 entries.iter().filter_map(|(_, entry)| entry.as_ref().ok()).for_each(|entry| {
@@ -119,7 +128,9 @@ impl StatementCost {
                 self.add_operation(CalOperation::Revert, WRITE_POINTS);
                 self.writes = Some(GrainType::Belief);
             }
-            StatementPlan::Define(_) => self.add_operation(CalOperation::DefineTemplate, WRITE_POINTS),
+            StatementPlan::Define(_) => {
+                self.add_operation(CalOperation::DefineTemplate, WRITE_POINTS)
+            }
         }
     }
 

@@ -68,9 +68,9 @@ fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
                 plain.stages.insert(0, at(order_by_time(SortDirection::Ascending)));
             }
             if !cuts(plain) && plain.recent.is_none() {
-                plain
-                    .stages
-                    .push(at(PipelineStage::Limit(Arg::Given(limits::DEFAULT_THREAD_LIMIT.into()))));
+                plain.stages.push(at(PipelineStage::Limit(Arg::Given(
+                    limits::DEFAULT_THREAD_LIMIT.into(),
+                ))));
             }
         }
         from @ ThreadClause::From(_) => plain.thread = Some(at(from)),
@@ -84,8 +84,11 @@ fn stages(plain: &mut Recall<'_>) {
         plain.stages.insert(0, at(order_by_time(SortDirection::Descending)));
     }
     if !cuts(plain) {
-        let limit =
-            if plain.thread.is_some() { limits::DEFAULT_THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+        let limit = if plain.thread.is_some() {
+            limits::DEFAULT_THREAD_LIMIT
+        } else {
+            limits::DEFAULT_LIMIT
+        };
         plain.stages.push(at(PipelineStage::Limit(Arg::Given(limit.into()))));
     }
 }

@@ -57,7 +57,8 @@ fn check_text_option(
     place: Span,
     context: &mut CheckContext<'_>,
 ) -> Result<()> {
-    let end = non_grain_output(plan.output).or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
+    let end = non_grain_output(plan.output)
+        .or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
     if let Some(end) = end {
         let message = format!("{option} shapes the text of AS, and {end}");
         let error = Error::new(ErrorKind::WrongStage, message).at(place);

@@ -17,7 +17,9 @@ pub(super) fn history(
     context: &mut CheckContext<'_>,
 ) -> Result<HistoryPlan> {
     let (within, subject, relation, as_of) = match history {
-        History::ByHash { target, diff: None } => return Ok(HistoryPlan::ByHash(context.hash(target)?)),
+        History::ByHash { target, diff: None } => {
+            return Ok(HistoryPlan::ByHash(context.hash(target)?));
+        }
         History::ByHash { target, diff: Some(other) } => {
             return Ok(HistoryPlan::Diff(context.hash(target)?, context.hash(other)?));
         }

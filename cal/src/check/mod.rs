@@ -204,7 +204,18 @@ impl<'c> CheckContext<'c> {
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
         let (few, formats, consistency, cache) = (None, false, false, false);
-        Self { memory, params, now, warnings, default_limit_cap: few, bindings, needs_desugared: explains, host_renders_text: formats, consistency_requested: consistency, cache_allowed: cache }
+        Self {
+            memory,
+            params,
+            now,
+            warnings,
+            default_limit_cap: few,
+            bindings,
+            needs_desugared: explains,
+            host_renders_text: formats,
+            consistency_requested: consistency,
+            cache_allowed: cache,
+        }
     }
 
     /// Adds a warning, unless the same code and message is there already.

@@ -254,7 +254,13 @@ impl Default for StreamPlan {
     /// No events.
     fn default() -> Self {
         let chunk_tokens = limits::DEFAULT_CHUNK_TOKENS;
-        Self { has_stream_clause: false, progress: false, budget: false, chunks: false, chunk_tokens }
+        Self {
+            has_stream_clause: false,
+            progress: false,
+            budget: false,
+            chunks: false,
+            chunk_tokens,
+        }
     }
 }
 

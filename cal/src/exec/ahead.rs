@@ -46,7 +46,10 @@ impl HelperSlot {
     /// Acquires a slot if fewer than `most` are taken.
     fn acquire(most: usize) -> Option<Self> {
         let more = |helpers| (helpers < most).then_some(helpers + 1);
-        ACTIVE_HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(()))
+        ACTIVE_HELPERS
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()
+            .map(|_| Self(()))
     }
 }
 

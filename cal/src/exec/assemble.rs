@@ -219,7 +219,9 @@ fn remove_duplicates(resolved: &mut [ResolvedSource], priority: &[usize], dedup:
     for at in priority {
         let Some(source) = resolved.get_mut(*at) else { continue };
         if let Some(field) = dedup {
-            source.hits.retain(|hit| !dedup_key(field, hit).is_some_and(|key| values.contains(&key)));
+            source
+                .hits
+                .retain(|hit| !dedup_key(field, hit).is_some_and(|key| values.contains(&key)));
             values.extend(source.hits.iter().filter_map(|hit| dedup_key(field, hit)));
         }
         source.hits.retain(|hit| addresses.insert(hit.address));

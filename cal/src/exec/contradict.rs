@@ -26,8 +26,9 @@ impl Executor<'_> {
             }
         }
         let disputed = Visibility { contradicted: true, ..Visibility::default() };
-        let links =
-            Query::default().seeing(disputed).when(Predicate::related(&CONTRADICTING_LINKS, &[hit.address]));
+        let links = Query::default()
+            .seeing(disputed)
+            .when(Predicate::related(&CONTRADICTING_LINKS, &[hit.address]));
         self.add_matches(&links, hit, None, &mut found)?;
         if let (Some(subject), Some(relation)) =
             (hit.grain.text("subject"), hit.grain.text("relation"))

@@ -226,7 +226,9 @@ pub(super) fn successor_fields(
     author: Option<&String>,
 ) -> Map {
     let mut fields = model.grain.into_fields();
-    fields.retain(|name, _| !UNINHERITED_FIELDS.contains(&&**name) && !UNINHERITED_REASONS.contains(&&**name));
+    fields.retain(|name, _| {
+        !UNINHERITED_FIELDS.contains(&&**name) && !UNINHERITED_REASONS.contains(&&**name)
+    });
     let derived_from = Value::from(vec![head.to_string()]);
     fields.insert("derived_from".to_owned(), derived_from);
     fields.insert("supersession_justification".to_owned(), reason.into());

@@ -574,8 +574,10 @@ fn a_cancelled_or_late_statement_stops() {
     let memory = four_beliefs();
     let cancelled = options();
     cancelled.cancel.cancel();
-    let late =
-        ExecuteOptions { cancel: options().cancel.with_deadline(std::time::Duration::ZERO), ..options() };
+    let late = ExecuteOptions {
+        cancel: options().cancel.with_deadline(std::time::Duration::ZERO),
+        ..options()
+    };
     for (source, options, code) in [
         ("RECALL", &cancelled, "CAL-E082 at RECALL"),
         ("RECALL", &late, "CAL-E031 at RECALL"),

@@ -36,7 +36,9 @@ impl Executor<'_> {
         let most = match &explained.plan {
             StatementPlan::Assemble(plan) => match plan.budget {
                 Budget::Tokens(tokens) => count(tokens),
-                Budget::Grains(grains) => count(grains).saturating_mul(limits::ESTIMATED_GRAIN_TOKENS),
+                Budget::Grains(grains) => {
+                    count(grains).saturating_mul(limits::ESTIMATED_GRAIN_TOKENS)
+                }
             },
             _ => u64::MAX,
         };
@@ -199,8 +201,12 @@ impl Executor<'_> {
     fn refusals(&self, plan: &StatementPlan) -> Result<Vec<Error>> {
         let (target, found) = match plan {
             StatementPlan::Add(plan) => (None, self.new_fields(plan).map(drop)),
-            StatementPlan::Supersede(plan) => (Some(&plan.target), self.supersede_target(plan).map(drop)),
-            StatementPlan::Revert(plan) => (Some(&plan.target), self.revert_versions(plan).map(drop)),
+            StatementPlan::Supersede(plan) => {
+                (Some(&plan.target), self.supersede_target(plan).map(drop))
+            }
+            StatementPlan::Revert(plan) => {
+                (Some(&plan.target), self.revert_versions(plan).map(drop))
+            }
             _ => return Ok(Vec::new()),
         };
         let refused = found.err().map(|error| match (target, error.kind()) {

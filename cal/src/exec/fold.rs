@@ -149,7 +149,12 @@ impl Executor<'_> {
 
     /// Passes the grains of a pipeline to `each`. They are collected only if a step needs all of them, or if
     /// `ordered` asks for the order of the result and the pipeline sorts.
-    fn for_each_row(&mut self, plan: &RecallPlan, ordered: bool, each: &mut RowVisitor<'_>) -> Result<()> {
+    fn for_each_row(
+        &mut self,
+        plan: &RecallPlan,
+        ordered: bool,
+        each: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         self.read_with_fallback(plan, |run, query| {
             let steps = plan.steps_after(&query);
             let (window, rest) = Window::split(steps);

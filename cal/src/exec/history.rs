@@ -36,7 +36,8 @@ impl Executor<'_> {
     fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<(Vec<Version>, u64)> {
         let address = self.find_target(target)?.ok_or_else(|| target_not_found(target))?;
         // One more than is shown tells whether there are more to count.
-        let mut hits = self.memory.history(&address, limits::MAX_HISTORY_VERSIONS.saturating_add(1))?;
+        let mut hits =
+            self.memory.history(&address, limits::MAX_HISTORY_VERSIONS.saturating_add(1))?;
         if hits.is_empty() {
             return Err(target_not_found(target));
         }

@@ -35,7 +35,9 @@ impl Executor<'_> {
         let Some(fields) = &plan.select else { return Ok(None) };
         self.written(plan, || {
             let row = |looked: HitRef<'_>| {
-                let cell = |field: &FieldRef| looked.field(field).and_then(|value| cell_without_addresses(&value));
+                let cell = |field: &FieldRef| {
+                    looked.field(field).and_then(|value| cell_without_addresses(&value))
+                };
                 fields.iter().map(cell).collect()
             };
             let shown = hits.iter().map(HitRef::from).filter(|looked| !looked.awaits_review());
@@ -60,7 +62,10 @@ impl Executor<'_> {
             shape: Shape::List,
             name: Some(&name),
             columns: vec![name.trim_end_matches('s')],
-            rows: values.iter().filter_map(|value| Some(vec![Some(cell_without_addresses(value)?)])).collect(),
+            rows: values
+                .iter()
+                .filter_map(|value| Some(vec![Some(cell_without_addresses(value)?)]))
+                .collect(),
         })
     }
 
@@ -74,7 +79,10 @@ impl Executor<'_> {
         self.written(plan, || {
             let shown = groups.iter().filter(|group| !group.requires_human_review);
             let row = |group: &GroupCount| {
-                vec![cell_without_addresses(&group.key), Some(DisplayValue::Number(group.count.to_string()))]
+                vec![
+                    cell_without_addresses(&group.key),
+                    Some(DisplayValue::Number(group.count.to_string())),
+                ]
             };
             Rows {
                 shape: Shape::Table,

@@ -173,7 +173,7 @@ pub fn execute_bytes(
 /// all without STREAM. Returns the whole answer as well.
 ///
 /// # Errors
-/// E079 for any other statement, else as [`execute_bytes`]. An error before [`EventListener::begins`] has no
+/// E079 for any other statement, else as [`execute_bytes`]. An error before [`EventListener::on_start`] has no
 /// events; after it the last event carries the same error.
 pub fn stream(
     memory: &dyn Memory,
@@ -274,7 +274,7 @@ fn check_and_admit(
     options: &ExecuteOptions<'_>,
     explains: bool,
 ) -> Result<AdmittedStatement> {
-    let reads_text = options.gate.is_some_and(|gate| gate.needs_texts());
+    let reads_text = options.gate.is_some_and(AdmissionGate::needs_texts);
     let explains = explains || statement.statement_type() == StatementType::Explain;
     let mut context =
         CheckContext::new(memory, &options.params, options.now, explains || reads_text);
@@ -294,7 +294,8 @@ fn check_and_admit(
         let admission = AdmissionRequest::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
-    let CheckContext { warnings, consistency_requested: consistency, cache_allowed: cache, .. } = context;
+    let CheckContext { warnings, consistency_requested: consistency, cache_allowed: cache, .. } =
+        context;
     Ok(AdmittedStatement { plan, warnings, consistency, cache })
 }
 

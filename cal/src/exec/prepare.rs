@@ -56,7 +56,8 @@ pub fn prepare(
     options: &ExecuteOptions<'_>,
 ) -> Result<Preparation> {
     let source = QuerySource::read(source)?;
-    let (statement, refused) = source.statement_for_execution().map_err(|error| source.mended(error))?;
+    let (statement, refused) =
+        source.statement_for_execution().map_err(|error| source.mended(error))?;
     let (place, tier) = (statement.keyword_span(), tier_of(&statement, options.tier));
     let prepared = check_and_admit(memory, &statement, options, true).and_then(|admitted| {
         let AdmittedStatement { plan, warnings, .. } = admitted;

@@ -13,7 +13,12 @@ use crate::fields::Field;
 use crate::memory::Hit;
 
 /// Returns what a PROJECT shows of a grain.
-pub(super) fn project_grain(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> ChosenFields {
+pub(super) fn project_grain(
+    plan: &ProjectPlan,
+    hit: &Hit,
+    item: &Item,
+    clock: &Clock,
+) -> ChosenFields {
     let cell = |projected: &ProjectedField| projected_cell(projected, hit, item, clock);
     let text = plan.content.as_ref().map(|fields| {
         let cells: Vec<_> = fields.iter().filter_map(cell).collect();
@@ -40,7 +45,12 @@ fn projected_cell(
     cell_without_addresses(value)
 }
 
-fn field_cell(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<DisplayValue<'static>> {
+fn field_cell(
+    field: &Field,
+    hit: &Hit,
+    item: &Item,
+    clock: &Clock,
+) -> Option<DisplayValue<'static>> {
     let value = || HitRef::from(hit).field(field);
     match field.name {
         "time" => Some(text_cell(relative_time(hit.grain.time(), clock))),

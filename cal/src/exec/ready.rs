@@ -77,7 +77,7 @@ impl Executor<'_> {
     /// subject of an ABOUT, it runs again on a search for the words of the subject (CAL 9.1).
     ///
     /// # Errors
-    /// As [`Executor::ready`], and those of `read`.
+    /// As [`Executor::resolve_inputs`], and those of `read`.
     pub(super) fn read_with_fallback<T>(
         &mut self,
         plan: &RecallPlan,
@@ -93,7 +93,11 @@ impl Executor<'_> {
     }
 
     /// Returns E046 for a grain that exists and is no message.
-    fn not_a_message(&self, thread: &ThreadTarget, address: &ContentAddress) -> Result<Option<Error>> {
+    fn not_a_message(
+        &self,
+        thread: &ThreadTarget,
+        address: &ContentAddress,
+    ) -> Result<Option<Error>> {
         let found = self.memory.get(address)?.map(|hit| hit.grain.grain_type());
         Ok(found.filter(|found| *found != GrainType::Event).map(|found| {
             let message = format!(

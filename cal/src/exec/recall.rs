@@ -50,7 +50,8 @@ impl Executor<'_> {
         let formatted = match format {
             Some(format) => {
                 let project = plan.project.as_ref();
-                let text = self.render(&found.hits, format, &plan.show, project, plan.requested_grains())?;
+                let text =
+                    self.render(&found.hits, format, &plan.show, project, plan.requested_grains())?;
                 self.usage.tokens_used += count(self.options.counter.count(&text));
                 Some(text)
             }
@@ -104,7 +105,11 @@ impl Executor<'_> {
     }
 
     /// Finds the grains by a query whose inputs are resolved.
-    pub(super) fn find_with(&mut self, plan: &RecallPlan, mut query: Query) -> Result<RecallOutcome> {
+    pub(super) fn find_with(
+        &mut self,
+        plan: &RecallPlan,
+        mut query: Query,
+    ) -> Result<RecallOutcome> {
         let explained = match plan.show.explanation {
             true => Some(self.access_plan(&query)?),
             false => None,

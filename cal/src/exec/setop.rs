@@ -37,8 +37,13 @@ impl Executor<'_> {
                     score: Score { value: row.score, ..Score::STRUCTURAL },
                 };
                 let hits: Vec<Hit> = results.iter().map(hit).collect();
-                let text =
-                    self.render(&hits, format, &DisplayOptions::default(), None, limits::MAX_LIMIT)?;
+                let text = self.render(
+                    &hits,
+                    format,
+                    &DisplayOptions::default(),
+                    None,
+                    limits::MAX_LIMIT,
+                )?;
                 self.usage.tokens_used += super::count(self.options.counter.count(&text));
                 Some(text)
             }

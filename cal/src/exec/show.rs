@@ -51,7 +51,8 @@ impl Executor<'_> {
         let shown = |item: &Item| {
             let shown = grainstore_sml::project(item, Level::Standard, &clock)?;
             let content = ("content".to_owned(), Value::from(shown.text.as_ref()));
-            let named = shown.attributes.iter().map(|(name, cell)| (name.to_string(), cell_value(cell)));
+            let named =
+                shown.attributes.iter().map(|(name, cell)| (name.to_string(), cell_value(cell)));
             Some(named.chain([content]).collect())
         };
         Ok(items.iter().map(|item| shown(item).unwrap_or_default()).collect())

@@ -26,7 +26,9 @@ fn heap_bytes(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 0,
         Value::Str(text) => buffer_bytes(text.len()),
         Value::Bytes(bytes) => buffer_bytes(bytes.len()),
-        Value::Array(items) => items.iter().map(value_bytes).fold(ALLOCATION_BYTES, usize::saturating_add),
+        Value::Array(items) => {
+            items.iter().map(value_bytes).fold(ALLOCATION_BYTES, usize::saturating_add)
+        }
         Value::Map(map) => map_bytes(map),
     }
 }

@@ -10,8 +10,8 @@
 //! - grains, counts, errors and events are those of a sequential run, whatever the schedule and the number of
 //!   threads: a statement that fits is never refused, and one that does not fit is refused at the same
 //!   source;
-//! - the sources run ahead hold at most `ROW_BYTES` together, and so do the merged ones with the source in
-//!   turn. So a statement holds at most twice `ROW_BYTES`, and at most `ROW_BYTES` if nothing runs ahead. The
+//! - the sources run ahead hold at most `MAX_BUFFERED_BYTES` together, and so do the merged ones with the source in
+//!   turn. So a statement holds at most twice `MAX_BUFFERED_BYTES`, and at most `MAX_BUFFERED_BYTES` if nothing runs ahead. The
 //!   values that dedup compares are bounded in the same way, in addition.
 
 use std::panic::resume_unwind;
@@ -138,7 +138,11 @@ impl Executor<'_> {
     }
 
     fn run_in_turn(&mut self, source: &SourcePlan) -> Result<ResolvedSource> {
-        let part = self.source_runner(self.cancel.clone()).run(source, self.held_bytes, self.max_held_bytes);
+        let part = self.source_runner(self.cancel.clone()).run(
+            source,
+            self.held_bytes,
+            self.max_held_bytes,
+        );
         self.merge_source(part)
     }
 
@@ -154,8 +158,13 @@ impl Executor<'_> {
                 }
                 let hits = found.hits;
                 if let Some(format) = plan.format {
-                    let text =
-                        self.render(&hits, format, &plan.show, plan.project.as_ref(), plan.requested_grains())?;
+                    let text = self.render(
+                        &hits,
+                        format,
+                        &plan.show,
+                        plan.project.as_ref(),
+                        plan.requested_grains(),
+                    )?;
                     answer.formatted = Some(text);
                 }
                 answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
@@ -178,9 +187,9 @@ impl Executor<'_> {
 /// Returns `true` if a source that ran ahead may have failed only because of its share of bytes or the moment
 /// it ran.
 fn must_rerun(part: &SourceOutcome) -> bool {
-    part.found
-        .as_ref()
-        .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_reason(error).is_some())
+    part.found.as_ref().is_err_and(|error| {
+        error.kind() == ErrorKind::BudgetExceeded || stop_reason(error).is_some()
+    })
 }
 
 /// Returns the reason a failed source was stopped, if it was.

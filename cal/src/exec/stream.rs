@@ -49,7 +49,13 @@ impl<'r> EventStream<'r> {
     ) -> Self {
         let assembly_id: Arc<str> = assembly_id(query_hash, options).into();
         listener.on_start(&StreamStart { assembly_id: &assembly_id, options: &plan.to_string() });
-        Self { listener, assembly_id, plan, listener_time_left: options.listener_timeout, accepts: true }
+        Self {
+            listener,
+            assembly_id,
+            plan,
+            listener_time_left: options.listener_timeout,
+            accepts: true,
+        }
     }
 
     fn wants(&self, class: EventClass) -> bool {
@@ -83,7 +89,9 @@ impl<'r> EventStream<'r> {
 fn assembly_id(query_hash: &str, options: &ExecuteOptions<'_>) -> String {
     let mut hash = Sha256::new();
     let format = options.as_format.map_or("", |format| format.name());
-    for part in [query_hash, &options.params.canonical_text(), format, &options.now.get().to_string()] {
+    for part in
+        [query_hash, &options.params.canonical_text(), format, &options.now.get().to_string()]
+    {
         hash.update(count(part.len()).to_be_bytes());
         hash.update(part);
     }

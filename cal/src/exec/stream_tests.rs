@@ -466,7 +466,8 @@ fn a_listener_cancels_between_any_two_events() {
 
 #[test]
 fn an_assembly_that_takes_too_long_ends_with_an_error() {
-    let late = ExecuteOptions { cancel: CancelHandle::new().with_deadline(Duration::ZERO), ..options() };
+    let late =
+        ExecuteOptions { cancel: CancelHandle::new().with_deadline(Duration::ZERO), ..options() };
     let (ear, ended) = all(&four_beliefs(), "ASSEMBLE FROM (RECALL) STREAM { chunks }", &late);
     // Time spent waiting for the listener is not the statement's, but this one was late before.
     let told: Vec<_> = ear.events.iter().map(|event| &event["code"]).collect();
@@ -478,8 +479,11 @@ fn an_assembly_that_takes_too_long_ends_with_an_error() {
 fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
     let time = Duration::from_millis(500);
     let heard_for = |patience| {
-        let options =
-            ExecuteOptions { cancel: CancelHandle::new().with_deadline(time), listener_timeout: patience, ..options() };
+        let options = ExecuteOptions {
+            cancel: CancelHandle::new().with_deadline(time),
+            listener_timeout: patience,
+            ..options()
+        };
         let (mut events, memory) = (0, four_beliefs());
         let mut ear = |_| {
             if events == 0 {

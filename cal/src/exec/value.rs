@@ -127,7 +127,9 @@ impl HitRef<'_> {
                 let withdrawal = grain.to_value(field.payload)?.as_bool()?;
                 Some(if withdrawal { "withdraw" } else { "grant" }.into())
             }
-            "purpose" => grain.to_value("purpose").or_else(|| join_texts(&grain.to_value("scope")?)),
+            "purpose" => {
+                grain.to_value("purpose").or_else(|| join_texts(&grain.to_value("scope")?))
+            }
             "context" => {
                 let context = grain.to_value("context")?;
                 let context = context.as_map()?;
@@ -204,7 +206,9 @@ impl DedupKey {
             Value::Null => None,
             Value::Str(text) => Some(Self::Text(text.clone())),
             other => match (other.as_i64(), other.as_f64()) {
-                (Some(whole), _) if whole.unsigned_abs() > MAX_EXACT_FLOAT_INT => Some(Self::Integer(whole)),
+                (Some(whole), _) if whole.unsigned_abs() > MAX_EXACT_FLOAT_INT => {
+                    Some(Self::Integer(whole))
+                }
                 // Adding 0.0 turns -0.0 into 0.0, so that both have the same bits.
                 (_, Some(number)) => Some(Self::Number((number + 0.0).to_bits())),
                 (_, None) => serde_json::to_string(other).ok().map(Self::Json),

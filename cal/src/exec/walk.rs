@@ -63,7 +63,8 @@ impl Window {
 
     /// Compares two matches: by the key, then by ascending address.
     fn order(&self, a: &Rank, b: &Rank) -> Ordering {
-        let by_key = self.key.map_or(Ordering::Equal, |key| value::compare(&key, &a.value, &b.value));
+        let by_key =
+            self.key.map_or(Ordering::Equal, |key| value::compare(&key, &a.value, &b.value));
         by_key.then_with(|| a.address.cmp(&b.address))
     }
 }
@@ -137,7 +138,16 @@ impl<'w> HitCollector<'w> {
     pub(super) fn new(window: &'w Window, most_bytes: usize, most_met: usize) -> Self {
         let rows = Vec::new();
         let met = DedupSet { values: BTreeSet::new(), bytes: 0, max_bytes: most_met };
-        Self { window, rows, dedup: met, cutoff: None, matches: 0, bytes: 0, max_bytes: most_bytes, stopped: false }
+        Self {
+            window,
+            rows,
+            dedup: met,
+            cutoff: None,
+            matches: 0,
+            bytes: 0,
+            max_bytes: most_bytes,
+            stopped: false,
+        }
     }
 
     pub(super) fn take(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
@@ -207,7 +217,8 @@ impl<'w> HitCollector<'w> {
             None => self.window.needed().unwrap_or(usize::MAX),
             Some(_) => usize::MAX,
         };
-        let full = self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::MAX_BUFFERED_GRAINS);
+        let full =
+            self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::MAX_BUFFERED_GRAINS);
         if full || self.bytes > self.max_bytes {
             self.shrink(most)?;
         }

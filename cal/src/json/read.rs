@@ -182,7 +182,9 @@ impl<'n> Translator<'n> {
             ValueForm::List(list) => self.list(list, node, name),
             ValueForm::Choice(choice) => self.choice(choice, node),
             ValueForm::Condition => self.condition(node),
-            ValueForm::Statement(_) => self.record_part(node, |speller| speller.statement_with(node, &[])),
+            ValueForm::Statement(_) => {
+                self.record_part(node, |speller| speller.statement_with(node, &[]))
+            }
             ValueForm::Slot(forms) => self.slot(forms, node),
             ValueForm::Query(_) => self.query(node),
             ValueForm::Value => self.value(node),
@@ -247,7 +249,8 @@ impl<'n> Translator<'n> {
                 self.push_words(tail)
             }
             (None, Some(_)) => {
-                Err(wrong_kind(node, row.name, "holds nothing").suggest("write the name as a string"))
+                Err(wrong_kind(node, row.name, "holds nothing")
+                    .suggest("write the name as a string"))
             }
             (_, None) if row.bare => Ok(()),
             (_, None) => {
@@ -356,7 +359,11 @@ impl<'n> Translator<'n> {
     }
 
     /// Records that the text written by `write` stands for `node`.
-    fn record_part(&mut self, node: &JsonNode, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn record_part(
+        &mut self,
+        node: &JsonNode,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         let start = self.spelled.text.len();
         write(self)?;
         let part = Span::new(start, self.spelled.text.len());
@@ -380,7 +387,7 @@ fn statement_form(node: &JsonNode) -> Result<&'static ObjectForm> {
 
 /// Returns a value of one token, in text.
 fn leaf_text<'n>(shape: &ValueForm, node: &'n JsonNode, name: &str) -> Result<Cow<'n, str>> {
-    use ValueForm::{BoundedText, Count, Number, Fraction, Text, Whole, Within};
+    use ValueForm::{BoundedText, Count, Fraction, Number, Text, Whole, Within};
     if let (
         Text | BoundedText(_) | Count | Within(..) | Number | Fraction | ValueForm::Hash,
         JsonValue::Object(_),
@@ -391,14 +398,18 @@ fn leaf_text<'n>(shape: &ValueForm, node: &'n JsonNode, name: &str) -> Result<Co
     match (shape, &node.value) {
         (Text | BoundedText(_), JsonValue::Text(_))
         | (Count | Within(..) | Whole | Number | Fraction, JsonValue::Number(_)) => scalar(node),
-        (Text | BoundedText(_), _) => Err(wrong_kind(node, name, "takes a string or {\"param\": ...}")),
+        (Text | BoundedText(_), _) => {
+            Err(wrong_kind(node, name, "takes a string or {\"param\": ...}"))
+        }
         (Count | Within(..), _) => {
             Err(wrong_kind(node, name, "takes a whole number or {\"param\": ...}"))
         }
         (Whole, _) => Err(wrong_kind(node, name, "takes a whole number")),
         (Number | Fraction, _) => Err(wrong_kind(node, name, "takes a number")),
         (ValueForm::Hash, JsonValue::Text(hash)) => hash_text(hash, node),
-        (ValueForm::Hash, _) => Err(wrong_kind(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
+        (ValueForm::Hash, _) => {
+            Err(wrong_kind(node, name, "takes \"sha256:...\" or {\"param\": ...}"))
+        }
         (ValueForm::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
         (_, JsonValue::Text(text)) => named(shape, text, node, name),
         _ => Err(wrong_kind(node, name, "takes a string")),
@@ -451,9 +462,11 @@ fn scalar(node: &JsonNode) -> Result<Cow<'_, str>> {
             return match (members.as_slice(), node.get("param"), node.get("hash")) {
                 ([_], Some(name), _) => leaf_text(&ValueForm::Variable, name, "param"),
                 ([_], _, Some(hash)) => leaf_text(&ValueForm::Hash, hash, "hash"),
-                _ => {
-                    Err(wrong_kind(node, "the value", "is one of {\"param\": ...} and {\"hash\": ...}"))
-                }
+                _ => Err(wrong_kind(
+                    node,
+                    "the value",
+                    "is one of {\"param\": ...} and {\"hash\": ...}",
+                )),
             };
         }
     })
@@ -533,7 +546,11 @@ fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + C
 }
 
 /// Adds the known names, and the one closest to `name`, to an error.
-fn with_closest(error: Error, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
+fn with_closest(
+    error: Error,
+    name: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Error {
     let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
     error.suggest(advice).valid(known)
 }

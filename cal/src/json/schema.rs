@@ -138,10 +138,12 @@ fn within(least: u64, most: u64) -> Value {
 
 /// Returns the schema of a budget in either unit, each with its bounds.
 fn budget(form: &ObjectForm) -> Value {
-    let ways = [("tokens", limits::TOKEN_BUDGET.1), ("grains", limits::GRAIN_BUDGET.1)].map(|(unit, most)| {
-        let amount = within(1, most);
-        object_of(&[("amount", amount), ("unit", json!({ "const": unit }))])
-    });
+    let ways = [("tokens", limits::TOKEN_BUDGET.1), ("grains", limits::GRAIN_BUDGET.1)].map(
+        |(unit, most)| {
+            let amount = within(1, most);
+            object_of(&[("amount", amount), ("unit", json!({ "const": unit }))])
+        },
+    );
     json!({ "description": form.about, "anyOf": ways })
 }
 

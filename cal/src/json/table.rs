@@ -490,7 +490,10 @@ static EVENT: ChoiceForm = ChoiceForm {
             bare: false,
             holds: Some((
                 "=",
-                ValueForm::Within(*limits::CHUNK_TOKEN_RANGE.start(), *limits::CHUNK_TOKEN_RANGE.end()),
+                ValueForm::Within(
+                    *limits::CHUNK_TOKEN_RANGE.start(),
+                    *limits::CHUNK_TOKEN_RANGE.end(),
+                ),
                 "",
             )),
         },
@@ -630,8 +633,12 @@ static COALESCE: ObjectForm = stated(
 
 static SETS: ListForm = list(ValueForm::Object(&SET), "");
 const SET_KEY: KeyForm = key("set", "", ValueForm::List(&SETS), "the fields to write");
-const REASON: KeyForm =
-    key("reason", "REASON", ValueForm::BoundedText(limits::MAX_REASON_CHARS), "why; kept in the audit log");
+const REASON: KeyForm = key(
+    "reason",
+    "REASON",
+    ValueForm::BoundedText(limits::MAX_REASON_CHARS),
+    "why; kept in the audit log",
+);
 
 static SET: ObjectForm = part(
     "set",

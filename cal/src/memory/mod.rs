@@ -214,7 +214,7 @@ pub enum TemplateSaveOutcome {
     Kept,
     /// Another template has its name.
     Taken,
-    /// Its owner already has [`NamedTemplate::MOST`].
+    /// Its owner already has [`NamedTemplate::MAX_PER_OWNER`].
     Full,
 }
 
@@ -234,7 +234,11 @@ impl NamedTemplate {
             return TemplateSaveOutcome::Taken;
         }
         let alike = known.iter().filter(|of| of.keeper == self.keeper).count();
-        if alike >= Self::MAX_PER_OWNER { TemplateSaveOutcome::Full } else { TemplateSaveOutcome::Kept }
+        if alike >= Self::MAX_PER_OWNER {
+            TemplateSaveOutcome::Full
+        } else {
+            TemplateSaveOutcome::Kept
+        }
     }
 }
 

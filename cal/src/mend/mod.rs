@@ -85,8 +85,9 @@ pub(crate) fn with_correction(error: Error, source: &str) -> Error {
 fn asks_as_much(source: &str, text: &str) -> bool {
     const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
     const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
-    let writes = QuerySource::read_without_suggestion(text)
-        .and_then(|source| source.statement_without_suggestion().map(|statement| statement.tier() > 0));
+    let writes = QuerySource::read_without_suggestion(text).and_then(|source| {
+        source.statement_without_suggestion().map(|statement| statement.tier() > 0)
+    });
     if !writes.unwrap_or(false) {
         return true;
     }
@@ -171,7 +172,9 @@ impl RewriteSearch {
                 continue;
             }
             self.parses_left -= 1;
-            let Err(next) = parse_and_check(&step.text) else { return Some((step.advice, step.text)) };
+            let Err(next) = parse_and_check(&step.text) else {
+                return Some((step.advice, step.text));
+            };
             if steps > 1
                 && is_correctable(next.kind())
                 && let Some((_, text)) = self.find(&step.text, &next, steps - 1)

@@ -29,7 +29,8 @@ pub(super) fn rewrites(query: QueryPieces<'_>, place: usize) -> Vec<Rewrite> {
     steps
 }
 
-const ALL_RULES: &[&[RuleGroup]] = &[STATEMENT_RULES, RECALL_RULES, CONDITION_RULES, STAGE_RULES, ASSEMBLE_RULES, OTHER_RULES];
+const ALL_RULES: &[&[RuleGroup]] =
+    &[STATEMENT_RULES, RECALL_RULES, CONDITION_RULES, STAGE_RULES, ASSEMBLE_RULES, OTHER_RULES];
 /// What a statement that writes takes looks like conditions, and is none.
 const OF_WRITES: &[&[RuleGroup]] = &[STATEMENT_RULES, OTHER_RULES, CONDITION_RULES];
 

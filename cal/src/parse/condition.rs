@@ -126,7 +126,10 @@ pub(super) fn field_among(
 
 fn test<'a>(c: &mut TokenCursor<'a>, numeric: bool) -> Result<ConditionTest<'a>> {
     if let Some(comparator) = comparator(c)? {
-        return Ok(ConditionTest::Compare(comparator, value::comparison_value(c, comparator, numeric)?));
+        return Ok(ConditionTest::Compare(
+            comparator,
+            value::comparison_value(c, comparator, numeric)?,
+        ));
     }
     let keyword = c.keyword();
     match keyword {

@@ -41,7 +41,7 @@ pub(crate) fn parse_unlocated(source: &str) -> Result<Statement<'_>> {
 
 /// Parses one query for execution: an error within an entry of a BATCH is the answer of its slot (CAL 8.7).
 ///
-/// Those of [`unplaced`]; for a BATCH entry only if its end cannot be determined.
+/// Those of [`parse_unlocated`]; for a BATCH entry only if its end cannot be determined.
 pub(crate) fn parse_for_execution(source: &str) -> Result<(Statement<'_>, Vec<RefusedEntry<'_>>)> {
     check_length(source)?;
     statement::query_for_execution(source)
@@ -50,7 +50,7 @@ pub(crate) fn parse_for_execution(source: &str) -> Result<(Statement<'_>, Vec<Re
 /// Parses the conditions of a WHERE without the keyword.
 ///
 /// # Errors
-/// Those of [`unplaced`].
+/// Those of [`parse_unlocated`].
 pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
     check_length(source)?;
     condition::conditions_only(source)
@@ -85,7 +85,8 @@ pub(crate) fn check_length(source: &str) -> Result<()> {
 }
 
 fn too_long(bytes: usize) -> Error {
-    let message = format!("a query is at most {} bytes, this one has {bytes}", limits::MAX_QUERY_BYTES);
+    let message =
+        format!("a query is at most {} bytes, this one has {bytes}", limits::MAX_QUERY_BYTES);
     Error::new(ErrorKind::QueryTooLong, message)
 }
 

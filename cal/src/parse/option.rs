@@ -88,8 +88,9 @@ fn option<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         }
         "dedup" => {
             c.bump()?;
-            let field =
-                |c: &mut TokenCursor<'a>| condition::field_among(c, fields::names_for(c.grain_type()));
+            let field = |c: &mut TokenCursor<'a>| {
+                condition::field_among(c, fields::names_for(c.grain_type()))
+            };
             parenthesised(c, field).map(WithOption::Dedup)?
         }
         "diversity" => {

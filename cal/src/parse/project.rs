@@ -56,11 +56,14 @@ fn field<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
         return Err(c.unexpected(&["a field"]).valid(shown(c)));
     };
     let text = c.text(token);
-    if word != WordClass::Forbidden && c.second()?.kind == TokenKind::Punctuation(Punctuation::Colon) {
+    if word != WordClass::Forbidden
+        && c.second()?.kind == TokenKind::Punctuation(Punctuation::Colon)
+    {
         return domain(c);
     }
     let attribute = grainstore_sml::attribute_names().find(|name| *name == text);
-    let known = fields::by_name(text).map(|field| ProjectField::Field(ConditionField::Table(field)));
+    let known =
+        fields::by_name(text).map(|field| ProjectField::Field(ConditionField::Table(field)));
     let known = known.or(attribute.map(ProjectField::Attribute));
     let extra = text.starts_with("x_") && text.len() > 2;
     if let Some(found) = known.or(extra.then_some(ProjectField::Extension(text))) {

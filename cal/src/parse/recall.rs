@@ -121,7 +121,7 @@ fn recent<'a>(c: &mut TokenCursor<'a>) -> Result<CountArg<'a>> {
     Ok(value::count_arg(c)?.node)
 }
 
-/// `thread := THREAD (STR | FROM HASH)`.
+/// `thread := THREAD_POINTS (STR | FROM HASH)`.
 fn thread<'a>(c: &mut TokenCursor<'a>) -> Result<ThreadClause<'a>> {
     c.bump()?;
     if c.eat(Keyword::From)? {

@@ -94,7 +94,8 @@ pub(super) fn coalesce<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<Spanned<Recall
     branches.push(branch(c)?);
     while c.eat_mark(Punctuation::Comma)? {
         if branches.len() == limits::MAX_COALESCE_BRANCHES {
-            let message = format!("a COALESCE has at most {} branches", limits::MAX_COALESCE_BRANCHES);
+            let message =
+                format!("a COALESCE has at most {} branches", limits::MAX_COALESCE_BRANCHES);
             return Err(Error::new(ErrorKind::TooMany, message).at(c.peek().span));
         }
         branches.push(branch(c)?);

@@ -57,7 +57,9 @@ fn whole_query<'a>(c: &mut TokenCursor<'a>) -> Result<Statement<'a>> {
     };
     match c.peek().kind {
         TokenKind::End => Ok(Statement(asked)),
-        TokenKind::Punctuation(Punctuation::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
+        TokenKind::Punctuation(Punctuation::Semicolon) => {
+            Err(c.unexpected(&[]).suggest(NO_SEMICOLON))
+        }
         _ => Err(trailing_word_error(&asked, c.unexpected(&after), c)),
     }
 }

@@ -70,7 +70,7 @@ fn sections<'a>(c: &mut TokenCursor<'a>) -> Result<Vec<SectionText<'a>>> {
     }
 }
 
-/// `section := (HEADER | ELEMENT | ELEMENT_SUMMARY | ELEMENT_OMIT | SOURCE_BREAK | FOOTER) "{" RAW "}"`.
+/// `section := (HEADER_BYTES | ELEMENT | ELEMENT_SUMMARY | ELEMENT_OMIT | SOURCE_BREAK | FOOTER) "{" RAW "}"`.
 fn section<'a>(c: &mut TokenCursor<'a>) -> Result<SectionText<'a>> {
     let Some(section) = c.keyword().and_then(Keyword::section) else {
         return Err(c.unexpected(&Section::ALL.map(Section::keyword)));

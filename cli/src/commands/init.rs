@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Result};
 /// Create an empty store
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME`
+    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show HEAD_FILE`
     /// shows them. Without it, open
     #[arg(long, value_name = "NAME", value_parser = Preset::from_name)]
     preset: Option<Preset>,

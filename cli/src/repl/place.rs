@@ -205,7 +205,9 @@ impl<'l> Line<'l> {
             }
             (SyntaxKind::Punctuation, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
             (SyntaxKind::Punctuation, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
-            (SyntaxKind::Punctuation, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
+            (SyntaxKind::Punctuation, ":") if self.governing() == "FROM" => {
+                Wanted::Source(self.lets())
+            }
             (SyntaxKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
             (SyntaxKind::Punctuation, ")" | "]" | "}") => self.clauses(),
             (SyntaxKind::Punctuation, _) => Wanted::Nothing,
@@ -344,10 +346,12 @@ impl<'l> Line<'l> {
                 ")" | "]" | "}" if piece.kind == SyntaxKind::Punctuation => {
                     depth = depth.saturating_add(1);
                 }
-                "(" | "[" | "{" if piece.kind == SyntaxKind::Punctuation => match depth.checked_sub(1) {
-                    Some(less) => depth = less,
-                    None => break,
-                },
+                "(" | "[" | "{" if piece.kind == SyntaxKind::Punctuation => {
+                    match depth.checked_sub(1) {
+                        Some(less) => depth = less,
+                        None => break,
+                    }
+                }
                 _ if depth == 0 => open.push(piece),
                 _ => {}
             }

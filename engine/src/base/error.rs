@@ -1,6 +1,6 @@
 //! The one error type of the engine: a kind with its stable code, a message and a hint.
 //!
-//! Codes of the format pass through unchanged; the store's own are listed in [`ErrorKind::OWN`].
+//! Codes of the format pass through unchanged; the store's own are listed in [`ErrorKind::STORE_KINDS`].
 
 use std::fmt;
 

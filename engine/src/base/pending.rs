@@ -44,7 +44,9 @@ impl<T> Pending<T> {
     /// The error the write was refused with; `ERR_IO` if the writer thread stopped.
     pub fn wait(self) -> Result<T> {
         match self.0 {
-            PendingState::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(writer_stopped())),
+            PendingState::Waiting(answer) => {
+                answer.recv().unwrap_or_else(|_| Err(writer_stopped()))
+            }
             PendingState::Refused(error) => Err(error.unwrap_or_else(writer_stopped)),
         }
     }
@@ -67,10 +69,12 @@ impl<T> Future for PendingFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            PendingState::Waiting(answer) => {
-                Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(writer_stopped())))
+            PendingState::Waiting(answer) => Pin::new(answer)
+                .poll(context)
+                .map(|got| got.unwrap_or_else(|_| Err(writer_stopped()))),
+            PendingState::Refused(error) => {
+                Poll::Ready(Err(error.take().unwrap_or_else(writer_stopped)))
             }
-            PendingState::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(writer_stopped))),
         }
     }
 }

@@ -146,9 +146,9 @@ impl DerivedFiles {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
             let name = entry.file_name();
-            let is_ours = name
-                .to_str()
-                .is_some_and(|name| name.ends_with(self.suffix) || name.ends_with(UNFINISHED_SUFFIX));
+            let is_ours = name.to_str().is_some_and(|name| {
+                name.ends_with(self.suffix) || name.ends_with(UNFINISHED_SUFFIX)
+            });
             if is_ours && entry.file_type()?.is_file() {
                 directory::shred(&entry.path())?;
             }

@@ -200,7 +200,10 @@ pub(crate) fn is_free_for_backup(path: &Path) -> Result<bool> {
         let name = entry?.file_name();
         kept |= [KEYRING_NAME, NEW_KEYRING_NAME, READS].iter().any(|known| name == *known);
         unfinished |= name == NEW_TRUTH_NAME;
-        if ![LOCK_NAME, NEW_TRUTH_NAME, KEYRING_NAME, NEW_KEYRING_NAME, READS].iter().any(|known| name == *known) {
+        if ![LOCK_NAME, NEW_TRUTH_NAME, KEYRING_NAME, NEW_KEYRING_NAME, READS]
+            .iter()
+            .any(|known| name == *known)
+        {
             return Ok(false);
         }
     }
@@ -347,12 +350,15 @@ pub(crate) fn leftovers(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn is_leftover(name: &str) -> bool {
     let numbered = |start: &str| {
-        let number = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(UNFINISHED_DATABASE_SUFFIX));
+        let number =
+            name.strip_prefix(start).and_then(|rest| rest.strip_suffix(UNFINISHED_DATABASE_SUFFIX));
         number.is_some_and(|digits| {
             !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
         })
     };
-    [NEW_TRUTH_NAME, NEW_INDEX_NAME].contains(&name) || numbered(VERIFY_PREFIX) || numbered(PROBE_PREFIX)
+    [NEW_TRUTH_NAME, NEW_INDEX_NAME].contains(&name)
+        || numbered(VERIFY_PREFIX)
+        || numbered(PROBE_PREFIX)
 }
 
 /// Removes the leftovers. The caller holds the lock, so none is in use.

@@ -19,8 +19,9 @@ pub(crate) use erasure::{
     ErasureRecord, META_ERASURES, PendingScrub, Stub, TOMBSTONES, Tombstone, UserToken,
 };
 pub(crate) use vectors::{
-    REMOVED_SPACES, META_REMOVED_VECTORS, META_SERVING, RemovedVectors, SPACES, StoredVector, VECTOR_ROWS, VECTORS,
-    decode_rows, encode_rows, open_serving, open_space, seal_serving, seal_space,
+    META_REMOVED_VECTORS, META_SERVING, REMOVED_SPACES, RemovedVectors, SPACES, StoredVector,
+    VECTOR_ROWS, VECTORS, decode_rows, encode_rows, open_serving, open_space, seal_serving,
+    seal_space,
 };
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
@@ -65,7 +66,7 @@ pub(crate) const META_EMBEDDED_PREFIX: &str = "embedded/";
 /// Row of the meta table for languages and observer domains, which decide how grains are indexed as text: an
 /// envelope in row 0 of JSON. Written when a host first sets one.
 pub(crate) const META_WORDING: &str = "wording";
-/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTED`]. Its keys are
+/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTION_SCHEME`]. Its keys are
 /// in its keyring.
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
 /// AES-256-GCM, with HMAC-SHA256 tokens.
@@ -73,7 +74,7 @@ pub(crate) const ENCRYPTION_SCHEME: [u8; 1] = [1];
 /// Row of the meta table with the highest slot of the keyring that is in use, as u32. Written with the first
 /// user.
 pub(crate) const META_SLOTS: &str = "slots";
-/// Row of the meta table that says how new blobs are compressed: [`COMPRESSED`]. No row: not at all.
+/// Row of the meta table that says how new blobs are compressed: [`COMPRESSION_SCHEME`]. No row: not at all.
 /// Blobs written before stay as they are until their user's key is rotated.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.
@@ -224,7 +225,11 @@ impl<'b> EncryptedEnvelope<'b> {
     const PROTECTION: u8 = 1;
 
     fn protection(compressed: bool) -> u8 {
-        if compressed { Self::PROTECTION | PlainEnvelope::COMPRESSION_SCHEME } else { Self::PROTECTION }
+        if compressed {
+            Self::PROTECTION | PlainEnvelope::COMPRESSION_SCHEME
+        } else {
+            Self::PROTECTION
+        }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -314,7 +319,11 @@ impl PlainEnvelope {
         Self::verify_checksum(key, rest, |body| Self::checksum_compressed(key, body)).map(Some)
     }
 
-    fn verify_checksum(key: u64, rest: &[u8], checksum: impl FnOnce(&[u8]) -> [u8; 4]) -> Result<&[u8]> {
+    fn verify_checksum(
+        key: u64,
+        rest: &[u8],
+        checksum: impl FnOnce(&[u8]) -> [u8; 4],
+    ) -> Result<&[u8]> {
         match rest.split_first_chunk::<4>() {
             Some((check, body)) if *check == checksum(body) => Ok(body),
             _ => Err(Error::truth_damaged(format!("the bytes of entry {key} have changed"))),
@@ -494,7 +503,10 @@ pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_RECO
 /// | 16..20 | CRC-32 of the sequence (8 bytes) and the bytes before |
 pub(crate) const ACCESS_RECORD_BYTES: usize = 20;
 
-pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; ACCESS_RECORD_BYTES] {
+pub(crate) fn encode_access(
+    sequence: Sequence,
+    access: &AccessCounts,
+) -> [u8; ACCESS_RECORD_BYTES] {
     let mut bytes = [0; ACCESS_RECORD_BYTES];
     let (body, check) = bytes.split_at_mut(ACCESS_RECORD_BYTES - 4);
     let (count, last) = body.split_at_mut(8);
@@ -508,7 +520,10 @@ pub(crate) fn encode_access(sequence: Sequence, access: &AccessCounts) -> [u8; A
 ///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
-pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_RECORD_BYTES]) -> Result<AccessCounts> {
+pub(crate) fn decode_access(
+    sequence: Sequence,
+    record: &[u8; ACCESS_RECORD_BYTES],
+) -> Result<AccessCounts> {
     let damaged = || Error::integrity("an access record is damaged");
     let (body, check) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
     let (count, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
@@ -724,7 +739,10 @@ mod tests {
         assert_eq!(HEXLOWER.encode(&encrypted.encode()), "010300000007626f6479");
         assert_eq!(EncryptedEnvelope::parse(&encrypted.encode()).unwrap(), Some(encrypted));
         let (log, other) = (RowKey::log(Sequence::new(5)), RowKey::reason(5));
-        assert_eq!(HEXLOWER.encode(&log.associated_data(7, true)), "010300000007010000000000000005");
+        assert_eq!(
+            HEXLOWER.encode(&log.associated_data(7, true)),
+            "010300000007010000000000000005"
+        );
         assert_ne!(log.associated_data(7, true), log.associated_data(7, false));
         assert!(log.is_log() && !other.is_log());
     }

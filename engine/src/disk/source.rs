@@ -124,7 +124,17 @@ impl DatabaseHandle {
         let (lease, former, shredding) = (ReaderLease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
         let unshredded = None;
-        Self { db, lease, replaced: former, copy, shred_next: false, to_shred: shredding, unshredded, database_file: home, vault }
+        Self {
+            db,
+            lease,
+            replaced: former,
+            copy,
+            shred_next: false,
+            to_shred: shredding,
+            unshredded,
+            database_file: home,
+            vault,
+        }
     }
 
     /// Sets the keys its rows are encrypted with.
@@ -221,7 +231,11 @@ impl DatabaseHandle {
     pub(crate) fn replace(&mut self, db: Database) {
         let old = std::mem::replace(&mut self.db, db);
         let shreds = std::mem::take(&mut self.shred_next);
-        let shred = self.database_file.as_ref().filter(|_| shreds).map(|home| directory::replaced_path(&home.file));
+        let shred = self
+            .database_file
+            .as_ref()
+            .filter(|_| shreds)
+            .map(|home| directory::replaced_path(&home.file));
         self.replaced.push(ReplacedDatabase {
             db: old,
             lease: std::mem::take(&mut self.lease),

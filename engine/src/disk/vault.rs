@@ -17,8 +17,8 @@ use crate::base::error::{Error, Result};
 use crate::disk::compression::{compress, decompress};
 use crate::disk::keyring::{Keyring, STORE_SLOT, SlotKeys};
 use crate::disk::keys::{
-    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord, UserToken,
-    decode_state, encode_state,
+    self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord,
+    UserToken, decode_state, encode_state,
 };
 use crate::disk::row_sums::{self, FIRST_SUMMED, IndexSeal, SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
@@ -231,7 +231,7 @@ impl Vault {
     /// Returns the key that makes a grain's blind tokens, `None` if the indexes hold plain words.
     ///
     /// # Errors
-    /// As [`Vault::keeper_of`].
+    /// As [`Vault::key_for_grain`].
     pub(crate) fn blinder_for_grain(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<SlotKeys>>> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
         self.slot_keys_of(keyring, user_of(grain)).map(Some)
@@ -368,10 +368,12 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
-        self.keyring.as_ref().map_or(Ok(()), |keyring| self.write_destruction_marks(txn, keyring, keyring.destroyed_slots()))
+        self.keyring.as_ref().map_or(Ok(()), |keyring| {
+            self.write_destruction_marks(txn, keyring, keyring.destroyed_slots())
+        })
     }
 
-    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::hold_against`].
+    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -443,7 +445,11 @@ impl Vault {
     }
 
     /// Encodes a state record.
-    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_RECORD_BYTES] {
+    pub(crate) fn encode_state(
+        &self,
+        sequence: Sequence,
+        record: &StateRecord,
+    ) -> [u8; STATE_RECORD_BYTES] {
         encode_state(sequence, record, |rest| self.state_pad(rest))
     }
 
@@ -490,7 +496,9 @@ impl Vault {
             None => keyring.slot_keys(STORE_SLOT)?,
             Some(user) => keyring.user_keys(user)?,
         };
-        holder.ok_or_else(|| Error::log_entry_erased("the key of the person it is about was destroyed"))
+        holder.ok_or_else(|| {
+            Error::log_entry_erased("the key of the person it is about was destroyed")
+        })
     }
 }
 

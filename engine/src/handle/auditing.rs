@@ -13,7 +13,7 @@ use crate::rules::policy::PolicyRule;
 use crate::rules::preset::RuleRefusal;
 use crate::state::audit::BufferAction;
 use crate::state::audit::{AuditOperation, AuditRecord};
-use crate::state::audit::{CallContext, result_count, collect_results};
+use crate::state::audit::{CallContext, collect_results, result_count};
 use crate::write::writer::{Request, WriteRequest, Writer};
 
 /// Maximum number of grains named by one read entry.
@@ -38,7 +38,8 @@ impl Rejection {
 
     /// Adds the claimed key id of a signature to the entry.
     pub(crate) fn by(self, claimed: Option<String>) -> Self {
-        let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed_kid: claimed, ..*entry }));
+        let entry =
+            self.entry.map(|entry| Box::new(AuditRecord { claimed_kid: claimed, ..*entry }));
         Self { entry, ..self }
     }
 }
@@ -100,7 +101,10 @@ impl Session {
     /// The errors of [`Session::audit_read`].
     pub(crate) fn audit_step(&self, errand: &Arc<CallContext>) -> Result<()> {
         let call = Some(errand.record().finished(None, None));
-        self.buffer_record(AuditRecord { call, ..AuditRecord::new(AuditOperation::Cal, Vec::new()) })
+        self.buffer_record(AuditRecord {
+            call,
+            ..AuditRecord::new(AuditOperation::Cal, Vec::new())
+        })
     }
 
     /// Records a CAL call that ended with this code after some of its grains were returned.
@@ -170,7 +174,12 @@ impl Session {
         claimed: Option<String>,
     ) -> Box<AuditRecord> {
         let record = self.principal().record(operation, subjects);
-        Box::new(AuditRecord { refused: true, rules: vec![rule.info().name], claimed_kid: claimed, ..record })
+        Box::new(AuditRecord {
+            refused: true,
+            rules: vec![rule.info().name],
+            claimed_kid: claimed,
+            ..record
+        })
     }
 
     /// Answers a request that does not reach the writer. Its audit entry is queued without waiting: the

@@ -261,7 +261,7 @@ impl StoreInner {
         }
     }
 
-    /// Sends a write request to the writer thread; blocks only while [`QUEUE`] requests, or too many
+    /// Sends a write request to the writer thread; blocks only while `QUEUE_CAPACITY` requests, or too many
     /// bytes, are waiting.
     ///
     /// # Errors

@@ -76,7 +76,11 @@ pub(crate) fn resolve_text_settings(
 
 /// Returns `true` if newly written blobs are compressed. A choice in the options replaces the stored one and
 /// is stored.
-pub(crate) fn resolve_compression(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<bool> {
+pub(crate) fn resolve_compression(
+    db: &Database,
+    vault: &Vault,
+    options: &OpenOptions,
+) -> Result<bool> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
         Some(row) if *row.value() == keys::COMPRESSION_SCHEME => true,
         Some(_) => {
@@ -281,7 +285,8 @@ pub(crate) fn open_vault(path: &Path, options: &OpenOptions) -> Result<Vault> {
                 true => Keyring::open_read_only(path, key.0.as_ref())?,
                 false => Keyring::open(path, key.0.as_ref())?,
             };
-            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::with_keyring(Arc::new(keyring))))
+            Ok(keyring
+                .map_or_else(Vault::default, |keyring| Vault::with_keyring(Arc::new(keyring))))
         }
     }
 }

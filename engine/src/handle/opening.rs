@@ -19,8 +19,8 @@ use crate::disk::vault::Vault;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::inner::{Running, StoreInner};
 use crate::handle::meta::{
-    StoreIdentity, StoreMeta, read_meta, check_seal, resolve_compression, load_rules, initialize, open_vault,
-    resolve_text_settings,
+    StoreIdentity, StoreMeta, check_seal, initialize, load_rules, open_vault, read_meta,
+    resolve_compression, resolve_text_settings,
 };
 use crate::handle::options::OpenOptions;
 use crate::handle::prepared_statements::PreparedStatements;
@@ -37,7 +37,9 @@ use crate::state::truth::Truth;
 use crate::state::view::{SharedView, View};
 use crate::write::access::AccessCounters;
 use crate::write::reads::{ReadLog, ReadLogContext};
-use crate::write::writer::{Backlog, Presence, QUEUE_CAPACITY, Request, ScrubState, Writer, WriterRequests};
+use crate::write::writer::{
+    Backlog, Presence, QUEUE_CAPACITY, Request, ScrubState, Writer, WriterRequests,
+};
 
 impl Store {
     pub(super) fn open_at(path: &Path, options: &OpenOptions) -> Result<Self> {
@@ -68,7 +70,8 @@ impl Store {
         let database = opening.builder();
         let vault = if created {
             let (identity, vault) = StoreIdentity::new(path, options)?;
-            let set_up = |new: &Path| initialize(&database.create(new)?, &identity, &vault, options);
+            let set_up =
+                |new: &Path| initialize(&database.create(new)?, &identity, &vault, options);
             directory::create_truth(path, set_up)?;
             vault
         } else {
@@ -78,10 +81,16 @@ impl Store {
         let start = || {
             let db = database.open(directory::truth_path(path))?;
             let settings = StoreSettings::of(&db, &vault, options, true)?;
-            let index = open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;
-            let db = DatabaseHandle::from_file(db, DatabaseFile::locate(&directory::truth_path(path), &opening)?);
             let index =
-                DatabaseHandle::from_file(index, DatabaseFile::locate(&directory::index_path(path), &opening)?);
+                open_index(&database, &directory::resolve_link(&directory::index_path(path))?)?;
+            let db = DatabaseHandle::from_file(
+                db,
+                DatabaseFile::locate(&directory::truth_path(path), &opening)?,
+            );
+            let index = DatabaseHandle::from_file(
+                index,
+                DatabaseFile::locate(&directory::index_path(path), &opening)?,
+            );
             let lock = Some(lock.try_clone()?);
             let parts = StoreParts { db, index, settings, opening: opening.clone(), lock };
             Self::start(parts, path, created, options)
@@ -150,7 +159,8 @@ impl Store {
         let (requests, incoming) = sync_channel(QUEUE_CAPACITY);
         let requests: WriterRequests = Arc::new(Mutex::new(Some(requests)));
         let embedders = (&options.former_embedder, &options.embedder);
-        let retrieval = Retrieval::open(homes, embedders, &wording, (&waker(&requests), db.vault()))?;
+        let retrieval =
+            Retrieval::open(homes, embedders, &wording, (&waker(&requests), db.vault()))?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), ScrubState::default()),
@@ -264,7 +274,8 @@ impl Store {
     ) -> Result<Self> {
         let empty = truth().len()? == 0;
         let opening = opening(options);
-        let create_index = || catch_storage_panic(|| Ok(opening.builder().create_with_backend(index())?));
+        let create_index =
+            || catch_storage_panic(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
             if empty {

@@ -83,10 +83,15 @@ impl PreparedStatements {
         }
         let asker = statement.session.clone();
         let own = entries.values().filter(|entry| entry.issued_to == asker);
-        let (all, own) =
-            (StatementUsage::with(entries.values(), &statement), StatementUsage::with(own, &statement));
+        let (all, own) = (
+            StatementUsage::with(entries.values(), &statement),
+            StatementUsage::with(own, &statement),
+        );
         let room = entries.len() < MAX_TOKENS && all.bytes <= MAX_STATEMENT_BYTES;
-        if !room || own.statements > MAX_TOKENS_PER_SESSION || own.bytes > MAX_STATEMENT_BYTES_PER_SESSION {
+        if !room
+            || own.statements > MAX_TOKENS_PER_SESSION
+            || own.bytes > MAX_STATEMENT_BYTES_PER_SESSION
+        {
             let message = "too many prepared statements wait to be executed, or too large ones";
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_hint("execute them, or wait until their tokens are over (five minutes)"));
@@ -241,7 +246,10 @@ mod tests {
         ] {
             assert_eq!(is_same_or_wider(&options(executor), &options(own)), may, "{executor:?}");
         }
-        assert!(!is_same_or_wider(&options(["work", "", "", ""]), &options(["", "", "", ""])), "wider");
+        assert!(
+            !is_same_or_wider(&options(["work", "", "", ""]), &options(["", "", "", ""])),
+            "wider"
+        );
         let purposes = vec!["treatment".to_owned()];
         let treating = SessionOptions { purposes, ..options(own) };
         assert!(!is_same_or_wider(&options(own), &treating), "for a purpose it does not have");

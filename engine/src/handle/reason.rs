@@ -30,7 +30,7 @@ impl Session {
     /// The caller, with a reason that must be given.
     ///
     /// # Errors
-    /// `ERR_EMPTY` without one, and those of [`Session::author_because`].
+    /// `ERR_EMPTY` without one, and those of [`Session::principal_with_reason`].
     pub(crate) fn author_with(&self, reason: &str) -> Result<Principal> {
         if reason.trim().is_empty() {
             let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);

@@ -21,7 +21,7 @@ use crate::disk::keys::SignatureWrapper;
 use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
-use crate::rules::policy::{PolicyRule, Proofs, verify_supersession_auth, has_protecting_policy};
+use crate::rules::policy::{PolicyRule, Proofs, has_protecting_policy, verify_supersession_auth};
 use crate::search::embed::check_count;
 use crate::state::audit::AuditOperation;
 use crate::state::audit::CallContext;
@@ -365,7 +365,10 @@ impl Session {
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<StoredGrain>>> {
         let view = self.view()?;
         let given = catch_storage_panic(|| {
-            addresses.iter().map(|address| self.get_counted(&view, address)).collect::<Result<Vec<_>>>()
+            addresses
+                .iter()
+                .map(|address| self.get_counted(&view, address))
+                .collect::<Result<Vec<_>>>()
         })?;
         self.audit_read(given.iter().flatten().map(|stored| stored.address))?;
         Ok(given)
@@ -440,7 +443,11 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_KEY`, `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn view_with_named_users(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+    pub(crate) fn view_with_named_users(
+        &self,
+        view: Arc<View>,
+        query: &Query,
+    ) -> Result<Arc<View>> {
         let named = users_of(query);
         if view.vault().keyring().is_none() || named.is_empty() {
             return Ok(view);
@@ -523,7 +530,7 @@ impl Session {
         }
     }
 
-    /// Checks an offer for a put like [`Session::checked`]. A refusal for its signature, or for being
+    /// Checks an offer for a put like [`Session::check_offer`]. A refusal for its signature, or for being
     /// outside the session, is to be audited.
     fn check_put(&self, offer: Offer) -> std::result::Result<PreparedGrain, Rejection> {
         let signed = offer.envelope().map(<[u8]>::to_vec);
@@ -602,7 +609,8 @@ impl Session {
             }
             _ => {
                 let resolver = self.store.inner().resolver();
-                let Proofs { cosigners, failure: flaw, .. } = verify_supersession_auth(old, &prepared.grain, resolver)?;
+                let Proofs { cosigners, failure: flaw, .. } =
+                    verify_supersession_auth(old, &prepared.grain, resolver)?;
                 let Proofs { signer, failure: own, .. } = prepared.proofs;
                 let proofs = Proofs { signer, cosigners, failure: own.or(flaw) };
                 Ok(PreparedGrain { proofs, ..prepared })

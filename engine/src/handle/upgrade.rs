@@ -61,8 +61,10 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
         None => Err(refused("the store lacks its format stamp".to_owned())),
         Some(format @ 1..=keys::FORMAT_VERSION) => Ok(format),
         Some(format) => {
-            let message =
-                format!("store format {format} is none of 1 to {}, which are known", keys::FORMAT_VERSION);
+            let message = format!(
+                "store format {format} is none of 1 to {}, which are known",
+                keys::FORMAT_VERSION
+            );
             Err(refused(message))
         }
     }

@@ -163,7 +163,7 @@ impl Session {
     /// gets the entries about grains it can see, without the addresses of others, and a reason only if it can
     /// see all of them.
     ///
-    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_ENTRIES`], and
+    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
     /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
     ///
     /// # Errors

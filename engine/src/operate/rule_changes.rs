@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys;
-use crate::handle::meta::{stored_rules, seal_rules};
+use crate::handle::meta::{seal_rules, stored_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::rules::preset::{RuleChange, RuleSet, StoredRules};

@@ -27,7 +27,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
-    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<StoredGrain>> {
         let view = self.view()?;
         self.audited(catch_storage_panic(|| self.versions_in(&view, address, MAX_VERSIONS, &all))?)
@@ -45,7 +45,8 @@ impl Session {
         let found = self.lookup(view, address)?.ok_or_else(|| self.not_visible(view, address))?;
         let time = HistoryDeadline::start();
         let head = self.head(view, found, &time)?;
-        let (versions, more) = self.versions_back_from(view, &head.address, limit, (&time, shows))?;
+        let (versions, more) =
+            self.versions_back_from(view, &head.address, limit, (&time, shows))?;
         if more && limit >= MAX_VERSIONS {
             return Err(too_many());
         }
@@ -130,7 +131,7 @@ impl Session {
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
     /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
-    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    /// [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn older_versions(
         &self,
         address: &ContentAddress,
@@ -159,7 +160,8 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         catch_storage_panic(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| self.not_visible(&view, address))?;
+            let from =
+                self.lookup(&view, address)?.ok_or_else(|| self.not_visible(&view, address))?;
             let time = HistoryDeadline::start();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
@@ -255,7 +257,11 @@ impl Session {
             bytes = bytes.saturating_add(blob.len());
             check_size(versions.len(), bytes)?;
             let address = ContentAddress::of(&blob);
-            versions.push(self.to_stored_grain(view, address, GrainRow { sequence, blob, state })?);
+            versions.push(self.to_stored_grain(
+                view,
+                address,
+                GrainRow { sequence, blob, state },
+            )?);
         }
         Ok(versions)
     }

@@ -38,7 +38,7 @@ impl Session {
     /// one with the least address. Counts as an access.
     ///
     /// # Errors
-    /// `ERR_LIMIT` if more than [`MAX_LOOKED`](crate::limits::MAX_LOOKED) grains had to be read;
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](crate::limits::MAX_GRAPH_STEPS) grains had to be read;
     /// `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn latest(&self, subject: &str, relation: &str) -> Result<Option<StoredGrain>> {
         self.latest_as_of(subject, relation, None, &AsOf::default())

@@ -8,7 +8,9 @@ use grainstore_format::{ContentAddress, VerificationStatus};
 use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::handle::session::{Session, StoredGrain};
-use crate::rules::policy::{AppliedRule, PolicyAction, PolicyExplanation, Proofs, verify_call_signature};
+use crate::rules::policy::{
+    AppliedRule, PolicyAction, PolicyExplanation, Proofs, verify_call_signature,
+};
 use crate::write::offer::Offer;
 use crate::write::plan::{StateChange, WritePlan};
 use crate::write::writer::WriteRequest;
@@ -55,7 +57,7 @@ impl Session {
     /// the host named as a reviewer ([`OpenOptions::reviewer`](crate::OpenOptions::reviewer)), and never by
     /// its author or signer. Retraction ends the grain and is final. Repeating it has no effect.
     ///
-    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over `"oms-contest-v1"`, and the
+    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over `"oms-contest_message-v1"`, and the
     /// address.
     ///
     /// # Errors

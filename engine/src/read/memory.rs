@@ -66,7 +66,11 @@ impl Store {
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
         let unread = self.reads_recorded() == ReadsDestination::Nowhere;
-        let own = unread.then_some(if self.is_read_only() { READ_ONLY_EXCEPTION } else { READ_LOG_OFF_EXCEPTION });
+        let own = unread.then_some(if self.is_read_only() {
+            READ_ONLY_EXCEPTION
+        } else {
+            READ_LOG_OFF_EXCEPTION
+        });
         CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
     }
 }
@@ -121,7 +125,9 @@ impl SessionMemory<'_> {
                 view.index().scan(&scope, &shape, TimeRange::default(), TimeOrder::Newest)?;
             for posting in found.take(MAX_PROBED_GRAINS) {
                 let at = posting?.sequence;
-                if ok_if_readable(view.with_blob(at, |blob| reach.is_blob_visible(at, blob)))?.unwrap_or(false) {
+                if ok_if_readable(view.with_blob(at, |blob| reach.is_blob_visible(at, blob)))?
+                    .unwrap_or(false)
+                {
                     return Ok(true);
                 }
             }

@@ -54,7 +54,7 @@ impl Session {
     /// where the log has pseudonyms of namespaces, only those of exactly its namespace. A session with
     /// neither that is not the operator's sees those of its own actor.
     ///
-    /// There may be fewer than `limit` before the end of the log: an answer has at most [`MAX_ENTRIES`]. An
+    /// There may be fewer than `limit` before the end of the log: an answer has at most [`MAX_AUDIT_ENTRIES`]. An
     /// empty answer means the end.
     ///
     /// # Errors

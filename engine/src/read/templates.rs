@@ -69,7 +69,8 @@ impl Session {
         let namespace = namespace_of(self.options());
         if template.keeper == TemplateOwner::Session {
             let view = self.view()?;
-            let known = templates_of_namespace(view.transaction(), view.vault(), namespace.as_deref())?;
+            let known =
+                templates_of_namespace(view.transaction(), view.vault(), namespace.as_deref())?;
             return Ok(self.own_templates().keep(template, known, self.options()));
         }
         if self.viewer().has_user() {
@@ -100,7 +101,8 @@ impl Writer {
         record: AuditRecord,
     ) -> Result<TemplateSaveOutcome> {
         let view = Arc::clone(&self.view);
-        let known = templates_of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
+        let known =
+            templates_of_namespace(view.transaction(), view.vault(), row.namespace.as_deref())?;
         let among = row.template().check_against(&known);
         if among != TemplateSaveOutcome::Kept {
             return Ok(among);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::vault::Vault;
-use crate::search::embed::{EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch};
+use crate::search::embed::{
+    EmbeddingWorker, Metric, SharedEmbedder, Space, WakeWriter, space_mismatch,
+};
 use crate::search::texts::{TextIndex, TextSettings};
 use crate::search::vectors::StoreVectors;
 use crate::state::follow::FollowerThread;
@@ -58,7 +60,12 @@ impl Retrieval {
             }
         }
         let library = Arc::new(TextIndex::new(words_home, wording.clone(), vault));
-        Ok(Self { text_index: library, vectors: Arc::new(StoreVectors::new(vectors_home)), embedder: keeping, former_embedder: former })
+        Ok(Self {
+            text_index: library,
+            vectors: Arc::new(StoreVectors::new(vectors_home)),
+            embedder: keeping,
+            former_embedder: former,
+        })
     }
 
     /// The embedders, the former one first.
@@ -98,7 +105,8 @@ impl Retrieval {
         home: Option<&Path>,
         shared: &SharedView,
     ) -> Result<Vec<FollowerThread>> {
-        let Self { text_index: library, vectors, embedder: keeping, former_embedder: former } = self.clone();
+        let Self { text_index: library, vectors, embedder: keeping, former_embedder: former } =
+            self.clone();
         let mut followers = Vec::new();
         if home.is_some() {
             followers.push(FollowerThread::start("grainstore-words", library, shared)?);

@@ -33,7 +33,8 @@ use crate::state::powers::Power;
 
 pub use call::AuditedCall;
 pub(crate) use call::{
-    CallContext, CallRecord, parse_query_hash, token_id_or_none, millis_since, statement_name, result_count, collect_results,
+    CallContext, CallRecord, collect_results, millis_since, parse_query_hash, result_count,
+    statement_name, token_id_or_none,
 };
 pub(crate) use carried::CarriedCounts;
 pub use checkpoint::Checkpoint;
@@ -323,7 +324,9 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        PolicyRule::from_name(rule).map(|rule| rule.info().text).or_else(|| preset::builtin_reason(rule))
+        PolicyRule::from_name(rule)
+            .map(|rule| rule.info().text)
+            .or_else(|| preset::builtin_reason(rule))
     }
 }
 
@@ -560,7 +563,7 @@ impl AuditEntry {
     }
 }
 
-/// Truncates a claimed key id to [`MAX_KID`].
+/// Truncates a claimed key id to [`MAX_KID_CHARS`].
 fn truncate_kid(kid: &str) -> String {
     kid.chars().take(MAX_KID_CHARS).collect()
 }

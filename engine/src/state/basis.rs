@@ -10,11 +10,16 @@ use crate::state::consent::{ConsentLookup, parse_basis_address};
 ///
 /// # Errors
 /// The errors of [`ConsentLookup::consent_of`].
-pub(crate) fn resolve_basis(state: &dyn ConsentLookup, said: Option<&str>) -> Result<ProcessingBasis> {
+pub(crate) fn resolve_basis(
+    state: &dyn ConsentLookup,
+    said: Option<&str>,
+) -> Result<ProcessingBasis> {
     let Some(said) = said.filter(|said| !said.is_empty()) else {
         return Ok(ProcessingBasis::Missing);
     };
-    let Some(address) = parse_basis_address(said) else { return Ok(ProcessingBasis::Word(said.to_owned())) };
+    let Some(address) = parse_basis_address(said) else {
+        return Ok(ProcessingBasis::Word(said.to_owned()));
+    };
     Ok(match state.consent_of(&address)? {
         None => ProcessingBasis::Unknown,
         Some(consent) if consent.withdrawn => ProcessingBasis::Withdrawn,

@@ -139,7 +139,7 @@ fn run(follower: &dyn Follower, shared: &SharedView, (woken, ended): (&Receiver<
     }
 }
 
-/// Waits for a pause in the commits, or for [`MANY`] of them. Returns `false` if the store was
+/// Waits for a pause in the commits, or for [`MAX_BATCHED_COMMITS`] of them. Returns `false` if the store was
 /// closed.
 fn batch_commits(woken: &Receiver<()>) -> bool {
     for _ in 0..MAX_BATCHED_COMMITS {

@@ -190,7 +190,8 @@ fn matches_log(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     let reader = index::IndexReader::new(tables, &tail);
     let last = last.get();
     let latest = (0..COMPARED_SEQUENCES).map(|back| last.saturating_sub(back));
-    let spread = (1..=COMPARED_SEQUENCES).map(|part| last.saturating_mul(part) / COMPARED_SEQUENCES);
+    let spread =
+        (1..=COMPARED_SEQUENCES).map(|part| last.saturating_mul(part) / COMPARED_SEQUENCES);
     for sequence in latest.chain(spread).filter(|sequence| *sequence > 0).map(Sequence::new) {
         match address_at(truth, sequence)? {
             LoggedAddress::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {

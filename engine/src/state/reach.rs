@@ -238,7 +238,7 @@ impl<'r> Visibility<'r> {
         with_fields(blob, |grain| self.check(at, grain))
     }
 
-    /// Like [`Visibility::sees`], for an encoded grain.
+    /// Like [`Visibility::is_visible`], for an encoded grain.
     ///
     /// # Errors
     /// The errors of [`Visibility::check`].

@@ -21,8 +21,8 @@ use redb::{
 use crate::base::error::{Error, Result};
 use crate::disk::keys::AccessCounts;
 use crate::disk::keys::{
-    self, ACCESS_RECORD_BYTES, AuditHead, EncryptedEnvelope, RowKey, STATE_RECORD_BYTES, SignatureWrapper,
-    StateRecord, StoredVector, Stub,
+    self, ACCESS_RECORD_BYTES, AuditHead, EncryptedEnvelope, RowKey, STATE_RECORD_BYTES,
+    SignatureWrapper, StateRecord, StoredVector, Stub,
 };
 use crate::disk::row_sums::{self, SummedTable};
 use crate::disk::source::{DatabaseHandle, LeasedReader};
@@ -461,7 +461,8 @@ impl Truth {
         let mut found = BTreeSet::new();
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Some(placed) = ok_if_readable(StoredVector::open(row, bytes.value(), &self.vault))? else {
+            let Some(placed) = ok_if_readable(StoredVector::open(row, bytes.value(), &self.vault))?
+            else {
                 continue;
             };
             found.extend(spaces.get(&placed.space).map(|space| (space, placed.chunk)));

@@ -100,8 +100,11 @@ impl View {
     /// A view that looks up the tokens of these users and of grains without a user.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinds`].
-    pub(crate) fn for_users<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
+    /// The errors of `Vault::blinders_for_users`.
+    pub(crate) fn for_users<'u>(
+        &self,
+        user_ids: impl IntoIterator<Item = &'u str>,
+    ) -> Result<Self> {
         let mut blinds = self.blinders.clone();
         blinds.extend(self.vault().blinders_for_users(user_ids)?);
         Ok(Self {
@@ -119,7 +122,7 @@ impl View {
     /// the view's own users are: for internal work of the store.
     ///
     /// # Errors
-    /// The errors of [`Vault::blinds`].
+    /// The errors of `Vault::blinders_for_users`.
     pub(crate) fn with_user_index<T>(
         &self,
         user_id: Option<&str>,
@@ -182,7 +185,9 @@ impl View {
     pub(crate) fn index(&self) -> index::IndexReader<'_> {
         let eyes = match self.vault().keyring() {
             None => TokenScope::Plain,
-            Some(_) if self.names_user || !self.vault().has_user_keys() => TokenScope::Complete(&self.blinders),
+            Some(_) if self.names_user || !self.vault().has_user_keys() => {
+                TokenScope::Complete(&self.blinders)
+            }
             Some(_) => TokenScope::Partial(&self.blinders),
         };
         index::IndexReader::new(&self.indexed.tables, &self.indexed.tail).with_token_scope(eyes)
@@ -220,7 +225,7 @@ impl View {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
-    /// Returns the sequence of a grain named by an entry of [`View::entry`]: by its address, or
+    /// Returns the sequence of a grain named by an entry of [`View::decode_audit_entry`]: by its address, or
     /// by its token if it was erased.
     pub(crate) fn sequence_in_audit(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         match self.logged_sequence_of(address)? {
@@ -257,13 +262,15 @@ impl View {
         }
     }
 
-    /// Like [`View::address_at`], for a grain that may be erased together with its key.
+    /// Like [`View::index_key_at`], for a grain that may be erased together with its key.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn index_key_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
         match self.index_key_at(sequence) {
-            Err(error) if error.is_erased() => Ok(*self.vault().lost_address_key(sequence).as_bytes()),
+            Err(error) if error.is_erased() => {
+                Ok(*self.vault().lost_address_key(sequence).as_bytes())
+            }
             address => address,
         }
     }

@@ -238,7 +238,10 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
             }
             let disk = Disk::new(image);
             let store = open_keyed(&disk, dir.path()).unwrap();
-            assert_eq!((store.stats().unwrap().format, marked(disk.live())), (keys::FORMAT_VERSION, 1));
+            assert_eq!(
+                (store.stats().unwrap().format, marked(disk.live())),
+                (keys::FORMAT_VERSION, 1)
+            );
             let session = store.session(SessionOptions::default());
             assert_eq!(session.get(&ann).map(drop).unwrap_err().code(), "ERR_ERASED", "{cut:?}");
             assert!(session.get(&bob).is_ok(), "{cut:?}");

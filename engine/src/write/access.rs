@@ -36,7 +36,7 @@ pub(crate) struct AccessCounters {
     shards: [Mutex<CounterShard>; SHARDS],
     /// Number of grains waiting in all shards.
     waiting: AtomicUsize,
-    /// Time of the oldest waiting count; [`NONE`] if none waits.
+    /// Time of the oldest waiting count; [`NO_TIME`] if none waits.
     since: AtomicI64,
     /// Number of batches of counts discarded because they are in the truth.
     generation: AtomicU64,
@@ -132,7 +132,7 @@ impl AccessCounters {
     }
 
     /// Takes the counts of a shard that has some. They stay visible to readers until
-    /// [`AccessCounters::finish`].
+    /// [`AccessCounters::done`].
     pub(crate) fn take(&self) -> Option<TakenCounts> {
         for at in 0..SHARDS {
             let Some(mut shard) = self.shard(at) else { continue };
@@ -295,8 +295,9 @@ mod tests {
             }
             sum
         });
-        let left: u64 =
-            (0..100).map(|n| counters.current(Sequence::new(n), AccessCounts::default()).count).sum();
+        let left: u64 = (0..100)
+            .map(|n| counters.current(Sequence::new(n), AccessCounts::default()).count)
+            .sum();
         assert_eq!(taken + left, 40_000);
     }
 }

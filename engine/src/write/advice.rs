@@ -34,7 +34,9 @@ const INTEGRATION_TAG: &str = "profile:integration";
 pub(crate) fn may_apply(grain: &Grain) -> bool {
     matches!(grain.grain_type(), GrainType::Observation | GrainType::Goal)
         || grain.text("source_type").is_some_and(|source| UNIVERSAL_SOURCES.contains(&source))
-        || grain.text("relation").is_some_and(|said| said == DELEGATION_RELATION || OWNERSHIP_RELATIONS.contains(&said))
+        || grain
+            .text("relation")
+            .is_some_and(|said| said == DELEGATION_RELATION || OWNERSHIP_RELATIONS.contains(&said))
         || grain.texts("structural_tags").any(|tag| tag == INTEGRATION_TAG)
 }
 
@@ -50,8 +52,10 @@ pub(crate) fn recommendations(grain: &GrainRef<'_>) -> Vec<String> {
         of_universal(grain, &mut advice);
     }
     match grain.text("relation") {
-        Some(DELEGATES) => of_delegation(grain, &mut advice),
-        Some(said) if OWNERSHIP_RELATIONS.contains(&said) && grain.partition() == IDENTITY_NAMESPACE => {
+        Some(DELEGATION_RELATION) => of_delegation(grain, &mut advice),
+        Some(said)
+            if OWNERSHIP_RELATIONS.contains(&said) && grain.partition() == IDENTITY_NAMESPACE =>
+        {
             let said = "it says whom an agent belongs to, and should have an invalidation_policy that \
                         leaves changes to the owner (OMS 12.5.3)";
             advice.extend((!has_protecting_policy(grain)).then(|| said.to_owned()));
@@ -59,13 +63,12 @@ pub(crate) fn recommendations(grain: &GrainRef<'_>) -> Vec<String> {
         _ => {}
     }
     if tags(grain).any(|tag| tag == INTEGRATION_TAG) {
-        let absent =
-            ["int:connector", "int:auth_type"].into_iter().filter(|name| !has_profile_field(grain, name));
-        advice.extend(
-            absent.map(|name| {
-                format!("it has the tag {INTEGRATION_TAG}, and should have {name} (OMS A.7)")
-            }),
-        );
+        let absent = ["int:connector", "int:auth_type"]
+            .into_iter()
+            .filter(|name| !has_profile_field(grain, name));
+        advice.extend(absent.map(|name| {
+            format!("it has the tag {INTEGRATION_TAG}, and should have {name} (OMS A.7)")
+        }));
     }
     advice
 }
@@ -290,11 +293,17 @@ mod tests {
         check(&belief(DELEGATION_RELATION), &["it lacks authorized_namespaces"]);
         let bounded = r#""authorized_types": [1], "delegation_depth": 0, "delegation_expiry": 9"#;
         check(
-            &format!(r#"{}, {bounded}, "authorized_namespaces": ["home"]"#, belief(DELEGATION_RELATION)),
+            &format!(
+                r#"{}, {bounded}, "authorized_namespaces": ["home"]"#,
+                belief(DELEGATION_RELATION)
+            ),
             &[],
         );
         check(
-            &format!(r#"{}, {bounded}, "authorized_namespaces": ["*"]"#, belief(DELEGATION_RELATION)),
+            &format!(
+                r#"{}, {bounded}, "authorized_namespaces": ["*"]"#,
+                belief(DELEGATION_RELATION)
+            ),
             &["all of them"],
         );
         let owned = format!(r#"{}, "namespace": "agent:identity""#, belief("mg:owned_by"));

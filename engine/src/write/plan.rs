@@ -47,8 +47,8 @@ pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, ConflictSubject, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use import::{
-    ClaimedSuccessor, ManifestClaim, imported_state, group_by_successor, is_lift_refused, uncleared_review_record,
-    not_lifted, prevails, review_refusal,
+    ClaimedSuccessor, ManifestClaim, group_by_successor, imported_state, is_lift_refused,
+    not_lifted, prevails, review_refusal, uncleared_review_record,
 };
 pub(crate) use mark::{StateChange, is_earlier_end};
 use replace::Replacement;
@@ -392,7 +392,11 @@ impl<'v> WritePlan<'v> {
 
     /// Replaces the envelope of a stored grain if the new signature is valid and the stored one was not (OMS
     /// 9.3). Otherwise the first envelope of a grain stays.
-    pub(crate) fn upgrade_envelope(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
+    pub(crate) fn upgrade_envelope(
+        &mut self,
+        new: &PreparedGrain,
+        author: &Principal,
+    ) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
@@ -457,7 +461,8 @@ impl<'v> WritePlan<'v> {
     ) -> Result<Sequence> {
         check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
-        let sequence = Sequence::new(self.last_stored.get().saturating_add(staged).saturating_add(1));
+        let sequence =
+            Sequence::new(self.last_stored.get().saturating_add(staged).saturating_add(1));
         if sequence > Sequence::MAX {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));

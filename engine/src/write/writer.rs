@@ -326,7 +326,11 @@ impl Writer {
     }
 
     /// Processes a group, and returns the exclusive tasks in it.
-    fn process_group(&mut self, mut plan: WritePlan<'_>, group: Vec<Request>) -> Vec<ExclusiveTask> {
+    fn process_group(
+        &mut self,
+        mut plan: WritePlan<'_>,
+        group: Vec<Request>,
+    ) -> Vec<ExclusiveTask> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
         let mut answers: Vec<DecidedMember> = Vec::new();
@@ -348,8 +352,10 @@ impl Writer {
                 }
             }
         }
-        let made = self.retrieval.embedders().filter_map(|keeping| Some((keeping, keeping.take_batch()?)));
-        let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.stage_embedder_batch(made)));
+        let made =
+            self.retrieval.embedders().filter_map(|keeping| Some((keeping, keeping.take_batch()?)));
+        let made =
+            made.map(|(keeping, made)| (Arc::clone(keeping), plan.stage_embedder_batch(made)));
         let made: Vec<(Arc<EmbeddingWorker>, Result<()>)> = made.collect();
         let outcome = catch_storage_panic(|| self.apply(&plan));
         for (keeping, taken) in made {
@@ -482,7 +488,10 @@ impl Writer {
     ///
     /// # Errors
     /// Those of `work`; `ERR_INTEGRITY` if it panicked.
-    pub(crate) fn stop_on_error<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn stop_on_error<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         catch_storage_panic(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
     }
 

@@ -139,7 +139,13 @@ impl TokenEmitter<'_, '_> {
     fn encoded_data(&mut self, span: &str) -> ControlFlow<()> {
         let (place, unit) = (self.position, self.unit);
         let term = self.folder.compound(span);
-        (self.sink)(&Token { term, unstemmed: term, kind: TokenKind::Word, position: place, unit })?;
+        (self.sink)(&Token {
+            term,
+            unstemmed: term,
+            kind: TokenKind::Word,
+            position: place,
+            unit,
+        })?;
         self.position = place.saturating_add(1);
         ControlFlow::Continue(())
     }
@@ -157,7 +163,13 @@ impl TokenEmitter<'_, '_> {
             return ControlFlow::Continue(());
         }
         let (term, plain) = (folded.term, folded.unstemmed);
-        (self.sink)(&Token { term, unstemmed: plain, kind: TokenKind::Word, position: place, unit })?;
+        (self.sink)(&Token {
+            term,
+            unstemmed: plain,
+            kind: TokenKind::Word,
+            position: place,
+            unit,
+        })?;
         self.position = place.saturating_add(1);
         if may_have_subwords(word) { self.subwords(word, place) } else { ControlFlow::Continue(()) }
     }
@@ -169,7 +181,13 @@ impl TokenEmitter<'_, '_> {
             let folded = folder.word(part);
             if flow.is_continue() && !folded.term.is_empty() {
                 let (term, plain) = (folded.term, folded.unstemmed);
-                flow = sink(&Token { term, unstemmed: plain, kind: TokenKind::Inner, position: place, unit: *unit });
+                flow = sink(&Token {
+                    term,
+                    unstemmed: plain,
+                    kind: TokenKind::Inner,
+                    position: place,
+                    unit: *unit,
+                });
             }
         });
         flow

@@ -33,17 +33,17 @@ impl InvertedIndex {
     ///
     /// # Errors
     /// `ERR_LIMIT` if a required or excluded prefix or fuzzy term expands to more than
-    /// [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) terms; `ERR_INTEGRITY` if a segment cannot be
+    /// [`MAX_STRICT_EXPANSIONS`](super::MAX_STRICT_EXPANSIONS) terms; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn prepare(&self, question: &FullTextQuery) -> Result<PreparedSearch<'_>> {
         self.prepare_cancellable(std::slice::from_ref(question), None, None, || false)
     }
 
-    /// Like [`ask`](Self::ask), but scores by the [`PreparedSearch::statistics`] of an earlier search
+    /// Like [`ask`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
     /// for the same query, so that the scores of both agree although documents came or went in between.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another query.
+    /// Those of [`ask`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
     pub fn prepare_with_statistics(
         &self,
         question: &FullTextQuery,
@@ -52,15 +52,15 @@ impl InvertedIndex {
         self.prepare_cancellable(std::slice::from_ref(question), Some(statistics), None, || false)
     }
 
-    /// Like [`ask`](Self::ask), or, with statistics, like
-    /// [`ask_again`](Self::ask_again), until `stop` returns true. `stop` is
+    /// Like [`ask`](Self::prepare), or, with statistics, like
+    /// [`prepare_with_statistics`](Self::prepare_with_statistics), until `stop` returns true. `stop` is
     /// polled here and during the search, which then ends with `ERR_TIMEOUT`.
     ///
     /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
     /// those of one holder, so it matches one of them.
     ///
     /// With a `seen` filter, a term that at most [`RARE`](super::RARE) documents have counts by those the filter
-    /// accepts: neither the hits it accepts nor their scores, [`PreparedSearch::ceiling`] included, tell of
+    /// accepts: neither the hits it accepts nor their scores, [`PreparedSearch::max_score`] included, tell of
     /// such a term in others.
     ///
     /// # Errors
@@ -265,10 +265,13 @@ impl PreparedSearch<'_> {
     }
 
     /// The statistics the scores are computed from, for
-    /// [`ask_again`](super::InvertedIndex::ask_again): 16 bytes, and 8 for each scored clause.
+    /// [`prepare_with_statistics`](super::InvertedIndex::prepare_with_statistics): 16 bytes, and 8 for each scored clause.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
-        let extent = self.plans.first().map_or_else(|| self.texts.collection_stats(), |plan| plan.collection);
+        let extent = self
+            .plans
+            .first()
+            .map_or_else(|| self.texts.collection_stats(), |plan| plan.collection);
         let CollectionStats { documents, total_length: length } = extent;
         let mut bytes = [documents.to_le_bytes(), length.to_le_bytes()].concat();
         bytes.extend(self.units().flat_map(|unit| unit.value.to_bits().to_le_bytes()));

@@ -1,6 +1,6 @@
 //! Expansion of a prefix or a fuzzy term to terms of all dictionaries.
 //!
-//! The terms depend on the live documents alone, rare ones on those the reader sees. Where they add to a score, they are the [`MOST_TERMS`]
+//! The terms depend on the live documents alone, rare ones on those the reader sees. Where they add to a score, they are the [`MAX_EXPANSIONS`]
 //! with the highest document frequency, at equal frequency the first in order. As a condition they are all
 //! terms there are: an excluded word must not be there in any form.
 
@@ -29,7 +29,7 @@ pub const MAX_STRICT_EXPANSIONS: usize = 8_192;
 /// the more edits it needs. An empty prefix matches no term.
 ///
 /// # Errors
-/// `ERR_LIMIT` for a condition with more than [`MOST_STRICT_TERMS`] terms; `ERR_INTEGRITY` if a
+/// `ERR_LIMIT` for a condition with more than [`MAX_STRICT_EXPANSIONS`] terms; `ERR_INTEGRITY` if a
 /// dictionary cannot be read; `ERR_TIMEOUT`.
 pub(super) fn expand(
     Clause { ask, occur }: &Clause,
@@ -38,7 +38,9 @@ pub(super) fn expand(
     let mut found = TermFrequencies { by_term: BTreeMap::new(), watch: lookup.watch };
     for part in lookup.parts {
         match ask {
-            TermMatch::Prefix(prefix) if !prefix.is_empty() => add_prefix(prefix, *part, &mut found)?,
+            TermMatch::Prefix(prefix) if !prefix.is_empty() => {
+                add_prefix(prefix, *part, &mut found)?
+            }
             TermMatch::Begin(prefix, terms) => {
                 add_prefix(prefix, *part, &mut found)?;
                 add_terms(terms, *part, &mut found)?;
@@ -116,7 +118,11 @@ fn add_prefix(prefix: &str, part: TextPart<'_>, counts: &mut TermFrequencies<'_>
 }
 
 /// Adds these terms.
-fn add_terms(terms: &[Box<str>], part: TextPart<'_>, counts: &mut TermFrequencies<'_>) -> Result<()> {
+fn add_terms(
+    terms: &[Box<str>],
+    part: TextPart<'_>,
+    counts: &mut TermFrequencies<'_>,
+) -> Result<()> {
     for term in terms {
         if let Some(found) = part.find(term)? {
             counts.add(term, part.frequency(&found));

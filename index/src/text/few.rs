@@ -19,7 +19,10 @@ const FEW: (u64, u64) = (6, 3);
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
-pub(super) fn few_candidates(locals: &PartPlan<'_>, part: TextPart<'_>) -> Result<Option<Vec<u32>>> {
+pub(super) fn few_candidates(
+    locals: &PartPlan<'_>,
+    part: TextPart<'_>,
+) -> Result<Option<Vec<u32>>> {
     let most = match part {
         TextPart::Segment(..) => FEW.0,
         TextPart::Tail(_) => FEW.1,

@@ -60,7 +60,11 @@ const fn field_on(on: GrainType, name: &'static str, weight: u32) -> TextField {
 }
 
 const fn utterance(name: &'static str, shape: TextExtraction) -> TextField {
-    TextField { extraction: shape, is_utterance: true, ..field_on(GrainType::Event, name, PLAIN_WEIGHT) }
+    TextField {
+        extraction: shape,
+        is_utterance: true,
+        ..field_on(GrainType::Event, name, PLAIN_WEIGHT)
+    }
 }
 
 const fn reasons(name: &'static str, weight: u32) -> TextField {
@@ -152,7 +156,7 @@ pub(super) struct FieldText<'a> {
 /// Passes every indexed text of a grain to `sink`, in the order of the grain's bytes.
 ///
 /// All texts in fields of domain profiles and in fields the standard does not know are indexed with
-/// [`ASIDE`].
+/// [`ASIDE_WEIGHT`].
 pub(super) fn for_each_text<'a>(
     grain: &GrainRef<'a>,
     settings: &Settings,

@@ -81,7 +81,7 @@ impl InvertedIndex {
     /// Only one fold may run at a time. A fold that is dropped leaves no trace.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the log position is longer than [`super::MOST_STAMP`], or segment
+    /// `ERR_INTEGRITY` if the log position is longer than [`super::MAX_LOG_POSITION_BYTES`], or segment
     /// numbers are used up.
     pub fn freeze(&mut self, stamp: &[u8]) -> Result<FoldJob> {
         if stamp.len() > super::MAX_LOG_POSITION_BYTES {

@@ -9,7 +9,8 @@ use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
 use super::chars::{
-    ascii_digit, base_letter, is_accent, is_decomposed, is_ignored, is_in_word, is_normalization_stable,
+    ascii_digit, base_letter, is_accent, is_decomposed, is_ignored, is_in_word,
+    is_normalization_stable,
 };
 use super::language::Language;
 
@@ -54,7 +55,14 @@ pub(super) struct NormalisedWord<'a> {
 impl WordNormaliser {
     pub(super) fn new(language: Language) -> Self {
         let (lower, plain, term) = (String::new(), String::new(), String::new());
-        Self { language, stemmer: language.stemmer(), lower, unaccented: plain, term, stem_cache: HashMap::new() }
+        Self {
+            language,
+            stemmer: language.stemmer(),
+            lower,
+            unaccented: plain,
+            term,
+            stem_cache: HashMap::new(),
+        }
     }
 
     /// Normalises a single word. The result may be empty, e.g. for an accent alone.

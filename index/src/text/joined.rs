@@ -32,7 +32,7 @@ pub(super) struct IndexedTerm {
 impl IndexedDocument {
     /// Joins a document with the terms its neighbours share: the shared weights are added to those of its own
     /// terms. Only its own terms have positions, so no phrase spans a neighbour. Weights are capped at
-    /// [`MOST_WEIGHT`].
+    /// [`MAX_TERM_WEIGHT`].
     #[must_use]
     pub fn join(own: &Document, neighbours: &[&Document]) -> Self {
         let lent = neighbours.iter().flat_map(|neighbour| neighbour.terms());

@@ -233,8 +233,12 @@ mod tests {
             erased: true,
             deleted: vec![5, 133],
         };
-        let manifest =
-            Manifest { analysis: 7, next: 4, log_position: b"log".to_vec(), segments: vec![listed] };
+        let manifest = Manifest {
+            analysis: 7,
+            next: 4,
+            log_position: b"log".to_vec(),
+            segments: vec![listed],
+        };
         let mut golden = b"GRNTMAN\x01".to_vec();
         golden.extend([0, 0, 0, 0, 0, 0, 0, 7]);
         golden.extend([0, 0, 0, 4]);

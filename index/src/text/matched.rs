@@ -111,11 +111,9 @@ impl Document {
         };
         let rarest = words.iter().min_by_key(|(word, _)| word.places.len());
         let Some((rarest, at)) = rarest else { return false };
-        rarest
-            .places
-            .iter()
-            .filter_map(|place| place.checked_sub(*at))
-            .any(|start| words.iter().all(|(word, at)| has_position(word, start.saturating_add(*at))))
+        rarest.places.iter().filter_map(|place| place.checked_sub(*at)).any(|start| {
+            words.iter().all(|(word, at)| has_position(word, start.saturating_add(*at)))
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer};
 use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
-use super::forward::{start_record, ordinal_width};
+use super::forward::{ordinal_width, start_record};
 use super::packed::pack;
 use super::segment::{FILES, field, library_segment};
 use super::sources::{MergeSource, TermCursor};
@@ -110,7 +110,12 @@ impl SegmentColumns {
             .fold(self.length, |sum, weight| sum.saturating_add(u64::from(*weight)));
         self.codes.push(kept.code);
         self.sequences.extend(sequence.get().to_be_bytes());
-        self.next.push(start_record(&mut self.forward, self.width, &kept.weights, &kept.position_bytes));
+        self.next.push(start_record(
+            &mut self.forward,
+            self.width,
+            &kept.weights,
+            &kept.position_bytes,
+        ));
         self.offsets.extend((self.forward.len() as u64).to_be_bytes());
         Ok(())
     }
@@ -187,7 +192,11 @@ fn next_term(heads: &mut [TermCursor<'_>], term: &mut Vec<u8>) -> bool {
 }
 
 /// Collects the documents of the current term of a source, and advances it.
-fn collect_postings(head: &mut TermCursor<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
+fn collect_postings(
+    head: &mut TermCursor<'_>,
+    targets: &[u32],
+    found: &mut Vec<(u32, u8)>,
+) -> Result<()> {
     head.documents(&mut |document, weight| {
         let target = usize::try_from(document).ok().and_then(|at| targets.get(at));
         match target {

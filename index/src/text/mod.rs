@@ -95,7 +95,7 @@ pub use asked::PreparedSearch;
 pub use best::{Hit, HitFilter, SearchAfter};
 pub use clause::{Clause, Occur, TermMatch};
 pub use document::{Document, DocumentTerm};
-pub use expand::{MAX_STRICT_EXPANSIONS, MAX_EXPANSIONS};
+pub use expand::{MAX_EXPANSIONS, MAX_STRICT_EXPANSIONS};
 pub use fields::embedding_text;
 pub use fold::{FileChanges, FoldJob, FoldOutput, MAX_TAIL_DOCUMENTS, MAX_TAIL_SIZE};
 pub use folding::MAX_TERM_BYTES;

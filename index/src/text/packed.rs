@@ -45,7 +45,8 @@ pub(super) fn pack(
     sections: &[&[u8]; SECTIONS],
 ) -> Vec<u8> {
     let size = sections.iter().map(|section| section.len()).sum::<usize>();
-    let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(size).saturating_add(CHECKSUM_BYTES));
+    let mut bytes =
+        Vec::with_capacity(HEADER_BYTES.saturating_add(size).saturating_add(CHECKSUM_BYTES));
     bytes.extend(MAGIC);
     bytes.extend(documents.to_be_bytes());
     bytes.extend(u32::try_from(width).unwrap_or(u32::MAX).to_be_bytes());

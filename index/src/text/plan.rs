@@ -217,7 +217,8 @@ impl ScoringPlan {
         lookup: &TermLookup<'_>,
     ) -> Result<Self> {
         let norms = LengthNorms::new(extent.average_length());
-        let mut plan = Self { clauses: Vec::new(), must_not: Vec::new(), norms, collection: extent };
+        let mut plan =
+            Self { clauses: Vec::new(), must_not: Vec::new(), norms, collection: extent };
         for clause in question.clauses() {
             match clause.occur {
                 Occur::MustNot => plan.must_not.push(clause_terms(clause, lookup)?),

@@ -33,7 +33,7 @@ use super::exact::PartPlan;
 use super::gone::DeletedDocs;
 use super::part::TextPart;
 use super::plan::{ClauseTerms, ScoringPlan};
-use super::score::{CollectionStats, K1, norm, idf};
+use super::score::{CollectionStats, K1, idf, norm};
 use super::segment::{Segment, field};
 use super::watch::CancelCheck;
 use crate::error::Result;

@@ -131,7 +131,14 @@ impl TermCounter {
         let start = self.terms.len();
         self.terms.push_str(term);
         let (end, weight, said) = (self.terms.len(), text.weight, text.is_utterance);
-        self.occurrences.push(Occurrence { head: head(term), start, end, position: place, weight, is_utterance: said });
+        self.occurrences.push(Occurrence {
+            head: head(term),
+            start,
+            end,
+            position: place,
+            weight,
+            is_utterance: said,
+        });
     }
 
     fn document(&mut self) -> Document {
@@ -145,7 +152,9 @@ impl TermCounter {
         let words = self.occurrences.chunk_by(same).map(|all| DocumentTerm {
             term: all.first().map(term).unwrap_or_default().into(),
             weight: all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.weight)),
-            lent: all.iter().fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.is_utterance))),
+            lent: all
+                .iter()
+                .fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.is_utterance))),
             places: distinct_positions(all),
         });
         Document::from_ascending(words.collect())

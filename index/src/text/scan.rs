@@ -166,7 +166,9 @@ impl ScoreWindow {
     fn matches(&self) -> impl Iterator<Item = (u32, f64)> {
         let rows = (self.first..).zip(&self.scores).enumerate();
         rows.filter(|(at, (_, score))| {
-            **score > 0.0 && (self.required_clauses == 0 || self.matched_clauses.get(*at) == Some(&self.required_clauses))
+            **score > 0.0
+                && (self.required_clauses == 0
+                    || self.matched_clauses.get(*at) == Some(&self.required_clauses))
         })
         .map(|(_, (document, score))| (document, *score))
     }

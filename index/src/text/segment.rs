@@ -63,7 +63,10 @@ pub(super) fn schema() -> Schema {
 }
 
 /// Opens the segment in a directory.
-pub(super) fn library_segment(directory: impl Into<Box<dyn Directory>>, documents: u32) -> Result<Inner> {
+pub(super) fn library_segment(
+    directory: impl Into<Box<dyn Directory>>,
+    documents: u32,
+) -> Result<Inner> {
     let index = Index::create(directory, schema(), IndexSettings::default())?;
     let id =
         SegmentId::from_uuid_string("00000000000000000000000000000001").map_err(Error::text)?;
@@ -81,7 +84,8 @@ impl Segment {
         let packed = unpack(&bytes)?;
         let [.., sequences, offsets, forward] = &packed.sections;
         let files = FILES.into_iter().zip(packed.sections.iter().cloned()).collect();
-        let reader = SegmentReader::open(&library_segment(SegmentDirectory::new(files), packed.documents)?)?;
+        let reader =
+            SegmentReader::open(&library_segment(SegmentDirectory::new(files), packed.documents)?)?;
         let words = reader.inverted_index(field())?;
         let lengths = reader.get_fieldnorms_reader(field())?;
         let segment = Self {
@@ -182,7 +186,8 @@ impl Segment {
     pub(super) fn record(&self, document: u32) -> Result<ForwardRecord<'_>> {
         let read = || {
             let start = usize::try_from(column_value(&self.offsets, document)?).ok()?;
-            let end = usize::try_from(column_value(&self.offsets, document.checked_add(1)?)?).ok()?;
+            let end =
+                usize::try_from(column_value(&self.offsets, document.checked_add(1)?)?).ok()?;
             ForwardRecord::read(self.forward.as_slice().get(start..end)?, self.width)
         };
         read().ok_or_else(unsound)

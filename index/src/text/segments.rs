@@ -96,7 +96,9 @@ impl<'t> WordBreaker<'t> {
         loop {
             let end = self.word_end(at);
             self.words.push(WordSpan { start: at, end, divided });
-            let Some(joiner) = self.joiner(end, locator) else { return end + self.name_suffix_len(end) };
+            let Some(joiner) = self.joiner(end, locator) else {
+                return end + self.name_suffix_len(end);
+            };
             locator |= joiner.separates && joiner.len == 3;
             divided = joiner.separates;
             at = end + joiner.len;

@@ -32,10 +32,15 @@ impl<'t> IndexedForm<'t> {
 }
 
 impl EditMatcher {
-    /// Creates a matcher for terms within `edits` edits, at most [`MOST_EDITS`].
+    /// Creates a matcher for terms within `edits` edits, at most [`MAX_EDITS`].
     pub(super) fn of(word: &str, edits: u8) -> Self {
         let (bytes, letters) = (word.len(), letter_bits(word));
-        Self { chars: word.chars().collect(), bytes, letter_bits: letters, max_edits: edits.min(MAX_EDITS) }
+        Self {
+            chars: word.chars().collect(),
+            bytes,
+            letter_bits: letters,
+            max_edits: edits.min(MAX_EDITS),
+        }
     }
 
     /// The edit distance of a term; `None` if it is above the limit.
@@ -48,7 +53,7 @@ impl EditMatcher {
     }
 
     /// The edit distances between prefixes of the term and of the word, one row for each prefix of the term.
-    /// The cell `k` of row `i` is for the prefix of `i + k - MOST_EDITS` characters of the word.
+    /// The cell `k` of row `i` is for the prefix of `i + k - MAX_EDITS` characters of the word.
     fn banded_distance(&self, term: &str) -> Option<u8> {
         let middle = usize::from(MAX_EDITS);
         let mut before = [TOO_MANY; BAND];

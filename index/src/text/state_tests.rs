@@ -112,7 +112,8 @@ fn a_judge_that_fails_ends_the_search_with_its_error() {
     store.set(200, words(&["same"], 1));
     for question in [any(&["own3"]), any(&["same", "own3"]), any(&["same"])] {
         let mut judge = |_| Err(Error::full());
-        let error = store.texts.prepare(&question).unwrap().search(5, None, &mut judge).unwrap_err();
+        let error =
+            store.texts.prepare(&question).unwrap().search(5, None, &mut judge).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
     }
 }

@@ -202,7 +202,8 @@ impl ClauseBuilder {
         }
         if unit.is_stop_word(self.language) {
             let clause = Clause { occur, ask: unit.as_optional() };
-            if self.stop_word_clauses.len() < MAX_TERMS && !self.stop_word_clauses.contains(&clause) {
+            if self.stop_word_clauses.len() < MAX_TERMS && !self.stop_word_clauses.contains(&clause)
+            {
                 self.stop_word_clauses.push(clause);
             }
             return Ok(());

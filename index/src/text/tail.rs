@@ -66,7 +66,11 @@ impl TextTail {
         let old = self.slots.get(&sequence).copied();
         let slot = old.unwrap_or_else(|| self.end());
         let before = old.and_then(|slot| self.entry(slot)).map(|entry| Arc::clone(&entry.joined));
-        self.replace_terms(slot, before.as_deref().map_or(&[], IndexedDocument::terms), joined.terms());
+        self.replace_terms(
+            slot,
+            before.as_deref().map_or(&[], IndexedDocument::terms),
+            joined.terms(),
+        );
         let code = length_code(joined.length());
         self.size = self.size.saturating_sub(before.as_ref().map_or(0, |joined| joined.size()));
         self.size = self.size.saturating_add(joined.size());

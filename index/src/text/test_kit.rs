@@ -8,7 +8,7 @@ use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
 use super::joined::IndexedDocument;
 use super::question::FullTextQuery;
-use super::score::{CollectionStats, K1, LengthNorms, length_code, idf};
+use super::score::{CollectionStats, K1, LengthNorms, idf, length_code};
 use super::texts::InvertedIndex;
 use super::{Hit, MAX_EXPANSIONS, Manifest, SearchAfter};
 use crate::posting::Sequence;
@@ -154,8 +154,12 @@ impl Store {
             self.texts.prepare(question).unwrap().count_matches(&mut all.clone(), 4).unwrap(),
             truth.len().min(4)
         );
-        let count =
-            self.texts.prepare(question).unwrap().count_matches(&mut all.clone(), usize::MAX).unwrap();
+        let count = self
+            .texts
+            .prepare(question)
+            .unwrap()
+            .count_matches(&mut all.clone(), usize::MAX)
+            .unwrap();
         assert_eq!(count, truth.len());
         let ceiling = self.texts.prepare(question).unwrap().max_score();
         assert!(truth.iter().all(|hit| hit.score > 0.0 && hit.score <= ceiling));

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use super::approximate::{ApproximateIndex, BuildOptions};
 use super::code::{self, Probe};
-use super::graph::{self, HnswGraph, DEGREE, MAX_DEGREE, UPPER_DEGREE, UPPER_MAX_DEGREE};
+use super::graph::{self, DEGREE, HnswGraph, MAX_DEGREE, UPPER_DEGREE, UPPER_MAX_DEGREE};
 use super::layer::{Layer, ScoredNode};
 use super::rows::VectorRows;
 
 /// The ef of insertion: nodes kept in mind while a new row searches for its neighbours.
 const CONSTRUCTION_EF: usize = 96;
-/// The least and the most rows of a batch; in between it is one row for each `BATCH_PART` in the graph.
+/// The least and the most rows of a batch; in between it is one row for each `BATCH_DIVISOR` in the graph.
 const MIN_BATCH_ROWS: usize = 64;
 const MAX_BATCH_ROWS: usize = 512;
 const BATCH_DIVISOR: usize = 8;
@@ -40,7 +40,11 @@ impl HnswGraph {
     pub(crate) fn build(rows: &VectorRows, effort: &BuildOptions<'_>) -> Option<Self> {
         let squares = rows.ids().map(|row| rows.codes(row).1.square);
         let reach = squares.fold(0.0_f32, f32::max);
-        let empty = Self { layers: vec![Layer::bottom(MAX_DEGREE)], max_squared_norm: reach, holes: Vec::new() };
+        let empty = Self {
+            layers: vec![Layer::bottom(MAX_DEGREE)],
+            max_squared_norm: reach,
+            holes: Vec::new(),
+        };
         empty.with(rows, effort)
     }
 
@@ -74,7 +78,8 @@ pub(crate) fn extend(
         let known = graph.bottom().map_or(0, Layer::len);
         let size = (known / BATCH_DIVISOR).clamp(MIN_BATCH_ROWS, MAX_BATCH_ROWS).min(new.len());
         let (batch, rest) = new.split_at_checked(size)?;
-        let placed = parallel(batch, effort.threads, |row| find_neighbours(graph, rows, batch, *row));
+        let placed =
+            parallel(batch, effort.threads, |row| find_neighbours(graph, rows, batch, *row));
         insert_batch(graph, rows, &placed, effort.threads);
         new = rest;
     }
@@ -92,7 +97,12 @@ pub(crate) fn link_orphans(graph: &mut HnswGraph, rows: &VectorRows) {
             let probe = row_probe(graph, rows, row);
             let starts = graph.descend(rows, &probe, 0);
             let Some(bottom) = graph.layers.first_mut() else { return };
-            let met = bottom.search((rows, &probe, graph.max_squared_norm), starts, CONSTRUCTION_EF, |_, _| ());
+            let met = bottom.search(
+                (rows, &probe, graph.max_squared_norm),
+                starts,
+                CONSTRUCTION_EF,
+                |_, _| (),
+            );
             let mut near =
                 met.into_iter().map(|met| met.node).filter(|node| *node != row).peekable();
             let first = near.peek().copied();
@@ -123,7 +133,12 @@ fn find_neighbours(graph: &HnswGraph, rows: &VectorRows, batch: &[u32], row: u32
         let of_layer = |mate: &&ScoredNode| graph::level(mate.node) >= layer_level;
         let mut found: Vec<ScoredNode> = mates.iter().filter(of_layer).copied().collect();
         if let Some(layer) = graph.layers.get(layer_level) {
-            let met = layer.search((rows, &probe, graph.max_squared_norm), starts, CONSTRUCTION_EF, |_, _| ());
+            let met = layer.search(
+                (rows, &probe, graph.max_squared_norm),
+                starts,
+                CONSTRUCTION_EF,
+                |_, _| (),
+            );
             let named = met.iter().map(|met| ScoredNode { node: layer.row(met.node), ..*met });
             found.extend(named.filter(|met| met.node != row && !rows.is_dead(met.node)));
             let below = layer_level.checked_sub(1).and_then(|below| graph.layers.get(below));

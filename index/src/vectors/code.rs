@@ -2,7 +2,7 @@
 //!
 //! A vector `x` is stored as `scale * code`, each code in -127..=127, with the length of `x - scale * code`
 //! beside it. Queries are coded in 13 bits. The inner product of the codes is exact in `i32` (4,095 * 127 *
-//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::most`].
+//! 4,096 < 2^31), so the true one is known within a bound: see [`Probe::upper_bound`].
 
 use super::space::{Metric, Space, Vector};
 
@@ -58,7 +58,7 @@ pub(crate) struct Probe {
 #[derive(Debug, Clone, Copy)]
 enum ProbeKind {
     Query,
-    /// A row, with its coordinate in the extra dimension (see [`beyond`]).
+    /// A row, with its coordinate in the extra dimension (see [`extra_dimension`]).
     Row(f32),
 }
 
@@ -74,7 +74,14 @@ impl Probe {
         });
         codes.resize(stride(vector.dimension()), 0);
         let (scale, length) = (f64::from(scale), vector.length() * unit);
-        Self { codes: codes.into(), metric, scale, error_norm: lost, length, kind: ProbeKind::Query }
+        Self {
+            codes: codes.into(),
+            metric,
+            scale,
+            error_norm: lost,
+            length,
+            kind: ProbeKind::Query,
+        }
     }
 
     /// The probe of a row. `reach` is the greatest squared length, used for inner products only.
@@ -82,7 +89,14 @@ impl Probe {
         let codes = codes.iter().map(|code| i16::from(*code)).collect();
         let (scale, lost) = (f64::from(head.scale), f64::from(head.lost));
         let length = f64::from(head.square).sqrt();
-        Self { codes, metric, scale, error_norm: lost, length, kind: ProbeKind::Row(extra_dimension(head, reach)) }
+        Self {
+            codes,
+            metric,
+            scale,
+            error_norm: lost,
+            length,
+            kind: ProbeKind::Row(extra_dimension(head, reach)),
+        }
     }
 
     /// Estimates the similarity of a row; greater is nearer. For L2 it is minus half the squared distance.
@@ -98,7 +112,9 @@ impl Probe {
                 let own = (self.length * self.length) as f32;
                 product - f32::midpoint(own, head.square)
             }
-            (Metric::Dot, ProbeKind::Row(own)) => own.mul_add(extra_dimension(head, reach), product),
+            (Metric::Dot, ProbeKind::Row(own)) => {
+                own.mul_add(extra_dimension(head, reach), product)
+            }
             _ => product,
         }
     }
@@ -140,7 +156,9 @@ pub(crate) fn similarity(
     match metric {
         Metric::Cosine => product,
         Metric::L2 => product - f32::midpoint(a_head.square, b_head.square),
-        Metric::Dot => extra_dimension(a_head, reach).mul_add(extra_dimension(b_head, reach), product),
+        Metric::Dot => {
+            extra_dimension(a_head, reach).mul_add(extra_dimension(b_head, reach), product)
+        }
     }
 }
 

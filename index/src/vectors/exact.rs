@@ -24,7 +24,8 @@ pub(crate) fn search<E>(
     best: &mut TopNeighbours<'_, E>,
     limit: usize,
 ) -> Result<(), E> {
-    let mut close = limit.saturating_mul(REFINED_PER_RESULT).max(MIN_REFINED_ROWS).min(rows.len().max(1));
+    let mut close =
+        limit.saturating_mul(REFINED_PER_RESULT).max(MIN_REFINED_ROWS).min(rows.len().max(1));
     let mut done: Option<RowBound> = None;
     loop {
         let bounds = greatest_bounds(rows, query, among.clone(), best.floor(), done, close);

@@ -44,7 +44,12 @@ impl HnswGraph {
             starts = match above {
                 None => layer.nodes().take(1).collect(),
                 Some(above) => {
-                    let met = above.search((rows, probe, self.max_squared_norm), starts, DESCENT_EF, |_, _| ());
+                    let met = above.search(
+                        (rows, probe, self.max_squared_norm),
+                        starts,
+                        DESCENT_EF,
+                        |_, _| (),
+                    );
                     nodes_below(above, layer, &met)
                 }
             };

@@ -19,10 +19,10 @@ use super::work::{SavedGraph, SpaceWork, WorkOutcome, WorkProduct, WorkResult, W
 
 /// The number of vectors up to which a full scan takes no longer than a graph.
 const MAX_SCANNED_VECTORS: usize = 8192;
-/// The graph is rebuilt when dead rows are at least `DEAD_LEAST` and one in `DEAD_PART`.
+/// The graph is rebuilt when dead rows are at least `MIN_DEAD_ROWS` and one in `DEAD_DIVISOR`.
 const DEAD_DIVISOR: usize = 5;
 const MIN_DEAD_ROWS: usize = 64;
-/// The graph is extended when unindexed rows exceed `BESIDE_LEAST` plus one in `BESIDE_PART`.
+/// The graph is extended when unindexed rows exceed `MIN_UNINDEXED_ROWS` plus one in `UNINDEXED_DIVISOR`.
 const MIN_UNINDEXED_ROWS: usize = 512;
 const UNINDEXED_DIVISOR: usize = 64;
 /// The graph is saved again when one row in this many has changed.
@@ -96,8 +96,10 @@ impl VectorIndex {
         space.admit(vector)?;
         let shelves = Arc::make_mut(&mut self.spaces);
         if !shelves.contains_key(space) {
-            shelves
-                .insert(space.clone(), SpaceIndex::new(VectorRows::new(space.clone()), self.max_scanned));
+            shelves.insert(
+                space.clone(),
+                SpaceIndex::new(VectorRows::new(space.clone()), self.max_scanned),
+            );
         }
         if let Some(shelf) = shelves.get_mut(space) {
             shelf.rows.push(VectorKey { sequence, chunk }, vector)?;

@@ -114,7 +114,8 @@ impl Layer {
     /// Sets the links of a node, as far as there is room.
     pub(crate) fn set(&mut self, node: u32, links: impl IntoIterator<Item = u32>) {
         let from = usize::try_from(node).unwrap_or(usize::MAX).saturating_mul(self.max_degree);
-        let list = self.links.get_mut(from..from.saturating_add(self.max_degree)).unwrap_or_default();
+        let list =
+            self.links.get_mut(from..from.saturating_add(self.max_degree)).unwrap_or_default();
         let links = links.into_iter().chain(std::iter::repeat(NO_LINK));
         for (slot, link) in list.iter_mut().zip(links) {
             *slot = link;

@@ -113,7 +113,11 @@ pub(crate) fn from_bytes(bytes: &[u8], rows: &VectorRows) -> Option<LoadedGraph>
     }
     let keys = input.take(usize::try_from(count).ok()?.checked_mul(STORED_KEY_BYTES)?)?;
     let (places, outdated) = map_rows(keys, rows)?;
-    let stored = HnswGraph { layers: input.layers(count, layers)?, max_squared_norm: reach, holes: Vec::new() };
+    let stored = HnswGraph {
+        layers: input.layers(count, layers)?,
+        max_squared_norm: reach,
+        holes: Vec::new(),
+    };
     let place = |row: u32| *places.get(usize::try_from(row).ok()?)?;
     let lists = remap_layers(&stored, rows, &place);
     Some(LoadedGraph { graph: assemble(&lists, reach, rows)?, outdated })
@@ -196,7 +200,10 @@ fn remap_layers(
                 let links = layer.links(node).iter().filter_map(|link| at(*link));
                 return Some((own, links.filter(|link| *link != own).collect()));
             }
-            let met = |row| ScoredNode { similarity: build::row_similarity(graph, rows, own, row), node: row };
+            let met = |row| ScoredNode {
+                similarity: build::row_similarity(graph, rows, own, row),
+                node: row,
+            };
             let mut met: Vec<ScoredNode> = links.into_iter().map(met).collect();
             met.sort_unstable_by(graph::by_similarity);
             Some((own, build::select_neighbours(graph, rows, &met, build::degree_limits(level).0)))

@@ -1,6 +1,6 @@
 //! Operations that read: `get`, `get_batch`, `exists`, `history`, `audit`.
 
-use grainstore::limits::{MAX_BATCH, MAX_AUDIT_ENTRIES};
+use grainstore::limits::{MAX_AUDIT_ENTRIES, MAX_BATCH};
 use grainstore::{AuditEntry, ContentAddress, Session, StoredGrain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -90,9 +90,13 @@ impl<'a> TokenCursor<'a> {
             match self.token.kind {
                 TokenKind::End => return Ok(false),
                 TokenKind::Punctuation(Punctuation::Semicolon) if open == 0 => return Ok(false),
-                TokenKind::Word(_) if open == 0 && self.starts_misplaced_entry() => return Ok(false),
+                TokenKind::Word(_) if open == 0 && self.starts_misplaced_entry() => {
+                    return Ok(false);
+                }
                 TokenKind::Punctuation(Punctuation::RightBrace) if open == 0 => return Ok(true),
-                TokenKind::Punctuation(Punctuation::Comma) if open == 0 && self.second_starts_part() => {
+                TokenKind::Punctuation(Punctuation::Comma)
+                    if open == 0 && self.second_starts_part() =>
+                {
                     return Ok(true);
                 }
                 TokenKind::Punctuation(
@@ -136,6 +140,9 @@ impl<'a> TokenCursor<'a> {
     fn second_starts_part(&self) -> bool {
         let mut ahead = self.lexer;
         let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, TokenKind::Word(_)));
-        is_word && ahead.next().is_ok_and(|token| token.kind == TokenKind::Punctuation(Punctuation::Colon))
+        is_word
+            && ahead
+                .next()
+                .is_ok_and(|token| token.kind == TokenKind::Punctuation(Punctuation::Colon))
     }
 }

@@ -222,7 +222,9 @@ impl Keyring {
     /// Returns the slots that are zeroed on disk, of those that the truth records as used.
     pub(crate) fn destroyed_slots(&self) -> Vec<u32> {
         let (people, noted) = (self.users(), self.recorded.load(Ordering::Acquire));
-        (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.is_used(*slot)).collect()
+        (1..people.next.min(noted.saturating_add(1)))
+            .filter(|slot| !people.is_used(*slot))
+            .collect()
     }
 
     /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
@@ -239,7 +241,8 @@ impl Keyring {
         for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
             people.add_damaged(slot, Slot::Erased.encode(slot));
         }
-        for (person, slot) in people.single_slots().into_iter().filter(|(_, slot)| is_marked(*slot)) {
+        for (person, slot) in people.single_slots().into_iter().filter(|(_, slot)| is_marked(*slot))
+        {
             file.medium.write_at(slot_offset(slot), &Slot::Erased.encode(slot))?;
             people.remove(&person, slot);
         }
@@ -299,11 +302,14 @@ impl Keyring {
     /// Returns the keys that a user's grains are written under, `None` for a user without a slot.
     ///
     /// # Errors
-    /// As [`Keyring::holder`].
+    /// As [`Keyring::slot_keys`].
     pub(crate) fn user_keys(&self, user_id: &str) -> Result<Option<Arc<SlotKeys>>> {
         let person = self.user_token(user_id);
         let slot = self.slots_of(&person).last().copied();
-        slot.map_or_else(|| self.check_unclaimed(&person).map(|()| None), |slot| self.slot_keys(slot))
+        slot.map_or_else(
+            || self.check_unclaimed(&person).map(|()| None),
+            |slot| self.slot_keys(slot),
+        )
     }
 
     /// Refuses a user while a damaged slot may be theirs: an answer would lack their grains, and a second slot
@@ -336,7 +342,7 @@ impl Keyring {
     /// Returns all keys that a user's grains may be encrypted under.
     ///
     /// # Errors
-    /// As [`Keyring::holder`].
+    /// As [`Keyring::slot_keys`].
     pub(crate) fn all_user_keys(&self, user_id: &str) -> Result<Vec<Arc<SlotKeys>>> {
         let mut holders = Vec::new();
         let person = self.user_token(user_id);
@@ -405,7 +411,8 @@ impl Keyring {
         let mut slots = Vec::with_capacity(new.len());
         for (number, (token, generation)) in (first..).zip(new) {
             let mut person = UserSlot { token, generation, wrapped: [0; WRAPPED_SECRET_BYTES] };
-            person.wrapped = wrap_in(&file.wrap, &person.associated_data(number), &Secret::random()?)?;
+            person.wrapped =
+                wrap_in(&file.wrap, &person.associated_data(number), &Secret::random()?)?;
             let person = Box::new(person);
             bytes.extend_from_slice(&Slot::User(person.clone()).encode(number));
             slots.push((number, person));
@@ -473,7 +480,8 @@ impl Keyring {
         for number in 1..people.next {
             let (person, slot) = people.rewrapped_slot(number, |person| {
                 let damaged = || Error::truth_damaged("a slot of the keyring does not open");
-                let secret = unwrap_in(&file.wrap, &person.associated_data(number), &person.wrapped);
+                let secret =
+                    unwrap_in(&file.wrap, &person.associated_data(number), &person.wrapped);
                 let secret = secret.ok_or_else(damaged)?;
                 let wrapped = wrap_in(&wrap, &person.associated_data(number), &secret)?;
                 Ok::<_, Error>(UserSlot { wrapped, ..person.clone() })
@@ -498,7 +506,9 @@ impl Keyring {
         file.medium.read()?;
         let wrap = wrapping_cipher(provider, &new.store.derivation, &self.store_id)?;
         let opened = unwrap_in(&wrap, &new.store.associated_data(), &new.store.wrapped);
-        opened.map(drop).ok_or_else(|| key_error("the new key is another one when it is read again"))
+        opened
+            .map(drop)
+            .ok_or_else(|| key_error("the new key is another one when it is read again"))
     }
 
     /// Switches to secrets wrapped under another master key. No row is rewritten. Slots do not change between

@@ -193,7 +193,8 @@ impl KeyProvider for Passphrase {
             return Err(key_error("the passphrase of this store would take too much to check"));
         }
         let params = Params::new(memory_kib, passes, lanes, Some(32));
-        let params = params.map_err(|error| key_error(format!("the cost is impossible: {error}")))?;
+        let params =
+            params.map_err(|error| key_error(format!("the cost is impossible: {error}")))?;
         let mut key = [0; 32];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         argon

@@ -124,8 +124,8 @@ impl Slot {
             return Err(damaged());
         }
         match kind {
-            STORE => Ok(Self::Store(Box::new(fields.store(how).ok_or_else(damaged)?))),
-            PERSON => Ok(Self::User(Box::new(fields.person().ok_or_else(damaged)?))),
+            STORE_KIND => Ok(Self::Store(Box::new(fields.store(how).ok_or_else(damaged)?))),
+            USER_KIND => Ok(Self::User(Box::new(fields.person().ok_or_else(damaged)?))),
             _ => Err(damaged()),
         }
     }
@@ -150,8 +150,8 @@ impl SlotReader<'_> {
         let salt = self.take()?;
         let (memory_kib, passes, lanes) = (self.number()?, self.number()?, self.number()?);
         let derivation = match how {
-            RAW => Derivation::Raw,
-            ARGON2ID => Derivation::Argon2id { salt, memory_kib, passes, lanes },
+            RAW_KEY => Derivation::Raw,
+            ARGON2ID_KEY => Derivation::Argon2id { salt, memory_kib, passes, lanes },
             _ => return None,
         };
         let (master, wrapped) = (self.number()?, self.take()?);
@@ -174,7 +174,12 @@ mod tests {
     fn slots() -> [(u32, Slot, String); 3] {
         let derivation =
             Derivation::Argon2id { salt: [2; 16], memory_kib: 65_536, passes: 3, lanes: 1 };
-        let store = StoreSlot { store_id: [1; 16], derivation, master: 4, wrapped: [5; WRAPPED_SECRET_BYTES] };
+        let store = StoreSlot {
+            store_id: [1; 16],
+            derivation,
+            master: 4,
+            wrapped: [5; WRAPPED_SECRET_BYTES],
+        };
         let raw = StoreSlot { derivation: Derivation::Raw, ..store.clone() };
         let person = UserSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED_SECRET_BYTES] };
         let cost = "000100000000000300000001";
@@ -182,7 +187,8 @@ mod tests {
         let phrase = ["01010100", &id, &"02".repeat(16), cost, "00000004", &five].concat();
         let raw_bytes = ["01010000", &id, &"00".repeat(28), "00000004", &five].concat();
         let six = "06".repeat(32);
-        let person_bytes = ["01020000", "00000007", &six, &"08".repeat(WRAPPED_SECRET_BYTES)].concat();
+        let person_bytes =
+            ["01020000", "00000007", &six, &"08".repeat(WRAPPED_SECRET_BYTES)].concat();
         [
             (0, Slot::Store(Box::new(store)), phrase),
             (0, Slot::Store(Box::new(raw)), raw_bytes),

@@ -248,7 +248,11 @@ fn a_keyring_older_than_what_was_noted_of_it_is_refused() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann"]).unwrap();
-    assert_eq!((ring.unrecorded_slot(), ring.has_users()), (Some(1), false), "nothing lies under it yet");
+    assert_eq!(
+        (ring.unrecorded_slot(), ring.has_users()),
+        (Some(1), false),
+        "nothing lies under it yet"
+    );
     ring.record_slot(1).unwrap();
     assert_eq!((ring.unrecorded_slot(), ring.has_users()), (None, true));
     let older = std::fs::read(directory::keyring_path(dir.path())).unwrap();

@@ -285,8 +285,10 @@ mod tests {
             cutoff: Sequence::new(entry),
             entry,
         };
-        let known =
-            ErasureRecord::default().with_pending(of(Some(1), 1)).with_pending(of(None, 2)).with_pending(of(None, 3));
+        let known = ErasureRecord::default()
+            .with_pending(of(Some(1), 1))
+            .with_pending(of(None, 2))
+            .with_pending(of(None, 3));
         assert_eq!(known.pending, [of(Some(1), 1), of(None, 3)]);
         let known = known.with_pending(of(Some(1), 4)).without_scrubbed(3);
         assert_eq!(known.pending, [of(Some(1), 4)]);

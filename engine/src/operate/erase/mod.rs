@@ -21,7 +21,9 @@ use crate::handle::store::Store;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
 use crate::state::reach::VisibilityOutcome;
-use crate::write::erasure::{ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, user_sequences};
+use crate::write::erasure::{
+    ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, user_sequences,
+};
 use crate::write::plan::Principal;
 use crate::write::writer::{CommittedErasure, ErasureOrder, ErasureTarget, Request};
 
@@ -111,7 +113,9 @@ impl Session {
         let view = self.view()?;
         let count = catch_storage_panic(|| Ok(user_sequences(&view, &user)?.len() as u64))?;
         if how.dry_run {
-            let verdict = catch_storage_panic(|| check_user_erasure(&view, &user, &self.erasure_request(reason, how)))?;
+            let verdict = catch_storage_panic(|| {
+                check_user_erasure(&view, &user, &self.erasure_request(reason, how))
+            })?;
             return Ok(EraseOutcome::from_dry_run(verdict, count));
         }
         drop(view);
@@ -141,7 +145,9 @@ impl Session {
             })
         })?;
         // The existence of another user's grain is not revealed.
-        if catch_storage_panic(|| self.visibility_of(&view, address))? == Some(VisibilityOutcome::Outside) {
+        if catch_storage_panic(|| self.visibility_of(&view, address))?
+            == Some(VisibilityOutcome::Outside)
+        {
             return Err(self.not_visible(&view, address));
         }
         let author = self.author_to_erase(user.as_deref(), reason)?;

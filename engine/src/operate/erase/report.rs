@@ -37,7 +37,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
-    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED`] grains, for which
+    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED_GRAINS`] grains, for which
     /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
     pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
         let user = self.check_subject(user_id)?;
@@ -126,8 +126,9 @@ impl Session {
         catch_storage_panic(|| {
             let mut failed = None;
             places.retain(|at| {
-                let own =
-                    view.with_blob(*at, |blob| with_fields(blob, |grain| Ok(belongs_to_user(grain, &user))));
+                let own = view.with_blob(*at, |blob| {
+                    with_fields(blob, |grain| Ok(belongs_to_user(grain, &user)))
+                });
                 own.map_err(|error| failed = Some(error)).unwrap_or_default()
             });
             failed.map_or(Ok(()), Err)
@@ -160,7 +161,10 @@ impl Session {
                 // The index only gives candidates.
                 let Some((name, blob)) = read else { continue };
                 let (address, state) = (ContentAddress::of(&blob), view.state_at(sequence)?);
-                show(self.to_stored_grain(&view, address, GrainRow { sequence, blob, state })?, &name)?;
+                show(
+                    self.to_stored_grain(&view, address, GrainRow { sequence, blob, state })?,
+                    &name,
+                )?;
             }
             Ok(())
         })

@@ -111,7 +111,7 @@ impl Store {
 }
 
 impl Returned {
-    /// One problem a grain, for [`VerifyReport::with`](crate::VerifyReport::with).
+    /// One problem a grain, for [`VerifyReport::with_problem`](crate::VerifyReport::with_problem).
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         self.addresses.iter().map(|address| {
             let (sequence, ms) = (self.sequence, self.time.get());

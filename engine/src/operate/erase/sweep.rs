@@ -83,7 +83,9 @@ impl Session {
         let view = self.view()?;
         let now = self.now();
         let days = self.store().inner().cascade_after_days();
-        let due = catch_storage_panic(|| due_times(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
+        let due = catch_storage_panic(|| due_times(&view, days, now))?
+            .into_iter()
+            .filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
         drop(view);
         let mut swept = SweepReport::default();
@@ -98,7 +100,8 @@ impl Session {
             }
         }
         // Asked last: the store may have erased by itself what was found due.
-        let by_itself = self.store().run_exclusive(|writer| Ok(std::mem::take(&mut writer.swept)))?;
+        let by_itself =
+            self.store().run_exclusive(|writer| Ok(std::mem::take(&mut writer.swept)))?;
         swept.erased = swept.erased.saturating_add(by_itself);
         Ok(swept)
     }
@@ -137,7 +140,8 @@ impl Writer {
         let hour = EpochMs::new(now.get().saturating_add(SWEEP_INTERVAL_MS));
         self.next_sweep = hour;
         let view = std::sync::Arc::clone(&self.view);
-        let Ok(endings) = catch_storage_panic(|| due_times(&view, self.cascade_after_days(), now)) else {
+        let Ok(endings) = catch_storage_panic(|| due_times(&view, self.cascade_after_days(), now))
+        else {
             return;
         };
         drop(view);
@@ -148,7 +152,10 @@ impl Writer {
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
         let author = Principal { reason: Some(SWEEP_REASON.to_owned()), ..Principal::default() };
         for chunk in due.chunks(SWEEP_BATCH_GRAINS) {
-            let Ok(done) = catch_storage_panic(|| self.erase(&sweep_order(chunk, author.clone()))) else { return };
+            let Ok(done) = catch_storage_panic(|| self.erase(&sweep_order(chunk, author.clone())))
+            else {
+                return;
+            };
             self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
         }
     }
@@ -177,7 +184,11 @@ fn due_times(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress
 }
 
 /// Returns the grains that end with withdrawn consents, by address.
-fn ended_grains(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
+fn ended_grains(
+    view: &View,
+    days: u32,
+    now: EpochMs,
+) -> Result<BTreeMap<ContentAddress, ConsentEnd>> {
     let mut found: BTreeMap<ContentAddress, ConsentEnd> = BTreeMap::new();
     let mut known = Steps::new();
     let consents = IndexLookup::Type(GrainType::Consent);
@@ -301,7 +312,8 @@ fn entry_of(
     by: &ContentAddress,
 ) -> Result<Option<AuditEntry>> {
     let audit = view.audit()?;
-    let first = audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()?;
+    let first =
+        audit.get(since)?.map(|entry| view.decode_audit_entry(entry.value())).transpose()?;
     // What was here before what it ends has ended that when it came.
     if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
         return Ok(first);

@@ -162,7 +162,10 @@ mod tests {
         assert_eq!(lock_target(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
         store.close().unwrap();
         let whole = fs::read(directory::truth_path(&to)).unwrap();
-        assert_eq!(lock_target(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
+        assert_eq!(
+            lock_target(&to, &made).map_err(|error| error.code()).err(),
+            Some("ERR_CONFLICT")
+        );
         assert_eq!(fs::read(directory::truth_path(&to)).unwrap(), whole);
         assert!(Store::open(&to, &OpenOptions::new()).is_ok());
     }

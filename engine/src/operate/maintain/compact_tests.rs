@@ -86,7 +86,11 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
     source.make_copy().unwrap();
     fs::remove_file(source.database_file().unwrap().copy_path()).unwrap();
     assert_eq!(source.rename_copy().map_err(|error| error.code()), Err("ERR_IO"));
-    assert_eq!(source.switch_to_copy().map_err(|error| error.code()), Err("ERR_IO"), "it is given up");
+    assert_eq!(
+        source.switch_to_copy().map_err(|error| error.code()),
+        Err("ERR_IO"),
+        "it is given up"
+    );
     drop(source);
     after_a_crash(dir.path());
 }

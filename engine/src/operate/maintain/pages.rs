@@ -58,7 +58,8 @@ impl Store {
         let (reply, pending) = Pending::new();
         self.inner().hand_over(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| writer.folded_snapshot())));
+            let _ = reply
+                .send(writer.and_then(|writer| catch_storage_panic(|| writer.folded_snapshot())));
         })))?;
         let whole = pending.wait()?;
         catch_storage_panic(|| {

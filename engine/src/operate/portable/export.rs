@@ -249,7 +249,10 @@ impl ExportTarget {
     }
 
     /// Renames the files to their names, durably.
-    fn rename_files(&self, (files, report): (Vec<UnnamedFile>, ExportReport)) -> Result<ExportReport> {
+    fn rename_files(
+        &self,
+        (files, report): (Vec<UnnamedFile>, ExportReport),
+    ) -> Result<ExportReport> {
         let mut named = report;
         for number in 1..=files.len() {
             check_replaceable(&self.numbered(number))?;
@@ -362,7 +365,10 @@ impl Exporter<'_, '_> {
     }
 
     /// Plans the next file: its grains, and which of them have a state for the manifest.
-    fn plan_file(&self, grains: &mut Peekable<RunMerge<'_>>) -> Result<(ContainerPlan, SortedGrains)> {
+    fn plan_file(
+        &self,
+        grains: &mut Peekable<RunMerge<'_>>,
+    ) -> Result<(ContainerPlan, SortedGrains)> {
         let mut plan = ContainerPlan::new(self.how.compression).with_limit(self.how.file_bytes);
         let mut stated = ExternalSorter::new(self.place.directory);
         while let Some(next) = grains.peek() {

@@ -67,7 +67,12 @@ struct SpilledRuns {
 impl ExternalSorter {
     /// An empty sorter, which spills into an unnamed file in this directory.
     pub(super) fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), run_capacity: RUN_GRAINS, run: Vec::new(), spilled: None }
+        Self {
+            directory: directory.to_owned(),
+            run_capacity: RUN_GRAINS,
+            run: Vec::new(),
+            spilled: None,
+        }
     }
 
     /// Adds a position.
@@ -217,7 +222,8 @@ mod tests {
         };
         let dir = tempfile::TempDir::new().unwrap();
         for (count, most) in [(0, 10), (9, 10), (10, 10), (11, 10), (5000, 1500), (3000, 7)] {
-            let mut sorter = ExternalSorter { run_capacity: most, ..ExternalSorter::new(dir.path()) };
+            let mut sorter =
+                ExternalSorter { run_capacity: most, ..ExternalSorter::new(dir.path()) };
             (0..count).for_each(|n| sorter.push(place(n)).unwrap());
             let mut expected: Vec<_> = (0..count).map(place).collect();
             expected.sort_unstable();

@@ -19,5 +19,5 @@ mod switch;
 
 pub(crate) use firewall::CallGate;
 pub use prepare::{PrepareOptions, PreparedQuery};
-pub(crate) use prepare::{check_covers, cal_error};
+pub(crate) use prepare::{cal_error, check_covers};
 pub use stream::{EventStream, StreamOptions};

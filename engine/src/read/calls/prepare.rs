@@ -163,7 +163,10 @@ impl Session {
             user_id: own.user_id.clone(),
             agent_id: own.agent_id.clone(),
             tier: prepared.tier,
-            allowed_ops: terms.allowed_ops.clone().unwrap_or_else(|| operations_of_tier(prepared.tier)),
+            allowed_ops: terms
+                .allowed_ops
+                .clone()
+                .unwrap_or_else(|| operations_of_tier(prepared.tier)),
             allowed_grain_types: types.iter().map(|of| of.name().to_owned()).collect(),
             issued_at,
             expires_at: issued_at.saturating_add(i64::from(terms.life_ms)),

@@ -1,6 +1,8 @@
 //! One CAL call: the switch, the gate, the statement, and its audit record.
 
-use crate::state::audit::{CallContext, StreamRecord, parse_query_hash, token_id_or_none, millis_since, result_count};
+use crate::state::audit::{
+    CallContext, StreamRecord, millis_since, parse_query_hash, result_count, token_id_or_none,
+};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
@@ -255,11 +257,13 @@ impl Session {
         query: &str,
         options: &ExecuteOptions<'_>,
     ) -> Result<Preparation, cal::Error> {
-        let guard = CallGate { session: self, token: None, is_prepare: true, requested_tier: options.tier };
+        let guard =
+            CallGate { session: self, token: None, is_prepare: true, requested_tier: options.tier };
         let options = self.effective_options(options, &guard)?;
         let switched = guard.requested_tier != options.tier;
         let reading = self.reading().map_err(cal_error)?;
-        let prepared = catch_storage_panic(|| Ok(cal::prepare(&reading, query, &options))).map_err(cal_error)?;
+        let prepared = catch_storage_panic(|| Ok(cal::prepare(&reading, query, &options)))
+            .map_err(cal_error)?;
         prepared.map_err(|error| explain_switch(error, switched))
     }
 
@@ -270,7 +274,8 @@ impl Session {
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn EventListener>,
     ) -> Result<Response, cal::Error> {
-        let guard = CallGate { session: self, token, is_prepare: false, requested_tier: options.tier };
+        let guard =
+            CallGate { session: self, token, is_prepare: false, requested_tier: options.tier };
         let options = self.effective_options(options, &guard)?;
         let reading = self.reading().map_err(cal_error)?;
         let writes = self.store().inner().writes();

@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` if the options' handle
-    /// cancels it or the listener stops taking events. A statement refused before [`EventListener::begins`] has no
+    /// cancels it or the listener stops taking events. A statement refused before [`EventListener::on_start`] has no
     /// events; after it, the last event has the same error.
     pub fn ask_streaming(
         &self,
@@ -102,12 +102,20 @@ impl Session {
         let (session, cancel, query) = (self.clone(), CancelHandle::new(), query.to_owned());
         let own = cancel.clone();
         let run = move || {
-            let StreamOptions { params, as_format, auto_toon, now, listener_timeout: patience } = streaming;
+            let StreamOptions { params, as_format, auto_toon, now, listener_timeout: patience } =
+                streaming;
             let usual = ExecuteOptions::at(now.unwrap_or_else(|| session.now()));
             let patience = patience.unwrap_or(usual.listener_timeout);
-            let mut sending = ChannelListener { sender, listener_time_left: patience, cancel: own.clone() };
-            let options =
-                ExecuteOptions { params, as_format, auto_toon, cancel: own, listener_timeout: patience, ..usual };
+            let mut sending =
+                ChannelListener { sender, listener_time_left: patience, cancel: own.clone() };
+            let options = ExecuteOptions {
+                params,
+                as_format,
+                auto_toon,
+                cancel: own,
+                listener_timeout: patience,
+                ..usual
+            };
             session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
@@ -141,7 +149,9 @@ impl ChannelListener {
         loop {
             match self.sender.try_send(message) {
                 Ok(()) => return ControlFlow::Continue(()),
-                Err(TrySendError::Full(back)) if !self.listener_time_left.is_zero() => message = back,
+                Err(TrySendError::Full(back)) if !self.listener_time_left.is_zero() => {
+                    message = back
+                }
                 Err(_) => return ControlFlow::Break(()),
             }
             if self.cancel.stop_reason().is_some() {
@@ -167,7 +177,7 @@ impl EventListener for ChannelListener {
 
 /// The events of a streamed ASSEMBLE, in order. The last event says how it ended: `assembly_completed`,
 /// `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the answer or the error. A
-/// stream whose events were not taken for longer than [`StreamOptions::patience`] ends without a last
+/// stream whose events were not taken for longer than [`StreamOptions::listener_timeout`] ends without a last
 /// event. Dropping it cancels the statement and waits until its thread has stopped.
 #[derive(Debug)]
 pub struct EventStream {
@@ -235,7 +245,8 @@ mod tests {
         let (sender, receiver) = sync_channel(1);
         let cancel = CancelHandle::new();
         let patience = Duration::from_millis(20);
-        let mut sending = ChannelListener { sender, listener_time_left: patience, cancel: cancel.clone() };
+        let mut sending =
+            ChannelListener { sender, listener_time_left: patience, cancel: cancel.clone() };
         assert!(sending.send(StreamMessage::Started).is_continue());
         assert!(sending.send(StreamMessage::Started).is_break(), "nobody made room");
         assert!(sending.listener_time_left.is_zero());

@@ -81,7 +81,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and if more than
-    /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
     pub fn neighbours(&self, node: &str, walk: &EdgeQuery) -> Result<BoundedList<Edge>> {
         let mut edges = BoundedListBuilder::new(walk.limit, MAX_EDGES)?;

@@ -36,7 +36,7 @@ impl Session {
     /// The handoffs of a conversation by its `session_id`, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read,
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read,
     /// `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn handoffs(&self, session_id: &str) -> Result<BoundedList<Handoff>> {
         let id = normalised(session_id)?;

@@ -80,7 +80,8 @@ impl Session {
             let mut claims = Vec::new();
             for posting in sight.postings_in(&Scope::Exact(IDENTITY.into()), &shapes)? {
                 claims.extend(sight.read_current(posting?.sequence, |seen| {
-                    let fits = is_identity_belief(seen.grain, &OWNED_BY) && has_subject(seen.grain, &agent);
+                    let fits = is_identity_belief(seen.grain, &OWNED_BY)
+                        && has_subject(seen.grain, &agent);
                     Ok(fits.then(|| OwnershipClaim::of(seen, &agent)))
                 })?);
             }
@@ -174,7 +175,8 @@ struct OwnershipClaim {
 
 impl OwnershipClaim {
     fn of(seen: &VisibleGrain<'_>, agent: &str) -> Self {
-        let is_record = independent_author(seen, agent).is_some() && PolicyTerms::of(seen.grain).protects();
+        let is_record =
+            independent_author(seen, agent).is_some() && PolicyTerms::of(seen.grain).protects();
         Self { address: seen.address(), sequence: seen.sequence, is_record }
     }
 }

@@ -35,7 +35,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
-    /// [`MAX_RELATIVES`], and if more than [`MAX_LOOKED`](super::MAX_LOOKED) grains and links had
+    /// [`MAX_RELATIVES`], and if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains and links had
     /// to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn ancestry(
         &self,
@@ -60,7 +60,9 @@ impl Session {
                     if !met.insert(address) {
                         continue;
                     }
-                    let Some((state, parents)) = sight.read_by_address(&address, parents)? else { continue };
+                    let Some((state, parents)) = sight.read_by_address(&address, parents)? else {
+                        continue;
+                    };
                     for parent in parents {
                         sight.tick()?;
                         above.insert(parent);

@@ -34,7 +34,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and if more than [`MAX_NODES`] nodes or
-    /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
     /// `ERR_IO`.
     pub fn paths(
         &self,
@@ -132,7 +132,14 @@ struct PathEdge {
 impl SearchSide {
     fn new(start: NodeId, step: EdgeStep) -> Self {
         let met = HashMap::from([(start, 0)]);
-        Self { start, step, hops: 0, distances: met, frontier: vec![start], incoming: HashMap::new() }
+        Self {
+            start,
+            step,
+            hops: 0,
+            distances: met,
+            frontier: vec![start],
+            incoming: HashMap::new(),
+        }
     }
 }
 
@@ -212,7 +219,12 @@ impl PathSearch<'_> {
     }
 
     /// The edges of all shortest paths, traced from the meeting nodes back to both ends.
-    fn trace_paths(&mut self, near: &SearchSide, far: &SearchSide, met: &[NodeId]) -> Result<PathEdges> {
+    fn trace_paths(
+        &mut self,
+        near: &SearchSide,
+        far: &SearchSide,
+        met: &[NodeId],
+    ) -> Result<PathEdges> {
         let mut ways = PathEdges::new();
         for (side, is_near) in [(near, true), (far, false)] {
             let mut reached: HashSet<NodeId> = met.iter().copied().collect();

@@ -71,7 +71,8 @@ impl Session {
             let shape = IndexLookup::Value(Field::Related, digits.as_str().into());
             for posting in sight.postings(&[shape])? {
                 let links = sight.read_current(posting?.sequence, |seen| {
-                    let to_it = cross_links(seen.grain).filter(|link| link.0 == *address && wanted(link));
+                    let to_it =
+                        cross_links(seen.grain).filter(|link| link.0 == *address && wanted(link));
                     let kinds: Vec<String> = distinct(to_it.map(|(_, kind)| kind));
                     Ok((!kinds.is_empty()).then(|| (seen.address(), kinds, seen.awaits_review())))
                 })?;

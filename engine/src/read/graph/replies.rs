@@ -64,7 +64,7 @@ impl ReplyFinder {
 }
 
 /// The events of the session that are replies, by the message they reply to; `None` if there are
-/// [`MAX_PASS`] events or more to read.
+/// [`MAX_PASS_EVENTS`] events or more to read.
 fn all_replies(
     sight: &mut GraphReader<'_>,
 ) -> Result<Option<HashMap<ContentAddress, Vec<ThreadMember>>>> {

@@ -66,13 +66,21 @@ impl VisibleGrain<'_> {
 impl<'s> GraphReader<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s GraphOptions) -> Self {
         let spaces = ScopeNamespaces::of(session.viewer().index_scope());
-        Self { session, view, visibility: session.visibility(view), options: lens, namespaces: spaces, steps: 0, ranges: 0 }
+        Self {
+            session,
+            view,
+            visibility: session.visibility(view),
+            options: lens,
+            namespaces: spaces,
+            steps: 0,
+            ranges: 0,
+        }
     }
 
     /// Counts a step of work.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_LOOKED`]; `ERR_TIMEOUT`.
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
         if self.steps.is_multiple_of(CHECK_INTERVAL_STEPS) {
             self.options.cancel.check().map_err(ScanError::Stopped)?;
@@ -89,7 +97,7 @@ impl<'s> GraphReader<'s> {
     /// The postings of any of these lookups in the session's namespaces, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_RANGES`]; `ERR_TIMEOUT`; those of the index.
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
         &mut self,
         shapes: &[IndexLookup<'_>],
@@ -115,7 +123,8 @@ impl<'s> GraphReader<'s> {
         shapes: &[IndexLookup<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
         let reader = self.view.index();
-        let found = reader.intersect_unions(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
+        let found =
+            reader.intersect_unions(spaces, &[shapes], TimeRange::default(), TimeOrder::Newest)?;
         Ok(found.map(|posting| Ok(posting?)))
     }
 
@@ -164,7 +173,7 @@ impl<'s> GraphReader<'s> {
         if self.admits_state(&state) { self.read(sequence, state, read) } else { Ok(None) }
     }
 
-    /// Like [`GraphReader::at`], whatever the state of the grain.
+    /// Like [`GraphReader::read_current`], whatever the state of the grain.
     pub(crate) fn read_any<T>(
         &mut self,
         sequence: Sequence,
@@ -191,7 +200,7 @@ impl<'s> GraphReader<'s> {
         })
     }
 
-    /// Like [`GraphReader::any_at`], by address.
+    /// Like [`GraphReader::read_any`], by address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the index leads to another grain.

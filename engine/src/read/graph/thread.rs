@@ -127,7 +127,9 @@ impl Session {
                 let hint = "query events by session_id, a page at a time";
                 return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
             }
-            Ok(build_thread(members.into_iter().filter(|found| sight.admits_state(&found.state)).collect()))
+            Ok(build_thread(
+                members.into_iter().filter(|found| sight.admits_state(&found.state)).collect(),
+            ))
         })
     }
 }
@@ -188,7 +190,11 @@ pub(super) fn message_at(
 }
 
 /// The messages of a `session_id`, at most `limit`.
-fn messages_of_session(sight: &mut GraphReader<'_>, id: &str, limit: usize) -> Result<Vec<ThreadMember>> {
+fn messages_of_session(
+    sight: &mut GraphReader<'_>,
+    id: &str,
+    limit: usize,
+) -> Result<Vec<ThreadMember>> {
     let mut members = Vec::new();
     for posting in sight.postings(&[IndexLookup::Value(Field::Session, id.into())])? {
         members.extend(sight.read_any(posting?.sequence, |seen| {

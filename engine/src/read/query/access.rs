@@ -73,7 +73,9 @@ impl PostingUnion<'_> {
 
     /// The name of its index.
     pub(crate) fn index_name(&self) -> String {
-        self.lookups.first().map_or_else(|| "none".to_owned(), |shape| shape.index_name().to_owned())
+        self.lookups
+            .first()
+            .map_or_else(|| "none".to_owned(), |shape| shape.index_name().to_owned())
     }
 }
 
@@ -139,7 +141,11 @@ fn measure_lists<'q>(
 fn select_lists(mut lists: Vec<PostingUnion<'_>>) -> Vec<PostingUnion<'_>> {
     lists.sort_by_key(PostingUnion::rows);
     let shortest = lists.first().map_or(0, PostingUnion::rows);
-    let worth = if shortest <= SHORT_LIST_ROWS { 0 } else { shortest.saturating_mul(MAX_INTERSECTION_RATIO) };
+    let worth = if shortest <= SHORT_LIST_ROWS {
+        0
+    } else {
+        shortest.saturating_mul(MAX_INTERSECTION_RATIO)
+    };
     let mut place = 0;
     lists.retain(|list| {
         place += 1;
@@ -181,7 +187,9 @@ fn lookup_lists(query: &Query) -> Vec<Vec<IndexLookup<'_>>> {
                 lists.extend(tags.iter().map(|tag| vec![field_lookup(Field::Tag, tag)]));
             }
             Some(Lookup::Domain { name, values: texts }) if is_domain_field(name) => {
-                lists.push(texts.iter().map(|text| field_lookup(Field::Domain(name), text)).collect());
+                lists.push(
+                    texts.iter().map(|text| field_lookup(Field::Domain(name), text)).collect(),
+                );
             }
             Some(
                 Lookup::Status(_)

@@ -189,7 +189,8 @@ impl FromStr for Cursor {
     /// `ERR_CURSOR` for text that is not a cursor.
     fn from_str(text: &str) -> Result<Self> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| invalid_cursor())?;
-        let fits = (MIN_CURSOR_BYTES..=MIN_CURSOR_BYTES + MAX_STATISTICS_BYTES).contains(&bytes.len());
+        let fits =
+            (MIN_CURSOR_BYTES..=MIN_CURSOR_BYTES + MAX_STATISTICS_BYTES).contains(&bytes.len());
         match bytes.first() {
             Some(&VERSION) if fits => Ok(Self(bytes.into())),
             _ => Err(invalid_cursor()),

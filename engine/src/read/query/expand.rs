@@ -187,7 +187,11 @@ impl RaisedAnswers {
     }
 
     /// The next raised row, if it ranks before an answer.
-    pub(super) fn pop_before(&mut self, rank: f64, address: ContentAddress) -> Option<LinkedAnswer> {
+    pub(super) fn pop_before(
+        &mut self,
+        rank: f64,
+        address: ContentAddress,
+    ) -> Option<LinkedAnswer> {
         let first = self.waiting.front()?;
         let is_before = first.rank > rank || (first.rank == rank && first.address < address);
         if is_before { self.waiting.pop_front() } else { None }

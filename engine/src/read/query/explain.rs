@@ -152,7 +152,10 @@ pub(crate) fn explain(
             let sought = ParsedSearch::parse(session, query.reach(), search)?;
             // Blinded tokens would tell a reader nothing.
             let is_blinded = view.vault().keyring().is_some();
-            if !session.viewer().is_unrestricted() || session.visibility(view).has_read_rules() || is_blinded {
+            if !session.viewer().is_unrestricted()
+                || session.visibility(view).has_read_rules()
+                || is_blinded
+            {
                 return Ok(plan.driven_by_query(sought.query()));
             }
             let texts = view.texts(session.store().inner().library(), cancel)?;
@@ -238,7 +241,12 @@ fn visible_rows(
     list: &PostingUnion<'_>,
 ) -> Result<(u64, bool)> {
     let (reader, reach) = (view.index(), session.visibility(view));
-    let found = reader.intersect_unions(&access.namespaces, &[&list.lookups], access.times, TimeOrder::Newest)?;
+    let found = reader.intersect_unions(
+        &access.namespaces,
+        &[&list.lookups],
+        access.times,
+        TimeOrder::Newest,
+    )?;
     let (mut looked, mut own) = (0, 0);
     for posting in found {
         if own > MAX_SCORED_DIRECTLY || looked == MAX_SAMPLED_GRAINS {

@@ -204,7 +204,8 @@ impl<'w> CandidateScan<'w> {
         }
         let (spaces, times) = (tour.namespaces.clone(), TimeRange::default());
         let lists = vec![PostingUnion { lookups: vec![shape], estimate: None }];
-        let access = AccessPath { namespaces: spaces, times, order: index::TimeOrder::Newest, lists };
+        let access =
+            AccessPath { namespaces: spaces, times, order: index::TimeOrder::Newest, lists };
         let (cancel, vault) = (self.cancel, self.view.vault());
         let postings = PostingsSource { reader, access: &access, cancel, vault };
         let (mut found, mut passed) = (Vec::new(), 0);

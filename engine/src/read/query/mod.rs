@@ -220,9 +220,7 @@ impl Session {
             None => None,
             Some(last) => {
                 let rank = match is_ranked(query) {
-                    true => {
-                        Some(walk.scores.get(rows.rows.len() - 1).copied().unwrap_or_default())
-                    }
+                    true => Some(walk.scores.get(rows.rows.len() - 1).copied().unwrap_or_default()),
                     // Among answers by conditions alone, only linked grains have a score to continue from.
                     false => Some(last.score).filter(|score| *score < Score::STRUCTURAL.value),
                 };
@@ -263,7 +261,8 @@ impl PageCollector {
             true => Vec::new(),
             false => self.condition_fields.clone(),
         };
-        for name in self.search.iter().flat_map(|sought| sought.matched_fields_in(candidate.grain)) {
+        for name in self.search.iter().flat_map(|sought| sought.matched_fields_in(candidate.grain))
+        {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -360,7 +359,12 @@ fn current_log_point(view: &View) -> Result<LogPoint> {
 }
 
 /// Opens a cursor, and checks that it belongs to this history.
-fn open_cursor(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<CursorContent> {
+fn open_cursor(
+    session: &Session,
+    view: &View,
+    query: &Query,
+    cursor: &Cursor,
+) -> Result<CursorContent> {
     let key = session.store().inner().cursor_key();
     let opened = cursor.open(key, cursor_identity(session, view, query)?.as_bytes())?;
     let origin = opened.origin;

@@ -325,7 +325,10 @@ fn score_text(ranked: &SearchRun<'_>, found: &mut BTreeMap<Sequence, LegScores>)
 }
 
 /// Adds the closeness of grains that only the text leg found.
-fn score_vectors(sighted: &ResolvedVector<'_>, found: &mut BTreeMap<Sequence, LegScores>) -> Result<()> {
+fn score_vectors(
+    sighted: &ResolvedVector<'_>,
+    found: &mut BTreeMap<Sequence, LegScores>,
+) -> Result<()> {
     let missing = found.iter().filter(|(_, found)| found.near == 0.0);
     let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
     for (sequence, near) in closeness_of(sighted, &missing)? {

@@ -33,7 +33,8 @@ impl<'w> PostingsSource<'w> {
         let lists = &self.access.lists;
         let shapes: Vec<&[index::IndexLookup<'_>]> =
             lists.iter().map(|list| list.lookups.as_slice()).collect();
-        let mut postings = self.reader.intersect_unions(&self.access.namespaces, &shapes, times, order)?;
+        let mut postings =
+            self.reader.intersect_unions(&self.access.namespaces, &shapes, times, order)?;
         if let (index::TimeOrder::Newest, Some(place)) = (order, place) {
             let (tie, sequence) = (self.vault.tie_breaker(&place.address), Sequence::MAX);
             postings.seek(Posting { time: place.time, tie, sequence })?;

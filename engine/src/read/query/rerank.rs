@@ -172,7 +172,7 @@ impl RerankedOrder {
         bytes
     }
 
-    /// Decodes what [`RerankedOrder::left`] wrote.
+    /// Decodes what [`RerankedOrder::encode_rest`] wrote.
     ///
     /// # Errors
     /// `ERR_CURSOR` for other bytes.
@@ -181,10 +181,13 @@ impl RerankedOrder {
         let size = usize::from(*width).saturating_add(SCORE_BYTES);
         let number = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| (all << 8) | u64::from(*byte));
         let rows = rows.chunks(size).map(|row| {
-            let (place, score) = row.split_at_checked(usize::from(*width)).ok_or_else(invalid_cursor)?;
+            let (place, score) =
+                row.split_at_checked(usize::from(*width)).ok_or_else(invalid_cursor)?;
             let whole = score.len() == SCORE_BYTES && place.len() <= 8;
             let value = f64::from_bits(number(score) << 32);
-            whole.then(|| (Sequence::new(number(place)), total_only(value))).ok_or_else(invalid_cursor)
+            whole
+                .then(|| (Sequence::new(number(place)), total_only(value)))
+                .ok_or_else(invalid_cursor)
         });
         Ok(Self { answers: rows.collect::<Result<_>>()?, returned: Vec::new() })
     }
@@ -235,7 +238,8 @@ fn diversify(
             continue;
         }
         let others: Vec<Sequence> = left.iter().map(|other| other.sequence).collect();
-        for (near, nearest) in like.similarities(pooled.sequence, &others)?.iter().zip(&mut nearest) {
+        for (near, nearest) in like.similarities(pooled.sequence, &others)?.iter().zip(&mut nearest)
+        {
             *nearest = nearest.max(*near);
         }
         chosen.push(pooled);
@@ -262,7 +266,11 @@ mod tests {
             assert!(RerankedOrder::decode(&bytes[..bytes.len() - 1]).is_err());
         }
         assert!(RerankedOrder::decode(&[]).is_err() && RerankedOrder::decode(&[9; 40]).is_err());
-        assert!((truncate_score(0.7) - 0.7).abs() < 1e-6 && truncate_score(0.7) <= 0.7 && truncate_score(1.0) == 1.0);
+        assert!(
+            (truncate_score(0.7) - 0.7).abs() < 1e-6
+                && truncate_score(0.7) <= 0.7
+                && truncate_score(1.0) == 1.0
+        );
     }
 
     #[test]

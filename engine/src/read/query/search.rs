@@ -59,7 +59,12 @@ impl ParsedSearch {
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
-        Ok(Self { union: whole, parts, settings, reader: RefCell::new(DocumentReader::new(settings)) })
+        Ok(Self {
+            union: whole,
+            parts,
+            settings,
+            reader: RefCell::new(DocumentReader::new(settings)),
+        })
     }
 
     /// The union of all its parts.
@@ -221,7 +226,8 @@ impl<'w> CandidateScan<'w> {
         let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
         let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
         let ask = |question: &FullTextQuery, statistics| -> Result<_, ScanError> {
-            let asked = texts.prepare_cancellable(&view.blinded_query(question)?, statistics, seen, stop);
+            let asked =
+                texts.prepare_cancellable(&view.blinded_query(question)?, statistics, seen, stop);
             visible.as_ref().map_or(Ok(()), VisibleGrains::failed)?;
             Ok(asked?)
         };

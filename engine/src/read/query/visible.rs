@@ -61,7 +61,8 @@ impl<'w> VisibleGrains<'w> {
         if at > self.last || self.view.is_hidden(at)? {
             return Ok(false);
         }
-        let seen = self.view.with_live_blob(at, |blob| self.reach.is_blob_visible(at, blob).map(Some))?;
+        let seen =
+            self.view.with_live_blob(at, |blob| self.reach.is_blob_visible(at, blob).map(Some))?;
         Ok(seen.unwrap_or(false))
     }
 }

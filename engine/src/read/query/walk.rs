@@ -113,7 +113,7 @@ impl<'w> CandidateScan<'w> {
     /// Creates a scan of a query; the first `given` matches count as accesses.
     ///
     /// # Errors
-    /// Those of [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
+    /// Those of [`expand::check_expansion`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
@@ -300,7 +300,8 @@ impl CandidateScan<'_> {
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, _)) = &self.after else { return false };
         let stands_before = |place: &TimePosition| {
-            posting.time == place.time && posting.tie < self.view.vault().tie_breaker(&place.address)
+            posting.time == place.time
+                && posting.tie < self.view.vault().tie_breaker(&place.address)
         };
         posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
@@ -372,7 +373,9 @@ impl CandidateScan<'_> {
         let flow = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let address = match checked {
-                    Some(_) => self.reach.is_visible(sequence, grain)?.then(|| ContentAddress::of(blob)),
+                    Some(_) => {
+                        self.reach.is_visible(sequence, grain)?.then(|| ContentAddress::of(blob))
+                    }
                     None if self.look_at(sequence, grain)? => self.admitted(blob, grain, &state),
                     None => None,
                 };
@@ -443,7 +446,8 @@ impl CandidateScan<'_> {
         if self.view.is_hidden(sequence)? {
             return Ok(None);
         }
-        let StateRecord { mut state, ended_by_entry: since } = self.view.state_record_at(sequence)?;
+        let StateRecord { mut state, ended_by_entry: since } =
+            self.view.state_record_at(sequence)?;
         if let Some((origin, _)) = &self.after
             && since >= origin.entries
         {

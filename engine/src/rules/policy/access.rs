@@ -9,7 +9,7 @@ use super::decide::{PolicyDecision, decide};
 use super::facts::{PolicyAction, PolicyAttempt, PolicyFacts, Protector};
 use super::proofs::{MAX_COSIGNATURES, Proofs};
 use super::rules::PolicyRule;
-use super::{strip_fragment, same_did};
+use super::{same_did, strip_fragment};
 
 /// The callers that may replace a grain, the widest circle first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -56,7 +56,9 @@ pub(crate) fn decide(attempt: &PolicyAttempt<'_>, facts: &PolicyFacts) -> Policy
             return decision;
         }
         decision.needs_review |= rules.contains(&PolicyRule::SoftLocked);
-        if protector.link == ProtectionLink::TargetOrOlder && protector.terms.scope == PolicyScope::Grain {
+        if protector.link == ProtectionLink::TargetOrOlder
+            && protector.terms.scope == PolicyScope::Grain
+        {
             match rules.iter().any(|rule| rule.rests_on_signature()) {
                 true => signed += 1,
                 false if protector.terms.protects() => unsigned += 1,
@@ -78,7 +80,11 @@ pub(crate) fn involves_related(act: PolicyAction) -> bool {
 }
 
 /// Returns the rules that one protector applies: all pass, or the last one refuses.
-fn protector_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target: bool) -> Vec<PolicyRule> {
+fn protector_rules(
+    attempt: &PolicyAttempt<'_>,
+    protector: &Protector,
+    is_target: bool,
+) -> Vec<PolicyRule> {
     let terms = &protector.terms;
     match attempt.act {
         PolicyAction::Verify => return vec![verification_rule(attempt, protector)],
@@ -109,7 +115,8 @@ fn protector_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target
         push_mode_rules(attempt, protector, &mut rules);
     }
     let refused = rules.last().is_none_or(|rule| !rule.info().passes);
-    let is_settled = rules.iter().any(|rule| rule.rests_on_signature()) || terms.mode == PolicyMode::Open;
+    let is_settled =
+        rules.iter().any(|rule| rule.rests_on_signature()) || terms.mode == PolicyMode::Open;
     if let Some(goal) = goal
         && goal.evidence_required > 0
         && !refused
@@ -122,7 +129,11 @@ fn protector_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, is_target
 }
 
 /// Applies the mode of a policy.
-fn push_mode_rules(attempt: &PolicyAttempt<'_>, protector: &Protector, rules: &mut Vec<PolicyRule>) {
+fn push_mode_rules(
+    attempt: &PolicyAttempt<'_>,
+    protector: &Protector,
+    rules: &mut Vec<PolicyRule>,
+) {
     let PolicyMode::Timed(until, fallback) = protector.terms.mode else {
         rules.push(mode_rule(protector.terms.mode, attempt, protector));
         return;
@@ -160,7 +171,11 @@ fn mode_rule(mode: PolicyMode, attempt: &PolicyAttempt<'_>, protector: &Protecto
 }
 
 /// Applies `locked`: refuses, unless the store accepts an authorized signature (OMS 12.5.4).
-fn locked_rule(attempt: &PolicyAttempt<'_>, terms: &PolicyTerms, author: Option<&str>) -> PolicyRule {
+fn locked_rule(
+    attempt: &PolicyAttempt<'_>,
+    terms: &PolicyTerms,
+    author: Option<&str>,
+) -> PolicyRule {
     let signer = attempt.proofs.signer.as_deref();
     if !attempt.locked_accepts_signature || !is_authorized(terms, signer) {
         return PolicyRule::Locked;

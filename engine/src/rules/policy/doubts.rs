@@ -4,7 +4,7 @@
 use grainstore_format::{Did, GrainRef};
 
 use super::terms::{FallbackMode, PolicyMode, PolicyTerms};
-use super::{strip_fragment, same_did};
+use super::{same_did, strip_fragment};
 
 const POLICY: &str = "invalidation_policy";
 /// Maximum edit distance of a field name that counts as a misspelling of the policy's.
@@ -82,7 +82,11 @@ pub(crate) fn policy_warnings(grain: &GrainRef<'_>) -> Vec<String> {
         let then = unsatisfiable_policy(fallback.mode(), &signers);
         doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
     }
-    let slips = grain.iter().map(|(name, _)| name).filter(|name| is_misspelling(name)).take(MAX_MISSPELLINGS);
+    let slips = grain
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| is_misspelling(name))
+        .take(MAX_MISSPELLINGS);
     doubts.extend(slips.map(|name| {
         format!("its field {name} is none that is known: is {POLICY} meant? It protects nothing so")
     }));

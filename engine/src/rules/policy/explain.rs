@@ -290,7 +290,11 @@ fn fails_closed(mode: PolicyMode) -> bool {
     }
 }
 
-fn mode_requirement(mode: PolicyMode, signers: &EligibleSigners<'_>, accepts_signature: bool) -> String {
+fn mode_requirement(
+    mode: PolicyMode,
+    signers: &EligibleSigners<'_>,
+    accepts_signature: bool,
+) -> String {
     match mode {
         PolicyMode::Locked if accepts_signature && signers.quorum_candidates() > 0 => {
             "one of the authorized DIDs other than its author signs whatever invalidates it"

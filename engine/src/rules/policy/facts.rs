@@ -132,7 +132,11 @@ pub(crate) struct Protector {
 
 impl Protector {
     /// The protection given by a stored grain.
-    pub(crate) fn from_grain(grain: &GrainRef<'_>, state: &GrainState, tie: ProtectionLink) -> Self {
+    pub(crate) fn from_grain(
+        grain: &GrainRef<'_>,
+        state: &GrainState,
+        tie: ProtectionLink,
+    ) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
         let terms = PolicyTerms::of(grain);
         let is_goal = grain.grain_type() == GrainType::Goal;

@@ -30,7 +30,8 @@ const MUTABLE_FIELDS: [&str; 16] = [
 /// How far another clock may be ahead of the store's.
 const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
 /// Fields that the new version may omit, since the old one keeps binding it (OMS 23.5), but not change.
-const INHERITED_FIELDS: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
+const INHERITED_FIELDS: [&str; 3] =
+    ["invalidation_policy", "allowed_transitions", "evidence_required"];
 
 /// An attempted change of a goal's state.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +104,9 @@ impl GoalTerms {
         let allowed = stored.get("allowed_transitions").and_then(|states| states.as_array());
         let listed = allowed.is_some_and(|states| states.iter().any(|s| s.as_str() == Some(to)));
         let keeps = keeps
-            && INHERITED_FIELDS.iter().all(|name| new.get(name).is_none() || is_same(stored, new, name));
+            && INHERITED_FIELDS
+                .iter()
+                .all(|name| new.get(name).is_none() || is_same(stored, new, name));
         let least = stored.int("evidence_required").and_then(|least| u64::try_from(least).ok());
         let evidence_required = match (to, least.unwrap_or(0)) {
             ("satisfied", least) => least,
@@ -227,7 +230,8 @@ mod tests {
             assert!(is_on_goals, "{name}");
             let first = || Some((name, value(name, def.kind, false)));
             let second = || Some((name, value(name, def.kind, true)));
-            let (is_free, may_go) = (MUTABLE_FIELDS.contains(&name), INHERITED_FIELDS.contains(&name));
+            let (is_free, may_go) =
+                (MUTABLE_FIELDS.contains(&name), INHERITED_FIELDS.contains(&name));
             // Every goal has these.
             let is_required = ["description", "created_at"].contains(&name);
             let changed = allows(&goal("active", first()), &goal("satisfied", second()));

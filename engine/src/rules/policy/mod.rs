@@ -26,7 +26,7 @@ mod terms;
 #[cfg(test)]
 mod vector_tests;
 
-pub(crate) use decide::{PolicyDecision, involves_related, decide, review_rule};
+pub(crate) use decide::{PolicyDecision, decide, involves_related, review_rule};
 pub(crate) use doubts::{can_cause_warning as may_be_doubted, policy_warnings as doubts};
 pub use explain::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
 pub(crate) use explain::{BindingFacts, explain_in};
@@ -35,7 +35,9 @@ pub(crate) use facts::{
 };
 pub(crate) use goals::{GoalTerms, GoalTransition, Maker};
 pub(crate) use ownership::check_ownership;
-pub(crate) use proofs::{Proofs, verified_cosigners, verify_call_signature, verify_supersession_auth};
+pub(crate) use proofs::{
+    Proofs, verified_cosigners, verify_call_signature, verify_supersession_auth,
+};
 pub(crate) use rules::PolicyRule;
 pub(crate) use terms::PolicyTerms;
 

@@ -59,7 +59,9 @@ impl Proofs {
     pub(crate) fn add_failure_reason(&self, refusal: Error) -> Error {
         match &self.failure {
             None => refusal,
-            Some(flaw) => refusal.with_suffix(&format!("; a proof given does not hold: {}", flaw.why)),
+            Some(flaw) => {
+                refusal.with_suffix(&format!("; a proof given does not hold: {}", flaw.why))
+            }
         }
     }
 }
@@ -67,7 +69,7 @@ impl Proofs {
 /// Returns the valid signers of a grain's `supersession_auth` for superseding `old`.
 ///
 /// # Errors
-/// The errors of [`of_successor`].
+/// The errors of [`verify_supersession_auth`].
 pub(crate) fn verified_cosigners(
     old: &ContentAddress,
     new: &Grain,
@@ -152,7 +154,8 @@ mod tests {
             (SignatureVerdict::Unverifiable("far".to_owned()), "does not hold: far"),
             (SignatureVerdict::Unverifiable(long), "éé..."),
         ] {
-            let told = Proofs::from_verdict(verdict, || None).add_failure_reason(refusal()).to_string();
+            let told =
+                Proofs::from_verdict(verdict, || None).add_failure_reason(refusal()).to_string();
             assert!(told.starts_with("no; a proof given does not hold: "), "{told}");
             assert!(told.ends_with(end) && told.chars().count() < 300, "{told}");
         }
@@ -166,7 +169,8 @@ mod tests {
         fields.insert("supersession_auth".to_owned(), Value::Array(entries));
         let grain = Grain::from_fields(fields).unwrap();
         let old = ContentAddress::from_bytes([1; 32]);
-        let proofs = verify_supersession_auth(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
+        let proofs =
+            verify_supersession_auth(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
         assert_eq!(
             proofs.failure.as_ref().map(|flaw| &*flaw.why),
             Some("these bytes are no COSE_Sign1")

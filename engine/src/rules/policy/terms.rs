@@ -123,7 +123,8 @@ impl PolicyTerms {
                 texts.collect::<Option<Vec<_>>>()?
             }
         };
-        let threshold = optional_int(map, "threshold")?.and_then(Int::as_u64).filter(|least| *least > 0);
+        let threshold =
+            optional_int(map, "threshold")?.and_then(Int::as_u64).filter(|least| *least > 0);
         let until = optional_int(map, "locked_until")?;
         let scope = optional_text(map, "scope")?.map_or(PolicyScope::Grain, PolicyScope::from_name);
         let fallback = optional_text(map, "fallback_mode")?;

@@ -184,7 +184,8 @@ impl<'c> World<'c> {
             None => Vec::new(),
             Some(name) => {
                 let old = self.grains.address(target);
-                super::verified_cosigners(&old, &self.grain(name), &format::OfflineResolver).unwrap()
+                super::verified_cosigners(&old, &self.grain(name), &format::OfflineResolver)
+                    .unwrap()
             }
         };
         Proofs { signer, cosigners, failure: None }
@@ -192,7 +193,8 @@ impl<'c> World<'c> {
 
     /// Returns everything that protects the target, and the evidence of `new`.
     fn facts(&self, target: &str, new: Option<&Grain>) -> (PolicyFacts, u64) {
-        let mut ties = BTreeMap::from([(self.grains.address(target), ProtectionLink::TargetOrOlder)]);
+        let mut ties =
+            BTreeMap::from([(self.grains.address(target), ProtectionLink::TargetOrOlder)]);
         let mut order = vec![self.grains.address(target)];
         let mut open: Vec<_> = new.map(parents).unwrap_or_default().into_iter().collect();
         open.retain(|parent| *parent != self.grains.address(target));
@@ -246,8 +248,11 @@ impl<'c> World<'c> {
     ) -> Vec<(ContentAddress, ProtectionLink)> {
         let Some(name) = self.name_of(address) else { return Vec::new() };
         let released = self.kept.get(name).is_some_and(|kept| kept.released);
-        let tie =
-            if tie == ProtectionLink::TargetOrOlder && released { ProtectionLink::ReleasedVersion } else { tie };
+        let tie = if tie == ProtectionLink::TargetOrOlder && released {
+            ProtectionLink::ReleasedVersion
+        } else {
+            tie
+        };
         let parents = parents(&self.grain(name)).into_iter();
         let tied = parents.map(|parent| {
             let is_version = self.state(&parent).superseded_by == Some(*address);

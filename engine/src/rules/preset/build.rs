@@ -103,7 +103,9 @@ impl StoredRules {
     pub(crate) fn extended(&self, text: &str) -> Result<Option<RuleChange>> {
         let file = RuleFile::read(text)?;
         if file.name.is_some() || file.title.is_some() {
-            return Err(invalid_rule_file("name and title are those of a preset: a change has neither"));
+            return Err(invalid_rule_file(
+                "name and title are those of a preset: a change has neither",
+            ));
         }
         let before = self.rules()?;
         let mut draft = self.draft()?;
@@ -170,7 +172,9 @@ impl RuleSetBuilder {
         for id in &file.drop {
             let Some(at) = self.rules.iter().position(|rule| rule.id == id) else {
                 if is_new {
-                    return Err(invalid_rule_file(&format!("it drops {id:?}, and there is no such rule")));
+                    return Err(invalid_rule_file(&format!(
+                        "it drops {id:?}, and there is no such rule"
+                    )));
                 }
                 continue;
             };

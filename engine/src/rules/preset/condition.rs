@@ -76,7 +76,7 @@ pub(super) struct Condition {
     /// Fields with patterns: a word of each field must match one of its patterns, ignoring case.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     matches: BTreeMap<String, Vec<String>>,
-    /// Fields with texts one of which each is, as [`is_among`] compares them.
+    /// Fields with texts one of which each is, as [`purpose_matches`] compares them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     among: BTreeMap<String, Vec<String>>,
     /// Kinds of `processing_basis`, one of which it must have.
@@ -88,7 +88,7 @@ pub(super) struct Condition {
     /// Scopes, to one of which its `processing_basis` must be a consent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     consent_scope: Vec<String>,
-    /// Purposes, one of which the session must have, compared by [`is_among`]; `data_broker*` matches
+    /// Purposes, one of which the session must have, compared by [`purpose_matches`]; `data_broker*` matches
     /// any with that prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose: Vec<String>,
@@ -145,7 +145,8 @@ impl Condition {
             let stated = SensitivityLevel::from(grain.sensitivity());
             if facts.has("user_id") { stated.max(personal) } else { stated }
         };
-        (self.tag.is_empty() || grain.any_tag(&mut |tag| self.tag.iter().any(|p| matches_pattern(p, tag))))
+        (self.tag.is_empty()
+            || grain.any_tag(&mut |tag| self.tag.iter().any(|p| matches_pattern(p, tag))))
             && one_of(&self.types, &mut |name| GrainType::from_name(name) == Some(grain.kind()))
             && one_of(&self.namespace, &mut |outer| is_within(grain.namespace(), outer))
             && self.sensitivity.is_none_or(|least| level() >= least)
@@ -153,7 +154,8 @@ impl Condition {
 
     fn matches_circumstances(&self, facts: &RuleFacts<'_>) -> bool {
         let purposes = facts.purposes;
-        (self.purpose.is_empty() || purposes.iter().any(|what| purpose_matches(what, &self.purpose)))
+        (self.purpose.is_empty()
+            || purposes.iter().any(|what| purpose_matches(what, &self.purpose)))
             && (self.purpose_beyond.is_empty()
                 || purposes.iter().any(|what| !purpose_matches(what, &self.purpose_beyond)))
             && self.purposes_named.is_none_or(|named| named != purposes.is_empty())
@@ -172,7 +174,8 @@ impl Condition {
     }
 
     fn matches_fields(&self, facts: &RuleFacts<'_>) -> bool {
-        let is_one_of = |of: &[FieldValue], value: &Value| of.iter().any(|scalar| scalar.matches(value));
+        let is_one_of =
+            |of: &[FieldValue], value: &Value| of.iter().any(|scalar| scalar.matches(value));
         self.has.iter().all(|name| facts.has(name))
             && self
                 .equals
@@ -186,7 +189,8 @@ impl Condition {
                 facts.any_value(name, &mut |value| any_word_matches(patterns, value))
             })
             && self.among.iter().all(|(name, of)| {
-                let is_one = |value: &Value| value.as_str().is_some_and(|text| purpose_matches(text, of));
+                let is_one =
+                    |value: &Value| value.as_str().is_some_and(|text| purpose_matches(text, of));
                 facts.any_value(name, &mut { is_one })
             })
             && self.placeholders.as_ref().is_none_or(|both| both.holds(facts))

@@ -133,8 +133,11 @@ impl RuleFile {
             return Err(Error::new(too_large, message));
         }
         let file: Self = match text.trim_start().starts_with('{') {
-            true => serde_json::from_str(text).map_err(|error| invalid_rule_file(&error.to_string()))?,
-            false => toml::from_str(text).map_err(|error| invalid_rule_file(error.to_string().trim_end()))?,
+            true => {
+                serde_json::from_str(text).map_err(|error| invalid_rule_file(&error.to_string()))?
+            }
+            false => toml::from_str(text)
+                .map_err(|error| invalid_rule_file(error.to_string().trim_end()))?,
         };
         file.check().map_err(|why| invalid_rule_file(&why))?;
         Ok(file)

@@ -42,7 +42,7 @@ pub(super) fn expand_lists(of: &[String], scope: &NamedParts) -> Result<Vec<Stri
     Err("its lists name each other in a circle".to_owned())
 }
 
-/// Like [`listed`], for the values of fields.
+/// Like [`expand_lists`], for the values of fields.
 pub(super) fn expand_values(
     of: &BTreeMap<String, Vec<FieldValue>>,
     scope: &NamedParts,

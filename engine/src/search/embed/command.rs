@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::conversation::{EmbedderProcess, ProcessError};
-use super::{Embedder, Vector, check_texts, check_answer};
+use super::{Embedder, Vector, check_answer, check_texts};
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Default number of texts in a line.
@@ -40,7 +40,13 @@ impl CommandOptions {
     /// Options of a program that has 30 seconds for a line of at most 32 texts.
     #[must_use]
     pub fn new(command: Vec<OsString>, model: &str, dimension: usize) -> Self {
-        Self { command, model: model.to_owned(), dimension, deadline: DEFAULT_DEADLINE, batch: DEFAULT_BATCH_TEXTS }
+        Self {
+            command,
+            model: model.to_owned(),
+            dimension,
+            deadline: DEFAULT_DEADLINE,
+            batch: DEFAULT_BATCH_TEXTS,
+        }
     }
 }
 
@@ -97,7 +103,10 @@ impl CommandEmbedder {
         match serde_json::from_slice(&answer) {
             Ok(EmbedAnswer::Refusal { error }) => {
                 *running = Some(conversation);
-                Err(embedder_error(&self.options, &format!("it says: {}", truncate_message(&error))))
+                Err(embedder_error(
+                    &self.options,
+                    &format!("it says: {}", truncate_message(&error)),
+                ))
             }
             Ok(EmbedAnswer::Vectors { vectors }) => {
                 let vectors = check_answer(vectors, texts.len(), self.options.dimension)?;
@@ -122,7 +131,10 @@ impl CommandEmbedder {
                 let seconds = self.options.deadline.as_secs_f64();
                 let message = format!("the embedder did not answer within {seconds} s");
                 let hint = "allow it more time, or fewer texts a line";
-                Err((ProcessError::TimedOut, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
+                Err((
+                    ProcessError::TimedOut,
+                    Error::new(ErrorKind::Timeout, message).with_hint(hint),
+                ))
             }
             Err(ProcessError::Broken(error)) => {
                 let failed = embedder_error(&self.options, &error.to_string());
@@ -139,8 +151,9 @@ impl CommandEmbedder {
         let numbers = dimension.saturating_mul((*batch).max(1));
         let most = numbers.saturating_mul(MAX_NUMBER_BYTES).saturating_add(MAX_OVERHEAD_BYTES);
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        EmbedderProcess::start(Command::new(program).args(given), most)
-            .map_err(|error| embedder_error(&self.options, &format!("it cannot be started: {error}")))
+        EmbedderProcess::start(Command::new(program).args(given), most).map_err(|error| {
+            embedder_error(&self.options, &format!("it cannot be started: {error}"))
+        })
     }
 }
 

@@ -41,7 +41,11 @@ impl EmbedderProcess {
     }
 
     /// Sends a line, without its line feed, and waits for the line that answers it.
-    pub(super) fn request(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, ProcessError> {
+    pub(super) fn request(
+        &mut self,
+        line: Vec<u8>,
+        within: Duration,
+    ) -> Result<Vec<u8>, ProcessError> {
         let ended = || io::Error::new(io::ErrorKind::BrokenPipe, "it ended");
         self.lines.send(line).map_err(|_| ProcessError::Broken(ended()))?;
         match self.answers.recv_timeout(within) {

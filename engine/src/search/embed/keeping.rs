@@ -78,12 +78,12 @@ struct EmbeddingState {
 }
 
 impl EmbeddingState {
-    /// Returns `true` within `BREATH` of a failure.
+    /// Returns `true` within `RETRY_DELAY` of a failure.
     fn is_out_of_breath(&self) -> bool {
         self.failed_at.is_some_and(|failed| failed.elapsed() < RETRY_DELAY)
     }
 
-    /// Records the error. After a timeout, queries fail fast for `REST`.
+    /// Records the error. After a timeout, queries fail fast for `QUERY_BACKOFF`.
     fn failed(&mut self, error: &Error) {
         self.error = Some(error.clone());
         if error.kind() == ErrorKind::Timeout {
@@ -139,7 +139,16 @@ impl EmbeddingWorker {
     ) -> Result<Self> {
         let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
         let (state, taken, stopped) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        Ok(Self { embedder, space, is_leading: leads, settings: wording, wake, state, batch_taken: taken, stopped })
+        Ok(Self {
+            embedder,
+            space,
+            is_leading: leads,
+            settings: wording,
+            wake,
+            state,
+            batch_taken: taken,
+            stopped,
+        })
     }
 
     /// The space of its vectors.
@@ -152,7 +161,7 @@ impl EmbeddingWorker {
         self.is_leading
     }
 
-    /// Embeds the text of a query. After a timeout it fails with the same error for `REST`, so that
+    /// Embeds the text of a query. After a timeout it fails with the same error for `QUERY_BACKOFF`, so that
     /// later searches do not wait in vain.
     ///
     /// # Errors
@@ -221,7 +230,8 @@ impl EmbeddingWorker {
             if left.is_zero() {
                 return Ok(false);
             }
-            let waited = self.batch_taken.wait_timeout(self.lock(), left.min(Duration::from_millis(50)));
+            let waited =
+                self.batch_taken.wait_timeout(self.lock(), left.min(Duration::from_millis(50)));
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
@@ -245,7 +255,8 @@ impl EmbeddingWorker {
     fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let has_words = self.settings.language_of(grain).is_some() && !is_withdrawn(view, grain)?;
+                let has_words =
+                    self.settings.language_of(grain).is_some() && !is_withdrawn(view, grain)?;
                 Ok(has_words.then(|| embedding_text(grain, &Settings::default(), MAX_TEXT_BYTES)))
             })
         });
@@ -372,7 +383,7 @@ impl Follower for EmbeddingWorker {
     }
 
     /// Writes do not wait for an embedder. Each write lets one that failed be tried again after
-    /// `BREATH`.
+    /// `RETRY_DELAY`.
     fn limit_lag(&self, _: &View) -> Result<()> {
         let mut state = self.lock();
         state.again |= state.failed_at.is_some();

@@ -305,7 +305,8 @@ impl TextIndex {
         if manifest.analysis() != self.analysis_hash() {
             return Err("its words were analysed in another way".to_owned());
         }
-        let at = catch_storage_panic(|| stamp::decode(view, manifest.log_position())).map_err(told)?;
+        let at =
+            catch_storage_panic(|| stamp::decode(view, manifest.log_position())).map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
         if catch_storage_panic(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());
@@ -355,7 +356,7 @@ impl Follower for TextIndex {
         Ok(reached)
     }
 
-    /// Indexes on the writer thread until the full text is no further behind than `MOST_BEHIND` beyond
+    /// Indexes on the writer thread until the full text is no further behind than `MAX_LAG_GRAINS` beyond
     /// what it was when it was loaded.
     fn limit_lag(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
@@ -453,7 +454,7 @@ impl View {
     /// cancelled before it was read.
     ///
     /// # Errors
-    /// As [`Library::of`].
+    /// As [`TextIndex::of`].
     pub(crate) fn texts(
         &self,
         library: &TextIndex,

@@ -28,7 +28,9 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
     assert_eq!(told(&library), (700, 700));
     // Much later, the debt it began with no longer counts.
     library.progress.reset(700 + 2 * MAX_LAG_GRAINS, 0);
-    library.restart_after(&mut library.lock(), &Error::integrity("a segment is damaged"), &view).unwrap();
+    library
+        .restart_after(&mut library.lock(), &Error::integrity("a segment is damaged"), &view)
+        .unwrap();
     assert_eq!(told(&library), (0, 700), "it owes what it owed when it was first read");
     assert_eq!(library.lock().loaded().unwrap().stats().documents, 0);
     let last = 700 + MAX_LAG_GRAINS;

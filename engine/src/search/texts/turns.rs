@@ -70,7 +70,7 @@ impl Turn {
         })
     }
 
-    /// The grains of the session on one side, nearest first, at most `LOOKED_AT`.
+    /// The grains of the session on one side, nearest first, at most `MAX_SCANNED_TURNS`.
     fn neighbours(&self, view: &View, order: TimeOrder) -> Result<Vec<Sequence>> {
         let time = Some(self.posting.time);
         let times = match order {
@@ -82,7 +82,8 @@ impl Turn {
         view.with_user_index(self.owner.user.as_deref(), |reader| {
             let mut postings = reader.intersect_unions(&spaces, &[&[shape]], times, order)?;
             postings.seek(self.posting)?;
-            let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.posting));
+            let others =
+                postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.posting));
             let mut beside = Vec::new();
             for posting in others.take(MAX_SCANNED_TURNS) {
                 beside.push(posting?.sequence);

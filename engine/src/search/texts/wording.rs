@@ -85,7 +85,7 @@ impl TextSettings {
     /// Decodes a row of the meta table.
     ///
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn decode_row(row: &[u8]) -> Result<Self> {
         let body = PlainEnvelope::open(0, row)?;
         let row: TextSettingsRow =
@@ -151,7 +151,8 @@ mod tests {
             let mut other = row.clone();
             other[at] ^= 1;
             assert!(
-                TextSettings::decode_row(&other).is_err() && TextSettings::decode_row(&row[..at]).is_err(),
+                TextSettings::decode_row(&other).is_err()
+                    && TextSettings::decode_row(&row[..at]).is_err(),
                 "{at}"
             );
         }

@@ -92,7 +92,14 @@ impl StoreVectors {
         let files = store.map(|store| DerivedFiles::new(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
-        Self { files, state: Mutex::new(state), saving, work_ended: ended, stopped, work_due: wanted }
+        Self {
+            files,
+            state: Mutex::new(state),
+            saving,
+            work_ended: ended,
+            stopped,
+            work_due: wanted,
+        }
     }
 
     /// All vectors of a view.
@@ -330,7 +337,7 @@ impl View {
     /// Returns the vectors of this view, the same ones for all its searches.
     ///
     /// # Errors
-    /// As [`Vectors::of`].
+    /// As [`StoreVectors::of`].
     pub(crate) fn vectors(
         &self,
         all: &StoreVectors,

@@ -94,5 +94,9 @@ fn a_graph_that_is_older_than_its_vectors_is_noticed() {
     let (vectors, stats) = read_again(40);
     assert_eq!((stats.outdated, stats.beside, vectors.unusable_graphs()), (40, 40, 0));
     let (vectors, stats) = read_again(MANY / 2);
-    assert_eq!((stats.outdated, stats.beside, vectors.unusable_graphs()), (0, MANY, 1), "made anew");
+    assert_eq!(
+        (stats.outdated, stats.beside, vectors.unusable_graphs()),
+        (0, MANY, 1),
+        "made anew"
+    );
 }

@@ -71,7 +71,7 @@ impl Checkpoint {
     }
 
     /// Refuses one of another store, and one that somebody else than this store has signed. That its proof
-    /// holds is for [`Checkpoint::proven`] to say.
+    /// holds is for [`Checkpoint::verified_head`] to say.
     ///
     /// # Errors
     /// `ERR_CONFLICT`, `ERR_SIGNATURE`, `ERR_SCHEMA`; `ERR_INTEGRITY`, `ERR_IO`.
@@ -84,7 +84,9 @@ impl Checkpoint {
         let own = view.chain_before_genesis()?.checkpoint_key().did();
         match own.to_string() == self.signer {
             true => Ok(()),
-            false => Err(signature_error("the certificate was not signed by this store".to_owned())),
+            false => {
+                Err(signature_error("the certificate was not signed by this store".to_owned()))
+            }
         }
     }
 

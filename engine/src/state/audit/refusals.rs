@@ -141,7 +141,11 @@ impl RefusalLog {
 
     /// Returns the records to write, in order; a refusal that was written within the last minute is counted
     /// instead.
-    pub(crate) fn aggregate(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
+    pub(crate) fn aggregate(
+        &mut self,
+        records: Vec<AuditRecord>,
+        now: EpochMs,
+    ) -> Vec<AuditRecord> {
         if !records.iter().any(|record| record.refused) {
             return records;
         }
@@ -152,7 +156,7 @@ impl RefusalLog {
         written
     }
 
-    /// Like [`RefusalLog::fold`], and returns for each input record the position in the output of it or
+    /// Like [`RefusalLog::aggregate`], and returns for each input record the position in the output of it or
     /// of the record that follows it.
     pub(crate) fn aggregate_with_positions(
         &mut self,
@@ -222,7 +226,7 @@ impl RefusalLog {
         };
         // The refused caller chooses the key, so it makes no kind.
         let kept = AuditRecord { claimed_kid: None, ..wide.clone() };
-        let kind = (kept.actor.clone(), format!("more of {}", self::refusal_key(&kept).1));
+        let kind = (kept.actor.clone(), format!("more of {}", refusal_key(&kept).1));
         if self.is_folded(&kind, &kept, now) {
             return None;
         }
@@ -239,7 +243,10 @@ impl RefusalLog {
         let written = self.earlier.as_deref().and_then(|earlier| earlier.of(record, now));
         let Some(&Written { since, is_counted, .. }) = written else { return false };
         let record = AuditRecord { reason: None, call: None, ..record.clone() };
-        self.kinds.insert(kind.clone(), CountedRefusal { first_at: since, repeats: 1, record, is_counted });
+        self.kinds.insert(
+            kind.clone(),
+            CountedRefusal { first_at: since, repeats: 1, record, is_counted },
+        );
         true
     }
 
@@ -262,12 +269,23 @@ fn bare_kind_of(mut entry: Map) -> Vec<u8> {
     kind_of(entry)
 }
 
-fn count_record(CountedRefusal { repeats: more, record, .. }: CountedRefusal) -> Option<AuditRecord> {
+fn count_record(
+    CountedRefusal { repeats: more, record, .. }: CountedRefusal,
+) -> Option<AuditRecord> {
     (more > 0).then_some(AuditRecord { count: Some(more), ..record })
 }
 
 fn refusal_key(record: &AuditRecord) -> RefusalKey {
-    let AuditRecord { actor, operation, subjects, refused_by, rules, claimed_kid: claimed, call, .. } = record;
+    let AuditRecord {
+        actor,
+        operation,
+        subjects,
+        refused_by,
+        rules,
+        claimed_kid: claimed,
+        call,
+        ..
+    } = record;
     let code = call.as_ref().and_then(|call| call.code());
     let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
     (actor.clone(), rest)
@@ -301,8 +319,16 @@ mod tests {
         for second in 1..60 {
             assert!(refusals.aggregate(vec![refusal("a", 1)], at(second * 1000)).is_empty());
         }
-        assert_eq!(counts(&refusals.aggregate(vec![refusal("b", 1)], at(59_000))), [None], "another");
-        assert_eq!(counts(&refusals.aggregate(vec![refusal("a", 2)], at(59_000))), [None], "another");
+        assert_eq!(
+            counts(&refusals.aggregate(vec![refusal("b", 1)], at(59_000))),
+            [None],
+            "another"
+        );
+        assert_eq!(
+            counts(&refusals.aggregate(vec![refusal("a", 2)], at(59_000))),
+            [None],
+            "another"
+        );
         // The count of the first minute, and the first refusal of the next.
         let next = refusals.aggregate(vec![refusal("a", 1)], at(60_000));
         assert_eq!(counts(&next), [Some(59), None]);
@@ -372,7 +398,10 @@ mod tests {
             }
         }
         let last = written.last().and_then(|(claimed, _)| claimed.clone());
-        assert_eq!((written.len(), last), (MAX_KINDS_PER_ACTOR + 1, Some(format!("did:web:{MAX_KINDS_PER_ACTOR}"))));
+        assert_eq!(
+            (written.len(), last),
+            (MAX_KINDS_PER_ACTOR + 1, Some(format!("did:web:{MAX_KINDS_PER_ACTOR}")))
+        );
         let counts = refusals.take_all(&chain());
         let told: Vec<_> = counts.iter().map(|one| (one.count, one.claimed_kid.clone())).collect();
         assert_eq!(told, [(Some(9), None)]);

@@ -22,7 +22,9 @@ impl Writer {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn piggyback(&self, txn: &WriteTransaction) -> Result<Vec<TakenCounts>> {
         match &self.counters {
-            Some(counters) if counters.is_due(self.clock.now()) => add_counts(txn, counters, MAX_PIGGYBACK_ROWS),
+            Some(counters) if counters.is_due(self.clock.now()) => {
+                add_counts(txn, counters, MAX_PIGGYBACK_ROWS)
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -49,7 +51,8 @@ impl Writer {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn flush_counts(&mut self) -> Result<()> {
         self.check_running()?;
-        catch_storage_panic(|| self.write_counts()).inspect_err(|error| self.failed = Some(error.clone()))
+        catch_storage_panic(|| self.write_counts())
+            .inspect_err(|error| self.failed = Some(error.clone()))
     }
 
     fn write_counts(&mut self) -> Result<()> {
@@ -67,7 +70,11 @@ impl Writer {
 }
 
 /// Adds the counts of one shard after another until `rows` rows are written.
-fn add_counts(txn: &WriteTransaction, counters: &AccessCounters, rows: usize) -> Result<Vec<TakenCounts>> {
+fn add_counts(
+    txn: &WriteTransaction,
+    counters: &AccessCounters,
+    rows: usize,
+) -> Result<Vec<TakenCounts>> {
     let mut table = txn.open_table(keys::ACCESS)?;
     let mut all = Vec::new();
     let mut written = 0_usize;

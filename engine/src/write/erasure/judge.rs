@@ -59,7 +59,12 @@ impl ErasureVerdict {
         self.holds.push(address);
     }
 
-    fn check_terms(&mut self, address: ContentAddress, duty: &ErasureTerms, asked: &ErasureRequest<'_>) {
+    fn check_terms(
+        &mut self,
+        address: ContentAddress,
+        duty: &ErasureTerms,
+        asked: &ErasureRequest<'_>,
+    ) {
         let ErasureTerms { retention, terms } = duty;
         if terms.is_held_since(asked.now) && !self.holds.contains(&address) {
             self.add_hold(address);
@@ -77,7 +82,8 @@ impl ErasureVerdict {
         };
         if self.refusal.is_none() {
             self.refused_by = Some(address);
-            self.refusal = Some(retention::retention_error(format!("{address} is not erased: {why}")));
+            self.refusal =
+                Some(retention::retention_error(format!("{address} is not erased: {why}")));
             self.rules.push(rule.info().name);
         }
     }
@@ -141,8 +147,9 @@ pub(crate) fn check_user_erasure(
         }
     }
     for at in postings_of_user(view, Field::Retained, user)? {
-        let (address, duty) =
-            read(view, at, |grain| belongs_to_user(grain, user).then(|| ErasureTerms::from_grain(grain)))?;
+        let (address, duty) = read(view, at, |grain| {
+            belongs_to_user(grain, user).then(|| ErasureTerms::from_grain(grain))
+        })?;
         if let Some(duty) = duty {
             verdict.check_terms(address, &duty, asked);
         }

@@ -7,5 +7,6 @@ mod retention;
 mod ruled;
 
 pub(crate) use judge::{
-    ErasureRequest, ErasureVerdict, consents_of, belongs_to_user, check_grain_erasure, check_user_erasure, user_sequences,
+    ErasureRequest, ErasureVerdict, belongs_to_user, check_grain_erasure, check_user_erasure,
+    consents_of, user_sequences,
 };

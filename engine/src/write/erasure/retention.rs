@@ -63,7 +63,9 @@ impl RetentionPeriod {
             Self::Kept { until: Some(until), .. } if now < *until => {
                 Some((PolicyRule::Retained, format!("it has to be kept until {until}")))
             }
-            Self::Kept { requires: Some(requires), .. } if !contains_ignoring_case(reason, requires) => {
+            Self::Kept { requires: Some(requires), .. }
+                if !contains_ignoring_case(reason, requires) =>
+            {
                 let why = format!("the reason has to name what its deletion requires: {requires}");
                 Some((PolicyRule::DeletionRequires, why))
             }

@@ -47,7 +47,12 @@ pub(crate) struct Conflicts {
 }
 
 impl Conflicts {
-    pub(crate) fn record(&mut self, address: ContentAddress, about: ConflictSubject, detail: String) {
+    pub(crate) fn record(
+        &mut self,
+        address: ContentAddress,
+        about: ConflictSubject,
+        detail: String,
+    ) {
         self.count = self.count.saturating_add(1);
         if self.listed.len() < MAX_CONFLICTS {
             self.listed.push(Conflict { address, about, detail });

@@ -41,7 +41,9 @@ pub(super) fn is_intended_successor(new: &Grain, stored: &GrainRef<'_>) -> bool 
     // A grain without subject and relation cannot be compared with its next version by them.
     let has_triple = stored.get("subject").is_some() && stored.get("relation").is_some();
     let says_so = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
-    says_so || !has_triple || (!is_consolidation(new, parents(new).len()) && is_next_version(new, stored))
+    says_so
+        || !has_triple
+        || (!is_consolidation(new, parents(new).len()) && is_next_version(new, stored))
 }
 
 /// Checks that a grain can succeed `old`: it names it as a parent and has its type.
@@ -74,7 +76,11 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
-    pub(super) fn check_supersession_fields(&mut self, new: &PreparedGrain, author: &Principal) -> Result<()> {
+    pub(super) fn check_supersession_fields(
+        &mut self,
+        new: &PreparedGrain,
+        author: &Principal,
+    ) -> Result<()> {
         let Some(name) = SUPERSESSION_FIELDS.iter().find(|name| new.grain.get(name).is_some())
         else {
             return Ok(());
@@ -108,7 +114,10 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn implicit_supersession(&self, sequence: Sequence) -> Result<Option<ImplicitSupersession>> {
+    pub(crate) fn implicit_supersession(
+        &self,
+        sequence: Sequence,
+    ) -> Result<Option<ImplicitSupersession>> {
         let may_succeed = |grain: &GrainRef<'_>| {
             // A withdrawal of consent is not subject to policies.
             let withdraws = grain.grain_type() == GrainType::Consent && is_withdrawal(grain);
@@ -154,7 +163,11 @@ impl WritePlan<'_> {
     }
 
     /// Returns the parents, other than `old`, of which a grain appears to be the next version.
-    fn implicitly_replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
+    fn implicitly_replaced(
+        &self,
+        new: &Grain,
+        old: Option<&ContentAddress>,
+    ) -> Result<Vec<ContentAddress>> {
         let mut known = Vec::new();
         for parent in parents(new) {
             known.extend(self.locate(&parent)?.map(|sequence| (parent, sequence)));

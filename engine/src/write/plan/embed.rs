@@ -172,7 +172,7 @@ impl WritePlan<'_> {
     /// Stages vectors given for a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_room`] and [`WritePlan::admit_spaces`].
+    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_model_limit`] and [`WritePlan::admit_spaces`].
     pub(crate) fn stage_stored_vectors(
         &mut self,
         address: &ContentAddress,
@@ -188,7 +188,11 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT`.
-    pub(super) fn check_model_limit(&self, vectors: &[Embedding], author: &Principal) -> Result<()> {
+    pub(super) fn check_model_limit(
+        &self,
+        vectors: &[Embedding],
+        author: &Principal,
+    ) -> Result<()> {
         if vectors.is_empty() || author.viewer.is_unrestricted() {
             return Ok(());
         }
@@ -218,7 +222,8 @@ impl WritePlan<'_> {
         for Embedding { space, .. } in vectors {
             let taken = || stored.values().chain(&self.spaces);
             let of_model = |known: &&Space| known.model() == space.model();
-            let (known, reserved) = (taken().find(of_model), self.reserved_spaces.iter().find(of_model));
+            let (known, reserved) =
+                (taken().find(of_model), self.reserved_spaces.iter().find(of_model));
             match known.or(reserved) {
                 Some(other) if other != space => return Err(space_mismatch(other, space)),
                 Some(_) if known.is_some() => continue,

@@ -17,7 +17,7 @@ use super::protection::GatheredProtectors;
 use super::protection::parent_addresses;
 use super::replace::{known_since, supersession_record};
 use super::roots::merge_roots;
-use super::withdrawal::{GRANTED_ANEW, check_fits_grant, is_withdrawn_by_third_party, has_ended};
+use super::withdrawal::{GRANTED_ANEW, check_fits_grant, has_ended, is_withdrawn_by_third_party};
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_protection,
 };
@@ -162,7 +162,11 @@ impl<'v> WritePlan<'v> {
         beneath: &'v dyn UncommittedLog,
         now: EpochMs,
     ) -> Result<Self> {
-        Ok(Self { uncommitted: Some(beneath), last_stored: beneath.last_sequence(), ..Self::new(view, now)? })
+        Ok(Self {
+            uncommitted: Some(beneath),
+            last_stored: beneath.last_sequence(),
+            ..Self::new(view, now)?
+        })
     }
 
     /// Decides all claims that one grain superseded others, and stores that grain unless it must be left out.
@@ -226,7 +230,9 @@ impl<'v> WritePlan<'v> {
                 let stated = ManifestEntry { hold_lifted, ..stated.clone() };
                 let state = imported_state(&stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
-                self.audit.extend(refused.map(|rule| uncleared_review_record(by, rule, author, conflicts)));
+                self.audit.extend(
+                    refused.map(|rule| uncleared_review_record(by, rule, author, conflicts)),
+                );
                 let needs_review = state.needs_review || review || asked;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
                 self.update_roots(sequence)?;
@@ -262,12 +268,14 @@ impl<'v> WritePlan<'v> {
             return match check_fits_grant(&row, grain) {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
                 Ok(()) => {
-                    let needs_review = is_withdrawn_by_third_party(grain, proofs.signer.as_deref(), author);
+                    let needs_review =
+                        is_withdrawn_by_third_party(grain, proofs.signer.as_deref(), author);
                     Ok(ClaimDecision::Allowed { row, rules: vec!["withdrawal"], needs_review })
                 }
             };
         }
-        let (decision, gathered) = self.decide_supersession(&claim.address, &row, grain, &proofs, author)?;
+        let (decision, gathered) =
+            self.decide_supersession(&claim.address, &row, grain, &proofs, author)?;
         let is_protected = has_protector(&gathered);
         if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
@@ -371,7 +379,11 @@ impl<'v> WritePlan<'v> {
     ///
     /// # Errors
     /// Those of [`WritePlan::put`] for a withdrawal.
-    pub(crate) fn check_withdrawal_fits(&self, withdrawal: &Grain, author: &Principal) -> Result<()> {
+    pub(crate) fn check_withdrawal_fits(
+        &self,
+        withdrawal: &Grain,
+        author: &Principal,
+    ) -> Result<()> {
         match self.grant_of(withdrawal, author)? {
             Some((_, row)) => check_fits_grant(&row, withdrawal),
             None => Ok(()),
@@ -407,7 +419,13 @@ impl<'v> WritePlan<'v> {
                 self.end_without_record(&row, address)?;
             } else {
                 self.end_grain(&row, address)?;
-                self.audit.push(supersession_record(&grant, &address, author, vec!["withdrawal"], false));
+                self.audit.push(supersession_record(
+                    &grant,
+                    &address,
+                    author,
+                    vec!["withdrawal"],
+                    false,
+                ));
             }
         }
         Ok(())
@@ -443,7 +461,9 @@ impl<'v> WritePlan<'v> {
 
 /// The claims about supersession, by the grain that is to have superseded: of a chain the older first, since
 /// what protects a version is known by what it replaced.
-pub(crate) fn group_by_successor(claims: &[ManifestClaim]) -> Vec<(ContentAddress, Vec<&ManifestClaim>)> {
+pub(crate) fn group_by_successor(
+    claims: &[ManifestClaim],
+) -> Vec<(ContentAddress, Vec<&ManifestClaim>)> {
     let mut groups: BTreeMap<ContentAddress, Vec<&ManifestClaim>> = BTreeMap::new();
     for claim in claims {
         if let Some(by) = claim.stated.superseded_by {

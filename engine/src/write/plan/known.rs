@@ -93,7 +93,11 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` if the consent it rests on is not valid.
-    pub(super) fn visible_or_error(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
+    pub(super) fn visible_or_error(
+        &self,
+        address: &ContentAddress,
+        author: &Principal,
+    ) -> Result<GrainRow> {
         let Some(row) = self.find(address)? else { return Err(self.not_found_error(address)?) };
         match self.visibility_of(&row, author)? {
             VisibilityOutcome::Seen => Ok(row),
@@ -101,11 +105,15 @@ impl WritePlan<'_> {
         }
     }
 
-    /// Like [`WritePlan::seen`], regardless of the consent that the grain rests on.
+    /// Like [`WritePlan::visible_or_error`], regardless of the consent that the grain rests on.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`.
-    pub(super) fn in_scope_or_error(&self, address: &ContentAddress, author: &Principal) -> Result<GrainRow> {
+    pub(super) fn in_scope_or_error(
+        &self,
+        address: &ContentAddress,
+        author: &Principal,
+    ) -> Result<GrainRow> {
         match self.find(address)? {
             Some(row) if self.visibility_of(&row, author)? != VisibilityOutcome::Outside => Ok(row),
             _ => Err(self.not_found_error(address)?),
@@ -285,7 +293,8 @@ impl WritePlan<'_> {
                 }
                 let found = self.view.with_blob(posting.sequence, |blob| {
                     let same = with_fields(blob, |view| {
-                        Ok(is_same_fact_ref(view, grain) && reach.is_visible(posting.sequence, view)?)
+                        Ok(is_same_fact_ref(view, grain)
+                            && reach.is_visible(posting.sequence, view)?)
                     })?;
                     Ok(same.then(|| ContentAddress::of(blob)))
                 })?;

@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{
-    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, involves_related, decide,
+    PolicyAction, PolicyAttempt, PolicyDecision, PolicyRule, Proofs, decide, involves_related,
 };
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::view::GrainRow;

@@ -240,7 +240,11 @@ impl WritePlan<'_> {
     }
 
     /// Adds the newer versions of a grain: a policy of scope `lineage` protects the versions it replaced.
-    fn add_newer_versions(&self, target: &ContentAddress, inquiry: &mut ProtectionWalk<'_>) -> Result<()> {
+    fn add_newer_versions(
+        &self,
+        target: &ContentAddress,
+        inquiry: &mut ProtectionWalk<'_>,
+    ) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
         for _ in 0..MAX_NEWER_VERSIONS {
             let Some(next) = self.state(sequence)?.superseded_by else { return Ok(()) };

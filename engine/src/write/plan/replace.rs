@@ -97,7 +97,8 @@ impl WritePlan<'_> {
         }
         disguise::check_successor(old, &row, &new.grain)?;
         self.check_parents(new, Some(old), author)?;
-        let (decision, gathered) = self.decide_supersession(old, &row, &new.grain, &new.proofs, author)?;
+        let (decision, gathered) =
+            self.decide_supersession(old, &row, &new.grain, &new.proofs, author)?;
         Ok(Some(CheckedSupersession { row, decision, gathered }))
     }
 
@@ -174,7 +175,9 @@ impl WritePlan<'_> {
     ) -> Result<(PolicyDecision, GatheredProtectors)> {
         let transition = self.transition(old, old_row, grain, proofs, author)?;
         // The signer of a grain that merely derives from this one has not agreed to its end.
-        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_intended_successor(grain, stored)))?;
+        let means_it = with_fields(&old_row.blob, |stored| {
+            Ok(disguise::is_intended_successor(grain, stored))
+        })?;
         let signer = proofs.signer.clone().filter(|_| means_it);
         let proofs = &Proofs { signer, ..proofs.clone() };
         let gathered = self.protectors(old, Some(grain), transition)?;
@@ -207,7 +210,9 @@ impl WritePlan<'_> {
                 let what = match tie {
                     ProtectionLink::Ancestor => "what it derives from",
                     ProtectionLink::NewerVersion => "a newer version of it",
-                    ProtectionLink::ReleasedVersion | ProtectionLink::TargetOrOlder => "an older version of it",
+                    ProtectionLink::ReleasedVersion | ProtectionLink::TargetOrOlder => {
+                        "an older version of it"
+                    }
                 };
                 format!(", by {what}: {}", self.display_address(&by, author)?)
             }
@@ -229,7 +234,11 @@ impl WritePlan<'_> {
     }
 
     /// Formats a grain for a message: its address, if the caller can see it.
-    pub(super) fn display_address(&self, address: &ContentAddress, author: &Principal) -> Result<String> {
+    pub(super) fn display_address(
+        &self,
+        address: &ContentAddress,
+        author: &Principal,
+    ) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
             None => "outside this session".to_owned(),
@@ -243,7 +252,7 @@ impl WritePlan<'_> {
         Ok(())
     }
 
-    /// Like [`WritePlan::end`], without an audit record of its own.
+    /// Like [`WritePlan::end_grain`], without an audit record of its own.
     pub(super) fn end_without_record(&mut self, old: &GrainRow, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
@@ -295,7 +304,9 @@ impl WritePlan<'_> {
         let Some(row) = self.find(stored)? else { return Ok(false) };
         let stored = stored_grain(&row.blob)?;
         let same = |a: &Grain, b: &Grain| {
-            a.fields().iter().all(|(name, value)| name == PARENTS_FIELD || b.get(name) == Some(value))
+            a.fields()
+                .iter()
+                .all(|(name, value)| name == PARENTS_FIELD || b.get(name) == Some(value))
         };
         let mut parents = grain.list(PARENTS_FIELD).unwrap_or_default().iter();
         let kept = stored.list(PARENTS_FIELD).unwrap_or_default();

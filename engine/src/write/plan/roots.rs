@@ -132,7 +132,9 @@ impl WritePlan<'_> {
     ) -> Result<BTreeSet<Sequence>> {
         let mut passed = BTreeSet::new();
         for root in self.roots(parent)? {
-            if root == TOO_MANY_ROOTS || (root != RELEASED && self.policy_extends(root, tie, reach)?) {
+            if root == TOO_MANY_ROOTS
+                || (root != RELEASED && self.policy_extends(root, tie, reach)?)
+            {
                 passed.insert(root);
             }
         }
@@ -140,12 +142,18 @@ impl WritePlan<'_> {
     }
 
     /// Returns `true` if the policy of a grain protects what follows it under this link.
-    fn policy_extends(&self, root: Sequence, tie: ProtectionLink, reach: &mut ReachCache) -> Result<bool> {
+    fn policy_extends(
+        &self,
+        root: Sequence,
+        tie: ProtectionLink,
+        reach: &mut ReachCache,
+    ) -> Result<bool> {
         if let Some(reaches) = reach.get(&(root, tie)) {
             return Ok(*reaches);
         }
-        let reaches = self
-            .with_grain(root, |_, grain| Ok(Protector::from_grain(grain, &GrainState::default(), tie).applies()))?;
+        let reaches = self.with_grain(root, |_, grain| {
+            Ok(Protector::from_grain(grain, &GrainState::default(), tie).applies())
+        })?;
         reach.insert((root, tie), reaches);
         Ok(reaches)
     }
@@ -157,17 +165,29 @@ impl WritePlan<'_> {
     ///
     /// # Errors
     /// `ERR_LIMIT` if there are too many descendants.
-    pub(super) fn propagate_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
+    pub(super) fn propagate_roots(
+        &mut self,
+        address: ContentAddress,
+        from: Sequence,
+    ) -> Result<()> {
         let mut reach = ReachCache::new();
         let mut late = self.roots_passed_on(from, ProtectionLink::Ancestor, &mut reach)?;
         let is_import = self.uncommitted.is_some();
-        let mut budget =
-            if is_import { PropagationBudget::for_import() } else { PropagationBudget::for_write() };
+        let mut budget = if is_import {
+            PropagationBudget::for_import()
+        } else {
+            PropagationBudget::for_write()
+        };
         let mut queue = VecDeque::from([(address, from)]);
         while let Some((address, parent)) = queue.pop_front() {
             if is_import {
                 late = self.roots_passed_on(parent, ProtectionLink::Ancestor, &mut reach)?;
-                queue.extend(self.propagate_to_successor(&address, parent, &mut budget, &mut reach)?);
+                queue.extend(self.propagate_to_successor(
+                    &address,
+                    parent,
+                    &mut budget,
+                    &mut reach,
+                )?);
             }
             if late.is_empty() {
                 continue;
@@ -193,7 +213,8 @@ impl WritePlan<'_> {
         let Some(successor) = self.state(old)?.superseded_by else { return Ok(None) };
         let Some(sequence) = self.locate(&successor)? else { return Ok(None) };
         let before = self.roots(sequence)?;
-        let more = self.roots_passed_on(old, link_above(ProtectionLink::TargetOrOlder, &before), reach)?;
+        let more =
+            self.roots_passed_on(old, link_above(ProtectionLink::TargetOrOlder, &before), reach)?;
         let digits = address.to_string();
         if !lacks(&before, &more)
             || !self.with_grain(sequence, |_, grain| Ok(names_parent(grain, &digits)))?

@@ -46,7 +46,8 @@ impl WritePlan<'_> {
         let decision = rules.decide(deed, &facts);
         let Some(refusal) = decision.refusal else { return Ok(decision.needs_review) };
         let address = new.blob.address();
-        let entry = supersession_record(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
+        let entry =
+            supersession_record(old.unwrap_or(&address), &address, author, vec![refusal.id], true);
         self.audit.push(match old {
             Some(_) => entry,
             None => {

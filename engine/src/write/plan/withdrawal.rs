@@ -23,7 +23,7 @@ const MAX_LOOKED_BACK: usize = 1024;
 impl WritePlan<'_> {
     /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy. If the grant
     /// was renewed, its last version is ended. A grant that is not stored is ended when it arrives:
-    /// [`WritePlan::honour_withdrawals`].
+    /// [`WritePlan::apply_earlier_withdrawals`].
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED` for a consent that is no withdrawal; `ERR_SCHEMA` if it names no consent;
@@ -59,7 +59,13 @@ impl WritePlan<'_> {
         self.mark_for_review(sequence, by_third_party)?;
         if !has_ended(&row)? {
             self.end_grain(&row, address)?;
-            self.audit.push(supersession_record(&head, &address, author, vec!["withdrawal"], false));
+            self.audit.push(supersession_record(
+                &head,
+                &address,
+                author,
+                vec!["withdrawal"],
+                false,
+            ));
         }
         Ok(PutOutcome::Added(address))
     }
@@ -86,7 +92,8 @@ impl WritePlan<'_> {
         for at in self.withdrawals_of(grant)? {
             let (address, withdrawal) =
                 self.with_grain(at, |address, grain| Ok((address, grain.to_grain()?)))?;
-            if withdrawn_grant(&withdrawal) != Some(*grant) || check_fits_grant(&row, &withdrawal).is_err()
+            if withdrawn_grant(&withdrawal) != Some(*grant)
+                || check_fits_grant(&row, &withdrawal).is_err()
             {
                 continue;
             }
@@ -102,7 +109,13 @@ impl WritePlan<'_> {
                 return Ok(());
             }
             self.end_grain(&ended, address)?;
-            self.audit.push(supersession_record(&head, &address, author, vec!["withdrawal"], false));
+            self.audit.push(supersession_record(
+                &head,
+                &address,
+                author,
+                vec!["withdrawal"],
+                false,
+            ));
             return Ok(());
         }
         self.mark_for_review(row.sequence, is_doubtful)
@@ -110,7 +123,11 @@ impl WritePlan<'_> {
 
     /// Returns `true` if a withdrawal is among the later versions of a grant: it ended one of them, and the
     /// versions after it are a new grant.
-    pub(super) fn ended_a_version(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
+    pub(super) fn ended_a_version(
+        &self,
+        grant: Sequence,
+        withdrawal: &ContentAddress,
+    ) -> Result<bool> {
         let mut known = HashMap::new();
         Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
     }
@@ -153,7 +170,11 @@ impl WritePlan<'_> {
     }
 
     /// Returns the last stored version of a grant, regardless of its visibility.
-    fn latest_version(&self, grant: ContentAddress, row: GrainRow) -> Result<(ContentAddress, GrainRow)> {
+    fn latest_version(
+        &self,
+        grant: ContentAddress,
+        row: GrainRow,
+    ) -> Result<(ContentAddress, GrainRow)> {
         let (mut head, mut row) = (grant, row);
         for _ in 0..MAX_RENEWALS {
             let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
@@ -179,7 +200,8 @@ impl WritePlan<'_> {
         }
         let rule = PolicyRule::WithdrawalByOthers.info();
         self.audit.push(supersession_record(grant, withdrawal, author, vec![rule.name], true));
-        let message = format!("cannot withdraw {}: {}", self.display_address(grant, author)?, rule.text);
+        let message =
+            format!("cannot withdraw {}: {}", self.display_address(grant, author)?, rule.text);
         Ok(Error::new(ErrorKind::InvalidationDenied, message))
     }
 }
@@ -287,7 +309,12 @@ pub(super) fn is_withdrawn_by_third_party(
 }
 
 /// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.
-fn is_authorized_by(consent: &Grain, signer: Option<&str>, author: &Principal, parties: &[&str]) -> bool {
+fn is_authorized_by(
+    consent: &Grain,
+    signer: Option<&str>,
+    author: &Principal,
+    parties: &[&str],
+) -> bool {
     let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();

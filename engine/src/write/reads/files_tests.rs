@@ -89,7 +89,10 @@ fn the_signed_end_is_the_same_for_the_same_log_and_no_other_store_takes_it() {
     files.settle(EpochMs::new(9)).unwrap();
     let bytes = fs::read(head::path_of(&files.dir)).unwrap();
     let end = files.tail.as_ref().unwrap().end;
-    assert_eq!(bytes, head::encode(&STORE, &end, EpochMs::new(9), &chain().read_log_key()).unwrap());
+    assert_eq!(
+        bytes,
+        head::encode(&STORE, &end, EpochMs::new(9), &chain().read_log_key()).unwrap()
+    );
     assert_eq!(bytes[..9], [1, 0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(bytes[9..41], end.hash);
     assert_eq!(bytes[41..49], [0, 0, 0, 0, 0, 0, 0, 9]);

@@ -254,7 +254,10 @@ pub(crate) fn namespace_label(namespace: &str, chain: &AuditHashChain) -> String
 /// # Errors
 /// `ERR_INTEGRITY`.
 pub(crate) fn entry_count(body: &[u8]) -> Result<u64> {
-    ByteReader(body).varint().filter(|count| (1..=as_u64(MAX_GROUP_ENTRIES)).contains(count)).ok_or_else(damaged)
+    ByteReader(body)
+        .varint()
+        .filter(|count| (1..=as_u64(MAX_GROUP_ENTRIES)).contains(count))
+        .ok_or_else(damaged)
 }
 
 /// Decodes a group whose first entry has this number.

@@ -325,7 +325,7 @@ impl ReadLog {
     /// Copies the files into the directory of another store.
     ///
     /// # Errors
-    /// The errors of [`ReadLog::flush`].
+    /// The errors of [`ReadLog::settle`].
     pub(crate) fn copy(&self, to: &Path) -> Result<()> {
         self.settle()?;
         let files = self.files();

@@ -149,7 +149,8 @@ impl<'b> Iterator for GroupIter<'b> {
         let first = self.end.count;
         self.rest = rest;
         self.end = end;
-        self.read_bytes = self.read_bytes.saturating_add(GROUP_HEADER_BYTES).saturating_add(body.len());
+        self.read_bytes =
+            self.read_bytes.saturating_add(GROUP_HEADER_BYTES).saturating_add(body.len());
         Some((first, body))
     }
 }

@@ -23,7 +23,9 @@ use crate::search::texts::ConversationWindow;
 use crate::state::audit::{AuditOperation, AuditRecord, ErasedConsent};
 use crate::state::erasure::erased_error;
 use crate::state::view::View;
-use crate::write::erasure::{ErasureRequest, ErasureVerdict, consents_of, check_grain_erasure, check_user_erasure};
+use crate::write::erasure::{
+    ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, consents_of,
+};
 use crate::write::plan::Principal;
 
 /// The target of an erasure.
@@ -94,7 +96,8 @@ impl Writer {
             self.fold_all()?;
         }
         let (view, now) = (Arc::clone(&self.view), self.clock.now());
-        let (effect, refusal) = catch_storage_panic(|| decide_erasure(&view, (&self.rules, now), order))?;
+        let (effect, refusal) =
+            catch_storage_panic(|| decide_erasure(&view, (&self.rules, now), order))?;
         drop(view);
         if let Some(refusal) = refusal {
             self.write_audit_record(effect.record, |_| Ok(()))?;
@@ -178,7 +181,11 @@ fn decide_erasure(
 }
 
 /// Returns records of those of these grains that are consents.
-fn consent_records(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
+fn consent_records(
+    view: &View,
+    places: &[Sequence],
+    erasure: &AuditRecord,
+) -> Result<Vec<AuditRecord>> {
     let mut records = Vec::new();
     for at in places {
         let told = view.with_blob(*at, |blob| {

@@ -24,7 +24,7 @@ pub(crate) struct GroupKeys<'k> {
 
 impl<'k> GroupKeys<'k> {
     /// # Errors
-    /// The errors of [`Vault::keeper_of`].
+    /// The errors of [`Vault::key_for_grain`].
     pub(crate) fn new(
         view: &'k View,
         plan: &WritePlan<'_>,
@@ -61,7 +61,7 @@ impl<'k> GroupKeys<'k> {
     /// store's.
     ///
     /// # Errors
-    /// The errors of [`GroupKeys::at`].
+    /// The errors of [`GroupKeys::key_at`].
     pub(crate) fn key_of_record(&self, record: &AuditRecord) -> Result<EncryptionKey> {
         if self.vault.keyring().is_none() {
             return Ok(EncryptionKey::default());

@@ -46,7 +46,9 @@ impl Writer {
             return Ok(());
         }
         let keeper = self.db.vault().store_key();
-        self.commit_change(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
+        self.commit_change(|txn| {
+            append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone()))
+        })?;
         self.chain = chain;
         self.trim_read_log(&notes);
         Ok(())

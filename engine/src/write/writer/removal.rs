@@ -58,7 +58,11 @@ impl Writer {
                 "open the store with another embedder, and wait for it first",
             );
         }
-        if self.retrieval.embedders().any(|keeping| keeping.is_leading() && keeping.space() == space) {
+        if self
+            .retrieval
+            .embedders()
+            .any(|keeping| keeping.is_leading() && keeping.space() == space)
+        {
             let message = format!("vectors of {model} are being made");
             return conflict(message, "open the store without this embedder first");
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use grainstore_index::Sequence;
 
 use super::Writer;
-use super::erasure::{write_stubs, reasons_of_erased};
+use super::erasure::{reasons_of_erased, write_stubs};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::PendingReply;
 use crate::disk::keys::{self, AddressKey};
@@ -152,7 +152,10 @@ impl Writer {
     /// Scrubs before the store is closed, as far as readers allow.
     pub(super) fn scrub_at_end(&mut self) {
         let began = Instant::now();
-        while self.check_running().is_ok() && self.scrub.next_check().is_some() && began.elapsed() < MAX_CLOSING_WAIT {
+        while self.check_running().is_ok()
+            && self.scrub.next_check().is_some()
+            && began.elapsed() < MAX_CLOSING_WAIT
+        {
             if self.scrub.replaced.is_none() {
                 self.begin_scrub(MAX_CLOSING_WAIT);
             }
@@ -175,7 +178,10 @@ impl Writer {
         self.scrub.held_up = None;
         self.scrub.due = None;
         match catch_storage_panic(|| self.replace_files()) {
-            Ok(to) => self.scrub.replaced = to.map(|to| ReplacedFiles { last_entry: to, at: Instant::now() }),
+            Ok(to) => {
+                self.scrub.replaced =
+                    to.map(|to| ReplacedFiles { last_entry: to, at: Instant::now() })
+            }
             Err(error) => self.fail_scrub(error),
         }
     }

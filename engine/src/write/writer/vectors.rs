@@ -63,7 +63,8 @@ pub(super) fn write_vectors(
 impl<'t, 'v> VectorTables<'t, 'v> {
     fn open(txn: &'t WriteTransaction, vault: &'v Vault) -> Result<Self> {
         let meta = txn.open_table(keys::META)?;
-        let gone = meta.get(keys::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
+        let gone =
+            meta.get(keys::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
         let gone = gone.transpose()?.unwrap_or_default();
         let vectors = txn.open_table(keys::VECTORS)?;
         let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);

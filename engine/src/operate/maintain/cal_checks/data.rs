@@ -55,8 +55,12 @@ pub(super) fn hipaa_minimum_necessary(subject: &SelfCheckContext) -> SelfCheckOu
     let mut fields = made.into_fields();
     fields.insert("structural_tags".to_owned(), vec!["phi:condition".to_owned()].into());
     let grain = Grain::from_fields(fields)?;
-    let guard =
-        CallGate { session: &subject.session, token: None, is_prepare: true, requested_tier: Tier::Read };
+    let guard = CallGate {
+        session: &subject.session,
+        token: None,
+        is_prepare: true,
+        requested_tier: Tier::Read,
+    };
     match guard.admit_whole_grain(&grain) {
         Err(_) => Ok(Ok("health data is given out by named fields alone".to_owned())),
         Ok(()) => Ok(Err("health data is given out whole".to_owned())),

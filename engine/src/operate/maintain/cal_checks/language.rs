@@ -69,7 +69,8 @@ pub(super) fn grammar_safety(_: &SelfCheckContext) -> SelfCheckOutcome {
 pub(super) fn default_minimization(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let most = u64::from(subject.session.store().rules().settings.query_limit.value).min(20);
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
-        let weighed = subject.session.prepare_only(query, &ExecuteOptions::at(subject.session.now()));
+        let weighed =
+            subject.session.prepare_only(query, &ExecuteOptions::at(subject.session.now()));
         let asked = match weighed {
             Ok(weighed) => weighed.admission.max_grains,
             Err(error) => return query_failed(&error),
@@ -134,9 +135,10 @@ pub(super) fn no_policy_override(subject: &SelfCheckContext) -> SelfCheckOutcome
         };
         let told = answer.meta.warnings.iter().any(|warning| warning.code == "CAL-W101");
         let grains_outside = match &answer.answer {
-            grainstore_cal::Answer::Grains(grains) => {
-                grains.results.iter().any(|row| !is_in_namespace(row.grain.partition(), Some(EMPTY_NAMESPACE)))
-            }
+            grainstore_cal::Answer::Grains(grains) => grains
+                .results
+                .iter()
+                .any(|row| !is_in_namespace(row.grain.partition(), Some(EMPTY_NAMESPACE))),
             _ => true,
         };
         if !told || grains_outside {
@@ -173,8 +175,12 @@ pub(super) fn injection_prevention(subject: &SelfCheckContext) -> SelfCheckOutco
 /// Checks that writing needs Tier 1 and a token that covers it.
 pub(super) fn tier1_policy_gate(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let session = &subject.session;
-    let weigh =
-        |tier| session.prepare_only(ADD_STATEMENT, &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) });
+    let weigh = |tier| {
+        session.prepare_only(
+            ADD_STATEMENT,
+            &ExecuteOptions { tier, ..ExecuteOptions::at(session.now()) },
+        )
+    };
     match weigh(Tier::Read) {
         Err(error) if error.code() == "CAL-E044" => {}
         Err(error) => return query_failed(&error),

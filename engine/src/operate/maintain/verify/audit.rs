@@ -239,7 +239,8 @@ fn compare_signature(
     if check.is_erased(at)? {
         return Ok(());
     }
-    let kept = findings.value_or_problem(ProblemKind::Signature, place, check.view.wrapping_at(at))?;
+    let kept =
+        findings.value_or_problem(ProblemKind::Signature, place, check.view.wrapping_at(at))?;
     if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
         let detail = format!("no valid signature is kept with {address}");
         findings.add(ProblemKind::Signature, place, detail);
@@ -265,7 +266,8 @@ fn compare_supersession(
     if check.is_erased(at)? {
         return Ok(());
     }
-    let record = findings.value_or_problem(ProblemKind::State, place, check.view.state_record_at(at))?;
+    let record =
+        findings.value_or_problem(ProblemKind::State, place, check.view.state_record_at(at))?;
     let Some(StateRecord { state, ended_by_entry: since }) = record else { return Ok(()) };
     if state.superseded_by != Some(*new) {
         let detail = format!("the state of {old} is not that {new} superseded it");
@@ -308,7 +310,8 @@ fn compare_import(
         let doubt = |error| check.view.doubt_erased(place, error);
         match LogRow::open(place, envelope.value(), check.view.vault(), doubt) {
             Ok(LogRow::Blob(blob)) => {
-                digest.update(check.view.vault().address_key(&ContentAddress::of(&blob)).as_bytes());
+                digest
+                    .update(check.view.vault().address_key(&ContentAddress::of(&blob)).as_bytes());
             }
             Ok(LogRow::Erased(address)) => {
                 // Its address was lost with its key, so the digest cannot be compared.
@@ -352,7 +355,9 @@ fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
         let place = ProblemLocation::Row(REASONS, key);
         increment(&mut findings.checked.reasons);
         let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
-        let Some(text) = findings.value_or_problem(ProblemKind::Audit, place, opened)? else { continue };
+        let Some(text) = findings.value_or_problem(ProblemKind::Audit, place, opened)? else {
+            continue;
+        };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
         if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {

@@ -33,7 +33,8 @@ pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<VerifyRe
     });
     match opened {
         Err(error) if error.is_integrity() => {
-            catch_storage_panic(|| verify_truth(path, options, full, &error)).map_err(|error| error.at_path(path))
+            catch_storage_panic(|| verify_truth(path, options, full, &error))
+                .map_err(|error| error.at_path(path))
         }
         opened => opened,
     }

@@ -72,12 +72,17 @@ impl RebuiltIndex {
     ) -> Result<()> {
         let wanted = self.folder.snapshot()?;
         findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(INDEX), |findings| {
-            let tables: BTreeSet<_> = table_names(index)?.into_iter().chain(table_names(&wanted)?).collect();
+            let tables: BTreeSet<_> =
+                table_names(index)?.into_iter().chain(table_names(&wanted)?).collect();
             for name in &tables {
-                findings.run_part(ProblemKind::IndexWrong, ProblemLocation::All(name), |findings| {
-                    let has = rows::open_table(index, name)?;
-                    compare_tables(name, has, rows::open_table(&wanted, name)?, findings)
-                })?;
+                findings.run_part(
+                    ProblemKind::IndexWrong,
+                    ProblemLocation::All(name),
+                    |findings| {
+                        let has = rows::open_table(index, name)?;
+                        compare_tables(name, has, rows::open_table(&wanted, name)?, findings)
+                    },
+                )?;
             }
             Ok(())
         })

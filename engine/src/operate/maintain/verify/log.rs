@@ -101,7 +101,8 @@ pub(super) fn check_states(
             increment(&mut findings.checked.states);
             let place = ProblemLocation::Row(STATE, at.get());
             let decoded = check.view.vault().decode_state(at, record);
-            let Some(record) = findings.value_or_problem(ProblemKind::State, place, decoded)? else {
+            let Some(record) = findings.value_or_problem(ProblemKind::State, place, decoded)?
+            else {
                 return Ok(());
             };
             let StateRecord { state, ended_by_entry: since } = record;
@@ -223,7 +224,8 @@ pub(super) fn check_roots(
         increment(&mut findings.checked.roots);
         let place = ProblemLocation::Row(ROOTS, at.get());
         let decoded = keys::decode_roots(at, row);
-        let roots = findings.value_or_problem(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
+        let roots =
+            findings.value_or_problem(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
         // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
         // earlier versions have released the grain.
         for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
@@ -251,7 +253,11 @@ pub(super) fn check_access(
             increment(&mut findings.checked.access);
             let decoded = keys::decode_access(at, record);
             findings
-                .value_or_problem(ProblemKind::Access, ProblemLocation::Row(ACCESS, at.get()), decoded)
+                .value_or_problem(
+                    ProblemKind::Access,
+                    ProblemLocation::Row(ACCESS, at.get()),
+                    decoded,
+                )
                 .map(drop)
         },
     )

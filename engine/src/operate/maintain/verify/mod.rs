@@ -87,7 +87,9 @@ impl Store {
         let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
         self.inner().hand_over(Request::Exclusive(Box::new(move |writer| {
             // The caller may have stopped waiting.
-            let _ = reply.send(writer.and_then(|writer| catch_storage_panic(|| writer.verify_snapshot(directory))));
+            let _ = reply.send(
+                writer.and_then(|writer| catch_storage_panic(|| writer.verify_snapshot(directory))),
+            );
         })))?;
         let looked_at = place.as_ref().ok().cloned().flatten();
         let found = run_checks(&VerifySnapshot { reads: looked_at, ..pending.wait()? }, full)?;

@@ -123,7 +123,8 @@ fn state(at: u64, change: impl Fn(&mut GrainState) + Send + 'static) -> Change {
         let mut states = txn.open_table(keys::STATE).unwrap();
         let row = states.get(at).unwrap();
         let before = row.map(|row| Vault::default().decode_state(sequence, row.value()).unwrap());
-        let mut record = before.unwrap_or_else(|| StateRecord { ended_by_entry: 1, ..<_>::default() });
+        let mut record =
+            before.unwrap_or_else(|| StateRecord { ended_by_entry: 1, ..<_>::default() });
         change(&mut record.state);
         states.insert(at, &Vault::default().encode_state(sequence, &record)).unwrap();
     })

@@ -27,8 +27,11 @@ pub(super) fn check_vectors(
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };
-    let spaces =
-        findings.value_or_problem(ProblemKind::Vector, ProblemLocation::All(SPACES), check.view.spaces())?;
+    let spaces = findings.value_or_problem(
+        ProblemKind::Vector,
+        ProblemLocation::All(SPACES),
+        check.view.spaces(),
+    )?;
     let leaving = findings.value_or_problem(
         ProblemKind::Vector,
         ProblemLocation::All(LEAVING),
@@ -42,7 +45,8 @@ pub(super) fn check_vectors(
         findings,
         |findings, at, rows| {
             let place = ProblemLocation::Row(ROWS, at.get());
-            let rows = findings.value_or_problem(ProblemKind::Vector, place, keys::decode_rows(rows))?;
+            let rows =
+                findings.value_or_problem(ProblemKind::Vector, place, keys::decode_rows(rows))?;
             for row in rows.unwrap_or_default() {
                 let place = ProblemLocation::Row(VECTORS, row);
                 let Some(bytes) = table.get(row)? else {
@@ -102,7 +106,8 @@ fn check_serving(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
     }
     let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
     let place = ProblemLocation::All(SERVING);
-    let number = findings.value_or_problem(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
+    let number =
+        findings.value_or_problem(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
     // Unreadable spaces are reported elsewhere.
     if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
         && !spaces.contains_key(&number)

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::arrivals::{self, Arrivals};
 use super::claims::{self, StatedState};
 use super::entering::ImportFilter;
-use super::{ImportOptions, with_file_name, input_error};
+use super::{ImportOptions, input_error, with_file_name};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{stored_grain, with_fields};
 use crate::disk::keys::SignatureWrapper;
@@ -103,8 +103,11 @@ impl<S: ReadAt> ImportFiles<S> {
         claimed: &mut Option<String>,
     ) -> Result<CheckedImport> {
         let view = session.view()?;
-        let stated =
-            claims::stated_states(&view, self, &Visibility::new(session.viewer(), &*view, session.now()))?;
+        let stated = claims::stated_states(
+            &view,
+            self,
+            &Visibility::new(session.viewer(), &*view, session.now()),
+        )?;
         let arrivals = match session.principal().is_store_operator() {
             true => Arrivals::new(),
             false => arrivals::stated(&view, self)?,
@@ -172,7 +175,9 @@ impl<S: ReadAt> ImportFiles<S> {
         let reserved = session.store().inner().retrieval().reserved_spaces();
         let spaces = view.spaces()?;
         self.each_manifest_entry(|address, ManifestEntry { embedded, .. }| {
-            let why = embedded.iter().find_map(|one| embedding_mismatch(one, spaces.values().chain(&reserved)));
+            let why = embedded
+                .iter()
+                .find_map(|one| embedding_mismatch(one, spaces.values().chain(&reserved)));
             if let Some(why) = why {
                 checked.conflicts.record(address, ConflictSubject::Embedding, why);
             }
@@ -336,7 +341,10 @@ pub(super) fn digest_entry(digest: &mut Sha256, entry: &ContainerEntry) {
 }
 
 /// Prepares a grain of a file for the writer thread.
-pub(super) fn prepare_entry(entry: ContainerEntry, signer: Option<String>) -> Result<PreparedGrain> {
+pub(super) fn prepare_entry(
+    entry: ContainerEntry,
+    signer: Option<String>,
+) -> Result<PreparedGrain> {
     let wrapping = signature_wrapper(&entry, signer.is_some())?.map(Arc::new);
     let blob = Blob::from_bytes(entry.blob().to_vec());
     let prepared = PreparedGrain::new(blob, entry.into_parts().0, true)?;
@@ -345,7 +353,10 @@ pub(super) fn prepare_entry(entry: ContainerEntry, signer: Option<String>) -> Re
 }
 
 /// Returns the bytes around the blob of a signed grain.
-pub(super) fn signature_wrapper(entry: &ContainerEntry, valid: bool) -> Result<Option<SignatureWrapper>> {
+pub(super) fn signature_wrapper(
+    entry: &ContainerEntry,
+    valid: bool,
+) -> Result<Option<SignatureWrapper>> {
     let Some((prefix, suffix)) = entry.wrapper_parts() else { return Ok(None) };
     Ok(Some(SignatureWrapper { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }

@@ -86,7 +86,8 @@ impl<'v> ImportFilter<'v> {
         // No rule delays a withdrawal of consent.
         let withdraws =
             grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") == Some(true);
-        if withdraws || !self.rules.has_rules_on(deed) || self.view.sequence_of(address)?.is_some() {
+        if withdraws || !self.rules.has_rules_on(deed) || self.view.sequence_of(address)?.is_some()
+        {
             return Ok(None);
         }
         let basis = match self.rules.uses_basis(deed) {

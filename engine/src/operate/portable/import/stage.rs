@@ -19,10 +19,11 @@ use sha2::{Digest, Sha256};
 
 use super::arrivals::without_end;
 use super::check::{
-    CHECK_INTERVAL_GRAINS, CheckedFile, CheckedImport, ImportFiles, digest_entry, prepare_entry, signature_wrapper,
+    CHECK_INTERVAL_GRAINS, CheckedFile, CheckedImport, ImportFiles, digest_entry, prepare_entry,
+    signature_wrapper,
 };
 use super::staging::{PlanOutcome, StagingTables};
-use super::{ImportReport, claims, with_file_name, input_error};
+use super::{ImportReport, claims, input_error, with_file_name};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::read::query::ScanError;
 use crate::rules::policy::PolicyRule;
@@ -30,8 +31,9 @@ use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
 use crate::state::erasure::check_not_erased;
 use crate::state::reach::Visibility;
 use crate::write::plan::{
-    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, imported_state, group_by_successor,
-    is_lift_refused, uncleared_review_record, not_lifted, own_protection, parents, review_refusal,
+    ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, group_by_successor,
+    imported_state, is_lift_refused, not_lifted, own_protection, parents, review_refusal,
+    uncleared_review_record,
 };
 use crate::write::writer::WriteTxn;
 
@@ -182,7 +184,9 @@ impl ImportStage<'_> {
         if self.checked.successors.contains_key(&address) {
             return Ok(());
         }
-        if withdraws && let Err(error) = self.plan()?.check_withdrawal_fits(entry.grain(), self.author) {
+        if withdraws
+            && let Err(error) = self.plan()?.check_withdrawal_fits(entry.grain(), self.author)
+        {
             self.counts.refused += 1;
             self.conflicts.record(address, ConflictSubject::Withdrawal, error.to_string());
             return Ok(());
@@ -209,7 +213,12 @@ impl ImportStage<'_> {
 
     /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
     /// stored one is not.
-    fn improve_signature(&mut self, entry: ContainerEntry, sequence: Sequence, is_valid: bool) -> Result<()> {
+    fn improve_signature(
+        &mut self,
+        entry: ContainerEntry,
+        sequence: Sequence,
+        is_valid: bool,
+    ) -> Result<()> {
         let kept = || -> Result<bool> {
             Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
         };
@@ -248,7 +257,8 @@ impl ImportStage<'_> {
             }
             if let Some(rule) = refused.filter(|_| is_first) {
                 claims::check_claim_limit(self.audit.len())?;
-                let refusal = uncleared_review_record(address, rule, self.author, &mut self.conflicts);
+                let refusal =
+                    uncleared_review_record(address, rule, self.author, &mut self.conflicts);
                 self.audit_refusal(refusal);
             }
             if is_first && state != before {
@@ -310,7 +320,8 @@ impl ImportStage<'_> {
 
     /// Adds an audit entry for a refusal, unless an equal one was audited within the last minute.
     fn audit_refusal(&mut self, refusal: AuditRecord) {
-        self.audit.extend(self.ground.refusals.borrow_mut().aggregate(vec![refusal], self.ground.now));
+        self.audit
+            .extend(self.ground.refusals.borrow_mut().aggregate(vec![refusal], self.ground.now));
     }
 
     /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
@@ -371,7 +382,8 @@ impl ImportStage<'_> {
                 let (author, conflicts) = (self.author, &mut self.conflicts);
                 let new = successors.get(by).filter(|_| !self.left_out.contains_key(by));
                 let here = plan.exists(by)?;
-                let left_out = plan.apply_supersession_claims(*by, new, claims, author, conflicts)?;
+                let left_out =
+                    plan.apply_supersession_claims(*by, new, claims, author, conflicts)?;
                 if new.is_some() && !here {
                     self.counts.refused += u64::from(left_out);
                 }
@@ -394,7 +406,9 @@ impl ImportStage<'_> {
     fn apply_withdrawals(&mut self) -> Result<()> {
         for chunk in std::mem::take(&mut self.grants).chunks(CHUNK_ITEMS) {
             let mut plan = plan(self.ground, &self.staging)?;
-            chunk.iter().try_for_each(|grant| plan.apply_earlier_withdrawals(grant, self.author))?;
+            chunk
+                .iter()
+                .try_for_each(|grant| plan.apply_earlier_withdrawals(grant, self.author))?;
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
             self.write_outcome(outcome)?;
         }
@@ -411,7 +425,13 @@ impl ImportStage<'_> {
                     }
                 };
                 let conflicts = &mut self.conflicts;
-                plan.apply_imported_withdrawal(*sequence, signer.as_deref(), before, self.author, conflicts)?;
+                plan.apply_imported_withdrawal(
+                    *sequence,
+                    signer.as_deref(),
+                    before,
+                    self.author,
+                    conflicts,
+                )?;
             }
             let outcome = PlanOutcome::from_plan(plan, self.next_entry(), self.ground.refusals)?;
             self.write_outcome(outcome)?;

@@ -20,7 +20,8 @@ use crate::state::view::View;
 use crate::write::plan::{UncommittedLog, WritePlan};
 
 /// Address -> sequence, for new grains.
-const NEW_SEQUENCES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
+const NEW_SEQUENCES: TableDefinition<'static, [u8; 32], u64> =
+    TableDefinition::new("import.places");
 /// Address of a parent, sequence of a new grain derived from it.
 const NEW_CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
     TableDefinition::new("import.children");
@@ -218,7 +219,11 @@ impl<'t> StagingTables<'t> {
     }
 
     /// Replaces the envelope of a new grain by one with a valid signature.
-    pub(super) fn improve_signature(&mut self, sequence: Sequence, better: &SignatureWrapper) -> Result<()> {
+    pub(super) fn improve_signature(
+        &mut self,
+        sequence: Sequence,
+        better: &SignatureWrapper,
+    ) -> Result<()> {
         match self.wrapping_at(sequence)? {
             Some(kept) if !kept.valid => self.put_wrapping(sequence, better),
             _ => Ok(()),

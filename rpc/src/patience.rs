@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Patience {
     time: Duration,
     left: Rc<Cell<Option<Duration>>>,
+    idle: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Default for Patience {
@@ -26,17 +30,36 @@ impl Default for Patience {
 impl Patience {
     /// A patience of this much time, which is not counted yet.
     pub fn of(time: Duration) -> Self {
-        Self { time, left: Rc::default() }
+        let idle = Arc::new(AtomicBool::new(true));
+        Self { time, left: Rc::default(), idle, stopped: Arc::default() }
     }
 
     /// Starts to count, from the whole of it.
     pub fn begin(&self) {
         self.left.set(Some(self.time));
+        self.idle.store(false, Ordering::SeqCst);
     }
 
     /// Stops to count: writes wait as long as it takes.
     pub fn end(&self) {
         self.left.set(None);
+        self.idle.store(true, Ordering::SeqCst);
+    }
+
+    /// A flag that is set while nothing is counted: a signal may end the process then.
+    #[must_use]
+    pub fn idle(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.idle)
+    }
+
+    /// A flag for a signal handler to set: the stream that goes on is cancelled, and no request is read after it.
+    #[must_use]
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
     }
 
     fn spend(&self, time: Duration) {

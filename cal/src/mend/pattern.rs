@@ -310,7 +310,10 @@ fn transform(kept: &str, how: &str) -> Option<String> {
         }
         "like" => {
             let wanted = bare.trim_matches(['%', '*', '.', '_']).trim();
-            (!wanted.is_empty()).then(|| format!("\"{wanted}\""))?
+            // A pattern that is open behind one word asks for words that begin so.
+            let is_open = bare.ends_with(['%', '*']) && !bare.starts_with(['%', '*', '_']);
+            let more = if is_open && !wanted.contains(' ') { "*" } else { "" };
+            (!wanted.is_empty()).then(|| format!("\"{wanted}{more}\""))?
         }
         "begin" => {
             let wanted = bare.trim_matches(['%', '*']).trim();

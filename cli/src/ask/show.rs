@@ -24,7 +24,7 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
         return output.json_line(response);
     }
     beside(response, output);
-    if is_grains(&response.answer) && !response.answer.has_text() {
+    if is_unformatted(&response.answer) {
         return output.document(response);
     }
     unshown(&response.answer, false, output);
@@ -49,11 +49,11 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
     Ok(())
 }
 
-/// Returns `true` if an answer is a list of grains.
-fn is_grains(answer: &Answer) -> bool {
+/// Returns `true` if an answer is a list of grains, or of fields chosen from them, without a text.
+fn is_unformatted(answer: &Answer) -> bool {
     match answer {
-        Answer::Grains(_) => true,
-        Answer::Coalesced { answer, .. } => is_grains(answer),
+        Answer::Grains(grains) => grains.formatted.is_none(),
+        Answer::Coalesced { answer, .. } => is_unformatted(answer),
         _ => false,
     }
 }

@@ -72,18 +72,19 @@ impl Verify {
                 let line = format!("{what}: {}: {}", problem.place, problem.detail);
                 context.output.line(&line)?;
             }
-            let checked = found.checked;
             let outcome = if found.ok { "ok" } else { "NOT ok" };
-            context.output.line(&format!(
-                "{outcome}: {} problems; {} grains ({} decoded), {} states, {} audit entries, {} \
-                 index rows",
-                found.problem_count,
-                checked.grains,
-                checked.blobs,
-                checked.states,
-                checked.audit_entries,
-                checked.index_rows
-            ))?;
+            let counts = found.checked.map(|checked| {
+                format!(
+                    "; {} grains ({} decoded), {} states, {} audit entries, {} index rows",
+                    checked.grains,
+                    checked.blobs,
+                    checked.states,
+                    checked.audit_entries,
+                    checked.index_rows
+                )
+            });
+            let (problems, counts) = (found.problem_count, counts.unwrap_or_default());
+            context.output.line(&format!("{outcome}: {problems} problems{counts}"))?;
         }
         if found.ok {
             return Ok(());

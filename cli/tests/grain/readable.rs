@@ -218,3 +218,18 @@ fn what_the_storage_fails_on_is_told_as_an_error_and_not_as_a_failure_of_the_pro
     assert!(told.contains("the storage failed on damaged data"), "{told}");
     assert!(!told.contains("panicked"), "{told}");
 }
+
+#[test]
+fn chosen_fields_are_printed_in_the_format_that_was_asked_for() {
+    let place = Place::with_store();
+    place.put(&belief("alice", "tea"));
+    let asked = |format: &str| {
+        let query = format!("RECALL beliefs | SELECT subject, object AS {format}");
+        place.grain(&["cal", &query]).done().text().to_owned()
+    };
+    assert_eq!(asked("csv"), "subject,object\nalice,tea\n");
+    assert!(asked("table").contains("alice"));
+    assert!(!asked("table").contains("_cal"));
+    let bare = place.grain(&["cal", "RECALL beliefs | SELECT subject, object"]).done();
+    assert!(bare.text().contains("_cal"), "without a format it is the envelope");
+}

@@ -212,3 +212,41 @@ fn a_stream_of_rpc_nobody_reads_any_longer_is_cancelled_and_the_read_log_says_so
     let call = last_call(&place);
     assert_eq!((&call["cancelled"], &call["cancel_reason"]), (&json!(true), &json!("listener")));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
+    for signal in ["-TERM", "-INT", "-HUP"] {
+        let (place, query) = filled_beyond_a_pipe();
+        let mut child = place.start(&["rpc"]);
+        let mut requests = child.stdin.take().unwrap();
+        let path = place.path().join("memory.grains");
+        let open =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
+        writeln!(requests, "{open}").unwrap();
+        writeln!(requests, "{}", asked(2, &json!({ "query": query }))).unwrap();
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        answers.read_line(&mut String::new()).unwrap();
+        answers.read_line(&mut String::new()).unwrap();
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let mut rest = String::new();
+        answers.read_to_string(&mut rest).unwrap();
+        // Its stdin is still open: the process ended by itself.
+        assert!(!child.wait().unwrap().success());
+        assert!(rest.contains(r#""type":"cancelled""#), "{signal}");
+        let call = last_call(&place);
+        let cancelled = (&call["cancelled"], &call["cancel_reason"]);
+        assert_eq!(cancelled, (&json!(true), &json!("host")), "{signal}");
+        // Between requests a signal ends it as it ends any process.
+        let mut child = place.start(&["rpc"]);
+        let mut requests = child.stdin.take().unwrap();
+        writeln!(requests, "{}", json!({ "jsonrpc": "2.0", "id": 1, "method": "hello" })).unwrap();
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        answers.read_line(&mut String::new()).unwrap();
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), None, "{signal}");
+    }
+}

@@ -17,6 +17,7 @@ impl Session {
         Principal {
             viewer: Arc::clone(self.viewer()),
             actor: self.options().actor.clone(),
+            purposes: self.options().purposes.clone(),
             authority: Authority::of(
                 self.options().actor.as_deref(),
                 self.store().inner().operator(),

@@ -168,7 +168,8 @@ pub(crate) fn usable_tables(db: &DatabaseHandle, truth: &Truth) -> Result<Leased
 }
 
 /// Returns `true` if the audit log has the entry that was its last when the tables were folded: an index of
-/// another history of the store, or of a later state, was folded from other grains or lacks some.
+/// another history of the store, or of a later state, was folded from other grains or lacks some. One of before
+/// an erasure is used only while that waits for its scrub, which clears the index too.
 fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
     let Some(row) = tables.history()? else { return Ok(false) };
     let head = AuditHead::decode(&row)?;
@@ -177,7 +178,10 @@ fn is_of_history(tables: &Tables, truth: &Truth) -> Result<bool> {
         return Ok(false);
     }
     let entry = truth.audit()?.get(last)?;
-    Ok(entry.is_some_and(|entry| *Sha256::digest(entry.value()) == head.hash))
+    if entry.is_none_or(|entry| *Sha256::digest(entry.value()) != head.hash) {
+        return Ok(false);
+    }
+    Ok(truth.is_unscrubbed()? || !truth.has_erased_since(head.count)?)
 }
 
 /// Number of sequences compared at the end of the index, and again spread over all of it.

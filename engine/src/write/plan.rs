@@ -97,6 +97,8 @@ pub(crate) struct Principal {
     pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
     pub(crate) authority: Authority,
+    /// The purposes of its reads.
+    pub(crate) purposes: Vec<String>,
     /// True if the host named the actor as a reviewer.
     pub(crate) is_reviewer: bool,
     /// Reason given, for the audit log.
@@ -294,7 +296,7 @@ impl<'v> WritePlan<'v> {
         author: &Principal,
     ) -> Result<Vec<PutOutcome>> {
         self.all_or_nothing(|plan| {
-            let count = grains.len();
+            let (count, first) = (grains.len(), plan.grains.len());
             let mut puts = Vec::with_capacity(count);
             let mut added = Vec::new();
             for (at, grain) in grains.into_iter().enumerate() {
@@ -312,6 +314,7 @@ impl<'v> WritePlan<'v> {
                 }
                 puts.push(put);
             }
+            plan.check_later_parents(first, author)?;
             if !added.is_empty() {
                 plan.audit.push(author.record(AuditOperation::Put, added));
             }

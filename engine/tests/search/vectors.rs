@@ -327,7 +327,7 @@ fn damage_to_the_vectors_of_the_truth_is_named() {
     session.put(seen("north", [0.0, 1.0, 0.0])).unwrap();
     let whole = session.store().verify(true).unwrap();
     assert!(whole.ok, "{:?}", whole.problems);
-    assert_eq!(whole.checked.vectors, 2);
+    assert_eq!(whole.checked.unwrap().vectors, 2);
     session.store().close().unwrap();
     let vectors = redb::TableDefinition::<u64, &[u8]>::new("vectors");
     let rows = redb::TableDefinition::<u64, &[u8]>::new("vector_rows");

@@ -72,6 +72,20 @@ fn a_batch_is_stored_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_batch_whose_child_comes_before_its_parent_is_decided_as_in_the_other_order() {
+    let (_dir, store) = store();
+    let session = operator(&store);
+    let old = belief("alice", "tea", 1000).build().unwrap();
+    let parent = old.encode(Default::default()).unwrap().address();
+    let next = belief("alice", "coffee", 2000).derived_from(vec![parent.to_string().into()]);
+    let next = next.build().unwrap();
+    for batch in [[old.clone(), next.clone()], [next, old]] {
+        assert_eq!(code(session.put_batch(batch)), "ERR_SUPERSEDE_REQUIRED");
+    }
+    assert_eq!(store.stats().unwrap().grains, 0);
+}
+
+#[test]
 fn superseding_moves_the_head_and_keeps_the_history() {
     let (_dir, store) = store();
     let session = operator(&store);

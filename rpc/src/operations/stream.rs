@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use grainstore::Session;
-use grainstore::cal::{Event, EventListener, Format, Response, StreamStart};
+use grainstore::cal::{CancelHandle, Event, EventListener, Format, Response, StreamStart};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub(crate) struct Events<'e> {
     failed: Option<Error>,
     /// The patience with who reads the events.
     patience: &'e Patience,
+    /// Cancels the statement once a signal has asked to stop.
+    cancel: CancelHandle,
 }
 
 /// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
@@ -49,7 +51,8 @@ impl<'e> Events<'e> {
         request: Option<&'e RawValue>,
         patience: &'e Patience,
     ) -> Self {
-        Self { to, request, assembly_id: String::new(), sent: 0, failed: None, patience }
+        let (assembly_id, cancel) = (String::new(), CancelHandle::new());
+        Self { to, request, assembly_id, sent: 0, failed: None, patience, cancel }
     }
 
     /// Returns the error of the output, if there was one.
@@ -80,6 +83,9 @@ impl EventListener for Events<'_> {
         match self.send(&event) {
             Ok(()) => {
                 self.sent += 1;
+                if self.patience.is_stopped() {
+                    self.cancel.cancel();
+                }
                 ControlFlow::Continue(())
             }
             Err(error) => {
@@ -143,6 +149,7 @@ impl CalStream {
             format: self.format,
             auto_toon: self.auto_toon,
             now: time(self.now),
+            cancel: events.cancel.clone(),
             ..Question::default()
         };
         let session = session.narrower_part(self.namespace, self.user_id, self.agent_id)?;

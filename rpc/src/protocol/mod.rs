@@ -66,6 +66,9 @@ fn answer_all(
             }
             Line::Read => handle(host, &line, responses, patience)?,
         }
+        if patience.is_stopped() {
+            return Err(Error::new(Code::Cancelled, "a signal ended the connection", ""));
+        }
         line.clear();
         line.shrink_to(KEPT_BUFFER);
     }

@@ -1,13 +1,14 @@
 //! EXPLAIN of a query: the posting lists that are scanned, their lengths, and the counts of a run.
 
 use grainstore_cal::{CancelHandle, Direction, Link, Near, Query, Search};
-use grainstore_index::text::{FullTextQuery, Occur};
+use grainstore_index::text::{FullTextQuery, Occur, SeenFilter};
 use grainstore_index::{IndexLookup, Object, TermValue, TimeOrder};
 use serde::Serialize;
 
 use super::access::{AccessPath, PostingUnion};
 use super::expand::{self, ExpansionStats};
 use super::search::{MAX_SCORED_DIRECTLY, ParsedSearch};
+use super::visible::{self, VisibleGrains};
 use super::walk::CandidateScan;
 use crate::base::error::Result;
 use crate::handle::session::Session;
@@ -158,8 +159,16 @@ pub(crate) fn explain(
             {
                 return Ok(plan.driven_by_query(sought.query()));
             }
+            let visible = VisibleGrains::of(session, view)?;
+            let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
+            let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
             let texts = view.texts(session.store().inner().library(), cancel)?;
-            let asked = texts.map(|texts| texts.prepare(sought.query())).transpose()?;
+            let query = std::slice::from_ref(sought.query());
+            let stop = || cancel.stop_reason().is_some();
+            let asked = texts.map(|texts| texts.prepare_cancellable(query, None, seen, stop));
+            let asked = asked.transpose();
+            visible.as_ref().map_or(Ok(()), VisibleGrains::failed)?;
+            let asked = asked?;
             Ok(plan.driven_by_terms(asked.map(|asked| asked.terms()).unwrap_or_default()))
         }
         _ => Ok(plan),
@@ -205,8 +214,8 @@ fn plan_conditions(view: &View, session: &Session, query: &Query) -> Result<Quer
     }
     let reader = view.index();
     let access = AccessPath::choose(&reader, session, query)?;
-    // How many grains other users have, or a rule hides, must not be revealed.
-    let own = session.viewer().has_user() || session.visibility(view).has_read_rules();
+    // How many grains other users have, a rule or a consent hides, or wait for their scrub must not be revealed.
+    let own = !visible::sees_all(session, view)?;
     let mut lists = Vec::new();
     for list in &access.lists {
         let (rows, exact) = match list.estimate {
@@ -258,8 +267,10 @@ fn visible_rows(
         if view.is_hidden(sequence)? {
             continue;
         }
-        let seen = view.with_blob(sequence, |blob| reach.is_blob_visible(sequence, blob))?;
-        own += u64::from(seen);
+        let seen = view.with_live_blob(sequence, |blob| {
+            reach.is_blob_visible(sequence, blob).map(|seen| seen.then_some(()))
+        })?;
+        own += u64::from(seen.is_some());
     }
     Ok((own, true))
 }

@@ -222,7 +222,7 @@ impl<'w> CandidateScan<'w> {
         let texts = texts.ok_or(ScanError::Stopped(StopReason::Cancelled))?;
         let stop = || cancel.stop_reason().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
-        let visible = VisibleGrains::of(self);
+        let visible = VisibleGrains::of(self.session, view)?;
         let sees = visible.as_ref().map(|visible| |sequence| visible.has(sequence));
         let seen = sees.as_ref().map(|sees| sees as &SeenFilter<'_>);
         let ask = |question: &FullTextQuery, statistics| -> Result<_, ScanError> {

@@ -4,12 +4,31 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use grainstore_index::Sequence;
+use grainstore_format::GrainType;
+use grainstore_index::{IndexLookup, Scope, ScopeNamespaces, Sequence, TimeRange};
 
-use super::walk::CandidateScan;
 use crate::base::error::{Error, Result};
+use crate::handle::session::Session;
 use crate::state::reach::Visibility;
 use crate::state::view::View;
+
+/// Returns `true` if a session sees every grain of the store: it is limited to no namespace and no user, no rule
+/// restricts reads, no erased grain waits for its scrub, and no consent can hide one.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(super) fn sees_all(session: &Session, view: &View) -> Result<bool> {
+    if !session.viewer().is_unrestricted()
+        || session.visibility(view).has_read_rules()
+        || view.is_unscrubbed()?
+    {
+        return Ok(false);
+    }
+    let spaces = ScopeNamespaces::of(Scope::All);
+    let consents = IndexLookup::Type(GrainType::Consent);
+    let consents = view.index().estimate_postings(&spaces, &consents, TimeRange::default())?;
+    Ok(consents.postings == 0)
+}
 
 /// The grains a session sees, each read once.
 pub(super) struct VisibleGrains<'w> {
@@ -22,14 +41,17 @@ pub(super) struct VisibleGrains<'w> {
 }
 
 impl<'w> VisibleGrains<'w> {
-    /// The grains the session of a scan sees; `None` if that is all of them.
-    pub(super) fn of(scan: &CandidateScan<'w>) -> Option<Self> {
-        let reach = scan.visibility();
-        if scan.session.viewer().is_unrestricted() && !reach.has_read_rules() {
-            return None;
+    /// The grains a session sees; `None` if that is all of them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(super) fn of(session: &'w Session, view: &'w View) -> Result<Option<Self>> {
+        if sees_all(session, view)? {
+            return Ok(None);
         }
-        let (view, last) = (scan.view, scan.last);
-        Some(Self { reach, view, last, known: RefCell::default(), failed: RefCell::default() })
+        let (reach, last) = (session.visibility(view), view.last_sequence()?);
+        let (known, failed) = (RefCell::default(), RefCell::default());
+        Ok(Some(Self { reach, view, last, known, failed }))
     }
 
     /// Returns `true` if the session sees a grain; `false` after an error of the store, which

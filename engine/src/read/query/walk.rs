@@ -144,11 +144,6 @@ impl<'w> CandidateScan<'w> {
         })
     }
 
-    /// Visibility of grains to the session.
-    pub(super) fn visibility(&self) -> Visibility<'w> {
-        self.reach
-    }
-
     /// Continues after an earlier page.
     pub(crate) fn behind(self, after: Option<(LogPoint, LastRow)>) -> Self {
         Self { after, ..self }

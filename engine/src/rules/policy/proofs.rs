@@ -50,9 +50,11 @@ impl Proofs {
         }
     }
 
-    /// Returns the claimed key id of the first failed proof.
+    /// Returns the key id for the entry of a refusal: the claimed one of the first failed proof, else the
+    /// signer of a valid one, which was not enough.
     pub(crate) fn claimed_kid(&self) -> Option<String> {
-        self.failure.as_ref()?.claimed_kid.clone()
+        let failed = self.failure.as_ref().and_then(|failure| failure.claimed_kid.clone());
+        failed.or_else(|| self.signer.clone()).or_else(|| self.cosigners.first().cloned())
     }
 
     /// Adds the reason why a proof failed to a refusal.

@@ -107,7 +107,7 @@ rules! {
     NotReviewer Refuse "not_reviewer"
         "it requires the review of a person: the operator, or a reviewer the host named" "6.1";
     WithdrawalByOthers Refuse "withdrawal_by_others"
-        "only the parties of a consent withdraw it, and these are others" "8.10";
+        "a consent is withdrawn or replaced between its own two parties only, and these are others" "8.10";
     DisguisedSupersession Refuse "disguised_supersession"
         "it is protected, and the new grain would replace it without asking its policy" "17.2";
     OwnOwnership Refuse "own_ownership"

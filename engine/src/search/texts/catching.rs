@@ -177,21 +177,6 @@ impl TextIndexPosition {
     }
 }
 
-/// Returns `true` if a grain was erased after this many audit entries. A full text saved before that may
-/// still have its terms, and cannot tell which.
-pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
-    if !view.has_erased()? {
-        return Ok(false);
-    }
-    for row in view.audit()?.range(entries..keys::AUDIT_HEAD)? {
-        let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
-        if entry.decision == "done" && entry.is_erasure() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 impl DocumentCache {
     /// Reads many grains into the cache on two threads.
     fn read_ahead(

@@ -308,7 +308,7 @@ impl TextIndex {
         let at =
             catch_storage_panic(|| stamp::decode(view, manifest.log_position())).map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
-        if catch_storage_panic(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
+        if catch_storage_panic(|| view.has_erased_since(at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());
         }
         let mut missing = None;

@@ -15,7 +15,7 @@ use crate::disk::keys::{
     self, AddressKey, EncryptedEnvelope, ErasureRecord, RowKey, Stub, Tombstone, UserToken,
 };
 use crate::disk::vault::Vault;
-use crate::state::audit::AuditHashChain;
+use crate::state::audit::{AuditEntry, AuditHashChain};
 
 /// The state of erasures, read once per snapshot.
 pub(super) struct ErasureState {
@@ -204,6 +204,24 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_hidden(&self, at: Sequence) -> Result<bool> {
         Ok(self.is_unscrubbed()? && self.is_erased(at)?)
+    }
+
+    /// Returns `true` if a grain was erased after this many audit entries. An index saved before that may still
+    /// have its terms, and cannot tell which.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_erased_since(&self, entries: u64) -> Result<bool> {
+        if !self.has_erased()? {
+            return Ok(false);
+        }
+        for row in self.audit()?.range(entries..keys::AUDIT_HEAD)? {
+            let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
+            if entry.decision == "done" && entry.is_erasure() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the address of an erased grain if a stub is at this sequence.

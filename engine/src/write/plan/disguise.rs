@@ -109,6 +109,37 @@ impl WritePlan<'_> {
         Err(self.implicit_supersession_error(&replaced, new, author, what)?)
     }
 
+    /// Refuses grains staged from `first` on that would implicitly replace a parent that was staged after them.
+    ///
+    /// # Errors
+    /// `ERR_SUPERSEDE_REQUIRED`.
+    pub(super) fn check_later_parents(&mut self, first: usize, author: &Principal) -> Result<()> {
+        let staged = self.grains.get(first..).unwrap_or_default();
+        let before_a_parent = staged.iter().filter(|child| {
+            let is_later = |parent: &ContentAddress| {
+                self.staged(parent).is_some_and(|parent| parent.sequence > child.sequence)
+            };
+            parents(&child.prepared.grain).iter().any(is_later)
+        });
+        let children: Vec<Sequence> = before_a_parent.map(|child| child.sequence).collect();
+        for child in children {
+            let Some(found) = self.implicit_supersession(child)? else { continue };
+            if let Some(old) = found.protected {
+                let entry = Self::implicit_supersession_record(&old, &found.address, author);
+                self.audit.push(entry);
+            }
+            let parents: Vec<String> = found.replaced.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "{} derives from {} of the same batch and has the same type, namespace, subject and \
+                 relation: that is a supersession",
+                found.address,
+                parents.join(", ")
+            );
+            return Err(Error::new(ErrorKind::SupersedeRequired, message));
+        }
+        Ok(())
+    }
+
     /// Returns what a staged grain of an import would implicitly replace: each parent that it appears to be
     /// the next version of and that no state says it superseded. Shares the decision with `put`.
     ///

@@ -17,12 +17,14 @@ use super::protection::GatheredProtectors;
 use super::protection::parent_addresses;
 use super::replace::{known_since, supersession_record};
 use super::roots::merge_roots;
-use super::withdrawal::{GRANTED_ANEW, check_fits_grant, has_ended, is_withdrawn_by_third_party};
+use super::withdrawal::{
+    GRANTED_ANEW, check_fits_grant, check_same_parties, has_ended, is_withdrawn_by_third_party,
+};
 use super::{
     PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_protection,
 };
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::blob::with_fields;
+use crate::disk::blob::{stored_grain, with_fields};
 use crate::rules::policy::{PolicyRule, PolicyTerms, Proofs, Protector, review_rule};
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::view::{GrainRow, View};
@@ -280,6 +282,13 @@ impl<'v> WritePlan<'v> {
         if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
         }
+        if let Err(error) = check_same_parties(&row, grain, proofs.signer.as_deref(), author) {
+            return stays(
+                vec![PolicyRule::WithdrawalByOthers.info().name],
+                true,
+                &error.to_string(),
+            );
+        }
         if row.state.superseded_by.is_some() && !is_earlier(&claim.stated, &row.state) {
             let why = "it is superseded already, and not later, by another grain";
             return stays(vec!["earlier"], is_protected, why);
@@ -315,8 +324,11 @@ impl<'v> WritePlan<'v> {
                 "the earlier supersession, by {by}, takes the place of that by {other_named}"
             );
             conflicts.record(claim.address, ConflictSubject::Supersession, why);
-            if let Some(sequence) = self.locate(&other)? {
-                self.mark_for_review(sequence, true)?;
+            // One that the author does not see, or may not write, is not theirs to mark.
+            if let Some(other) = self.visible(&other, author)?
+                && author.viewer.check_writes(&stored_grain(&other.blob)?).is_ok()
+            {
+                self.mark_for_review(other.sequence, true)?;
             }
         }
         let state = self.state(row.sequence)?;

@@ -258,7 +258,10 @@ impl WritePlan<'_> {
         else {
             return Ok(None);
         };
-        let reach = Visibility::new(&author.viewer, self, self.now);
+        let mut reach = Visibility::new(&author.viewer, self, self.now);
+        if let Some(rules) = &self.rules {
+            reach = reach.with_rules(rules, &author.purposes);
+        }
         for staged in self.grains.iter().rev() {
             if is_same_fact(&staged.prepared.grain, grain)
                 && self.state(staged.sequence)?.is_current_at(self.now)
@@ -304,7 +307,7 @@ impl WritePlan<'_> {
         })
     }
 
-    fn staged(&self, address: &ContentAddress) -> Option<&StagedGrain> {
+    pub(super) fn staged(&self, address: &ContentAddress) -> Option<&StagedGrain> {
         self.grains.get(*self.by_address.get(address)?)
     }
 }

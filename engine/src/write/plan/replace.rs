@@ -16,7 +16,7 @@ use crate::state::view::GrainRow;
 
 use super::protection::GatheredProtectors;
 use super::roots::merge_roots;
-use super::withdrawal::GRANTED_ANEW;
+use super::withdrawal::{GRANTED_ANEW, check_same_parties};
 use super::{PARENTS_FIELD, PreparedGrain, Principal, WritePlan, disguise};
 
 /// The replacement made by a staged grain.
@@ -96,6 +96,13 @@ impl WritePlan<'_> {
             None => {}
         }
         disguise::check_successor(old, &row, &new.grain)?;
+        let signer = new.proofs.signer.as_deref();
+        if check_same_parties(&row, &new.grain, signer, author).is_err() {
+            let rule = PolicyRule::WithdrawalByOthers.info();
+            self.audit.push(supersession_record(old, &address, author, vec![rule.name], true));
+            let message = format!("cannot supersede {old}: {}", rule.text);
+            return Err(Error::new(ErrorKind::InvalidationDenied, message));
+        }
         self.check_parents(new, Some(old), author)?;
         let (decision, gathered) =
             self.decide_supersession(old, &row, &new.grain, &new.proofs, author)?;

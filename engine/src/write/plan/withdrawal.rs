@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, Grain, GrainType};
 use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::blob::{is_withdrawal, with_fields};
+use crate::disk::blob::{is_withdrawal, stored_grain, with_fields};
 use crate::rules::policy::{Authority, PolicyRule, same_did};
 use crate::state::reach::is_in_namespace;
 use crate::state::view::GrainRow;
@@ -280,6 +280,25 @@ pub(super) fn check_fits_grant(named: &GrainRow, withdrawal: &Grain) -> Result<(
         Ok(())
     })?;
     check_parties(named, withdrawal)
+}
+
+/// Checks that what replaces a consent is between the same two parties, unless its subject or the operator
+/// replaces it: a grain that rests on it is judged by its last version. Other types have no parties.
+///
+/// # Errors
+/// `ERR_INVALIDATION_DENIED`; `ERR_INTEGRITY`.
+pub(super) fn check_same_parties(
+    old: &GrainRow,
+    new: &Grain,
+    signer: Option<&str>,
+    author: &Principal,
+) -> Result<()> {
+    if new.grain_type() != GrainType::Consent
+        || is_authorized_by(&stored_grain(&old.blob)?, signer, author, &["subject_did"])
+    {
+        return Ok(());
+    }
+    check_parties(old, new)
 }
 
 /// Checks that a withdrawal is between the same two parties as a consent.

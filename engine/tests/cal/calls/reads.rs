@@ -94,7 +94,7 @@ fn every_statement_that_reads_or_is_refused_has_one_entry() {
     assert!(world.entries().iter().all(|entry| entry.call.is_none()), "in one log alone");
     let found = world.store.verify(true).unwrap();
     assert!(found.ok, "{found:?}");
-    assert_eq!((found.checked.reads, found.checked.lost_reads), (14, 0));
+    assert_eq!((found.checked.unwrap().reads, found.checked.unwrap().lost_reads), (14, 0));
 }
 
 #[test]

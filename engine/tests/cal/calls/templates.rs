@@ -86,7 +86,7 @@ fn a_namespace_keeps_one_for_everybody_in_it_and_for_good() {
         assert_eq!(said(&world.operator()), "CAL-E085", "of the whole store");
         let verified = world.store.verify(true).unwrap();
         assert!(verified.ok, "{verified:?}");
-        assert_eq!(verified.checked.templates, 4);
+        assert_eq!(verified.checked.unwrap().templates, 4);
         let World { store, clock, dir } = world;
         store.close().unwrap();
         let encrypted =

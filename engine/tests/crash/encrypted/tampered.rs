@@ -573,6 +573,40 @@ fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
 }
 
 #[test]
+fn an_index_of_before_an_erasure_is_made_anew() {
+    for key in [Some(KEY), None] {
+        let options = || match key {
+            Some(key) => options(MasterKey::new(key)),
+            None => grainstore::OpenOptions::new().create(true),
+        };
+        let dir = TempDir::new().unwrap();
+        let store = Store::open(dir.path(), &options()).unwrap();
+        let session = store.session(SessionOptions::default());
+        let gone = session.put(belief(None, "hemlock", "gone", 1)).unwrap().address();
+        session.put_batch((0..300).map(|n| belief(None, "kept", &format!("{n}"), 2))).unwrap();
+        store.close().unwrap();
+        let before = std::fs::read(dir.path().join("index.redb")).unwrap();
+        let store = Store::open(dir.path(), &options()).unwrap();
+        let session = store.session(SessionOptions::default());
+        session.erase(&gone, "asked", &EraseOptions::new().now(true)).unwrap();
+        store.close().unwrap();
+        std::fs::write(dir.path().join("index.redb"), &before).unwrap();
+        let store = Store::open(dir.path(), &options()).unwrap();
+        assert!(store.verify(true).unwrap().ok);
+        let session = store.session(SessionOptions {
+            namespace: Some("shared".into()),
+            ..SessionOptions::default()
+        });
+        let asked = r#"EXPLAIN RECALL beliefs WHERE subject = "hemlock""#;
+        let plan = serde_json::to_string(&session.ask(asked).unwrap()).unwrap();
+        assert!(plan.contains(r#""estimated":0"#), "{plan}");
+        store.close().unwrap();
+        let after = std::fs::read(dir.path().join("index.redb")).unwrap();
+        assert!(!after.windows(7).any(|bytes| bytes == b"hemlock"));
+    }
+}
+
+#[test]
 fn a_posting_without_the_key_is_refused_and_the_index_made_anew() {
     let original = original();
     let dir = lay_out(&original.files, true);

@@ -92,7 +92,7 @@ fn a_store_that_is_gone_before_the_scrub_opens_verifies_and_scrubs() {
             }
             let verified = store.verify(full).unwrap();
             assert!(verified.ok, "{full} {scrubbed}: {:?}", verified.problems);
-            assert_eq!(verified.checked.erased, of_ann.len() as u64, "{full} {scrubbed}");
+            assert_eq!(verified.checked.unwrap().erased, of_ann.len() as u64, "{full} {scrubbed}");
             let session = store.session(SessionOptions::default());
             for address in &of_ann {
                 assert!(!session.exists(address).unwrap());

@@ -130,6 +130,31 @@ fn others_withdraw_nothing_and_their_attempt_is_recorded() {
     assert!(withdraw(&session, C, 3, &head).is_ok());
 }
 
+#[test]
+fn nobody_else_puts_a_consent_of_others_in_the_place_of_one() {
+    let (_dir, session) = store();
+    let granted = grant(&session);
+    let withdrawal = withdraw(&session, B, 2, &granted).unwrap();
+    let agent = session.store().session(SessionOptions {
+        namespace: Some("shared".into()),
+        actor: Some(C.into()),
+        ..SessionOptions::default()
+    });
+    let of_others = json!({
+        "type": "consent", "subject_did": "did:web:m", "grantee_did": C, "scope": ["store"],
+        "is_withdrawal": false, "created_at": 3000,
+    });
+    let of_others = Grain::from_json(&of_others.to_string()).unwrap();
+    let before = count(&session);
+    let refused = agent.supersede(&withdrawal, of_others, Some("mine")).map(drop);
+    assert_eq!(refused.unwrap_err().code(), "ERR_INVALIDATION_DENIED");
+    let written = entries(&session, before);
+    assert_eq!(written[0].rules, ["withdrawal_by_others"]);
+    assert!(session.get(&withdrawal).unwrap().state.is_current());
+    let again = agent.supersede(&withdrawal, consent(B, 4, None), Some("agreed again"));
+    assert!(again.is_ok(), "between the two parties as before");
+}
+
 /// The address a grain will have.
 fn address(grain: &Grain) -> ContentAddress {
     grain.encode(Default::default()).unwrap().address()

@@ -234,3 +234,21 @@ fn what_was_erased_is_said_to_be_though_its_consent_was_withdrawn() {
     all.supersede(&withdrawal, grain(&anew), Some("they agreed again")).unwrap();
     assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
 }
+
+#[test]
+fn no_plan_counts_what_a_consent_hides() {
+    let place = Place::new();
+    let all = place.all();
+    let basis = put(&all, &held(1000, None, None));
+    put(&all, &resting("hemlock", &basis));
+    let rows = |session: &Session| {
+        let asked =
+            r#"RECALL beliefs WHERE subject = "hub" AND relation = "knows" AND object = "hemlock""#;
+        let answer = session.ask(&format!("EXPLAIN {asked}")).unwrap();
+        serde_json::to_string(&answer).unwrap().contains("\"estimated\":1")
+    };
+    let sessions = [all.clone(), place.session(Some("shared"), None)];
+    assert!(sessions.iter().all(rows), "there is one");
+    put(&all, &consent(4000, Some(&basis)));
+    assert!(!sessions.iter().any(rows));
+}

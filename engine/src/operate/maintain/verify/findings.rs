@@ -132,8 +132,9 @@ pub struct VerifyReport {
     pub problems: Vec<Problem>,
     /// Number of all problems.
     pub problem_count: u64,
-    /// Counts of what was checked.
-    pub checked: VerifyCounts,
+    /// Counts of what was checked; `None` where they are withheld, as figures of the whole store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<VerifyCounts>,
 }
 
 impl VerifyReport {
@@ -259,7 +260,7 @@ impl ProblemCollector {
             full,
             problems: self.problems,
             problem_count: self.count,
-            checked: self.checked,
+            checked: Some(self.checked),
         }
     }
 }

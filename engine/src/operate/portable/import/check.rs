@@ -361,13 +361,19 @@ pub(super) fn signature_wrapper(
     Ok(Some(SignatureWrapper { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }
 
-/// Prepares a grain that is stored already and named as a successor.
+/// Prepares a grain that is stored already and named as a successor; `None` for one that the session does not
+/// see or may not write.
 fn prepare_stored(
     session: &Session,
     view: &View,
     address: &ContentAddress,
 ) -> Result<Option<PreparedGrain>> {
     let Some(row) = view.row(address)? else { return Ok(None) };
+    if !session.visibility(view).is_blob_visible(row.sequence, &row.blob)?
+        || session.viewer().check_writes(&stored_grain(&row.blob)?).is_err()
+    {
+        return Ok(None);
+    }
     let envelope = view.envelope(row.sequence, &row.blob)?;
     let verdict = envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
     let signer = verdict.and_then(|verdict| verdict.did().map(ToString::to_string));

@@ -92,7 +92,7 @@ impl StatementCost {
                 self.request(&set.right);
             }
             StatementPlan::Exists(_) => {
-                self.add_operation(CalOperation::Exists, SINGLE_GRAIN_POINTS)
+                self.add_operation(CalOperation::Exists, SINGLE_GRAIN_POINTS);
             }
             StatementPlan::History(
                 HistoryPlan::ByHash(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_),
@@ -101,10 +101,10 @@ impl StatementCost {
             }
             // The explained statement does not run.
             StatementPlan::Explain(_) => {
-                self.add_operation(CalOperation::Explain, SINGLE_GRAIN_POINTS)
+                self.add_operation(CalOperation::Explain, SINGLE_GRAIN_POINTS);
             }
             StatementPlan::Describe(_) => {
-                self.add_operation(CalOperation::Describe, SINGLE_GRAIN_POINTS)
+                self.add_operation(CalOperation::Describe, SINGLE_GRAIN_POINTS);
             }
             StatementPlan::Batch(entries) => {
                 self.add_operation(CalOperation::Batch, SINGLE_GRAIN_POINTS);
@@ -129,7 +129,7 @@ impl StatementCost {
                 self.writes = Some(GrainType::Belief);
             }
             StatementPlan::Define(_) => {
-                self.add_operation(CalOperation::DefineTemplate, WRITE_POINTS)
+                self.add_operation(CalOperation::DefineTemplate, WRITE_POINTS);
             }
         }
     }

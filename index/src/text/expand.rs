@@ -39,7 +39,7 @@ pub(super) fn expand(
     for part in lookup.parts {
         match ask {
             TermMatch::Prefix(prefix) if !prefix.is_empty() => {
-                add_prefix(prefix, *part, &mut found)?
+                add_prefix(prefix, *part, &mut found)?;
             }
             TermMatch::Begin(prefix, terms) => {
                 add_prefix(prefix, *part, &mut found)?;

@@ -150,7 +150,7 @@ impl ChannelListener {
             match self.sender.try_send(message) {
                 Ok(()) => return ControlFlow::Continue(()),
                 Err(TrySendError::Full(back)) if !self.listener_time_left.is_zero() => {
-                    message = back
+                    message = back;
                 }
                 Err(_) => return ControlFlow::Break(()),
             }

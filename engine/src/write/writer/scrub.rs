@@ -180,7 +180,7 @@ impl Writer {
         match catch_storage_panic(|| self.replace_files()) {
             Ok(to) => {
                 self.scrub.replaced =
-                    to.map(|to| ReplacedFiles { last_entry: to, at: Instant::now() })
+                    to.map(|to| ReplacedFiles { last_entry: to, at: Instant::now() });
             }
             Err(error) => self.fail_scrub(error),
         }

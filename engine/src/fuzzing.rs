@@ -53,8 +53,8 @@ pub fn allows(blob: &[u8], asking: &Asking) -> Result<bool> {
     let grain = GrainRef::new(blob)?;
     let Asking { way, now_ms, justification, signer, cosigners, held } = asking;
     let state = GrainState { held: *held, ..GrainState::default() };
-    let protectors = vec![Protector::of(&grain, &state, ProtectionLink::Version)];
-    let proofs = Proofs { signer: signer.clone(), cosigners: cosigners.clone(), flaw: None };
+    let protectors = vec![Protector::from_grain(&grain, &state, ProtectionLink::TargetOrOlder)];
+    let proofs = Proofs { signer: signer.clone(), cosigners: cosigners.clone(), failure: None };
     let attempt = PolicyAttempt {
         act: match way {
             Way::Supersede => PolicyAction::Supersede,
@@ -71,7 +71,7 @@ pub fn allows(blob: &[u8], asking: &Asking) -> Result<bool> {
         locked_accepts_signature: false,
         may_review: false,
     };
-    Ok(decide(&attempt, &PolicyFacts { protectors, too_many: false }).refusal().is_none())
+    Ok(decide(&attempt, &PolicyFacts { protectors, is_truncated: false }).refusal().is_none())
 }
 
 /// The store the chains are of.
@@ -95,7 +95,7 @@ impl AuditChain {
         let mut chain = AuditHashChain::genesis(&STORE, KEY);
         let mut rows = Vec::with_capacity(script.len());
         for (at, byte) in (0..).zip(script) {
-            rows.push(chain.link(&record(*byte), EpochMs::new(at)));
+            rows.push(chain.append(&record(*byte), EpochMs::new(at)));
         }
         let head = chain.head();
         Self { rows, head: (head.count, head.hash) }
@@ -138,7 +138,7 @@ fn record(byte: u8) -> AuditRecord {
         AuditOperation::Import(ImportSummary::new(1, u64::from(byte), [byte; 32], 2, 3)),
     ];
     let pick = usize::from(byte);
-    let rule = PolicyRule::ALL.iter().cycle().nth(pick).map(|rule| rule.row());
+    let rule = PolicyRule::ALL.iter().cycle().nth(pick).map(|rule| rule.info());
     let address = ContentAddress::from_bytes([byte; 32]);
     AuditRecord {
         actor: (byte & 1 == 1).then(|| format!("did:web:{byte}")),
@@ -146,9 +146,9 @@ fn record(byte: u8) -> AuditRecord {
         refused_by: (byte & 2 == 2).then_some(address),
         rules: rule.map(|rule| rule.name).into_iter().collect(),
         reason: (byte & 4 == 4).then(|| "a reason".to_owned()),
-        claimed: (byte & 8 == 8).then(|| format!("did:web:{byte}#key")),
+        claimed_kid: (byte & 8 == 8).then(|| format!("did:web:{byte}#key")),
         count: (byte & 16 == 16).then_some(u64::from(byte)),
-        ..AuditRecord::of(
+        ..AuditRecord::new(
             *operations.iter().cycle().nth(pick).unwrap_or(&AuditOperation::Put),
             vec![address; pick % 3],
         )

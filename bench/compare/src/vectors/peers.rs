@@ -48,7 +48,7 @@ fn ours(rows: &[Vec<f32>], threads: usize) -> Result<Box<dyn Peer>> {
         keeper.add(&space, Sequence::new(sequence), 0, &Vector::new(row.clone())?)?;
     }
     let stop = AtomicBool::new(false);
-    while let Some(work) = keeper.plan() {
+    while let Some(work) = keeper.next_work() {
         keeper.adopt(work.run(&BuildOptions { threads, stop: &stop }));
     }
     let some = (0..rows.len() as u64).step_by(100).map(Sequence::new).collect();
@@ -78,7 +78,7 @@ impl Ours {
 
 impl Peer for Ours {
     fn nearest(&mut self, query: &[f32], limit: usize, width: usize) -> Result<Vec<usize>> {
-        self.ask(query, limit, SearchEffort::Width(width), None)
+        self.ask(query, limit, SearchEffort::Ef(width), None)
     }
 
     fn extras(&mut self, queries: &[Vec<f32>]) -> Result<Vec<(&'static str, f64)>> {

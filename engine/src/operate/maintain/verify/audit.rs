@@ -134,7 +134,7 @@ pub(crate) fn problems_of<'r>(
     let mut findings = ProblemCollector::default();
     let mut end = genesis;
     for (key, bytes) in rows {
-        follow(&mut end, key, bytes, &mut findings)?;
+        check_row(&mut end, key, bytes, &mut findings)?;
     }
     check_head(&end, head, &mut findings);
     Ok(findings.finish(true).problems)

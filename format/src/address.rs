@@ -63,6 +63,21 @@ impl std::hash::Hash for ContentAddress {
     }
 }
 
+impl ContentAddress {
+    /// Returns the digits of a text that may have the label `sha256:`, as addresses in fields and in CAL do.
+    ///
+    /// ```
+    /// use grainstore_format::ContentAddress;
+    ///
+    /// assert_eq!(ContentAddress::digits("sha256:0a1b"), "0a1b");
+    /// assert_eq!(ContentAddress::digits("0a1b"), "0a1b");
+    /// ```
+    #[must_use]
+    pub fn digits(text: &str) -> &str {
+        text.strip_prefix("sha256:").unwrap_or(text)
+    }
+}
+
 impl FromStr for ContentAddress {
     type Err = Error;
 

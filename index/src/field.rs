@@ -4,6 +4,7 @@
 //! share a digest: a lookup then returns one candidate more, and the recheck of the grain drops it. This
 //! module knows no tables.
 
+use grainstore_format::ContentAddress;
 use sha2::{Digest as _, Sha256};
 
 use crate::term::TermValue;
@@ -130,7 +131,7 @@ impl Field<'_> {
     /// Normalises a value: the prefix `sha256:` of an address is dropped.
     pub(crate) fn normalize(self, text: &str) -> &str {
         match self.holds_addresses() {
-            true => text.strip_prefix("sha256:").unwrap_or(text),
+            true => ContentAddress::digits(text),
             false => text,
         }
     }

@@ -62,5 +62,5 @@ impl Item {
 
 /// Parses a content address, with or without the prefix `sha256:`.
 pub(crate) fn parse_address(text: &str) -> Option<ContentAddress> {
-    text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
+    ContentAddress::digits(text).parse().ok()
 }

@@ -16,6 +16,7 @@ use crate::search::{Ask, Floor};
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::types;
+use grainstore_format::ContentAddress;
 
 /// Adds a condition, whose operator is known to fit, to the query; returns it instead if its values come
 /// from a LET or subquery.
@@ -272,7 +273,7 @@ fn address_digits(value: &Spanned<&Literal<'_>>, context: &CheckContext<'_>) -> 
         Literal::Hash(digits) => Ok(digits.to_string()),
         other => {
             let text = text_of(other, value.span)?;
-            Ok(text.strip_prefix("sha256:").unwrap_or(&text).to_owned())
+            Ok(ContentAddress::digits(&text).to_owned())
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn cell_without_addresses(value: &Value) -> Option<DisplayValue<'stat
 }
 
 fn is_address(value: &Value) -> bool {
-    let digits = value.as_str().map(|text| text.strip_prefix("sha256:").unwrap_or(text));
+    let digits = value.as_str().map(ContentAddress::digits);
     digits.is_some_and(|digits| digits.parse::<ContentAddress>().is_ok())
 }
 

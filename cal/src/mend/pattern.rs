@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 
-use grainstore_format::EpochMs;
+use grainstore_format::{ContentAddress, EpochMs};
 
 use crate::fields;
 use crate::lex;
@@ -339,7 +339,7 @@ fn transform(kept: &str, how: &str) -> Option<String> {
         "cap" => parse_count(bare)?.min(1000).to_string(),
         "address" => {
             let lower = bare.to_ascii_lowercase();
-            let digits = lower.strip_prefix("sha256:").unwrap_or(&lower);
+            let digits = ContentAddress::digits(&lower);
             lex::is_hash_digits(digits).then(|| format!("sha256:{digits}"))?
         }
         "singular" => types::by_plural(bare)

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use grainstore_format::ContentAddress;
+
 use super::cursor::TokenCursor;
 use crate::ast::{
     BetweenClause, CountArg, HashArg, Literal, NumberArg, NumberLiteral, TextArg, WholeNumber,
@@ -98,7 +100,7 @@ pub(super) fn hash_arg<'a>(c: &mut TokenCursor<'a>) -> Result<Spanned<HashArg<'a
         if token.kind != TokenKind::Hash {
             let error = c.unexpected(&["a hash (sha256:...)"]);
             let text = c.text(token).trim_matches('"');
-            let meant = lex::hash_advice(text.strip_prefix("sha256:").unwrap_or(text));
+            let meant = lex::hash_advice(ContentAddress::digits(text));
             return Err(match meant {
                 Some(advice) => error.suggest(advice),
                 None => error,

@@ -265,5 +265,5 @@ fn want(comparator: Comparator, text: String) -> Want {
 
 /// Returns an address without its `sha256:`.
 fn bare(address: &str) -> String {
-    address.strip_prefix("sha256:").unwrap_or(address).to_owned()
+    ContentAddress::digits(address).to_owned()
 }

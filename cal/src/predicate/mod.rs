@@ -10,7 +10,9 @@ mod lookup;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use grainstore_format::{ArrayRef, GrainRef, GrainState, Value, ValueRef, VerificationStatus};
+use grainstore_format::{
+    ArrayRef, ContentAddress, GrainRef, GrainState, Value, ValueRef, VerificationStatus,
+};
 
 pub use lookup::Lookup;
 
@@ -229,7 +231,7 @@ fn names_one_of(value: &ValueRef<'_>, digits: &[String]) -> bool {
 }
 
 fn is_one_of(value: &ValueRef<'_>, digits: &[String]) -> bool {
-    let text = value.as_str().map(|text| text.strip_prefix("sha256:").unwrap_or(text));
+    let text = value.as_str().map(ContentAddress::digits);
     text.is_some_and(|text| digits.iter().any(|wanted| wanted == text))
 }
 

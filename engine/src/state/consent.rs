@@ -108,7 +108,7 @@ pub(crate) fn is_withdrawn(consents: &dyn ConsentLookup, grain: &GrainRef<'_>) -
 
 /// Parses a basis as an address, with or without `sha256:`; `None` for the name of a legal basis.
 pub(crate) fn parse_basis_address(basis: &str) -> Option<ContentAddress> {
-    basis.strip_prefix("sha256:").unwrap_or(basis).parse().ok()
+    ContentAddress::digits(basis).parse().ok()
 }
 
 /// Returns the last version of the consent stored under an address; `None` if it is no consent. A successor

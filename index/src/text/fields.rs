@@ -1,7 +1,9 @@
 //! The fields of a grain that carry language, with the weight of a word in each: one table. Knows nothing of
 //! text analysis.
 
-use grainstore_format::{DeviceProfile, GrainRef, GrainType, ValueRef, fields, is_domain_field};
+use grainstore_format::{
+    ContentAddress, DeviceProfile, GrainRef, GrainType, ValueRef, fields, is_domain_field,
+};
 
 use super::settings::Settings;
 
@@ -297,7 +299,7 @@ fn walk<'a>(
 
 /// Returns `true` if a text is the address of a grain, with or without `sha256:`.
 fn is_address(text: &str) -> bool {
-    let hash = text.strip_prefix("sha256:").unwrap_or(text);
+    let hash = ContentAddress::digits(text);
     hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())
 }
 

@@ -359,7 +359,7 @@ fn dependent_grains(
         let ends = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
                 let basis = grain.text("processing_basis").unwrap_or_default();
-                let rests = basis.strip_prefix("sha256:").unwrap_or(basis) == digits;
+                let rests = ContentAddress::digits(basis) == digits;
                 let cascades = PolicyTerms::of(grain).ends_with_consent(now);
                 let ends = rests && cascades && grain.grain_type() != GrainType::Consent;
                 Ok(ends.then(|| ContentAddress::of(blob)))

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Most bytes of a settings file.
-const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+const MOST_SETTINGS: u64 = 1 << 20;
 
 /// The directory of a model, or one within it.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Folder {
     }
 
     /// The subdirectory of this name; this one if the name is empty. A path that leads outside is refused.
-    pub(super) fn subdirectory(&self, named_by: &str, name: &str) -> Result<Self> {
+    pub(super) fn within(&self, named_by: &str, name: &str) -> Result<Self> {
         let is_below =
             Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if !is_below {
@@ -67,7 +67,7 @@ impl Folder {
     }
 
     /// The error for a file that cannot be used.
-    pub(super) fn error_for(&self, name: &str, why: impl std::fmt::Display) -> Error {
+    pub(super) fn refused(&self, name: &str, why: impl std::fmt::Display) -> Error {
         let path = if name.is_empty() { self.0.clone() } else { self.0.join(name) };
         // Errors of libraries may contain a backtrace after the first line.
         let why = why.to_string();
@@ -78,12 +78,12 @@ impl Folder {
 
     /// Runs library code on a file, and turns a panic into an error about that file, so that the host goes
     /// on.
-    pub(super) fn catch_panic<T>(&self, name: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn guarded<T>(&self, name: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
         catch_unwind(AssertUnwindSafe(run))
             .unwrap_or_else(|_| Err(self.refused(name, "the library that reads it failed on it")))
     }
 
-    fn read_bytes(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
+    fn bytes(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let path = self.0.join(name);
         // Checked before the file is opened: opening a named pipe would wait for its other end.
         let about = fs::metadata(&path)?;

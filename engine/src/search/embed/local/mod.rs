@@ -24,9 +24,9 @@ use crate::base::sync::Mutex;
 
 /// Most tokens of one batch, padding included, unless a single text has more: this bounds the memory of a
 /// call.
-const MAX_BATCH_TOKENS: usize = 1_024;
+const TOKENS_AT_ONCE: usize = 1_024;
 /// Most texts of one batch.
-const MAX_BATCH_TEXTS: usize = 32;
+const TEXTS_AT_ONCE: usize = 32;
 
 /// Location of a model.
 #[derive(Debug, Clone)]
@@ -49,11 +49,11 @@ impl LocalOptions {
 /// calls embed one batch at a time.
 pub struct LocalEmbedder {
     name: String,
-    directory: Folder,
-    tokenizer: Words,
+    folder: Folder,
+    words: Words,
     model: Mutex<Model>,
     pooling: Pooling,
-    normalises: bool,
+    is_normalised: bool,
     dimension: usize,
 }
 
@@ -106,7 +106,7 @@ impl LocalEmbedder {
     }
 
     /// The tokens of each text.
-    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>> {
+    fn tokens(&self, texts: &[&str]) -> Result<Vec<Tokens>> {
         let of = |(at, text): (usize, &&str)| {
             let tokens = self.words.of(text)?;
             if tokens.ids.is_empty() {
@@ -119,7 +119,7 @@ impl LocalEmbedder {
     }
 
     /// Embeds one batch, with the pooling and normalisation of the directory.
-    fn embed_batch(&self, texts: &[&Tokens]) -> Result<Vec<Vec<f32>>> {
+    fn batch(&self, texts: &[&Tokens]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = self.folder.guarded(WEIGHTS, || {
             let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
             let vectors = model.vectors(texts, self.pooling);
@@ -163,7 +163,7 @@ impl Embedder for LocalEmbedder {
 }
 
 /// Number of texts in the next batch, which are sorted by length: one at least.
-fn batch_size(texts: &[(usize, &Tokens)]) -> usize {
+fn at_once(texts: &[(usize, &Tokens)]) -> usize {
     let fits = texts.iter().take(TEXTS_AT_ONCE).enumerate().take_while(|(before, (_, text))| {
         (before + 1).saturating_mul(text.ids.len()) <= TOKENS_AT_ONCE
     });

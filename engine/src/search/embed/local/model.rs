@@ -14,7 +14,7 @@ use crate::base::error::Result;
 const CONFIG: &str = "config.json";
 pub(super) const WEIGHTS: &str = "model.safetensors";
 /// Most bytes of weights: the largest BERT models have a third of it.
-const MAX_WEIGHTS_BYTES: u64 = 4 << 30;
+const MOST_BYTES: u64 = 4 << 30;
 
 /// A model in memory.
 pub(super) struct Model(BertModel);
@@ -100,7 +100,7 @@ impl Settings {
     }
 
     /// The settings in the form candle takes.
-    fn to_candle(&self) -> bert::Config {
+    fn config(&self) -> bert::Config {
         bert::Config {
             vocab_size: self.vocab_size,
             hidden_size: self.hidden_size,
@@ -169,6 +169,6 @@ impl Model {
     }
 }
 
-fn is_float_type(kind: DType) -> bool {
+fn is_of_floats(kind: DType) -> bool {
     matches!(kind, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }

@@ -63,9 +63,9 @@ struct Whole {
     default_prompt_name: Option<String>,
 }
 
-const MODULES_FILE: &str = "modules.json";
-const SENTENCE_CONFIG_FILE: &str = "sentence_bert_config.json";
-const SENTENCE_TRANSFORMERS_FILE: &str = "config_sentence_transformers.json";
+const MODULES: &str = "modules.json";
+const SENTENCES: &str = "sentence_bert_config.json";
+const WHOLE: &str = "config_sentence_transformers.json";
 
 impl Recipe {
     /// Reads the settings files of a directory.
@@ -119,7 +119,7 @@ impl Module {
 }
 
 impl TokenizerSettings {
-    fn max_tokens(&self) -> Option<usize> {
+    fn most_tokens(&self) -> Option<usize> {
         let most = self.model_max_length?;
         // Far beyond the positions of any model supported here.
         (1.0..1e6).contains(&most).then(|| {
@@ -135,7 +135,7 @@ impl TokenizerSettings {
 }
 
 /// Reads the one pooling method that is set, and the numbers of a vector.
-fn read_pooling(folder: &Folder) -> Result<(Pooling, usize)> {
+fn pooling(folder: &Folder) -> Result<(Pooling, usize)> {
     const CONFIG: &str = "config.json";
     let said: Map<String, Value> = folder.settings(CONFIG)?;
     let dimension = ["word_embedding_dimension", "embedding_dimension"]

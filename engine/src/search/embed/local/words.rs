@@ -10,26 +10,26 @@ use super::folder::Folder;
 use super::recipe::{Recipe, TokenizerSettings};
 use crate::base::error::Result;
 
-const TOKENIZER_FILE: &str = "tokenizer.json";
+const FILE: &str = "tokenizer.json";
 /// Most bytes of a tokenizer: the largest vocabularies take 20 MiB.
-const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
+const MOST_BYTES: u64 = 64 << 20;
 /// Bytes of a text that are tokenized: several times what the tokens that are read take.
-const MAX_TEXT_BYTES: usize = 64 << 10;
+const MOST_TEXT: usize = 64 << 10;
 
 /// Tokens of a text.
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub(super) ids: Vec<u32>,
     /// Segment id of each token.
-    pub(super) type_ids: Vec<u32>,
+    pub(super) kinds: Vec<u32>,
 }
 
 /// The tokenizer of a model.
 pub(super) struct Words {
     tokenizer: Tokenizer,
     folder: Folder,
-    lowercases: bool,
-    max_tokens: usize,
+    is_lowered: bool,
+    most_tokens: usize,
 }
 
 impl Words {
@@ -66,7 +66,7 @@ impl Words {
     }
 
     /// The tokens of a text, at most `most_tokens`; empty for a text without tokens.
-    pub(super) fn tokenize(&self, text: &str) -> Result<Tokens> {
+    pub(super) fn of(&self, text: &str) -> Result<Tokens> {
         let start = text.get(..text.floor_char_boundary(MOST_TEXT)).unwrap_or_default();
         let encoded = self.folder.guarded(FILE, || {
             let encoded = match self.is_lowered {
@@ -86,7 +86,7 @@ impl Words {
 
 /// Applies the normalisation settings of `tokenizer_config.json`, which override those of the tokenizer file
 /// as in sentence-transformers.
-fn apply_normalizer_settings(
+fn adjust(
     tokenizer: &mut Tokenizer,
     settings: &TokenizerSettings,
 ) -> Result<(), tokenizers::Error> {

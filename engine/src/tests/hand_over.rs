@@ -73,11 +73,11 @@ fn found(store: &Store) -> usize {
 /// Hands the tail to the folder as if it were full, and does not wait.
 fn begin_to_fold(store: &Store) {
     let (reply, pending) = Pending::new();
-    let request = Request::Alone(Box::new(move |writer: crate::Result<&mut Writer>| {
+    let request = Request::Exclusive(Box::new(move |writer: crate::Result<&mut Writer>| {
         let begun = writer.and_then(|writer| {
             let mut indexed = writer.view.indexed().clone();
-            if !writer.folder.is_busy() && indexed.tail.grains() > 0 {
-                indexed.fold(&mut writer.folder)?;
+            if !writer.fold_worker.is_busy() && indexed.tail.grains() > 0 {
+                indexed.begin_fold(&mut writer.fold_worker)?;
                 writer.replace_view(writer.view.with_index(indexed));
             }
             Ok(())
@@ -207,11 +207,11 @@ fn one_sender_at_a_time_has_room_and_each_gets_its_turn() {
             let (backlog, inside) = (Arc::clone(&backlog), Arc::clone(&inside));
             thread::spawn(move || {
                 for _ in 0..2 {
-                    backlog.enter(ALL_ROOM).unwrap();
+                    backlog.reserve(ALL_ROOM).unwrap();
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two where one has room");
                     thread::yield_now();
                     inside.fetch_sub(1, Ordering::SeqCst);
-                    backlog.leave(ALL_ROOM);
+                    backlog.release(ALL_ROOM);
                 }
             })
         });
@@ -223,10 +223,10 @@ fn one_sender_at_a_time_has_room_and_each_gets_its_turn() {
 fn closing_wakes_the_senders_that_wait_for_room() {
     tried(|| {
         let backlog = Arc::new(Backlog::default());
-        backlog.enter(ALL_ROOM).unwrap();
+        backlog.reserve(ALL_ROOM).unwrap();
         let senders = (0..3).map(|_| {
             let backlog = Arc::clone(&backlog);
-            thread::spawn(move || assert!(backlog.enter(ALL_ROOM).is_err()))
+            thread::spawn(move || assert!(backlog.reserve(ALL_ROOM).is_err()))
         });
         let senders: Vec<_> = senders.collect();
         backlog.close();

@@ -18,7 +18,7 @@ use self::folder::Folder;
 use self::model::{Model, Settings, WEIGHTS};
 use self::recipe::{Pooling, Recipe};
 use self::words::{Tokens, Words};
-use super::{Embedder, Metric, Space, Vector, check_texts, checked};
+use super::{Embedder, Metric, Space, Vector, check_answer, check_texts};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::Mutex;
 
@@ -158,7 +158,7 @@ impl Embedder for LocalEmbedder {
         }
         made.sort_by_key(|(at, _)| *at);
         let vectors = made.into_iter().map(|(_, vector)| vector).collect();
-        checked(vectors, texts.len(), self.dimension)
+        check_answer(vectors, texts.len(), self.dimension)
     }
 }
 

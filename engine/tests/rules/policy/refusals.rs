@@ -273,7 +273,9 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
     let (forged, did) = forged("one", 3);
     let stranger = proof_of("contradict", &held, 4);
     let how = EraseOptions::new();
-    let kinds: [Refusal<'_>; 9] = [
+    let valid = proof_of("contradict", &locked, 5);
+    let kinds: [Refusal<'_>; 10] = [
+        ("valid", "contradict", &|| team.contradict(&locked, "mine", Some(&valid)).err()),
         ("signature", "put", &|| team.put(Offer::Signed(forged.clone())).err()),
         ("another namespace", "put", &|| team.put(belief(&json!({ "namespace": "b" }))).err()),
         ("policy", "supersede", &|| team.supersede(&locked, belief(&named("locked")), None).err()),
@@ -296,8 +298,9 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
         assert_eq!((&*first.operation, &*first.decision), (operation, "refused"), "{kind}");
         if kind == "signature" {
             assert_eq!(first.kid.as_deref(), Some(&*did));
-        } else if kind == "proof" {
-            assert_eq!(first.kid.as_deref(), Some(key(4).did().to_string().as_str()));
+        } else if let "proof" | "valid" = kind {
+            let signer = key(if kind == "valid" { 5 } else { 4 }).did().to_string();
+            assert_eq!(first.kid.as_deref(), Some(&*signer), "{kind}");
         }
     }
     store.flush().unwrap();
@@ -307,7 +310,7 @@ fn no_kind_of_refusal_grows_the_log_by_its_number() {
         .filter(|entry| entry.decision == "refused")
         .map(|entry| entry.count.unwrap_or(1))
         .sum();
-    assert_eq!(all, 9 * TIMES as u64);
+    assert_eq!(all, 10 * TIMES as u64);
     assert!(store.verify(true).unwrap().ok);
 }
 

@@ -7,7 +7,8 @@ use grainstore::{
 };
 
 use crate::import::kit::{
-    Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
+    Place, about, address, belief, blob, child, counts, grain, key, policy, signed, state,
+    superseded,
 };
 
 fn pair(operation: &str, decision: &str) -> (String, String) {
@@ -300,5 +301,50 @@ fn a_supersession_that_asks_for_review_marks_a_successor_that_was_here_before() 
     assert_eq!(counts(&imported), (0, 0, 0, 0), "{:?}", imported.conflicts);
     assert_eq!(place.state(&at).superseded_by, Some(address(&new)));
     assert!(place.state(&address(&new)).needs_review, "as the call would have marked it");
+    place.verify();
+}
+
+#[test]
+fn a_limited_session_names_no_successor_it_does_not_see_and_learns_nothing_of_it() {
+    let own = r#", "namespace": "acme""#;
+    let old = belief("tea", 1000, own);
+    let at = address(&old);
+    let successors = [
+        child(&[at], "coffee", 2000, r#", "namespace": "secret""#),
+        grain(
+            r#""type": "goal", "description": "a", "goal_state": "active", "created_at": 5,
+            "namespace": "secret""#,
+        ),
+    ];
+    let told = |hidden: Option<&Grain>, by| {
+        let place = Place::new();
+        place.session.put(old.clone()).unwrap();
+        if let Some(hidden) = hidden {
+            place.session.put(hidden.clone()).unwrap();
+        }
+        let file = place.file("in.mg", &[blob(&old)], &[superseded(at, by, 5000)]);
+        let imported = place.within("acme").import([file], &Default::default()).unwrap();
+        assert!(place.state(&at).is_current());
+        format!("{:?}", imported.conflicts).replace(&by.to_string(), "BY")
+    };
+    let absent = told(None, address(&successors[0]));
+    for hidden in &successors {
+        assert_eq!(told(Some(hidden), address(hidden)), absent);
+    }
+}
+
+#[test]
+fn a_hidden_successor_that_loses_to_an_earlier_one_is_not_marked() {
+    let own = r#", "namespace": "acme""#;
+    let place = Place::new();
+    let old = belief("tea", 1000, own);
+    let at = place.session.put(old.clone()).unwrap().address();
+    let hidden = child(&[at], "coffee", 2000, r#", "namespace": "secret""#);
+    let by = place.session.supersede(&at, hidden, None).unwrap();
+    let mine = child(&[at], "milk", 1500, own);
+    let claim = superseded(at, address(&mine), 1600);
+    let file = place.file("in.mg", &[blob(&mine)], &[claim]);
+    place.within("acme").import([file], &Default::default()).unwrap();
+    assert!(!place.state(&by).needs_review, "it is not theirs to mark");
     place.verify();
 }

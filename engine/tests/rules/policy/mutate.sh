@@ -30,11 +30,11 @@ a signed change needs evidence|decide.rs|&& !is_settled|&& (!is_settled \|\| tru
 a lock ends a second late|decide.rs|< i128::from(until)|<= i128::from(until)
 a lock ends in milliseconds|decide.rs|attempt.now.get().div_euclid(1000)|attempt.now.get()
 a timed lock never shuts|decide.rs|rules.push(PolicyRule::TimedLock);|rules.push(PolicyRule::Unlocked);
-a lock that is over is open|decide.rs|rules.push(rule_of(fallback.mode(), attempt, protector));|rules.push(PolicyRule::Open);
+a lock that is over is open|decide.rs|rules.push(mode_rule(fallback.mode(), attempt, protector));|rules.push(PolicyRule::Open);
 a blank justification is one|decide.rs|if !why.trim().is_empty() => PolicyRule::SoftLocked|if true => PolicyRule::SoftLocked
 no justification is one|decide.rs|_ => PolicyRule::NotJustified,|_ => PolicyRule::SoftLocked,
 review is forgotten|decide.rs|decision.needs_review \|= rules.contains(&PolicyRule::SoftLocked);|
-locked is open|decide.rs|PolicyMode::Locked => locked(attempt, terms, author),|PolicyMode::Locked => PolicyRule::Open,
+locked is open|decide.rs|PolicyMode::Locked => locked_rule(attempt, terms, author),|PolicyMode::Locked => PolicyRule::Open,
 a lock takes signatures unasked|decide.rs|if !attempt.locked_accepts_signature \|\| |if
 a lock takes any signature|decide.rs|\|\| !is_authorized(terms, signer) {|{
 a lock takes its author's signature|decide.rs|true => PolicyRule::OwnKey,|true => PolicyRule::LockedSigned,
@@ -55,12 +55,12 @@ anyone lifts a hold|decide.rs|false => PolicyRule::LiftNotOperator,|false => Pol
 a hold is the operator's whoever is named|decide.rs|} else if is_theirs {|} else if false {
 any signature lifts a hold|decide.rs|false => PolicyRule::LiftNotSigned,|false => PolicyRule::LiftSigned,
 a malformed hold is lifted|decide.rs|if terms.mode == PolicyMode::Malformed && terms.holds {|if false {
-every ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!asks_others(attempt.act)
-no ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|true
-lifting asks the ancestors|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!protector.bears()
-too many ancestors are no matter|decide.rs|if facts.too_many {|if false {
-nothing is released|decide.rs|decision.keeps_policy = signed == 0 \|\| unsigned > 0;|decision.keeps_policy = true;
-everything is released|decide.rs|decision.keeps_policy = signed == 0 \|\| unsigned > 0;|decision.keeps_policy = false;
+every ancestor is asked|decide.rs|(!protector.applies() \|\| !involves_related(attempt.act))|!involves_related(attempt.act)
+no ancestor is asked|decide.rs|(!protector.applies() \|\| !involves_related(attempt.act))|true
+lifting asks the ancestors|decide.rs|(!protector.applies() \|\| !involves_related(attempt.act))|!protector.applies()
+too many ancestors are no matter|decide.rs|if facts.is_truncated {|if false {
+nothing is released|decide.rs|decision.keeps_older_policies = signed == 0 \|\| unsigned > 0;|decision.keeps_older_policies = true;
+everything is released|decide.rs|decision.keeps_older_policies = signed == 0 \|\| unsigned > 0;|decision.keeps_older_policies = false;
 what is half signed is released|decide.rs|signed == 0 \|\| unsigned > 0|signed == 0
 consent is open|terms.rs|== GrainType::Consent { PolicyMode::SoftLocked }|== GrainType::Consent { PolicyMode::Open }
 a missing fallback is open|terms.rs|None \| Some("locked" \| "timed") => Self::Locked|None \| Some("locked" \| "timed") => Self::Open
@@ -70,16 +70,16 @@ an unknown scope is grain|terms.rs|_ => Self::Unknown,$|_ => Self::Grain,
 lineage covers what derives|terms.rs|matches!(self.scope, PolicyScope::Subtree \| PolicyScope::Unknown)|self.scope != PolicyScope::Grain
 subtree covers nothing|terms.rs|matches!(self.scope, PolicyScope::Subtree \| PolicyScope::Unknown)|self.scope == PolicyScope::Unknown
 lineage covers no chain|terms.rs|matches!(self.scope, PolicyScope::Lineage \| PolicyScope::Unknown)|self.scope == PolicyScope::Unknown
-a version protects by its scope|facts.rs|ProtectionLink::Version => true,|ProtectionLink::Version => terms.covers_chain(),
-a later version protects whatever its scope|facts.rs|ProtectionLink::Later => terms.covers_chain(),|ProtectionLink::Later => true,
-a released version protects|facts.rs|ProtectionLink::Released => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::Released => true,
-a released lineage protects no more|facts.rs|ProtectionLink::Released => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::Released => false,
+a version protects by its scope|facts.rs|ProtectionLink::TargetOrOlder => true,|ProtectionLink::TargetOrOlder => terms.covers_chain(),
+a later version protects whatever its scope|facts.rs|ProtectionLink::NewerVersion => terms.covers_chain(),|ProtectionLink::NewerVersion => true,
+a released version protects|facts.rs|ProtectionLink::ReleasedVersion => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::ReleasedVersion => true,
+a released lineage protects no more|facts.rs|ProtectionLink::ReleasedVersion => terms.covers_chain() \|\| terms.covers_derived(),|ProtectionLink::ReleasedVersion => false,
 taking trust back is verification|facts.rs|_ if trust(to) < trust(from) => Self::Contest,|_ if trust(to) < trust(from) => Self::Verify,
-a changed description is a transition|goals.rs|const FREE: [&str; 16] = [|const FREE: [&str; 17] = ["description",
+a changed description is a transition|goals.rs|const MUTABLE_FIELDS: [&str; 16] = [|const MUTABLE_FIELDS: [&str; 17] = ["description",
 failure takes all the evidence|goals.rs|least.min(1)|least
 an unlisted state is allowed|goals.rs|allows: listed && keeps|allows: keeps
 a changed goal is allowed|goals.rs|allows: listed && keeps|allows: listed
-a fragment makes another DID|mod.rs|bare(one) == bare(other)|one == other
+a fragment makes another DID|mod.rs|strip_fragment(one) == strip_fragment(other)|one == other
 TABLE
 )
 

@@ -1,4 +1,5 @@
-//! Errors as the command line reports them: lines with a drawing of the query, or one JSON object.
+//! Errors as the command line reports them: lines with a drawing of the query, or one JSON object. Codes and exit
+//! codes are those of `grainstore-rpc`.
 
 use std::io::{self, Write};
 

@@ -4,7 +4,8 @@ use std::cmp::{Ordering, Reverse};
 
 use grainstore_format::EpochMs;
 
-/// The position of a grain in the log. Later grains have greater sequences; gaps are allowed.
+/// The position of a grain in the log. Later grains have greater sequences. An index takes
+/// them with gaps; the log of the engine has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(u64);
 

@@ -1,15 +1,19 @@
 //! A small pattern language over the pieces of a query, with replacement texts.
 //!
-//! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that
-//! text in any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a
-//! value, `$h` an address, `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x`
-//! anything, `$u` text without its quotes, `$q` a string with quotes in it, `$e` a number with an exponent,
-//! `$d` a string that tells a time, `$r` a word that begins a statement that reads, `$l` names and `$L`
-//! values apart by commas, `$*` whatever stands up to the next, `$c` the same without a pipeline, `^` the
-//! beginning, `END` the end, `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR`
-//! and `AT_SIGN`.
+//! A pattern is words apart by blanks, each for one piece or more:
 //!
-//! Marks match themselves, except that `|`, `$` and `@` are written `PIPE`, `DOLLAR` and `AT`.
+//! | word | matches |
+//! |---|---|
+//! | `LIMIT`, `TOP\|HEAD` | a piece of one of these texts in any case; with `@` in front it is kept |
+//! | `$w`, `$s`, `$n`, `$v`, `$h`, `$x` | any word, a string, a number, a value, an address, anything |
+//! | `$p`, `$f`, `$k`, `$r` | a plural type, a field, a word that begins a statement, or one that reads |
+//! | `$u`, `$q`, `$e`, `$d` | text without its quotes, a string with quotes in it, a number with an exponent, a string that tells a time |
+//! | `$l`, `$L` | names apart by commas, values apart by commas |
+//! | `$*`, `$c` | all pieces up to what the next word of the pattern matches; `$c` stops at a pipeline |
+//! | `^`, `END` | the beginning, the end |
+//! | `#1` | the text of the first capture again |
+//!
+//! Punctuation matches itself, except that `|`, `$` and `@` are written `PIPE`, `DOLLAR` and `AT_SIGN`.
 //!
 //! In a replacement `#1` is the first capture and `#1:name` a transformation of it; the part after `>>` is
 //! inserted at the end of the statement.

@@ -2,7 +2,7 @@
 //! and write of a row goes through here.
 //!
 //! Decides which key applies and what is encrypted. Keys are stored by `keyring`, row layouts are in
-//! `layout`.
+//! `keys`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,8 +40,8 @@ struct OpenedState {
     checked: AtomicU64,
     /// The epoch of the indexes: see [`keys::META_INDEX_EPOCH`].
     index_epoch: AtomicU64,
-    /// Counts the indexes that replaced the one before since the store was opened: a snapshot of the one before
-    /// is compared with its own sums.
+    /// How many times the index was replaced since the store was opened. A snapshot of an index that was replaced
+    /// is compared with the sums of that index, whatever was compared since.
     index_copy: AtomicU64,
 }
 

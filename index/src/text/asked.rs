@@ -39,11 +39,11 @@ impl InvertedIndex {
         self.prepare_cancellable(std::slice::from_ref(question), None, None, || false)
     }
 
-    /// Like [`ask`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
+    /// Like [`prepare`](Self::prepare), but scores by the [`PreparedSearch::statistics`] of an earlier search
     /// for the same query, so that the scores of both agree although documents came or went in between.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
+    /// Those of [`prepare`](Self::prepare); `ERR_INTEGRITY` if the statistics are of another query.
     pub fn prepare_with_statistics(
         &self,
         question: &FullTextQuery,
@@ -52,12 +52,12 @@ impl InvertedIndex {
         self.prepare_cancellable(std::slice::from_ref(question), Some(statistics), None, || false)
     }
 
-    /// Like [`ask`](Self::prepare), or, with statistics, like
+    /// Like [`prepare`](Self::prepare), or, with statistics, like
     /// [`prepare_with_statistics`](Self::prepare_with_statistics), until `stop` returns true. `stop` is
     /// polled here and during the search, which then ends with `ERR_TIMEOUT`.
     ///
-    /// Several queries are one query in the blind tokens of several key holders: the tokens of a document are
-    /// those of one holder, so it matches one of them.
+    /// In an encrypted store a query is translated once for each key holder whose grains are searched. A document
+    /// has the tokens of one holder, so it matches at most one of these queries.
     ///
     /// With a `seen` filter, a term that at most [`RARE`](super::RARE) documents have counts by those the filter
     /// accepts: neither the hits it accepts nor their scores, [`PreparedSearch::max_score`] included, tell of

@@ -46,7 +46,7 @@ impl TermLookup<'_> {
         Ok((found, frequency))
     }
 
-    /// The document frequency of a term that all documents together have so often.
+    /// The document frequency of a term as the reader may know it, given its frequency among all documents.
     ///
     /// # Errors
     /// Those of [`find`](Self::find).

@@ -12,8 +12,8 @@ use super::score::{CollectionStats, K1, LengthNorms, idf};
 use super::watch::CancelCheck;
 use crate::error::Result;
 
-/// The most clauses for which the margin holds.
-pub(super) const MOST_UNITS: usize = 64;
+/// The most clauses a pruned search may have: the allowance for rounding, `MARGIN` in `prune.rs`, covers no more.
+pub(super) const MAX_PRUNABLE_CLAUSES: usize = 64;
 
 /// The clauses of a query with their weights.
 #[derive(Debug)]
@@ -239,7 +239,7 @@ impl ScoringPlan {
         let plain = |unit: &ScoredClause| matches!(unit.what, ClauseTerms::Term(_));
         self.must_not.is_empty()
             && !self.clauses.is_empty()
-            && self.clauses.len() <= MOST_UNITS
+            && self.clauses.len() <= MAX_PRUNABLE_CLAUSES
             && self.clauses.iter().all(plain)
     }
 

@@ -5,7 +5,7 @@
 //! only proposes candidates: each is scored again from its terms, and the threshold passed to the library is
 //! lowered to allow for these three errors.
 //!
-//! *Rounding.* A sum of at most [`MOST_UNITS`](super::plan::MOST_UNITS) positive terms in `f32`, each of a few operations, is
+//! *Rounding.* A sum of at most [`MAX_PRUNABLE_CLAUSES`](super::plan::MAX_PRUNABLE_CLAUSES) positive terms in `f32`, each of a few operations, is
 //! off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
 //!
 //! *Bounds of blocks.* For each block the library keeps the weight w and length of the document m with the

@@ -118,7 +118,7 @@ impl WritePlan<'_> {
         Ok(roots)
     }
 
-    /// The roots of a grain that reach what is derived from it.
+    /// The roots of a grain that also protect what is derived from it.
     pub(super) fn reaching(&self, sequence: Sequence) -> Result<BTreeSet<Sequence>> {
         self.roots_passed_on(sequence, ProtectionLink::Ancestor, &mut ReachCache::new())
     }

@@ -11,6 +11,7 @@ mod consent;
 mod derivation;
 mod explained;
 mod goals;
+mod mutations;
 mod refusals;
 mod spec;
 mod store;

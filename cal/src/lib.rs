@@ -11,13 +11,13 @@
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language,
 //!   as data;
 //! - `scan`, [`vocabulary`]: for editors: spans to highlight, words to complete;
-//! - `check`, `params`, `when`: syntax tree to plan, with parameters bound and time phrases resolved;
-//! - `mend`: a corrected statement for a query that was refused for its spelling or form;
+//! - `check`, `params`, `time_phrase`: syntax tree to plan, with parameters bound and time phrases resolved;
+//! - `correction`: a corrected statement for a query that was refused for its spelling or form;
 //! - `conditions`: WHERE conditions for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, in a form that a memory can answer
 //!   from its indexes;
 //! - `memory`, `cancel`: the interface to the store; `gate`: admission of checked statements;
-//! - `exec`, `writes`, `response`: plan to answer; `event`: events of a streamed answer.
+//! - `exec`, `write_quotas`, `response`: plan to answer; `event`: events of a streamed answer.
 //!
 //! ```
 //! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;
@@ -61,24 +61,24 @@ mod cancel;
 mod expansion;
 mod gate;
 mod memory;
-mod moment;
 mod operation;
 mod predicate;
 mod query;
 mod search;
+mod temporal;
 
 // Syntax tree to plan.
 mod check;
 mod conditions;
-mod mend;
+mod correction;
 mod params;
-mod when;
+mod time_phrase;
 
 // Plan to answer.
 mod event;
 mod exec;
 mod response;
-mod writes;
+mod write_quotas;
 
 #[cfg(test)]
 mod testutil;
@@ -88,6 +88,7 @@ pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility, is_within};
 pub use cancel::{CancelHandle, StopReason};
 pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;
+pub use correction::{parse, parse_bytes};
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use event::{
     AssemblySummary, BudgetAmount, BudgetShare, Event, EventKind, EventListener, LevelCounts,
@@ -105,8 +106,6 @@ pub use memory::{
     NamedTemplate, PrefixMatch, RecallStats, RecallVisitor, SessionScope, TemplateOwner,
     TemplateSaveOutcome,
 };
-pub use mend::{parse, parse_bytes};
-pub use moment::{is_known_at, is_valid_at};
 pub use operation::CalOperation;
 pub use params::Params;
 pub use predicate::{Comparator, Lookup, Predicate};
@@ -120,5 +119,6 @@ pub use response::{
 pub use scan::{SyntaxKind, SyntaxSpan, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
 pub use source::{QueryIdentity, QuerySource};
+pub use temporal::{is_known_at, is_valid_at};
 pub use tier::Tier;
-pub use writes::{WriteLimits, WriteQuotas};
+pub use write_quotas::{WriteLimits, WriteQuotas};

@@ -9,9 +9,9 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::expansion::Expansion;
-use crate::moment::{is_known_at, is_valid_at};
 use crate::predicate::Predicate;
 use crate::search::{self, Ask, Floor, Near, Rerank, Search};
+use crate::temporal::{is_known_at, is_valid_at};
 
 /// A recall in desugared form.
 #[derive(Debug, Clone, PartialEq)]

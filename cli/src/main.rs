@@ -5,11 +5,10 @@
 //! - `args`, `registry`: the command line, and the list of commands.
 //! - `repl`: the prompt. `commands`: one command a file; what it does is an operation of `grainstore-rpc`.
 //! - `globals`, `context`: the options of every command, and the store and session it works on. `interrupt`: Ctrl-C.
-//! - `input`, `lines`, `names`: what is read. `ask`, `told`, `output`: what is written.
+//! - `input`, `lines`, `names`: what is read. `statement`, `told`, `output`: what is written.
 //! - `error`: how errors are reported.
 
 mod args;
-mod ask;
 mod commands;
 mod context;
 mod error;
@@ -21,6 +20,7 @@ mod names;
 mod output;
 mod registry;
 mod repl;
+mod statement;
 mod text;
 mod told;
 

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::commands::{
     add, audit, backup, cal, compact, decode, demo, disclose, doctor, encode, erase, export, get,
-    history, import, init, keys, marks, policy, prove, put, recall, reindex, remove_vectors, rpc,
-    sign, stats, subject_report, supersede, verify, verify_signature,
+    history, import, init, keys, policy, prove, put, recall, reindex, remove_vectors, rpc, sign,
+    state_changes, stats, subject_report, supersede, verify, verify_signature,
 };
 use crate::context::Context;
 use crate::error::Result;
@@ -44,10 +44,10 @@ commands! {
         Add(add::Add),
         Put(put::Put),
         Supersede(supersede::Supersede),
-        Contradict(marks::Contradict),
-        SetVerification(marks::SetVerification),
-        Hold(marks::Hold),
-        LiftHold(marks::LiftHold),
+        Contradict(state_changes::Contradict),
+        SetVerification(state_changes::SetVerification),
+        Hold(state_changes::Hold),
+        LiftHold(state_changes::LiftHold),
     }
     "Ask" {
         Recall(recall::Recall),

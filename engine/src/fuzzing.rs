@@ -107,7 +107,7 @@ impl AuditChain {
     /// Never for what is in memory.
     pub fn problems(&self) -> Result<Vec<String>> {
         let genesis = AuditHashChain::genesis(&STORE, KEY).head();
-        let head = crate::disk::keys::AuditHead { count: self.head.0, hash: self.head.1 };
+        let head = crate::disk::layout::AuditHead { count: self.head.0, hash: self.head.1 };
         let rows = self.rows.iter().map(|(key, entry)| (*key, entry.as_slice()));
         let problems = problems_of(genesis, rows, &head)?;
         Ok(problems.into_iter().map(|problem| problem.place).collect())

@@ -105,7 +105,7 @@ pub use base::error::{Error, ErrorKind, Result, is_guarded};
 pub use base::pending::{Pending, PendingFuture};
 pub use disk::directory::check_outside;
 pub use disk::keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub use disk::keys::AccessCounts;
+pub use disk::layout::AccessCounts;
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
@@ -128,13 +128,13 @@ pub use operate::report::StoreStats;
 pub use operate::rule_changes::RuleChangeReport;
 pub use read::calls::{EventStream, PrepareOptions, PreparedQuery, StreamOptions};
 pub use read::latest::AsOf;
-pub use read::marks::SupersedePreview;
 pub use read::memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, SessionMemory};
 pub use read::query::{
     Cursor, ExpansionStats, PageOptions, QueryExpansion, QueryList, QueryMatch, QueryPage,
     QueryPlan,
 };
 pub use read::read_log::ReadsDestination;
+pub use read::state_changes::SupersedePreview;
 pub use rules::policy::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
 pub use rules::preset::{
     Action, EncryptionScope, Preset, PresetRule, RuleSet, SensitivityLevel, Setting, Settings,
@@ -153,7 +153,7 @@ pub use write::plan::{Conflict, ConflictSubject, PutOutcome, SameFact};
 
 /// What one call takes and gives at most.
 pub mod limits {
-    pub use crate::handle::reason::MAX_REASON_BYTES;
+    pub use crate::handle::principal::MAX_REASON_BYTES;
     pub use crate::handle::session::{MAX_AUDIT_ENTRIES, MAX_BATCH, MAX_BATCH_BYTES};
     pub use crate::operate::erase::MAX_REPORTED_GRAINS;
     pub use crate::operate::maintain::MAX_PROBLEMS;
@@ -165,7 +165,7 @@ pub mod limits {
     };
     pub use crate::read::history::{HISTORY_TIMEOUT, MAX_HISTORY_BYTES, MAX_VERSIONS};
     pub use crate::read::query::{MAX_PAGE, MAX_PAGE_BYTES};
-    pub use crate::write::access::ACCESS_AGE_MS;
+    pub use crate::write::access_counters::ACCESS_AGE_MS;
     pub use crate::write::plan::MAX_CONFLICTS;
 }
 

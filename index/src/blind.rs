@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::field::{BLIND_MAP, BLIND_OBJECT, BLIND_RELATION, BLIND_SUBJECT, Field};
-use crate::shape::{IndexLookup, Object};
+use crate::lookup::{IndexLookup, Object};
 use crate::term::TermValue;
 
 /// Computes the blind tokens of one key holder. A token reveals nothing without the key, and differs between

@@ -4,15 +4,15 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 use crate::keys;
-use crate::lists::POSTING_LISTS;
+use crate::layout;
 use crate::meta::{self, HISTORY, META};
 use crate::part::TailPart;
 use crate::posting::Watermark;
+use crate::posting_lists::POSTING_LISTS;
 use crate::row_sum::{RowSeal, RowSum};
 use crate::sample;
 use crate::tables::{ADDRESS, TERMS};
 use crate::tail::FrozenTail;
-use crate::words;
 
 /// Writes a frozen part into the tables and advances the watermark. Folding it again changes nothing.
 ///
@@ -67,13 +67,13 @@ fn fold_terms(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> 
             sum.add_term(key, known.value());
         }
         sum.add_term(key, row);
-        let known = known.and_then(|row| words::split_term_row(row.value()).map(|(id, _)| id));
+        let known = known.and_then(|row| layout::split_term_row(row.value()).map(|(id, _)| id));
         if known.is_some_and(|id| id != term.id) {
             return Err(Error::integrity("a term has two ids; this tail continues other tables"));
         }
     }
     for (id, key) in &part.relations {
-        let row = words::relation_id_key(*id);
+        let row = layout::relation_id_key(*id);
         if let Some(known) = terms.insert(row.as_slice(), &**key)? {
             sum.add_term(&row, known.value());
         }

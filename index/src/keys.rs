@@ -6,8 +6,10 @@ use grainstore_format::{EpochMs, GrainType};
 
 use crate::error::{Error, Result};
 use crate::field::{Digest, FieldValue};
-use crate::lists::{NAMESPACE_BYTES, ORDER_KEY_BYTES, POSTING_LISTS, PostingList, TERM_BYTES};
 use crate::posting::{Posting, Sequence, TieBreaker, TimeRange};
+use crate::posting_lists::{
+    NAMESPACE_BYTES, ORDER_KEY_BYTES, POSTING_LISTS, PostingList, TERM_BYTES,
+};
 use crate::term::TermId;
 
 /// The version of all layouts, stored in the stamp.

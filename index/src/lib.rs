@@ -8,15 +8,15 @@
 //! Modules, in the order data flows:
 //! - `error`, `posting`, `term`, `field`: the vocabulary: sequences, times, terms with their ids, values with
 //!   their digests
-//! - `shape`: the condition of an index lookup; `blind`: the blind tokens it is translated to
-//! - `facts`: the fields of a grain that are indexed
-//! - `keys`, `words`: every byte layout
-//! - `lists`, `meta`, `row_sum`, `rows`, `sample`, `tables`: the redb tables, and the keyed sums over their rows
+//! - `lookup`: the condition of an index lookup; `blind`: the blind tokens it is translated to
+//! - `indexed_fields`: the fields of a grain that are indexed
+//! - `keys`, `layout`: every byte layout
+//! - `posting_lists`, `meta`, `row_sum`, `posting_tables`, `sample`, `tables`: the redb tables, and the keyed sums over their rows
 //! - `runs`, `part`, `tail`: grains that are not yet in the tables
 //! - `fold`: writes the tail into the tables
 //! - `stamp`: whether the tables fit this code and this log
-//! - `merge`, `names`, `spaces`, `scan`, `intersect`: tables and tail as one ordered sequence
-//! - `reader`, `addresses`, `size`, `stats`: lookups and figures of a view
+//! - `merge`, `dictionary`, `namespaces`, `scan`, `intersect`: tables and tail as one ordered sequence
+//! - `reader`, `addresses`, `estimate`, `stats`: lookups and figures of a view
 //! - [`text`]: the full text, kept beside the tables
 //! - [`vectors`]: nearest-neighbour search, kept beside the tables
 
@@ -26,17 +26,17 @@ mod posting;
 mod term;
 
 mod blind;
-mod shape;
+mod lookup;
 
-mod facts;
+mod indexed_fields;
 
 mod keys;
-mod words;
+mod layout;
 
-mod lists;
 mod meta;
+mod posting_lists;
+mod posting_tables;
 mod row_sum;
-mod rows;
 mod sample;
 mod tables;
 
@@ -48,15 +48,15 @@ mod fold;
 
 mod stamp;
 
+mod dictionary;
 mod intersect;
 mod merge;
-mod names;
+mod namespaces;
 mod scan;
-mod spaces;
 
 mod addresses;
+mod estimate;
 mod reader;
-mod size;
 mod stats;
 
 pub mod text;
@@ -71,18 +71,18 @@ mod test_kit;
 pub use addresses::AddressIter;
 pub use blind::{Blinder, TokenScope};
 pub use error::{Error, ErrorKind, Result};
-pub use facts::{IndexedFields, object_hash};
+pub use estimate::PostingEstimate;
 pub use field::{Digest, Field, number_text};
 pub use fold::fold;
+pub use indexed_fields::{IndexedFields, object_hash};
 pub use intersect::{Intersection, IntersectionStep};
+pub use lookup::{IndexLookup, Object, Scope};
 pub use meta::HISTORY;
+pub use namespaces::ScopeNamespaces;
 pub use posting::{Posting, Sequence, TieBreaker, TimeOrder, TimeRange, Watermark};
 pub use reader::{IndexReader, RelationSummary};
 pub use row_sum::{ROW_SUM, RowSeal};
 pub use scan::Scan;
-pub use shape::{IndexLookup, Object, Scope};
-pub use size::PostingEstimate;
-pub use spaces::ScopeNamespaces;
 pub use stamp::{IndexState, StaleReason, drop_all, reset, state};
 pub use stats::{IndexStats, TableStats};
 pub use tables::Tables;

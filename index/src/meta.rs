@@ -3,9 +3,9 @@
 use redb::{ReadableTable, TableDefinition};
 
 use crate::error::{Error, Result};
+use crate::layout;
 use crate::posting::Watermark;
 use crate::term::NextIds;
-use crate::words;
 
 /// The layout stamp, the id counters, the watermark, and in an encrypted store the sums of the rows.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
@@ -35,7 +35,7 @@ pub(crate) fn watermark(
     let Some(row) = meta.get(WATERMARK)? else {
         return Ok(None);
     };
-    match words::decode_watermark(row.value()) {
+    match layout::decode_watermark(row.value()) {
         Some(mark) => Ok(Some(mark)),
         None => Err(Error::integrity("the index watermark is not forty bytes")),
     }
@@ -46,14 +46,14 @@ pub(crate) fn set_watermark(
     meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
     mark: &Watermark,
 ) -> Result<()> {
-    meta.insert(WATERMARK, words::watermark_row(mark).as_slice())?;
+    meta.insert(WATERMARK, layout::watermark_row(mark).as_slice())?;
     Ok(())
 }
 
 /// The id counters of the dictionary.
 pub(crate) fn next_ids(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<NextIds> {
     let row = meta.get(NEXT_IDS)?;
-    let ids = row.and_then(|row| words::decode_next_ids(row.value()));
+    let ids = row.and_then(|row| layout::decode_next_ids(row.value()));
     ids.ok_or_else(|| Error::integrity("the index has no readable counters"))
 }
 
@@ -62,6 +62,6 @@ pub(crate) fn set_next_ids(
     meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
     ids: &NextIds,
 ) -> Result<()> {
-    meta.insert(NEXT_IDS, words::next_ids_row(ids).as_slice())?;
+    meta.insert(NEXT_IDS, layout::next_ids_row(ids).as_slice())?;
     Ok(())
 }

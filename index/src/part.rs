@@ -7,13 +7,13 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::error::{Error, Result};
-use crate::facts::IndexedFields;
+use crate::indexed_fields::IndexedFields;
 use crate::keys::{KeyPrefix, OrderKey, PostingKey};
+use crate::layout;
 use crate::posting::Watermark;
 use crate::posting::{Posting, Sequence, TieBreaker};
 use crate::runs::Runs;
 use crate::term::{NextIds, Term, TermId, TermKind};
-use crate::words;
 
 /// An address of the log and its sequence.
 pub(crate) type AddressEntry = ([u8; 32], u64);
@@ -84,7 +84,7 @@ impl TailPart {
         if term.kind == TermKind::Relation {
             self.relations.insert(id, Arc::clone(&key));
         }
-        self.insert_term(key, id, Some(words::term_row(id, term).into()));
+        self.insert_term(key, id, Some(layout::term_row(id, term).into()));
         Ok(id)
     }
 
@@ -190,7 +190,7 @@ mod tests {
             let mut part = TailPart::after(next_ids, None);
             let mut add = |text| {
                 let term = Term { kind, value: TermValue::Plain(text) };
-                part.add_term(words::term_key(&term), &term)
+                part.add_term(layout::term_key(&term), &term)
             };
             assert_eq!(add("last").unwrap(), TermId::new(last), "{kind:?}");
             assert_eq!(code(add("one more")), "ERR_INTEGRITY", "{kind:?}");

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::blind::TokenScope;
+use crate::dictionary::TermDictionary;
 use crate::error::{Error, Result};
 use crate::field::FieldValue;
 use crate::intersect::Intersection;
 use crate::keys::{self, KeyPrefix, OrderKey, PostingKey};
-use crate::names::TermDictionary;
+use crate::lookup::{IndexLookup, Scope};
+use crate::namespaces::ScopeNamespaces;
 use crate::posting::{Posting, Sequence, TimeOrder, TimeRange};
 use crate::scan::{PostingRange, Scan, keys_between};
-use crate::shape::{IndexLookup, Scope};
-use crate::spaces::ScopeNamespaces;
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::{OwnedTermValue, TermId, TermKind, TermValue};
@@ -239,8 +239,9 @@ impl<'v> IndexReader<'v> {
         end: &PostingKey,
     ) -> Result<Option<PostingKey>> {
         let TermDictionary { tables, tail } = self.dictionary;
-        let folded =
-            tables.list(crate::lists::PostingList::SubjectRelation)?.first_key(from, end)?;
+        let folded = tables
+            .list(crate::posting_lists::PostingList::SubjectRelation)?
+            .first_key(from, end)?;
         let runs = tail.parts().flat_map(|part| part.postings.iter());
         let new = runs.filter_map(|run| keys_between(run, from, end).first().copied());
         Ok(new.chain(folded).min())

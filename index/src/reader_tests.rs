@@ -241,5 +241,8 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     assert_eq!(scan.next().unwrap().unwrap(), posting);
     assert!(scan.next().is_none());
     // a table that was not opened yet is still that of the snapshot
-    assert_eq!(tables.list(crate::lists::PostingList::Subject).unwrap().count().unwrap(), 2);
+    assert_eq!(
+        tables.list(crate::posting_lists::PostingList::Subject).unwrap().count().unwrap(),
+        2
+    );
 }

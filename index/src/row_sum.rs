@@ -5,8 +5,8 @@
 use redb::ReadableTable;
 
 use crate::error::{Error, Result};
-use crate::lists::PostingList;
 use crate::meta::{HISTORY, NEXT_IDS, WATERMARK};
+use crate::posting_lists::PostingList;
 
 /// Row of the table `index.meta` of an encrypted store with the sealed sums: 32 bytes for each table, then the
 /// rows of the watermark, of the counters and of the history.

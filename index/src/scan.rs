@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::keys::{KeyPrefix, OrderKey, PostingKey};
 use crate::posting::{Posting, TimeOrder, TimeRange};
-use crate::rows::{OrderKeys, PostingTable};
+use crate::posting_tables::{OrderKeys, PostingTable};
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::TermId;

@@ -3,8 +3,8 @@
 use grainstore_format::EpochMs;
 
 use super::*;
+use crate::lookup::{IndexLookup, Scope};
 use crate::posting::{Sequence, TieBreaker};
-use crate::shape::{IndexLookup, Scope};
 use crate::test_kit::{Note, Store, tie};
 
 /// A store with 300 grains about alice in two namespaces, a third each folded, frozen and active.

@@ -3,8 +3,8 @@
 use redb::{ReadableDatabase, TableDefinition};
 
 use super::*;
-use crate::lists::PostingList;
 use crate::meta::{NEXT_IDS, WATERMARK};
+use crate::posting_lists::PostingList;
 use crate::tables::{ADDRESS, TERMS};
 use crate::test_kit::{Note, Store, address, code};
 

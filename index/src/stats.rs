@@ -3,7 +3,7 @@
 use redb::ReadableTableMetadata;
 
 use crate::error::Result;
-use crate::lists::POSTING_LISTS;
+use crate::posting_lists::POSTING_LISTS;
 use crate::reader::IndexReader;
 
 /// The size of one table.

@@ -7,14 +7,14 @@ use std::sync::{Arc, OnceLock};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::lists::{POSTING_LISTS, PostingList};
+use crate::layout;
 use crate::meta::{self, HISTORY, META};
 use crate::posting::{Sequence, Watermark};
+use crate::posting_lists::{POSTING_LISTS, PostingList};
+use crate::posting_tables::PostingTable;
 use crate::row_sum::{self, RowSeal, RowSum};
-use crate::rows::PostingTable;
 use crate::sample::{SAMPLE, SampleRows};
 use crate::term::{NextIds, TermId};
-use crate::words;
 
 /// Term key -> term row; a relation's id key -> its term key.
 pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8]> =
@@ -115,7 +115,7 @@ impl Tables {
     /// The id of the term with this key; `None` if it is not in the tables.
     pub(crate) fn term_id(&self, key: &[u8]) -> Result<Option<TermId>> {
         let Some(row) = self.terms()?.get(key)? else { return Ok(None) };
-        let id = words::split_term_row(row.value()).map(|(id, _)| id);
+        let id = layout::split_term_row(row.value()).map(|(id, _)| id);
         id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
     }
 

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::facts::IndexedFields;
+use crate::indexed_fields::IndexedFields;
+use crate::layout;
 use crate::part::{GrainTermIds, TailPart};
 use crate::posting::Sequence;
 use crate::posting::Watermark;
 use crate::tables::Tables;
 use crate::term::{Term, TermId, TermKind};
-use crate::words;
 
 /// Postings, addresses and terms of the grains after the tables' watermark, with the ids folding will write.
 ///
@@ -169,7 +169,7 @@ impl Tail {
 
     /// The id of a term: from the tail, from the tables, or a new one.
     fn term_id(&mut self, tables: &Tables, term: Term<'_>) -> Result<TermId> {
-        let key = words::term_key(&term);
+        let key = layout::term_key(&term);
         let known = self.parts().find_map(|part| part.terms.get(key.as_slice()));
         if let Some(known) = known {
             return Ok(known.id);

@@ -126,7 +126,7 @@ fn ids_go_on_over_parts() {
     }
     let id = |subject| {
         let key =
-            words::term_key(&Term { kind: TermKind::Subject, value: TermValue::Plain(subject) });
+            layout::term_key(&Term { kind: TermKind::Subject, value: TermValue::Plain(subject) });
         store.tail.parts().find_map(|part| part.terms.get(key.as_slice())).map(|term| term.id)
     };
     assert_eq!(["a", "b", "c"].map(id), [1, 2, 3].map(|number| Some(TermId::new(number))));

@@ -6,8 +6,8 @@ use grainstore_format::{EpochMs, GrainType};
 use redb::backends::InMemoryBackend;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
-use crate::lists::POSTING_LISTS;
 use crate::meta::META;
+use crate::posting_lists::POSTING_LISTS;
 use crate::sample::SAMPLE;
 use crate::stamp;
 use crate::tables::{ADDRESS, TERMS};

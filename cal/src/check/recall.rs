@@ -8,7 +8,7 @@ use grainstore_sml::{Format, RowFormat};
 use super::desugar::desugar;
 use super::plan::{PipelineOutput, RecallPlan, ThreadTarget};
 use super::resolve::{hint_at_old_name, own_or};
-use super::{CheckContext, comparison, condition, effects, options, stages};
+use super::{CheckContext, comparison, condition, ineffective_options, options, stages};
 use crate::ast::{
     Arg, AsFormat, ConditionField, Extractor, NamespaceClause, PipelineStage, Recall, ThreadClause,
 };
@@ -90,7 +90,7 @@ pub(super) fn recall_for(
         show,
         desugared: desugared.map(|recall| recall.to_string()),
     };
-    effects::check(&plan, recall, context)?;
+    ineffective_options::check(&plan, recall, context)?;
     refuse_conflicting_output(&plan, recall)?;
     Ok(plan)
 }

@@ -13,8 +13,8 @@ use crate::fields::{self, FieldRef};
 use crate::limits;
 use crate::memory::{HashPrefix, PrefixMatch, SessionScope};
 use crate::span::{Span, Spanned};
+use crate::time_phrase;
 use crate::types::{self, TypeName};
-use crate::when;
 
 impl<'c> CheckContext<'c> {
     /// Returns the value of a parameter.
@@ -148,14 +148,14 @@ impl<'c> CheckContext<'c> {
     /// E020 for an unknown phrase, or a value that is no time.
     pub(super) fn time(&self, value: &Literal<'_>, span: Span) -> Result<TimeRange> {
         let found = match value {
-            Literal::Text(text) => when::of_text(text, self.now),
-            Literal::Number(number) => when::of_number(number.value),
+            Literal::Text(text) => time_phrase::of_text(text, self.now),
+            Literal::Number(number) => time_phrase::of_number(number.value),
             other => return Err(mismatch("a time", other, span)),
         };
         found.ok_or_else(|| {
             let error = Error::new(ErrorKind::WrongType, format!("{value} is no time known here"));
             let advice = "use an ISO date or datetime, epoch seconds or milliseconds, or a phrase";
-            error.at(span).suggest(advice).valid(when::EXAMPLES)
+            error.at(span).suggest(advice).valid(time_phrase::EXAMPLES)
         })
     }
 

@@ -9,7 +9,7 @@ use grainstore_sml::{
     SourceReport, assemble_with_progress, summarize,
 };
 
-use super::part::ResolvedSource;
+use super::source_runner::ResolvedSource;
 use super::value::{DedupKey, HitRef};
 use super::{Executor, count};
 use crate::ast::Format;

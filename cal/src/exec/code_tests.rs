@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::memory::{NamedTemplate, TemplateOwner};
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::{WriteLimits, WriteQuotas};
+use crate::write_quotas::{WriteLimits, WriteQuotas};
 
 /// The mode a query runs in.
 #[derive(Clone, Copy, PartialEq)]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory::{HashPrefix, Hit, MemoryError, PrefixMatch};
 use crate::response::Answer;
 use crate::span::Spanned;
-use crate::writes::WriteKind;
+use crate::write_quotas::WriteKind;
 
 /// Payload fields of a version itself, which a successor does not inherit.
 const UNINHERITED_FIELDS: [&str; 10] = [

@@ -11,7 +11,7 @@ use crate::memory::MemoryError;
 use crate::params::Params;
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::{WriteLimits, WriteQuotas};
+use crate::write_quotas::{WriteLimits, WriteQuotas};
 
 /// Wednesday, 2026-03-18 15:30:00 UTC.
 pub(super) const NOW_MS: i64 = 1_773_847_800_000;

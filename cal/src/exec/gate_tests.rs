@@ -12,7 +12,7 @@ use crate::memory::MemoryError;
 use crate::operation::CalOperation;
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 /// A gate that records its calls and refuses on request.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::{Executor, count, size, walk};
+use super::{Executor, collector, count, size};
 use crate::check;
 use crate::check::plan::HistoryPlan;
 use crate::codes::ErrorKind;
@@ -137,7 +137,7 @@ fn suggest_select(error: Error) -> Error {
 }
 
 fn too_many() -> Error {
-    walk::memory_exceeded()
+    collector::memory_exceeded()
         .suggest("RECALL ... WITH superseded shows them in parts, with LIMIT and OFFSET")
 }
 

@@ -1,30 +1,30 @@
 //! The executor: it turns checked plans into answers (CAL 8 and 18), and sees only a [`Memory`].
 
-mod ahead;
+mod aggregate;
 mod assemble;
-mod contradict;
+mod batch;
+mod collector;
+mod contradictions;
 mod describe;
 mod evolve;
 mod explain;
-mod fold;
 mod history;
+mod inputs;
 mod listed;
-mod part;
+mod parallel;
 mod prepare;
 mod project;
-mod ready;
 mod recall;
+mod render;
 mod revert;
 mod rows;
 mod setop;
-mod several;
-mod show;
 mod size;
+mod source_runner;
 mod sources;
 mod stream;
 mod template;
 mod value;
-mod walk;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,13 +37,13 @@ use crate::cancel::{CancelHandle, StopReason};
 use crate::check::plan::{PlanWithLets, StatementPlan};
 use crate::check::{self, CheckContext};
 use crate::codes::{self, ErrorKind, Warning};
+use crate::correction;
 use crate::error::{Error, Result};
 use crate::event::EventListener;
 use crate::expansion::Expansion;
 use crate::gate::{AdmissionGate, AdmissionRequest};
 use crate::limits;
 use crate::memory::{HashPrefix, Memory, PrefixMatch};
-use crate::mend;
 use crate::params::Params;
 use crate::parse::RefusedEntry;
 use crate::print;
@@ -51,8 +51,8 @@ use crate::response::{Answer, Response, ResponseMeta, Usage};
 use crate::source::QuerySource;
 use crate::span::Spanned;
 use crate::tier::{Tier, tier_of};
-use crate::writes::WriteQuotas;
-use ready::LetResult;
+use crate::write_quotas::WriteQuotas;
+use inputs::LetResult;
 use stream::EventStream;
 
 pub use prepare::{Preparation, prepare};
@@ -189,7 +189,7 @@ pub fn stream(
 /// Reads a query given as bytes.
 fn read_bytes(source: &[u8]) -> Result<QuerySource<'_>> {
     let meant = |error| match std::str::from_utf8(source) {
-        Ok(text) => mend::with_correction(error, text),
+        Ok(text) => correction::with_correction(error, text),
         Err(_) => error,
     };
     QuerySource::read_bytes(source).map_err(meant)
@@ -423,7 +423,7 @@ impl Executor<'_> {
     fn reserve_bytes(&mut self, bytes: usize) -> Result<()> {
         let held = self.held_bytes.saturating_add(bytes);
         if held > self.max_held_bytes {
-            return Err(walk::memory_exceeded());
+            return Err(collector::memory_exceeded());
         }
         self.held_bytes = held;
         Ok(())
@@ -454,8 +454,6 @@ fn count(length: usize) -> u64 {
 mod tests;
 
 #[cfg(test)]
-mod ahead_tests;
-#[cfg(test)]
 mod code_tests;
 #[cfg(test)]
 mod gate_tests;
@@ -463,6 +461,8 @@ mod gate_tests;
 mod history_tests;
 #[cfg(test)]
 mod option_tests;
+#[cfg(test)]
+mod parallel_tests;
 #[cfg(test)]
 mod search_tests;
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::print;
 use crate::response::{FieldChange, PlanReport};
 use crate::source::QuerySource;
 use crate::tier::tier_of;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 /// A statement that is ready to run.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use super::collector::{HitCollector, ScanOutcome, Window, apply_step};
 use super::rows::RowContext;
-use super::walk::{HitCollector, ScanOutcome, Window, apply_step};
 use super::{Executor, count};
 use crate::check::plan::{PipelineOutput, RecallPlan};
 use crate::error::Result;

@@ -9,7 +9,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::Hit;
 use crate::response::Answer;
-use crate::writes::WriteKind;
+use crate::write_quotas::WriteKind;
 
 /// The payload field that restricts who may replace a grain (OMS 23).
 const POLICY: &str = "invalidation_policy";

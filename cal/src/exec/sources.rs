@@ -17,11 +17,11 @@
 use std::panic::resume_unwind;
 
 use super::Executor;
-use super::ahead::{SourceScheduler, Turn};
-use super::part::{ResolvedSource, SourceOutcome};
+use super::collector::Window;
+use super::parallel::{SourceScheduler, Turn};
 use super::recall::RecallOutcome;
 use super::rows::RowContext;
-use super::walk::Window;
+use super::source_runner::{ResolvedSource, SourceOutcome};
 use crate::cancel::StopReason;
 use crate::check::plan::{AssemblePlan, DeferredValues, RecallPlan, SourceInput, SourcePlan};
 use crate::codes::ErrorKind;

@@ -9,7 +9,7 @@ use grainstore_sml::{Assembly, Budget, BudgetShares};
 use sha2::{Digest, Sha256};
 
 use super::assemble::grains_shown;
-use super::part::ResolvedSource;
+use super::source_runner::ResolvedSource;
 use super::{ExecuteOptions, Executor, count};
 use crate::check::plan::{AssemblePlan, SourceInput, SourcePlan, StatementPlan, StreamPlan};
 use crate::codes::{self, ErrorKind};

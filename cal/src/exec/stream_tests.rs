@@ -17,7 +17,7 @@ use crate::event::{Event, EventListener, StreamStart};
 use crate::params::Params;
 use crate::response::Response;
 use crate::testutil::Fake;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 /// A listener that records its events, and stops accepting after so many.
 pub(super) struct Ear {

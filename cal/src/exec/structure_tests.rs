@@ -12,7 +12,7 @@ use super::{ExecuteOptions, execute};
 use crate::params::Params;
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 /// The value of an answer under a key.
 fn part(memory: &Fake, source: &str, key: &str) -> Value {

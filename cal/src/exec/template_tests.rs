@@ -8,7 +8,7 @@ use super::{ExecuteOptions, execute, prepare};
 use crate::ast::{Format, StatementType};
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 const BRIEF: &str = "DEFINE TEMPLATE brief EXTENDS compact ELEMENT { - {{grain.content}} }";
 

@@ -11,7 +11,7 @@ use super::{ExecuteOptions, execute};
 use crate::memory::MemoryError;
 use crate::testutil::Fake;
 use crate::tier::Tier;
-use crate::writes::{WriteLimits, WriteQuotas};
+use crate::write_quotas::{WriteLimits, WriteQuotas};
 
 fn write(memory: &Fake, source: &str) -> Result<Value, String> {
     run_with(memory, source, &ExecuteOptions { tier: Tier::Evolve, ..options() })

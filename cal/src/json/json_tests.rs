@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{locate, translate};
+use crate::correction::parse;
 use crate::exec::{ExecuteOptions, execute};
 use crate::limits;
-use crate::mend::parse;
 use crate::parse::tests::{PRINTED, piece};
 use crate::source::QuerySource;
 use crate::testutil::Fake;
-use crate::writes::WriteQuotas;
+use crate::write_quotas::WriteQuotas;
 
 /// Checks that JSON preserves the statement, and that writing it again gives the same JSON.
 fn survives(text: &str) {

@@ -1,6 +1,6 @@
 //! The token reader shared by all productions: one token of lookahead, more on request.
 
-mod aside;
+mod recovery;
 
 use grainstore_format::GrainType;
 
@@ -9,12 +9,12 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Lexer, Punctuation, Token, TokenKind};
 use crate::limits;
-use crate::parse::refuse;
+use crate::parse::word_errors;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::words::{Keyword, WordClass};
 
-pub(crate) use aside::RefusedEntry;
+pub(crate) use recovery::RefusedEntry;
 
 /// Position and state of the parser in a query.
 pub(super) struct TokenCursor<'a> {
@@ -292,7 +292,7 @@ impl<'a> TokenCursor<'a> {
         }
         let expected = all.as_slice();
         let found = self.text(self.token);
-        if let Some(error) = refuse::word_error(self.token, found) {
+        if let Some(error) = word_errors::word_error(self.token, found) {
             return error;
         }
         let shown = match self.token.kind {

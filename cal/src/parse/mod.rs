@@ -5,6 +5,7 @@
 
 mod assemble;
 mod clause;
+mod compound;
 mod condition;
 mod cursor;
 mod describe;
@@ -13,14 +14,13 @@ mod history;
 mod option;
 mod project;
 mod recall;
-pub(crate) mod refuse;
 mod setop;
-mod several;
 mod stage;
 mod statement;
 pub(crate) mod stream;
 mod template;
 mod value;
+pub(crate) mod word_errors;
 
 pub(crate) use cursor::RefusedEntry;
 pub(crate) use describe::TARGETS as DESCRIBED;

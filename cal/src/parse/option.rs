@@ -7,7 +7,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields;
 use crate::lex::{Punctuation, TokenKind};
-use crate::parse::refuse;
+use crate::parse::word_errors;
 use crate::span::Spanned;
 use crate::suggest;
 use crate::words::{Keyword, WordClass};
@@ -207,7 +207,7 @@ fn unknown(c: &TokenCursor<'_>, text: &str) -> Error {
     let known = OPTIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     if known.is_some() {
         let name = format!("WITH {}", text.to_ascii_lowercase());
-        return refuse::unsupported(&name, span, "leave the option out");
+        return word_errors::unsupported(&name, span, "leave the option out");
     }
     let ready = || OPTIONS.iter().filter(|(_, ready)| *ready).map(|(name, _)| *name);
     let advice = suggest::did_you_mean(text, ready(), "use one of the listed options");

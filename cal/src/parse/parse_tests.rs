@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::mend::{parse, parse_bytes};
+use crate::correction::{parse, parse_bytes};
 
 /// A query and its normal form.
 #[rustfmt::skip]

@@ -3,7 +3,7 @@
 use grainstore_sml::Section;
 
 use super::cursor::{RefusedEntry, TokenCursor};
-use super::{assemble, describe, evolve, history, recall, setop, several, template, value};
+use super::{assemble, compound, describe, evolve, history, recall, setop, template, value};
 use crate::ast::{LetBinding, ParsedQuery, Statement, StatementBody, StatementWithLets};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -178,8 +178,8 @@ fn plain_statement<'a>(
         Some(Keyword::Exists) => history::exists(c).map(StatementBody::Exists),
         Some(Keyword::History) => history::history(c).map(StatementBody::History),
         Some(Keyword::Describe) => describe::describe(c).map(StatementBody::Describe),
-        Some(Keyword::Batch) => several::batch(c).map(StatementBody::Batch),
-        Some(Keyword::Coalesce) => several::coalesce(c).map(StatementBody::Coalesce),
+        Some(Keyword::Batch) => compound::batch(c).map(StatementBody::Batch),
+        Some(Keyword::Coalesce) => compound::coalesce(c).map(StatementBody::Coalesce),
         Some(Keyword::Add) => evolve::add(c).map(StatementBody::Add),
         Some(Keyword::Supersede) => evolve::supersede(c).map(StatementBody::Supersede),
         Some(Keyword::Revert) => evolve::revert(c).map(StatementBody::Revert),

@@ -4,9 +4,9 @@
 //! Parsing the result gives an equal statement. The query hash is taken of this normal form; parameters
 //! stay unbound in it.
 
+mod compound;
 mod literal;
 mod recall;
-mod several;
 mod statement;
 mod template;
 
@@ -17,8 +17,8 @@ use sha2::{Digest, Sha256};
 
 use crate::ast::{Extractor, LetBinding, ParsedQuery, Statement, StatementBody, StatementWithLets};
 use crate::parse::RefusedEntry;
+use compound::{batch, coalesce};
 use literal::{HashDisplay, clause};
-use several::{batch, coalesce};
 
 impl Statement<'_> {
     /// Returns `sha256:` and the SHA-256 of the normal form, as in `_cal.query_hash`.

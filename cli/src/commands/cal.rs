@@ -9,12 +9,12 @@ use grainstore::cal::{Answer, Event, Format, REFERENCE, TemplateOwner, schema};
 use grainstore_rpc::{Converted, Question};
 use serde_json::Value;
 
-use crate::ask::{ask_formatted, show};
 use crate::commands::export::stoppable;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
 use crate::names::{FORMATS, named};
+use crate::statement::{ask_formatted, show};
 use crate::text::parse_time;
 
 /// Most bytes read of a statement: CAL allows 8 KiB, or 64 in JSON, and refuses more itself.

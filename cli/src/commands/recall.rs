@@ -5,10 +5,10 @@ use grainstore::cal::{Expansion, Format};
 use grainstore_rpc::Question;
 use serde_json::Value;
 
-use crate::ask::{scores, show};
 use crate::context::Context;
 use crate::error::Result;
 use crate::names::{FORMATS, named};
+use crate::statement::{scores, show};
 
 /// Print what is current about a subject, or what answers some words
 ///

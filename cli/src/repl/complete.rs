@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::vocabulary;
 
+use super::cursor::{CLAUSES, Place, Wanted, place};
 use super::dot;
-use super::place::{CLAUSES, Place, Wanted, place};
 use crate::text::printable;
 
 /// The most candidates returned.

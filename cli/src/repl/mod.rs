@@ -2,24 +2,24 @@
 //!
 //! Modules in the order an entry goes through them:
 //!
-//! - `welcome`: opens the store and prints the greeting. `history`: the history file.
-//! - `edit`: the line editor, with `place` and `complete` (completion), `held` (values of the
+//! - `welcome`: opens the store and prints the greeting. `history_file`: the history file.
+//! - `editor`: the line editor, with `cursor` and `complete` (completion), `store_values` (values of the
 //!   store), `highlight`.
 //! - `split`: text to entries; `dot`: the table of dot commands.
 //! - `prompt`: runs an entry.
 //! - `table`, `screen`, `pager`: output of the answer.
 
 mod complete;
+mod cursor;
 mod dot;
-mod edit;
-mod held;
+mod editor;
 mod highlight;
-mod history;
+mod history_file;
 mod pager;
-mod place;
 mod prompt;
 mod screen;
 mod split;
+mod store_values;
 mod table;
 mod welcome;
 
@@ -41,11 +41,11 @@ use crate::interrupt::Interrupt;
 use crate::names::{FORMATS, named};
 use crate::text::parse_time;
 use dot::Mode;
-use edit::{Help, editor};
-use held::Newest;
-use history::Kept;
+use editor::{Help, editor};
+use history_file::Kept;
 use prompt::{Flow, Prompt, Settings};
 use screen::Screen;
+use store_values::Newest;
 
 pub(crate) use screen::is_on_terminal;
 
@@ -142,7 +142,7 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
-            Err(error) => return Err(edit::failed(&error)),
+            Err(error) => return Err(editor::failed(&error)),
         };
         let mut text = line.clone().into_bytes();
         text.push(b'\n');

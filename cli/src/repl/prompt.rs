@@ -12,11 +12,10 @@ use grainstore_rpc::Question;
 use serde_json::Value;
 
 use super::dot::{Command, DOTS, Explain, Mode, Param};
-use super::history::Kept;
+use super::history_file::Kept;
 use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
-use crate::ask::{beside, cut, failed, show, show_answer, unshown};
 use crate::commands::READS_ONLY;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
@@ -25,6 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
 use crate::input::Source;
 use crate::output::Output;
+use crate::statement::{beside, cut, failed, show, show_answer, unshown};
 
 /// The largest file that `.read` takes, in bytes.
 const MAX_FILE: usize = 4 << 20;

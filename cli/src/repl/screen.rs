@@ -10,7 +10,7 @@ use terminal_size::{Height, Width, terminal_size};
 use unicode_width::UnicodeWidthStr;
 
 use super::highlight::{BOLD, painted};
-use super::history::{make_private, private_file};
+use super::history_file::{make_private, private_file};
 use super::pager;
 use crate::error::{self, Code, Error, Result};
 use crate::interrupt::Interrupt;

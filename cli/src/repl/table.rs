@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, LineStyle, Row, Table, TableStyle};
 use grainstore::cal::{Answer, FieldChange, GroupCount, RecallAnswer, ResultRow, Version};
 use grainstore::format::Value;
 
-use crate::ask::UNREVIEWED;
+use crate::statement::UNREVIEWED;
 use crate::text::{iso, printable};
 use crate::told::{says, standing};
 

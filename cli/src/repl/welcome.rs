@@ -6,9 +6,9 @@ use grainstore::Session;
 use tempfile::TempDir;
 
 use super::complete::Held;
-use super::held::Newest;
 use super::highlight::{BOLD, painted};
 use super::prompt::Prompt;
+use super::store_values::Newest;
 use crate::commands::demo::week_in;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::Keyring;
-use crate::disk::keys::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
+use crate::disk::layout::{self, AuditHead, EncryptedEnvelope, RowKey, Stub};
 use crate::disk::vault::Vault;
 
 /// What to do about a store that was tampered with.
@@ -143,12 +143,12 @@ impl<'v> SumChanges<'v> {
         if !self.changed {
             return Ok(());
         }
-        let mut meta = txn.open_table(keys::META)?;
+        let mut meta = txn.open_table(layout::META)?;
         let mut sums =
-            stored(self.vault, meta.get(keys::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+            stored(self.vault, meta.get(layout::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
         sums.iter_mut().zip(&self.changes).for_each(|(sum, change)| add(sum, change));
         let row = self.vault.seal(RowKey::ROW_SUMS, &sums.concat(), &self.vault.store_key())?;
-        meta.insert(keys::META_ROW_SUMS, row.as_slice())?;
+        meta.insert(layout::META_ROW_SUMS, row.as_slice())?;
         Ok(())
     }
 }
@@ -178,8 +178,8 @@ pub(crate) fn check_rows(
     if vault.keyring().is_none() {
         return Ok(());
     }
-    let meta = txn.open_table(keys::META)?;
-    let sums = stored(vault, meta.get(keys::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
+    let meta = txn.open_table(layout::META)?;
+    let sums = stored(vault, meta.get(layout::META_ROW_SUMS)?.map(|row| row.value().to_vec()))?;
     for table in tables {
         if sums.get(table as usize) != Some(&sum_of(txn, vault, table)?) {
             let message =
@@ -201,15 +201,15 @@ const FILE: u8 = 0x93;
 /// # Errors
 /// `ERR_INTEGRITY` for a store without an audit head; `ERR_IO`.
 pub(crate) fn write_seal(txn: &WriteTransaction, keyring: &Keyring) -> Result<()> {
-    let last = txn.open_table(keys::LOG)?.last()?.map_or(0, |(sequence, _)| sequence.value());
-    let mut audit = txn.open_table(keys::AUDIT)?;
-    let row = audit.get(keys::AUDIT_HEAD)?.map(|row| row.value().to_vec());
+    let last = txn.open_table(layout::LOG)?.last()?.map_or(0, |(sequence, _)| sequence.value());
+    let mut audit = txn.open_table(layout::AUDIT)?;
+    let row = audit.get(layout::AUDIT_HEAD)?.map(|row| row.value().to_vec());
     let row = row.unwrap_or_default();
     let head = AuditHead::decode(&row)?.encode();
-    let seal = seal_of(keyring, &head, last, &txn.open_table(keys::META)?)?;
+    let seal = seal_of(keyring, &head, last, &txn.open_table(layout::META)?)?;
     let sealed = [&head[..], &seal].concat();
     if row != sealed {
-        audit.insert(keys::AUDIT_HEAD, sealed.as_slice())?;
+        audit.insert(layout::AUDIT_HEAD, sealed.as_slice())?;
     }
     Ok(())
 }
@@ -221,12 +221,12 @@ pub(crate) fn write_seal(txn: &WriteTransaction, keyring: &Keyring) -> Result<()
 /// `ERR_INTEGRITY` if somebody without the key changed what is sealed; `ERR_IO`.
 pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
     let Some(keyring) = vault.keyring() else { return Ok(()) };
-    let log = txn.open_table(keys::LOG)?;
+    let log = txn.open_table(layout::LOG)?;
     let last = log.last()?.map_or(0, |(sequence, _)| sequence.value());
-    let audit = txn.open_table(keys::AUDIT)?;
-    let row = audit.get(keys::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
+    let audit = txn.open_table(layout::AUDIT)?;
+    let row = audit.get(layout::AUDIT_HEAD)?.map(|row| row.value().to_vec()).unwrap_or_default();
     let head = AuditHead::decode(&row)?;
-    let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(keys::META)?)?;
+    let seal = seal_of(keyring, &head.encode(), last, &txn.open_table(layout::META)?)?;
     if log.len()? == last && leads_to(&audit, &head)? && row.get(40..) == Some(&seal[..]) {
         return Ok(());
     }
@@ -237,7 +237,7 @@ pub(crate) fn check_seal(txn: &ReadTransaction, vault: &Vault) -> Result<()> {
 /// Returns `true` if each audit entry holds the hash of the one before, up to the head.
 fn leads_to(audit: &ReadOnlyTable<u64, &'static [u8]>, head: &AuditHead) -> Result<bool> {
     let (mut count, mut last) = (0_u64, [0; 32]);
-    for row in audit.range(..keys::AUDIT_HEAD)? {
+    for row in audit.range(..layout::AUDIT_HEAD)? {
         let (number, entry) = row?;
         let entry = entry.value();
         if number.value() != count || (count > 0 && !entry.windows(32).any(|part| part == last)) {
@@ -262,7 +262,8 @@ pub(crate) fn file_token(vault: &Vault, name: &str, bytes: &[u8]) -> Option<[u8;
 /// `ERR_IO`.
 pub(crate) fn end_index_epoch(txn: &WriteTransaction, vault: &Vault) -> Result<u64> {
     let next = vault.index_epoch().saturating_add(1);
-    txn.open_table(keys::META)?.insert(keys::META_INDEX_EPOCH, next.to_be_bytes().as_slice())?;
+    txn.open_table(layout::META)?
+        .insert(layout::META_INDEX_EPOCH, next.to_be_bytes().as_slice())?;
     Ok(next)
 }
 
@@ -313,10 +314,10 @@ pub(crate) fn bind_rows(
     let Some(keyring) = vault.keyring() else { return Ok(()) };
     let mut sums = SumChanges::of(vault);
     for (definition, row_key, summed) in [
-        (keys::LOG, RowKey::log_row as fn(u64) -> RowKey, None),
-        (keys::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
-        (keys::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
-        (keys::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
+        (layout::LOG, RowKey::log_row as fn(u64) -> RowKey, None),
+        (layout::SIGNATURES, RowKey::signature_row, Some(SummedTable::Signatures)),
+        (layout::REASONS, RowKey::reason, Some(SummedTable::Reasons)),
+        (layout::VECTORS, RowKey::vector, Some(SummedTable::Vectors)),
     ] {
         let rows = match from.open_table(definition) {
             Err(TableError::TableDoesNotExist(_)) => continue,
@@ -326,7 +327,7 @@ pub(crate) fn bind_rows(
         for row in rows.iter()? {
             let (key, row) = row?;
             let (key, row) = (key.value(), row.value());
-            let bound = match Stub::is_stub(row) && definition.name() == keys::LOG.name() {
+            let bound = match Stub::is_stub(row) && definition.name() == layout::LOG.name() {
                 // What is damaged stays so.
                 true => {
                     let at = Sequence::new(key);
@@ -358,7 +359,7 @@ pub(crate) fn add_erased(
     sums: &mut SumChanges<'_>,
 ) -> Result<()> {
     if sums.vault.keyring().is_some() {
-        let mut erased = txn.open_table(keys::ERASED)?;
+        let mut erased = txn.open_table(layout::ERASED)?;
         let former = erased.insert(at.get(), [].as_slice())?;
         sums.replace(SummedTable::Erased, at.get(), former, Some(&[]));
     }
@@ -384,24 +385,24 @@ pub(crate) fn write_all(
         }
     }
     let row = vault.seal(RowKey::ROW_SUMS, &sums.concat(), &vault.store_key())?;
-    txn.open_table(keys::META)?.insert(keys::META_ROW_SUMS, row.as_slice())?;
+    txn.open_table(layout::META)?.insert(layout::META_ROW_SUMS, row.as_slice())?;
     Ok(())
 }
 
 fn sum_of(txn: &ReadTransaction, vault: &Vault, table: SummedTable) -> Result<[u8; 32]> {
     match table {
-        SummedTable::State => sum_rows(txn, vault, table, keys::STATE),
-        SummedTable::Roots => sum_rows(txn, vault, table, keys::ROOTS),
-        SummedTable::Vectors => sum_rows(txn, vault, table, keys::VECTORS),
-        SummedTable::VectorRows => sum_rows(txn, vault, table, keys::VECTOR_ROWS),
-        SummedTable::Spaces => sum_rows(txn, vault, table, keys::SPACES),
-        SummedTable::Signatures => sum_rows(txn, vault, table, keys::SIGNATURES),
-        SummedTable::Templates => sum_rows(txn, vault, table, keys::TEMPLATES),
-        SummedTable::Tombstones => sum_rows(txn, vault, table, keys::TOMBSTONES),
-        SummedTable::Destroyed => sum_rows(txn, vault, table, keys::DESTROYED),
-        SummedTable::Erased => sum_rows(txn, vault, table, keys::ERASED),
-        SummedTable::Reasons => sum_rows(txn, vault, table, keys::REASONS),
-        SummedTable::RemovedSpaces => sum_rows(txn, vault, table, keys::REMOVED_SPACES),
+        SummedTable::State => sum_rows(txn, vault, table, layout::STATE),
+        SummedTable::Roots => sum_rows(txn, vault, table, layout::ROOTS),
+        SummedTable::Vectors => sum_rows(txn, vault, table, layout::VECTORS),
+        SummedTable::VectorRows => sum_rows(txn, vault, table, layout::VECTOR_ROWS),
+        SummedTable::Spaces => sum_rows(txn, vault, table, layout::SPACES),
+        SummedTable::Signatures => sum_rows(txn, vault, table, layout::SIGNATURES),
+        SummedTable::Templates => sum_rows(txn, vault, table, layout::TEMPLATES),
+        SummedTable::Tombstones => sum_rows(txn, vault, table, layout::TOMBSTONES),
+        SummedTable::Destroyed => sum_rows(txn, vault, table, layout::DESTROYED),
+        SummedTable::Erased => sum_rows(txn, vault, table, layout::ERASED),
+        SummedTable::Reasons => sum_rows(txn, vault, table, layout::REASONS),
+        SummedTable::RemovedSpaces => sum_rows(txn, vault, table, layout::REMOVED_SPACES),
     }
 }
 

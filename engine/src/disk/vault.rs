@@ -16,7 +16,7 @@ use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 use crate::base::error::{Error, Result};
 use crate::disk::compression::{compress, decompress};
 use crate::disk::keyring::{Keyring, STORE_SLOT, SlotKeys};
-use crate::disk::keys::{
+use crate::disk::layout::{
     self, AddressKey, EncryptedEnvelope, PlainEnvelope, RowKey, STATE_RECORD_BYTES, StateRecord,
     UserToken, decode_state, encode_state,
 };
@@ -38,7 +38,7 @@ pub(crate) struct Vault {
 struct OpenedState {
     /// A bit for each table whose rows were compared with their keyed sum.
     checked: AtomicU64,
-    /// The epoch of the indexes: see [`keys::META_INDEX_EPOCH`].
+    /// The epoch of the indexes: see `META_INDEX_EPOCH`.
     index_epoch: AtomicU64,
     /// How many times the index was replaced since the store was opened. A snapshot of an index that was replaced
     /// is compared with the sums of that index, whatever was compared since.
@@ -315,7 +315,8 @@ impl Vault {
     pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
         let slot = self.keyring.as_ref().and_then(|keyring| keyring.unrecorded_slot());
         if let Some(slot) = slot {
-            txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
+            txn.open_table(layout::META)?
+                .insert(layout::META_SLOTS, slot.to_be_bytes().as_slice())?;
         }
         if let Some(keyring) = &self.keyring {
             row_sums::write_seal(&txn, keyring)?;
@@ -380,7 +381,7 @@ impl Vault {
     pub(crate) fn check_destruction_marks(&self, txn: &ReadTransaction) -> Result<()> {
         let Some(keyring) = &self.keyring else { return Ok(()) };
         let mut marked = BTreeSet::new();
-        match txn.open_table(keys::DESTROYED) {
+        match txn.open_table(layout::DESTROYED) {
             Err(TableError::TableDoesNotExist(_)) => {}
             opened => {
                 for row in opened?.iter()? {
@@ -439,7 +440,7 @@ impl Vault {
     /// one.
     pub(crate) fn check_of_stub(&self, at: Sequence, body: &[u8]) -> [u8; 4] {
         match &self.keyring {
-            None => keys::checksum(at.get(), body),
+            None => layout::checksum(at.get(), body),
             Some(keyring) => row_sums::stub_tag(keyring, at, body),
         }
     }
@@ -481,7 +482,7 @@ impl Vault {
             return Ok(());
         }
         let mut sums = SumChanges::of(self);
-        let mut destroyed = txn.open_table(keys::DESTROYED)?;
+        let mut destroyed = txn.open_table(layout::DESTROYED)?;
         for slot in slots {
             let (slot, mark) = (u64::from(slot), keyring.destruction_mark(slot));
             let former = destroyed.insert(slot, mark.as_slice())?;

@@ -13,9 +13,9 @@ use crate::base::pending::writer_stopped;
 use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard};
+use crate::disk::database::DatabaseOptions;
 use crate::disk::keyring::Secret;
-use crate::disk::keys::AccessCounts;
-use crate::disk::source::DatabaseOptions;
+use crate::disk::layout::AccessCounts;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::firewall::Firewall;
 use crate::handle::options::SharedResolver;
@@ -28,8 +28,8 @@ use crate::search::texts::TextIndex;
 use crate::search::vectors::StoreVectors;
 use crate::state::audit::ReadNotes;
 use crate::state::view::{SharedView, View};
-use crate::write::access::AccessCounters;
-use crate::write::reads::ReadLog;
+use crate::write::access_counters::AccessCounters;
+use crate::write::read_log::ReadLog;
 use crate::write::writer::{Backlog, Request, WriterRequests};
 
 /// The writer's thread, or how it ended.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{Keyring, Secret, fill_random};
-use crate::disk::keys::{self, AuditHead, PlainEnvelope, RowKey};
+use crate::disk::layout::{self, AuditHead, PlainEnvelope, RowKey};
 use crate::disk::row_sums;
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::CalSwitch;
@@ -29,23 +29,23 @@ pub(crate) fn initialize(
     options: &OpenOptions,
 ) -> Result<()> {
     let txn = db.begin_write()?;
-    txn.open_table(keys::LOG)?;
-    txn.open_table(keys::STATE)?;
-    txn.open_table(keys::ROOTS)?;
-    txn.open_table(keys::REASONS)?;
+    txn.open_table(layout::LOG)?;
+    txn.open_table(layout::STATE)?;
+    txn.open_table(layout::ROOTS)?;
+    txn.open_table(layout::REASONS)?;
     {
-        let mut meta = txn.open_table(keys::META)?;
-        meta.insert(keys::META_FORMAT, keys::FORMAT_VERSION.to_be_bytes().as_slice())?;
-        meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
-        meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
+        let mut meta = txn.open_table(layout::META)?;
+        meta.insert(layout::META_FORMAT, layout::FORMAT_VERSION.to_be_bytes().as_slice())?;
+        meta.insert(layout::META_STORE_ID, store_id.as_slice())?;
+        meta.insert(layout::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
         if vault.keyring().is_some() {
-            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTION_SCHEME.as_slice())?;
+            meta.insert(layout::META_ENCRYPTED, layout::ENCRYPTION_SCHEME.as_slice())?;
         }
         if options.compress == Some(true) {
-            meta.insert(keys::META_COMPRESSION, keys::COMPRESSION_SCHEME.as_slice())?;
+            meta.insert(layout::META_COMPRESSION, layout::COMPRESSION_SCHEME.as_slice())?;
         }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
-            meta.insert(keys::META_PRESET, seal_rules(&StoredRules::of(preset))?.as_slice())?;
+            meta.insert(layout::META_PRESET, seal_rules(&StoredRules::of(preset))?.as_slice())?;
         }
     }
     let genesis = AuditRecord::new(AuditOperation::Create, Vec::new());
@@ -61,14 +61,15 @@ pub(crate) fn resolve_text_settings(
     vault: &Vault,
     options: &OpenOptions,
 ) -> Result<TextSettings> {
-    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
+    let kept = match db.begin_read()?.open_table(layout::META)?.get(layout::META_WORDING)? {
         Some(row) => Some(TextSettings::decode_row(row.value())?),
         None => None,
     };
     let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
     if kept.as_ref() != Some(said) {
         let txn = db.begin_write()?;
-        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.encode_row()?.as_slice())?;
+        txn.open_table(layout::META)?
+            .insert(layout::META_WORDING, said.encode_row()?.as_slice())?;
         vault.commit(txn)?;
     }
     Ok(said.clone())
@@ -81,8 +82,8 @@ pub(crate) fn resolve_compression(
     vault: &Vault,
     options: &OpenOptions,
 ) -> Result<bool> {
-    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
-        Some(row) if *row.value() == keys::COMPRESSION_SCHEME => true,
+    let kept = match db.begin_read()?.open_table(layout::META)?.get(layout::META_COMPRESSION)? {
+        Some(row) if *row.value() == layout::COMPRESSION_SCHEME => true,
         Some(_) => {
             let message = "blobs are compressed in a way that is not known";
             return Err(Error::new(ErrorKind::StoreVersion, message));
@@ -92,10 +93,10 @@ pub(crate) fn resolve_compression(
     let Some(said) = options.compress.filter(|said| *said != kept) else { return Ok(kept) };
     let txn = db.begin_write()?;
     {
-        let mut meta = txn.open_table(keys::META)?;
+        let mut meta = txn.open_table(layout::META)?;
         match said {
-            true => meta.insert(keys::META_COMPRESSION, keys::COMPRESSION_SCHEME.as_slice())?,
-            false => meta.remove(keys::META_COMPRESSION)?,
+            true => meta.insert(layout::META_COMPRESSION, layout::COMPRESSION_SCHEME.as_slice())?,
+            false => meta.remove(layout::META_COMPRESSION)?,
         };
     }
     vault.commit(txn)?;
@@ -104,7 +105,7 @@ pub(crate) fn resolve_compression(
 
 /// Returns the rules of the store, and refuses options that name another preset.
 pub(crate) fn load_rules(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
-    let kept = stored_rules(&db.begin_read()?.open_table(keys::META)?)?;
+    let kept = stored_rules(&db.begin_read()?.open_table(layout::META)?)?;
     let asked = options.preset.map(Preset::name);
     if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
         let message =
@@ -123,7 +124,7 @@ pub(crate) fn load_rules(db: &Database, options: &OpenOptions) -> Result<RuleSet
 pub(crate) fn stored_rules(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
 ) -> Result<StoredRules> {
-    match meta.get(keys::META_PRESET)? {
+    match meta.get(layout::META_PRESET)? {
         Some(row) => StoredRules::from_json(PlainEnvelope::open(0, row.value())?),
         None => Ok(StoredRules::of(Preset::default())),
     }
@@ -145,31 +146,31 @@ pub(crate) struct StoreMeta {
 pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<StoreMeta> {
     let txn = db.begin_read()?;
     let format = format_of(&txn)?;
-    let meta = txn.open_table(keys::META)?;
+    let meta = txn.open_table(layout::META)?;
     let row = |name: &str| -> Result<Option<Vec<u8>>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()))
     };
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
     // Format 1 did not mark destroyed keys; the upgrade does.
-    if format >= keys::FIRST_FORMAT_WITH_DESTRUCTION_MARKS {
+    if format >= layout::FIRST_FORMAT_WITH_DESTRUCTION_MARKS {
         vault.check_destruction_marks(&txn)?;
     }
     let at = match format {
-        keys::FORMAT_VERSION => RowKey::AUDIT_KEY,
+        layout::FORMAT_VERSION => RowKey::AUDIT_KEY,
         _ => RowKey::AUDIT_KEY_1,
     };
-    let key = vault.open_audit_key(at, &row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
-    let audit = txn.open_table(keys::AUDIT)?;
-    let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
+    let key = vault.open_audit_key(at, &row(layout::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
+    let audit = txn.open_table(layout::AUDIT)?;
+    let head = audit.get(layout::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
-    let epoch = row(keys::META_INDEX_EPOCH)?.map(|row| row.as_slice().try_into());
+    let epoch = row(layout::META_INDEX_EPOCH)?.map(|row| row.as_slice().try_into());
     let epoch = epoch.transpose().map_err(|_| Error::integrity("the index epoch is malformed"))?;
     vault.set_index_epoch(epoch.map_or(0, u64::from_be_bytes));
     let derived = |purpose: &str| Sha256::new().chain_update(purpose).chain_update(key).finalize();
     let cursor_key = Secret::new(derived("grainstore-cursor-v1").into());
     let token_key = Secret::new(derived("grainstore-cal-token-v1").into());
-    let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
+    let switch = CalSwitch::of_row(row(layout::META_CAL)?.as_deref());
     let chain = AuditHashChain::from_head(head, key).with_vault(vault.clone());
     Ok(StoreMeta { cursor_key, token_key, switch, chain })
 }
@@ -181,7 +182,7 @@ pub(crate) fn read_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> 
 pub(crate) fn check_seal(db: &Database, vault: &Vault) -> Result<()> {
     let txn = db.begin_read()?;
     match format_of(&txn)? {
-        keys::FORMAT_VERSION => row_sums::check_seal(&txn, vault),
+        layout::FORMAT_VERSION => row_sums::check_seal(&txn, vault),
         _ => Ok(()),
     }
 }
@@ -192,13 +193,13 @@ fn check_keyring(
     vault: &Vault,
     has_key: bool,
 ) -> Result<()> {
-    match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
+    match (row(layout::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
         (None, None) if has_key => Err(key_error(
             "a key was given, and this store is not encrypted",
             "open it without a key; to encrypt what it holds, import it into a new encrypted store",
         )),
         (None, None) => Ok(()),
-        (Some(kind), _) if kind != keys::ENCRYPTION_SCHEME => {
+        (Some(kind), _) if kind != layout::ENCRYPTION_SCHEME => {
             let message = "the store is encrypted in a way that is not known";
             Err(Error::new(ErrorKind::StoreVersion, message))
         }
@@ -206,12 +207,12 @@ fn check_keyring(
             .with_hint("put back the file named keyring; without it nothing can be read")),
         (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
         (Some(_), Some(keyring))
-            if row(keys::META_STORE_ID)?.as_deref() != Some(keyring.store_id()) =>
+            if row(layout::META_STORE_ID)?.as_deref() != Some(keyring.store_id()) =>
         {
             Err(Error::integrity("the keyring belongs to another store"))
         }
         (Some(_), Some(keyring)) => {
-            match row(keys::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
+            match row(layout::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
                 None => Ok(()),
                 Some(Ok(slot)) => keyring.record_slot(u32::from_be_bytes(slot)),
                 Some(Err(_)) => {

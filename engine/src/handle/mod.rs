@@ -11,7 +11,7 @@ pub(crate) mod opening;
 pub(crate) mod options;
 pub(crate) mod powers;
 pub(crate) mod prepared_statements;
-pub(crate) mod reason;
+pub(crate) mod principal;
 pub(crate) mod session;
 pub(crate) mod session_templates;
 pub(crate) mod store;

@@ -11,10 +11,10 @@ use redb::{Builder, Database, StorageBackend};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::sync::mpsc::sync_channel;
 use crate::base::sync::{Mutex, RwLock, thread};
+use crate::disk::database::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::disk::directory;
 use crate::disk::overlay::OverlayFile;
 use crate::disk::row_sums::SummedTable;
-use crate::disk::source::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::disk::vault::Vault;
 use crate::handle::cal_switch::SharedCalSwitch;
 use crate::handle::inner::{Running, StoreInner};
@@ -31,12 +31,12 @@ use crate::search::embed::WakeWriter;
 use crate::search::retrieval::Retrieval;
 use crate::search::texts::TextSettings;
 use crate::state::audit::{AuditHashChain, ReadNotes, RefusalLog};
-use crate::state::folder::FoldWorker;
-use crate::state::indexed::{IndexSnapshot, usable_tables};
+use crate::state::fold_worker::FoldWorker;
+use crate::state::index_snapshot::{IndexSnapshot, usable_tables};
 use crate::state::truth::Truth;
 use crate::state::view::{SharedView, View};
-use crate::write::access::AccessCounters;
-use crate::write::reads::{ReadLog, ReadLogContext};
+use crate::write::access_counters::AccessCounters;
+use crate::write::read_log::{ReadLog, ReadLogContext};
 use crate::write::writer::{
     Backlog, Presence, QUEUE_CAPACITY, Request, ScrubState, Writer, WriterRequests,
 };

@@ -11,8 +11,8 @@ use grainstore_format::{ContentAddress, EpochMs};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keyring::Secret;
 use crate::handle::capability_token::CapabilityToken;
-use crate::state::reach::is_in_namespace;
 use crate::state::session_options::SessionOptions;
+use crate::state::visibility::is_in_namespace;
 
 /// Most tokens in force at once.
 const MAX_TOKENS: usize = 4096;

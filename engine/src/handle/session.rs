@@ -16,8 +16,8 @@ use grainstore_format::{
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::Pending;
 use crate::disk::blob::{stored_grain, with_fields};
-use crate::disk::keys::AccessCounts;
-use crate::disk::keys::SignatureWrapper;
+use crate::disk::layout::AccessCounts;
+use crate::disk::layout::SignatureWrapper;
 use crate::handle::auditing::Rejection;
 use crate::handle::session_templates::SessionTemplates;
 use crate::handle::store::Store;
@@ -25,9 +25,9 @@ use crate::rules::policy::{PolicyRule, Proofs, has_protecting_policy, verify_sup
 use crate::search::embed::check_count;
 use crate::state::audit::AuditOperation;
 use crate::state::audit::CallContext;
-use crate::state::reach::{Viewer, Visibility, VisibilityOutcome};
 use crate::state::session_options::SessionOptions;
 use crate::state::view::{GrainRow, View};
+use crate::state::visibility::{Viewer, Visibility, VisibilityOutcome};
 use crate::write::offer::Offer;
 use crate::write::plan::{PreparedGrain, PutOutcome, SameFact, with_parent};
 use crate::write::writer::{Request, WriteRequest};

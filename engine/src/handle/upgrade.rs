@@ -6,7 +6,7 @@ use redb::{
 };
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::{self, RowKey};
+use crate::disk::layout::{self, RowKey};
 use crate::disk::row_sums;
 use crate::disk::vault::Vault;
 use crate::handle::meta::StoreMeta;
@@ -35,11 +35,11 @@ fn to_format_2(txn: &WriteTransaction, before: &ReadTransaction, vault: &Vault) 
     row_sums::write_all(txn, before, vault)?;
     vault.mark_all_destroyed(txn)?;
     row_sums::bind_rows(txn, before, vault)?;
-    let mut meta = txn.open_table(keys::META)?;
-    let row = meta.get(keys::META_AUDIT_KEY)?.map(|row| row.value().to_vec());
+    let mut meta = txn.open_table(layout::META)?;
+    let row = meta.get(layout::META_AUDIT_KEY)?.map(|row| row.value().to_vec());
     let missing = || Error::integrity("the store lacks its audit key");
     let key = vault.open_audit_key(RowKey::AUDIT_KEY_1, &row.ok_or_else(missing)?)?;
-    meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(&key)?.as_slice())?;
+    meta.insert(layout::META_AUDIT_KEY, vault.seal_audit_key(&key)?.as_slice())?;
     Ok(())
 }
 
@@ -49,21 +49,21 @@ fn to_format_2(txn: &WriteTransaction, before: &ReadTransaction, vault: &Vault) 
 /// `ERR_STORE_VERSION` for a database that is no store, and for a later format, with its number; `ERR_IO`.
 pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
     let refused = |message: String| Error::new(ErrorKind::StoreVersion, message);
-    let meta = match txn.open_table(keys::META) {
+    let meta = match txn.open_table(layout::META) {
         Err(redb::TableError::TableDoesNotExist(_)) => {
             return Err(refused("this database has no meta table: it is no store".to_owned()));
         }
         opened => opened?,
     };
-    let row = meta.get(keys::META_FORMAT)?;
+    let row = meta.get(layout::META_FORMAT)?;
     let stamp = row.and_then(|row| <[u8; 4]>::try_from(row.value()).ok()).map(u32::from_be_bytes);
     match stamp {
         None => Err(refused("the store lacks its format stamp".to_owned())),
-        Some(format @ 1..=keys::FORMAT_VERSION) => Ok(format),
+        Some(format @ 1..=layout::FORMAT_VERSION) => Ok(format),
         Some(format) => {
             let message = format!(
                 "store format {format} is none of 1 to {}, which are known",
-                keys::FORMAT_VERSION
+                layout::FORMAT_VERSION
             );
             Err(refused(message))
         }
@@ -77,7 +77,7 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
 pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions) -> Result<()> {
     let before = db.begin_read()?;
     let format = format_of(&before)?;
-    if format == keys::FORMAT_VERSION {
+    if format == layout::FORMAT_VERSION {
         return Ok(());
     }
     let mut txn = db.begin_write()?;
@@ -87,8 +87,8 @@ pub(crate) fn upgrade(db: &Database, meta: &mut StoreMeta, options: &OpenOptions
         (step.change)(&txn, &before, meta.chain.vault())?;
         record.rules.push(step.rule);
     }
-    let stamp = keys::FORMAT_VERSION.to_be_bytes();
-    txn.open_table(keys::META)?.insert(keys::META_FORMAT, stamp.as_slice())?;
+    let stamp = layout::FORMAT_VERSION.to_be_bytes();
+    txn.open_table(layout::META)?.insert(layout::META_FORMAT, stamp.as_slice())?;
     let mut chain = meta.chain.clone();
     let keeper = chain.vault().store_key();
     append_audit(&txn, &mut chain, &[record], options.clock.now(), &|_| Ok(keeper.clone()))?;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn steps_lead_from_the_first_format_to_this_one() {
         let formats: Vec<_> = UPGRADE_STEPS.iter().map(|step| step.to).collect();
-        assert_eq!(formats, (2..=keys::FORMAT_VERSION).collect::<Vec<_>>());
+        assert_eq!(formats, (2..=layout::FORMAT_VERSION).collect::<Vec<_>>());
         for step in UPGRADE_STEPS {
             assert_eq!(step.rule, format!("format_{}", step.to));
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::base::error::Result;
 use crate::disk::directory;
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::handle::upgrade::format_of;
@@ -198,7 +198,7 @@ impl Session {
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
         let mut reasons = 0_usize;
-        for row in view.audit()?.range(from..keys::AUDIT_HEAD)? {
+        for row in view.audit()?.range(from..layout::AUDIT_HEAD)? {
             if entries.len() >= limit.min(MAX_AUDIT_ENTRIES) || reasons >= MAX_REASONS_BYTES {
                 break;
             }

@@ -7,7 +7,7 @@ use redb::ReadableDatabase;
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::handle::meta::{seal_rules, stored_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
@@ -82,7 +82,7 @@ impl Writer {
         let row = if refused { None } else { Some(seal_rules(&kept)?) };
         self.write_audit_record(record, |txn| {
             if let Some(row) = &row {
-                txn.open_table(keys::META)?.insert(keys::META_PRESET, row.as_slice())?;
+                txn.open_table(layout::META)?.insert(layout::META_PRESET, row.as_slice())?;
             }
             Ok(())
         })?;
@@ -101,6 +101,6 @@ impl Writer {
     /// Reads the stored rules.
     fn stored_rules(&self) -> Result<StoredRules> {
         let txn = self.db.begin_read()?;
-        stored_rules(&txn.open_table(keys::META)?)
+        stored_rules(&txn.open_table(layout::META)?)
     }
 }

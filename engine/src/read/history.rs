@@ -12,8 +12,8 @@ use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::handle::session::{Session, StoredGrain};
 use crate::read::graph::{BoundedList, normalised};
 use crate::read::query::ScanError;
-use crate::state::reach::is_in_namespace;
 use crate::state::view::{GrainRow, View};
+use crate::state::visibility::is_in_namespace;
 
 /// Most versions of one history.
 pub const MAX_VERSIONS: usize = 10_000;

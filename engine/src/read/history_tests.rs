@@ -5,9 +5,9 @@ use grainstore_index::{IndexedFields, Tail};
 use tempfile::TempDir;
 
 use super::*;
-use crate::disk::keys::AddressKey;
+use crate::disk::layout::AddressKey;
 use crate::format::BeliefBuilder;
-use crate::state::indexed::IndexSnapshot;
+use crate::state::index_snapshot::IndexSnapshot;
 use crate::state::truth::LogRow;
 use crate::{Grain, OpenOptions, SessionOptions, Store};
 

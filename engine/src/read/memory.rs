@@ -20,9 +20,9 @@ use crate::handle::session::{Session, StoredGrain};
 use crate::handle::store::Store;
 use crate::read::query::{CandidateScan, ParsedSearch, ScanError, explain};
 use crate::read::read_log::ReadsDestination;
-use crate::state::reach::VisibilityOutcome;
 use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
+use crate::state::visibility::VisibilityOutcome;
 
 /// Most namespaces DESCRIBE names.
 const MAX_LISTED_NAMESPACES: usize = 100;

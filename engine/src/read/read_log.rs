@@ -10,9 +10,9 @@ use crate::handle::session::MAX_AUDIT_ENTRIES;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::state::audit::{AuditEntry, AuditHashChain};
-use crate::write::reads::ReadLog;
-use crate::write::reads::group::{self, LoggedRead, ReadRecord};
-use crate::write::reads::segment::{self, FileHeader, GroupIter};
+use crate::write::read_log::ReadLog;
+use crate::write::read_log::group::{self, LoggedRead, ReadRecord};
+use crate::write::read_log::segment::{self, FileHeader, GroupIter};
 
 /// The log that records CAL calls that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

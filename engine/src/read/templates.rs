@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::{self, RowKey};
+use crate::disk::layout::{self, RowKey};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::Vault;
 use crate::handle::session::Session;
@@ -113,7 +113,7 @@ impl Writer {
         // A view keeps the databases it reads from open.
         drop(view);
         self.write_audit_record(record, |txn| {
-            let mut table = txn.open_table(keys::TEMPLATES)?;
+            let mut table = txn.open_table(layout::TEMPLATES)?;
             let last = table.range(numbers.clone())?.next_back().transpose()?;
             let key = last.map_or(*numbers.start(), |(key, _)| key.value().saturating_add(1));
             if key > *numbers.end() {
@@ -136,7 +136,7 @@ fn templates_of_namespace(
     vault: &Vault,
     namespace: Option<&str>,
 ) -> Result<Vec<NamedTemplate>> {
-    let table = match txn.open_table(keys::TEMPLATES) {
+    let table = match txn.open_table(layout::TEMPLATES) {
         Ok(table) => table,
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),

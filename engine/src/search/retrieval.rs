@@ -10,7 +10,7 @@ use crate::search::embed::{
 };
 use crate::search::texts::{TextIndex, TextSettings};
 use crate::search::vectors::StoreVectors;
-use crate::state::follow::FollowerThread;
+use crate::state::follower::FollowerThread;
 use crate::state::view::SharedView;
 use crate::state::view::View;
 

@@ -7,8 +7,8 @@
 mod call;
 mod carried;
 mod checkpoint;
-mod consent;
-mod notes;
+mod erased_consent;
+mod read_notes;
 mod refusals;
 mod stream;
 
@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
 use crate::disk::keyring::Secret;
-use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
+use crate::disk::layout::{self, AuditHead, RowKey, UserToken};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::rules::policy::PolicyRule;
@@ -39,8 +39,8 @@ pub(crate) use call::{
 pub(crate) use carried::CarriedCounts;
 pub use checkpoint::Checkpoint;
 pub(crate) use checkpoint::malformed_error as checkpoint_schema;
-pub use consent::ErasedConsent;
-pub(crate) use notes::{BufferAction, ReadNotes};
+pub use erased_consent::ErasedConsent;
+pub(crate) use read_notes::{BufferAction, ReadNotes};
 pub(crate) use refusals::RefusalLog;
 pub use stream::AuditedStream;
 pub(crate) use stream::StreamRecord;
@@ -648,19 +648,19 @@ pub(crate) fn append_audit(
     }
     let vault = chain.vault().clone();
     let mut sums = SumChanges::of(&vault);
-    let mut audit = txn.open_table(keys::AUDIT)?;
+    let mut audit = txn.open_table(layout::AUDIT)?;
     for record in records {
         let (sequence, entry) = chain.append(record, now);
         audit.insert(sequence, entry.as_slice())?;
         if let Some(reason) = &record.reason {
-            let mut reasons = txn.open_table(keys::REASONS)?;
+            let mut reasons = txn.open_table(layout::REASONS)?;
             let key = RowKey::reason(sequence);
             let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
             let former = reasons.insert(sequence, row.as_slice())?;
             sums.replace(SummedTable::Reasons, sequence, former, Some(&row));
         }
     }
-    audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
+    audit.insert(layout::AUDIT_HEAD, chain.head().encode().as_slice())?;
     sums.write(txn)
 }
 

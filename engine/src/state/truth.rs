@@ -19,13 +19,13 @@ use redb::{
 };
 
 use crate::base::error::{Error, Result};
-use crate::disk::keys::AccessCounts;
-use crate::disk::keys::{
+use crate::disk::database::{DatabaseHandle, LeasedReader};
+use crate::disk::layout::AccessCounts;
+use crate::disk::layout::{
     self, ACCESS_RECORD_BYTES, AuditHead, EncryptedEnvelope, RowKey, STATE_RECORD_BYTES,
     SignatureWrapper, StateRecord, StoredVector, Stub,
 };
 use crate::disk::row_sums::{self, SummedTable};
-use crate::disk::source::{DatabaseHandle, LeasedReader};
 use crate::disk::vault::{EncryptionKey, Vault};
 use crate::state::audit::AuditHashChain;
 use crate::state::truth::spaces::group_embeddings;
@@ -96,16 +96,16 @@ impl Truth {
         Ok(Self {
             txn: db.lease(db.begin_read()?),
             vault: db.vault().clone(),
-            log: LazyTable::new(keys::LOG),
-            state: LazyTable::new(keys::STATE),
-            roots: LazyTable::new(keys::ROOTS),
-            audit: LazyTable::new(keys::AUDIT),
-            reasons: LazyTable::new(keys::REASONS),
-            access: LazyTable::new(keys::ACCESS),
-            signatures: LazyTable::new(keys::SIGNATURES),
-            vectors: LazyTable::new(keys::VECTORS),
-            templates: LazyTable::new(keys::TEMPLATES),
-            stubs: LazyTable::new(keys::ERASED),
+            log: LazyTable::new(layout::LOG),
+            state: LazyTable::new(layout::STATE),
+            roots: LazyTable::new(layout::ROOTS),
+            audit: LazyTable::new(layout::AUDIT),
+            reasons: LazyTable::new(layout::REASONS),
+            access: LazyTable::new(layout::ACCESS),
+            signatures: LazyTable::new(layout::SIGNATURES),
+            vectors: LazyTable::new(layout::VECTORS),
+            templates: LazyTable::new(layout::TEMPLATES),
+            stubs: LazyTable::new(layout::ERASED),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
             erased: OnceLock::new(),
@@ -122,13 +122,13 @@ impl Truth {
 
     /// The entries of the audit log as they lie there, from its end.
     pub(crate) fn audit_from_end(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
-        let rows = self.audit()?.range(..keys::AUDIT_HEAD)?.rev();
+        let rows = self.audit()?.range(..layout::AUDIT_HEAD)?.rev();
         Ok(rows.map(|row| Ok(row?.1.value().to_vec())))
     }
 
     /// The row with counts of refusals that the last opening left.
     pub(crate) fn carried_refusals(&self) -> Result<Option<Vec<u8>>> {
-        let row = self.txn.open_table(keys::META)?.get(keys::META_REFUSALS)?;
+        let row = self.txn.open_table(layout::META)?.get(layout::META_REFUSALS)?;
         Ok(row.map(|row| row.value().to_vec()))
     }
 
@@ -142,7 +142,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY` if it is missing or damaged.
     pub(crate) fn audit_head(&self) -> Result<AuditHead> {
-        let row = self.audit()?.get(keys::AUDIT_HEAD)?;
+        let row = self.audit()?.get(layout::AUDIT_HEAD)?;
         AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
     }
 
@@ -151,9 +151,9 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY` if the store lacks its id or its key.
     pub(crate) fn chain_before_genesis(&self) -> Result<AuditHashChain> {
-        let meta = self.txn.open_table(keys::META)?;
+        let meta = self.txn.open_table(layout::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
-        let row = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+        let row = meta.get(layout::META_AUDIT_KEY)?.ok_or_else(damaged)?;
         let key = self.vault.open_audit_key(RowKey::AUDIT_KEY, row.value())?;
         Ok(AuditHashChain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
@@ -163,9 +163,9 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY` if it is missing.
     pub(crate) fn store_id(&self) -> Result<[u8; 16]> {
-        let meta = self.txn.open_table(keys::META)?;
+        let meta = self.txn.open_table(layout::META)?;
         let damaged = || Error::integrity("the store lacks its id");
-        let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
+        let id = meta.get(layout::META_STORE_ID)?.ok_or_else(damaged)?;
         id.value().try_into().map_err(|_| damaged())
     }
 
@@ -299,7 +299,7 @@ impl Truth {
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
             let (sequence, record) = row?;
             let sequence = Sequence::new(sequence.value());
-            if keys::may_be_held(record.value())
+            if layout::may_be_held(record.value())
                 && self.vault.decode_state(sequence, record.value())?.state.held
             {
                 found.push(sequence);
@@ -327,7 +327,7 @@ impl Truth {
             return Ok(AccessCounts::default());
         };
         match table.get(sequence.get())? {
-            Some(record) => keys::decode_access(sequence, record.value()),
+            Some(record) => layout::decode_access(sequence, record.value()),
             None => Ok(AccessCounts::default()),
         }
     }
@@ -353,7 +353,7 @@ impl Truth {
         if let Some(spaces) = self.spaces.get() {
             return Ok(spaces);
         }
-        let found = self.read_spaces(keys::SPACES)?;
+        let found = self.read_spaces(layout::SPACES)?;
         Ok(self.spaces.get_or_init(|| found))
     }
 
@@ -380,8 +380,8 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn embedded_through(&self, model: &str) -> Result<u64> {
-        let meta = self.txn.open_table(keys::META)?;
-        let row = meta.get(format!("{}{model}", keys::META_EMBEDDED_PREFIX).as_str())?;
+        let meta = self.txn.open_table(layout::META)?;
+        let row = meta.get(format!("{}{model}", layout::META_EMBEDDED_PREFIX).as_str())?;
         let Some(row) = row else { return Ok(0) };
         let damaged = |_| Error::truth_damaged("how far a model has embedded the log is damaged");
         Ok(u64::from_be_bytes(row.value().try_into().map_err(damaged)?))
@@ -394,8 +394,8 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn has_vector(&self, at: Sequence, model: &str) -> Result<bool> {
         self.check_vectors()?;
-        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
-            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+        let rows = match self.txn.open_table(layout::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| layout::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
@@ -426,8 +426,8 @@ impl Truth {
         chunk: u32,
     ) -> Result<Option<Vector>> {
         self.check_vectors()?;
-        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
-            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+        let rows = match self.txn.open_table(layout::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| layout::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -452,8 +452,8 @@ impl Truth {
     pub(crate) fn embeddings_at(&self, at: Sequence) -> Result<Vec<EmbeddingSummary>> {
         self.check_vectors()?;
         let Some(table) = self.vectors.get_if_exists(&self.txn)? else { return Ok(Vec::new()) };
-        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
-            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+        let rows = match self.txn.open_table(layout::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| layout::decode_rows(rows.value())),
             Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
@@ -483,7 +483,7 @@ impl Truth {
     /// Returns the ancestors whose protection extends to the grain at a sequence.
     pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let row = self.roots.get(&self.txn)?.get(sequence.get())?;
-        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
+        row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, row.value()))
     }
 
     /// Runs `read` on the blob at a sequence.

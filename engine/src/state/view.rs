@@ -14,10 +14,10 @@ use grainstore_index::vectors;
 use grainstore_index::{self as index, Blinder, Sequence, Tail, TokenScope};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::SignatureWrapper;
+use crate::disk::layout::SignatureWrapper;
 use crate::state::audit::AuditEntry;
 use crate::state::consent::{self, Consent, ConsentLookup, ConsentVersions};
-use crate::state::indexed::IndexSnapshot;
+use crate::state::index_snapshot::IndexSnapshot;
 use crate::state::truth::{LogRow, Truth};
 
 /// Maximum number of encrypted grains that are read to complete an address prefix.

@@ -10,7 +10,7 @@ use super::disk::{Cut, Disk, Event, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
 use crate::base::pending::Pending;
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::write::writer::Request;
 use crate::{EraseOptions, OpenOptions, Session, SessionOptions, Store};
 
@@ -92,7 +92,7 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     let (reply, damaged) = Pending::new();
     let damage = Request::Exclusive(Box::new(move |writer| {
         let damaged = writer.unwrap().transact(|ground| {
-            ground.txn.open_table(keys::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
+            ground.txn.open_table(layout::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
             Ok(Some(((), Vec::new())))
         });
         let _ = reply.send(damaged.map(drop));

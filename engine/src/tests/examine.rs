@@ -15,7 +15,7 @@ use super::kit::model::Model;
 use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
-use crate::disk::keys::{self, AuditHead, PlainEnvelope};
+use crate::disk::layout::{self, AuditHead, PlainEnvelope};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.
@@ -92,7 +92,7 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
     let read = || -> crate::Result<Result<(), String>> {
         let db = Database::builder().create_with_backend(Disk::new(image).truth())?;
         let txn = db.begin_read()?;
-        let log = txn.open_table(keys::LOG)?;
+        let log = txn.open_table(layout::LOG)?;
         let mut next = 1;
         for row in log.iter()? {
             let (sequence, envelope) = row?;
@@ -103,7 +103,7 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
             }
             next += 1;
         }
-        let states = txn.open_table(keys::STATE)?;
+        let states = txn.open_table(layout::STATE)?;
         let last_state = states.last()?.map_or(0, |(sequence, _)| sequence.value());
         let known = if last_state < next { Ok(()) } else { Err("a state of no grain".to_owned()) };
         Ok(known.and(chain_is_whole(&txn, entries)?))
@@ -112,16 +112,16 @@ fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
 }
 
 fn chain_is_whole(txn: &redb::ReadTransaction, entries: u64) -> crate::Result<Result<(), String>> {
-    let meta = txn.open_table(keys::META)?;
+    let meta = txn.open_table(layout::META)?;
     let row = |name| -> crate::Result<Vec<u8>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()).unwrap_or_default())
     };
-    let audit = txn.open_table(keys::AUDIT)?;
-    let head = audit.get(keys::AUDIT_HEAD)?.map(|head| AuditHead::decode(head.value()));
+    let audit = txn.open_table(layout::AUDIT)?;
+    let head = audit.get(layout::AUDIT_HEAD)?.map(|head| AuditHead::decode(head.value()));
     let genesis = Sha256::new().chain_update("grainstore-audit-v1");
-    let mut hash: [u8; 32] = genesis.chain_update(row(keys::META_STORE_ID)?).finalize().into();
+    let mut hash: [u8; 32] = genesis.chain_update(row(layout::META_STORE_ID)?).finalize().into();
     let mut count = 0;
-    for row in audit.range(..keys::AUDIT_HEAD)? {
+    for row in audit.range(..layout::AUDIT_HEAD)? {
         let (sequence, entry) = row?;
         let Ok(Value::Map(fields)) = decode_value(entry.value(), Encoding::MessagePack) else {
             return Ok(Err(format!("audit entry {count} is no map")));

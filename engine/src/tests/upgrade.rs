@@ -13,7 +13,7 @@ use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
 use crate::disk::keyring::Keyring;
-use crate::disk::keys::{self, AuditHead, RowKey, Stub};
+use crate::disk::layout::{self, AuditHead, RowKey, Stub};
 use crate::disk::vault::Vault;
 use crate::{AuditEntry, EraseOptions, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
@@ -37,10 +37,10 @@ fn former() -> Image {
 fn stamp(image: Image) -> (u32, u64) {
     let db = Database::builder().create_with_backend(Disk::new(image).truth()).unwrap();
     let txn = db.begin_read().unwrap();
-    let meta = txn.open_table(keys::META).unwrap();
-    let stamp = meta.get(keys::META_FORMAT).unwrap().unwrap().value().try_into().unwrap();
-    let audit = txn.open_table(keys::AUDIT).unwrap();
-    let head = audit.get(keys::AUDIT_HEAD).unwrap().unwrap();
+    let meta = txn.open_table(layout::META).unwrap();
+    let stamp = meta.get(layout::META_FORMAT).unwrap().unwrap().value().try_into().unwrap();
+    let audit = txn.open_table(layout::AUDIT).unwrap();
+    let head = audit.get(layout::AUDIT_HEAD).unwrap().unwrap();
     (u32::from_be_bytes(stamp), AuditHead::decode(head.value()).unwrap().count)
 }
 
@@ -49,8 +49,8 @@ fn stamped(image: Image, format: u32) -> Image {
     let disk = Disk::new(image);
     let db = Database::builder().create_with_backend(disk.truth()).unwrap();
     let txn = db.begin_write().unwrap();
-    let mut meta = txn.open_table(keys::META).unwrap();
-    meta.insert(keys::META_FORMAT, format.to_be_bytes().as_slice()).unwrap();
+    let mut meta = txn.open_table(layout::META).unwrap();
+    meta.insert(layout::META_FORMAT, format.to_be_bytes().as_slice()).unwrap();
     drop(meta);
     txn.commit().unwrap();
     drop(db);
@@ -95,7 +95,7 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
             }
             let disk = Disk::new(image);
             let store = open(&disk, &clock_at(LATER_MS)).unwrap();
-            assert_eq!(store.stats().unwrap().format, keys::FORMAT_VERSION);
+            assert_eq!(store.stats().unwrap().format, layout::FORMAT_VERSION);
             assert_eq!(told(&store), (grains.clone(), audit.clone()), "{cut:?}");
             assert_eq!(store.verify(true).unwrap().problems, []);
             store.close().unwrap();
@@ -134,7 +134,7 @@ fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded
 
 #[test]
 fn a_store_of_a_later_format_is_refused_by_its_number() {
-    for format in [keys::FORMAT_VERSION + 1, 77, 0, u32::MAX] {
+    for format in [layout::FORMAT_VERSION + 1, 77, 0, u32::MAX] {
         let image = stamped(former(), format);
         let disk = Disk::new(image.clone());
         let refused = open(&disk, &clock_at(LATER_MS)).map(|_| ()).unwrap_err();
@@ -173,7 +173,7 @@ fn fill_keyed(store: &Store) -> [ContentAddress; 2] {
 fn marked(image: Image) -> u64 {
     let db = Database::builder().create_with_backend(Disk::new(image).truth()).unwrap();
     let txn = db.begin_read().unwrap();
-    txn.open_table(keys::DESTROYED).map_or(0, |table| table.len().unwrap())
+    txn.open_table(layout::DESTROYED).map_or(0, |table| table.len().unwrap())
 }
 
 /// As a store of format 1 was: it has no list of the slots that are destroyed and no sums of its rows.
@@ -181,8 +181,8 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
     let disk = Disk::new(image);
     let db = Database::builder().create_with_backend(disk.truth()).unwrap();
     let txn = db.begin_write().unwrap();
-    assert!(txn.delete_table(keys::DESTROYED).unwrap());
-    let mut log = txn.open_table(keys::LOG).unwrap();
+    assert!(txn.delete_table(layout::DESTROYED).unwrap());
+    let mut log = txn.open_table(layout::LOG).unwrap();
     let rows: Vec<_> = log.iter().unwrap().map(Result::unwrap).collect();
     let stubs: Vec<_> = rows
         .iter()
@@ -197,14 +197,14 @@ fn without_marks(image: Image, vault: &Vault) -> Image {
         log.insert(at.get(), stub.as_slice()).unwrap();
     }
     assert_eq!(stubs.len(), 1);
-    assert!(txn.delete_table(keys::ERASED).unwrap());
+    assert!(txn.delete_table(layout::ERASED).unwrap());
     drop(log);
-    let mut meta = txn.open_table(keys::META).unwrap();
-    assert!(meta.remove(keys::META_ROW_SUMS).unwrap().is_some());
-    let row = meta.get(keys::META_AUDIT_KEY).unwrap().unwrap().value().to_vec();
+    let mut meta = txn.open_table(layout::META).unwrap();
+    assert!(meta.remove(layout::META_ROW_SUMS).unwrap().is_some());
+    let row = meta.get(layout::META_AUDIT_KEY).unwrap().unwrap().value().to_vec();
     let key = vault.open_audit_key(RowKey::AUDIT_KEY, &row).unwrap();
     let row = vault.seal(RowKey::AUDIT_KEY_1, &key, &vault.store_key()).unwrap();
-    meta.insert(keys::META_AUDIT_KEY, row.as_slice()).unwrap();
+    meta.insert(layout::META_AUDIT_KEY, row.as_slice()).unwrap();
     drop(meta);
     txn.commit().unwrap();
     drop(db);
@@ -240,7 +240,7 @@ fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
             let store = open_keyed(&disk, dir.path()).unwrap();
             assert_eq!(
                 (store.stats().unwrap().format, marked(disk.live())),
-                (keys::FORMAT_VERSION, 1)
+                (layout::FORMAT_VERSION, 1)
             );
             let session = store.session(SessionOptions::default());
             assert_eq!(session.get(&ann).map(drop).unwrap_err().code(), "ERR_ERASED", "{cut:?}");

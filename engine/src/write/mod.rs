@@ -2,10 +2,10 @@
 //!
 //! Must not know sessions or CAL.
 
-pub(crate) mod access;
-pub(crate) mod advice;
+pub(crate) mod access_counters;
 pub(crate) mod erasure;
 pub(crate) mod offer;
 pub(crate) mod plan;
-pub(crate) mod reads;
+pub(crate) mod read_log;
+pub(crate) mod recommendations;
 pub(crate) mod writer;

@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::disk::blob::with_fields;
 use crate::rules::policy::{doubts, may_be_doubted};
 use crate::search::embed::Embedding;
-use crate::write::advice;
+use crate::write::recommendations;
 
 /// A grain to store: fields to encode, an encoded blob, or a signed one.
 #[derive(Debug, Clone)]
@@ -76,9 +76,12 @@ impl Offer {
     pub fn warnings(&self) -> Vec<String> {
         // Of most grains there is nothing to tell, and they are not encoded twice.
         let may_apply = |grain: &Grain| {
-            advice::may_apply(grain) || grain.fields().keys().any(|name| may_be_doubted(name))
+            recommendations::may_apply(grain)
+                || grain.fields().keys().any(|name| may_be_doubted(name))
         };
-        let told = |grain: &GrainRef<'_>| [doubts(grain), advice::recommendations(grain)].concat();
+        let told = |grain: &GrainRef<'_>| {
+            [doubts(grain), recommendations::recommendations(grain)].concat()
+        };
         self.told(may_apply, told)
     }
 
@@ -86,7 +89,7 @@ impl Offer {
     /// protected.
     pub(crate) fn warnings_of_successor(&self) -> Vec<String> {
         let is_goal = |grain: &Grain| grain.grain_type() == GrainType::Goal;
-        self.told(is_goal, |grain| advice::of_successor(grain).into_iter().collect())
+        self.told(is_goal, |grain| recommendations::of_successor(grain).into_iter().collect())
     }
 
     /// What is told of the grain it is, if anything may be.

@@ -4,22 +4,22 @@
 //! grains, states and audit records in memory. A refused member leaves nothing but the record of its refusal.
 //! Nothing here touches the disk; the writer applies a finished plan in one transaction.
 
-mod beneath;
-mod circles;
 mod conflict;
-mod disguise;
-mod due;
-mod embed;
+mod cycles;
 mod goals;
+mod implicit_supersession;
 mod import;
-mod known;
-mod mark;
+mod lookup;
+mod missing_roots;
 mod protection;
-mod replace;
 mod roots;
-mod rows;
-mod ruled;
+mod staged_rows;
+mod state_change;
+mod supersede;
+mod uncommitted;
+mod vectors;
 mod withdrawal;
+mod write_rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,28 +32,28 @@ use grainstore_index::vectors::Space;
 
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::SignatureWrapper;
+use crate::disk::layout::SignatureWrapper;
 use crate::rules::policy::{Authority, Proofs};
 use crate::rules::preset::ActiveRules;
 use crate::search::embed::Embedding;
 use crate::state::audit::CallContext;
 use crate::state::audit::{AuditOperation, AuditRecord};
 use crate::state::erasure::check_not_erased;
-use crate::state::reach::Viewer;
 use crate::state::view::View;
+use crate::state::visibility::Viewer;
 
-pub(crate) use beneath::UncommittedLog;
 pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, ConflictSubject, MAX_CONFLICTS};
-pub(crate) use disguise::parents;
+pub(crate) use implicit_supersession::parents;
 pub(crate) use import::{
     ClaimedSuccessor, ManifestClaim, group_by_successor, imported_state, is_lift_refused,
     not_lifted, prevails, review_refusal, uncleared_review_record,
 };
-pub(crate) use mark::{StateChange, is_earlier_end};
-use replace::Replacement;
 pub(crate) use roots::own_protection;
-use rows::StagedRows;
+use staged_rows::StagedRows;
+pub(crate) use state_change::{StateChange, is_earlier_end};
+use supersede::Replacement;
+pub(crate) use uncommitted::UncommittedLog;
 pub(crate) use withdrawal::GRANTED_ANEW;
 use withdrawal::withdrawn_grant;
 

@@ -8,12 +8,12 @@
 mod backlog;
 mod closing;
 mod erasure;
-mod import;
-mod keepers;
+mod group_keys;
 mod notes;
-mod removal;
 mod scrub;
 mod states;
+mod transaction;
+mod vector_removal;
 mod vectors;
 
 use crate::base::sync::Mutex;
@@ -32,33 +32,33 @@ use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::{PendingReply, writer_stopped};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::base::sync::receive_within;
+use crate::disk::database::DatabaseHandle;
 use crate::disk::directory;
-use crate::disk::keys::{self, RowKey};
+use crate::disk::layout::{self, RowKey};
 use crate::disk::row_sums::{SumChanges, SummedTable};
-use crate::disk::source::DatabaseHandle;
 use crate::rules::policy::Proofs;
 use crate::rules::preset::ActiveRules;
 use crate::search::embed::{Embedding, EmbeddingWorker};
 use crate::search::retrieval::Retrieval;
 use crate::state::audit::{AuditHashChain, AuditRecord, RefusalLog};
-use crate::state::folder::FoldWorker;
-use crate::state::follow::FollowerThread;
-use crate::state::indexed::IndexSnapshot;
+use crate::state::fold_worker::FoldWorker;
+use crate::state::follower::FollowerThread;
+use crate::state::index_snapshot::IndexSnapshot;
 use crate::state::truth::Truth;
 use crate::state::view::View;
-use crate::write::access::{AccessCounters, COUNT_CHECK_MS};
+use crate::write::access_counters::{AccessCounters, COUNT_CHECK_MS};
 use crate::write::plan::{
     PreparedGrain, Principal, PutOutcome, SameFact, StagedGrain, StateChange, WritePlan,
 };
-use crate::write::reads::ReadLog;
+use crate::write::read_log::ReadLog;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use closing::Presence;
 pub(crate) use erasure::{CommittedErasure, ErasureOrder, ErasureTarget};
-pub(crate) use import::WriteTxn;
-pub(crate) use keepers::GroupKeys;
+pub(crate) use group_keys::GroupKeys;
 pub(crate) use scrub::ScrubState;
 use states::{write_roots, write_states};
+pub(crate) use transaction::WriteTxn;
 use vectors::write_vectors;
 
 /// Channel to the writer thread; `None` once the store is closed.
@@ -636,7 +636,7 @@ fn write_grains(
     if grains.is_empty() {
         return Ok(());
     }
-    let mut log = txn.open_table(keys::LOG)?;
+    let mut log = txn.open_table(layout::LOG)?;
     for StagedGrain { sequence, prepared } in grains {
         let keeper = keepers.key_at(*sequence)?;
         let envelope =
@@ -659,7 +659,7 @@ fn write_signatures(
         return Ok(());
     }
     let mut sums = SumChanges::of(keepers.vault);
-    let mut signatures = txn.open_table(keys::SIGNATURES)?;
+    let mut signatures = txn.open_table(layout::SIGNATURES)?;
     for (sequence, wrapping) in rows {
         let row = wrapping.seal(sequence, keepers.vault, &keepers.key_at(sequence)?)?;
         let former = signatures.insert(sequence.get(), row.as_slice())?;

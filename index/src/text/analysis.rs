@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::chars::{is_ignored, is_number, is_skin_tone};
-use super::folding::{WordNormaliser, fold_run};
+use super::char_class::{is_ignored, is_number, is_skin_tone};
 use super::language::Language;
-use super::segments::{TextRun, WordBreaker, WordSpan, inner_parts};
+use super::normalise::{WordNormaliser, fold_run};
+use super::word_break::{TextRun, WordBreaker, WordSpan, inner_parts};
 
 /// Bytes of the longest identifier that is split. Longer ones are encoded data, whose parts are words by
 /// chance.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::folding::MAX_TERM_BYTES;
+use super::super::normalise::MAX_TERM_BYTES;
 use super::super::settings::ANALYSIS_VERSION;
 use super::*;
 

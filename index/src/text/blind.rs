@@ -6,7 +6,7 @@ use data_encoding::BASE64URL_NOPAD;
 
 use super::clause::{Clause, TermMatch};
 use super::document::{Document, DocumentTerm};
-use super::question::FullTextQuery;
+use super::query::FullTextQuery;
 use crate::blind::Blinder;
 use crate::error::{Error, Result};
 

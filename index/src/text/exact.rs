@@ -1,8 +1,8 @@
 //! The score of one document, from its terms: the sum over the clauses of a plan, in their order.
 
+use super::cancel::CancelCheck;
 use super::part::{PostingsCursor, TextPart};
 use super::plan::{ClauseTerms, PartClause, ScoringPlan};
-use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// Filters the documents of a part by the postings of the scored terms.

@@ -11,13 +11,13 @@ use tantivy::Term;
 use tantivy::postings::TermInfo;
 use tantivy::query::FuzzyTermQuery;
 
+use super::cancel::CancelCheck;
 use super::clause::{Clause, Occur, TermMatch};
-use super::gone::DeletedDocs;
+use super::deleted::DeletedDocs;
+use super::edit_distance::{EditMatcher, IndexedForm, MAX_EDITS};
 use super::lookup::TermLookup;
 use super::part::TextPart;
 use super::segment::field;
-use super::slips::{EditMatcher, IndexedForm, MAX_EDITS};
-use super::watch::CancelCheck;
 use crate::error::{Error, Result};
 
 /// The most terms of a prefix or fuzzy term that adds to a score.

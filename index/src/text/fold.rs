@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::gone::DeletedDocs;
+use super::deleted::DeletedDocs;
+use super::inverted_index::{InvertedIndex, SegmentEntry, TextStats};
 use super::merge::merge;
 use super::policy::{SegmentSize, segments_to_merge};
 use super::segment::Segment;
 use super::sources::MergeSource;
 use super::tail::TextTail;
-use super::texts::{InvertedIndex, SegmentEntry, TextStats};
 use crate::error::{Error, Result};
 
 /// The number of documents at which a tail is to be folded.

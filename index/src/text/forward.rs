@@ -6,7 +6,7 @@
 //! the one before (varint), the number of positions, and the deltas between them (varints). Knows nothing of
 //! terms beyond their ordinals.
 
-use super::joined::IndexedTerm;
+use super::indexed_document::IndexedTerm;
 
 /// The record of one document.
 #[derive(Debug, Clone, Copy)]

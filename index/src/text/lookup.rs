@@ -4,8 +4,8 @@
 //! such documents exist, a term that at most [`RARE`] documents have counts by those the reader sees alone.
 //! Beyond that a term is common, and counts by all documents.
 
+use super::cancel::CancelCheck;
 use super::part::{TermRef, TextPart};
-use super::watch::CancelCheck;
 use crate::error::Result;
 use crate::posting::Sequence;
 

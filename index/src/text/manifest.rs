@@ -16,12 +16,12 @@
 
 use std::sync::Arc;
 
+use super::deleted::DeletedDocs;
 use super::fold::file_name;
 use super::forward::{put_varint, take_varint};
-use super::gone::DeletedDocs;
-use super::packed::take;
+use super::inverted_index::{InvertedIndex, SegmentEntry};
 use super::segment::Segment;
-use super::texts::{InvertedIndex, SegmentEntry};
+use super::segment_file::take;
 use crate::error::{Error, Result};
 
 /// The first bytes of a manifest; the last one is the layout version.

@@ -8,11 +8,11 @@ use grainstore_format::GrainRef;
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
+use super::edit_distance::{EditMatcher, IndexedForm};
 use super::fields::for_each_text;
-use super::question::FullTextQuery;
+use super::query::FullTextQuery;
 use super::reader::{DocumentReader, MAX_OCCURRENCES};
 use super::settings::Settings;
-use super::slips::{EditMatcher, IndexedForm};
 
 /// Returns `true` if the terms of one field of a grain match a query by themselves.
 #[must_use]

@@ -13,8 +13,8 @@ use tantivy::index::{Segment as Inner, SegmentComponent};
 use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
 
 use super::forward::{ordinal_width, start_record};
-use super::packed::pack;
 use super::segment::{FILES, field, library_segment};
+use super::segment_file::pack;
 use super::sources::{MergeSource, TermCursor};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;

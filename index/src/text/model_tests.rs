@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::MAX_STRICT_EXPANSIONS;
 use super::clause::{Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
-use super::joined::IndexedDocument;
-use super::question::FullTextQuery;
+use super::indexed_document::IndexedDocument;
+use super::query::FullTextQuery;
 use super::test_kit::{Change, Store, address, bits, clause, word, words};
 
 const TERMS: [&str; 12] =

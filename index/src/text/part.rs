@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tantivy::DocSet;
 use tantivy::postings::{Postings as _, SegmentPostings};
 
+use super::deleted::DeletedDocs;
 use super::forward::ForwardRecord;
-use super::gone::DeletedDocs;
-use super::joined::IndexedDocument;
+use super::indexed_document::IndexedDocument;
 use super::segment::{Segment, SegmentTerm};
 use super::tail::{TailPosting, TextTail};
 use crate::error::{Error, Result};

@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
+use super::cancel::CancelCheck;
 use super::clause::{Clause, Occur, TermMatch};
 use super::expand::expand;
 use super::lookup::TermLookup;
 use super::part::{DocumentTerms, TermRef};
-use super::question::FullTextQuery;
+use super::query::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, idf};
-use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The most clauses a pruned search may have: the allowance for rounding, `MARGIN` in `prune.rs`, covers no more.

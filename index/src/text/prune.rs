@@ -28,14 +28,14 @@ use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, Term
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Score, Searcher, Term};
 
-use super::best::TopHits;
+use super::cancel::CancelCheck;
+use super::deleted::DeletedDocs;
 use super::exact::PartPlan;
-use super::gone::DeletedDocs;
 use super::part::TextPart;
 use super::plan::{ClauseTerms, ScoringPlan};
 use super::score::{CollectionStats, K1, idf, norm};
 use super::segment::{Segment, field};
-use super::watch::CancelCheck;
+use super::top_hits::TopHits;
 use crate::error::Result;
 
 /// The relative error allowed for the scores of the library.

@@ -1,10 +1,10 @@
 //! Exhaustive search of a part: the postings of all clauses are read, one window of documents at a time. Used
 //! for the tail, and for queries that cannot be pruned.
 
+use super::cancel::CancelCheck;
 use super::exact::PartPlan;
 use super::part::{PostingsCursor, TermRef, TextPart};
 use super::plan::{PartClause, ScoringPlan};
-use super::watch::CancelCheck;
 use crate::error::Result;
 
 /// The number of documents whose scores are accumulated at once.

@@ -16,7 +16,7 @@ use tantivy::{Directory, SegmentReader};
 
 use super::directory::SegmentDirectory;
 use super::forward::ForwardRecord;
-use super::packed::{SECTIONS, unpack};
+use super::segment_file::{SECTIONS, unpack};
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 

@@ -7,8 +7,8 @@ use std::vec::IntoIter;
 
 use tantivy::termdict::TermStreamer;
 
+use super::deleted::DeletedDocs;
 use super::forward::{ForwardRecord, encode_positions};
-use super::gone::DeletedDocs;
 use super::score::length_code;
 use super::segment::Segment;
 use super::tail::{TailPosting, TextTail};

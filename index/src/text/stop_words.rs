@@ -144,7 +144,7 @@ static STOP_WORDS: [(Language, &str); 18] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::folding::WordNormaliser;
+    use super::super::normalise::WordNormaliser;
     use super::*;
 
     #[test]

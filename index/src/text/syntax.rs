@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Token, TokenKind};
 use super::clause::{Clause, Occur, TermMatch};
-use super::endings::completed_terms;
-use super::items::{ItemForm, SuffixOperator, next_item, split_suffix};
 use super::language::Language;
+use super::lexer::{ItemForm, SuffixOperator, next_item, split_suffix};
 use super::stop_words::is_stop_word;
+use super::suffixes::completed_terms;
 
 /// The most words of a query.
 pub const MAX_WORDS: usize = 1024;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::question::FullTextQuery;
+use super::super::query::FullTextQuery;
 use super::*;
 
 /// The clauses in readable form: terms of a word joined by `|`, phrases in quotes with relative positions

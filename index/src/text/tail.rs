@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::joined::{IndexedDocument, IndexedTerm};
+use super::indexed_document::{IndexedDocument, IndexedTerm};
 use super::score::{CollectionStats, length_code};
 use crate::posting::Sequence;
 

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clause::{Clause, Occur, TermMatch};
 use super::document::{Document, DocumentTerm};
-use super::joined::IndexedDocument;
-use super::question::FullTextQuery;
+use super::indexed_document::IndexedDocument;
+use super::inverted_index::InvertedIndex;
+use super::query::FullTextQuery;
 use super::score::{CollectionStats, K1, LengthNorms, idf, length_code};
-use super::texts::InvertedIndex;
 use super::{Hit, MAX_EXPANSIONS, Manifest, SearchAfter};
 use crate::posting::Sequence;
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::code::Probe;
+use super::quantise::Probe;
 use super::rows::VectorRows;
 
 /// Returns `true` for rows that may be in the result.

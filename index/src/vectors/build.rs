@@ -7,9 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use super::approximate::{ApproximateIndex, BuildOptions};
-use super::code::{self, Probe};
 use super::graph::{self, DEGREE, HnswGraph, MAX_DEGREE, UPPER_DEGREE, UPPER_MAX_DEGREE};
 use super::layer::{Layer, ScoredNode};
+use super::quantise::{self, Probe};
 use super::rows::VectorRows;
 
 /// The ef of insertion: nodes kept in mind while a new row searches for its neighbours.
@@ -247,7 +247,12 @@ pub(crate) fn degree_limits(level: usize) -> (usize, usize) {
 
 /// The estimated similarity of two rows.
 pub(crate) fn row_similarity(graph: &HnswGraph, rows: &VectorRows, a: u32, b: u32) -> f32 {
-    code::similarity(rows.space().metric(), rows.codes(a), rows.codes(b), graph.max_squared_norm)
+    quantise::similarity(
+        rows.space().metric(),
+        rows.codes(a),
+        rows.codes(b),
+        graph.max_squared_norm,
+    )
 }
 
 fn row_probe(graph: &HnswGraph, rows: &VectorRows, row: u32) -> Probe {

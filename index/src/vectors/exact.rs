@@ -3,9 +3,9 @@
 //! A row is skipped only if the upper bound from its codes is below the worst grain kept. The result is that
 //! of a scan of all numbers.
 
-use super::best::TopNeighbours;
 use super::query::QueryVector;
 use super::rows::VectorRows;
+use super::top_neighbours::TopNeighbours;
 
 /// The number of rows refined in the first round, for each result requested, and at least.
 const REFINED_PER_RESULT: usize = 8;

@@ -3,8 +3,8 @@
 //!
 //! The graph is a function of the rows and their order; the number of threads does not change it.
 
-use super::code::Probe;
 use super::layer::{Layer, ScoredNode};
+use super::quantise::Probe;
 use super::rows::{VectorRows, bit_of};
 
 /// The links kept when a node's list is pruned.

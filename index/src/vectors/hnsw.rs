@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::approximate::{ApproximateIndex, BuildOptions, GraphAudit, RowFilter};
-use super::code::Probe;
 use super::graph::{HnswGraph, by_similarity};
+use super::graph_file;
 use super::layer::{Layer, ScoredNode};
+use super::quantise::Probe;
 use super::rows::VectorRows;
-use super::saved;
 
 impl ApproximateIndex for HnswGraph {
     fn covers(&self) -> u32 {
@@ -53,7 +53,7 @@ impl ApproximateIndex for HnswGraph {
     }
 
     fn to_bytes(&self, rows: &VectorRows) -> Vec<u8> {
-        saved::to_bytes(self, rows)
+        graph_file::to_bytes(self, rows)
     }
 
     fn audit(&self, rows: &VectorRows) -> GraphAudit {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::code::Probe;
+use super::quantise::Probe;
 use super::rows::{VectorRows, bit_of};
 
 /// Pads a list of links.

@@ -4,38 +4,38 @@
 //! The graph only proposes: every result was compared by its full numbers and passed the caller's filter.
 //!
 //! Modules, in the order data flows:
-//! - `space`, `near`: spaces, vectors, scores
-//! - `code`: codes of eight bits a number, with proven error bounds
+//! - `space`, `neighbour`: spaces, vectors, scores
+//! - `quantise`: codes of eight bits a number, with proven error bounds
 //! - `rows`: all vectors of a space
-//! - `query`, `best`, `exact`: exact search
+//! - `query`, `top_neighbours`, `exact`: exact search
 //! - `approximate`: the interface of an approximate index
-//! - `layer`, `graph`, `build`, `saved`: its HNSW implementation
-//! - `shelf`, `view`: rows and graph of each space, as snapshots
-//! - `work`, `keeper`: updates, and building in the background
+//! - `layer`, `graph`, `build`, `graph_file`: its HNSW implementation
+//! - `space_index`, `view`: rows and graph of each space, as snapshots
+//! - `work`, `vector_index`: updates, and building in the background
 
-mod near;
+mod neighbour;
 mod space;
 
-mod code;
+mod quantise;
 
 mod rows;
 
-mod best;
 mod exact;
 mod query;
+mod top_neighbours;
 
 mod approximate;
 
 mod build;
 mod graph;
+mod graph_file;
 mod hnsw;
 mod layer;
-mod saved;
 
-mod shelf;
+mod space_index;
 mod view;
 
-mod keeper;
+mod vector_index;
 mod work;
 
 #[cfg(test)]
@@ -44,10 +44,10 @@ mod churn_tests;
 mod test_kit;
 
 pub use approximate::{BuildOptions, GraphAudit};
-pub use best::NeighbourFilter;
-pub use keeper::VectorIndex;
-pub use near::{Neighbour, SearchMethod};
-pub use shelf::SpaceStats;
+pub use neighbour::{Neighbour, SearchMethod};
 pub use space::{MAX_DIMENSION, Metric, Space, Vector};
+pub use space_index::SpaceStats;
+pub use top_neighbours::NeighbourFilter;
+pub use vector_index::VectorIndex;
 pub use view::{NearestAnswer, NearestQuery, SearchEffort, VectorView};
 pub use work::{SavedGraph, SpaceWork, WorkOutcome, WorkResult};

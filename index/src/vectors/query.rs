@@ -1,8 +1,8 @@
 //! A query vector: its codes for the first pass, its numbers for the final score. Knows nothing of the
 //! search.
 
-use super::code::{self, Probe};
-use super::near;
+use super::neighbour;
+use super::quantise::{self, Probe};
 use super::rows::VectorRows;
 use super::space::{Metric, Space, Vector};
 use crate::error::Result;
@@ -26,13 +26,13 @@ impl<'q> QueryVector<'q> {
     /// The score of a row, from its full numbers.
     pub(crate) fn score(&self, rows: &VectorRows, row: u32) -> Option<f32> {
         let own = (self.vector.values(), self.vector.length());
-        Some(near::score(self.metric, similarity(self.metric, own, rows.values(row)?)))
+        Some(neighbour::score(self.metric, similarity(self.metric, own, rows.values(row)?)))
     }
 
     /// An upper bound on the score of a row, from its codes.
     pub(crate) fn upper_bound(&self, rows: &VectorRows, row: u32) -> f32 {
         let (codes, head) = rows.codes(row);
-        near::score(self.metric, self.probe.upper_bound(codes, head))
+        neighbour::score(self.metric, self.probe.upper_bound(codes, head))
     }
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn similarity(
     (b, b_length): (&[f32], f64),
 ) -> f64 {
     match metric {
-        Metric::Cosine => code::product(a, b) / (a_length * b_length),
-        Metric::Dot => code::product(a, b),
-        Metric::L2 => -0.5 * code::distance_square(a, b),
+        Metric::Cosine => quantise::product(a, b) / (a_length * b_length),
+        Metric::Dot => quantise::product(a, b),
+        Metric::L2 => -0.5 * quantise::distance_square(a, b),
     }
 }

@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
-use super::code::{self, CodeHeader};
+use super::quantise::{self, CodeHeader};
 use super::space::{Space, Vector};
 
 /// The rows of a full block.
@@ -93,7 +93,7 @@ impl VectorRows {
 
     /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        let stride = code::stride(self.space.dimension());
+        let stride = quantise::stride(self.space.dimension());
         let row = size_of::<VectorKey>() + size_of::<CodeHeader>() + size_of::<f64>();
         let values = self.space.dimension().saturating_mul(size_of::<f32>());
         self.len().saturating_mul(row.saturating_add(stride).saturating_add(values))
@@ -109,7 +109,7 @@ impl VectorRows {
         let row = row.ok_or_else(Error::full)?;
         self.place(key, row);
         let mut block = RowBlock::default();
-        let head = code::encode(self.space.metric(), vector, &mut block.codes);
+        let head = quantise::encode(self.space.metric(), vector, &mut block.codes);
         block.keys.push(key);
         block.heads.push(head);
         block.lengths.push(vector.length());
@@ -170,7 +170,7 @@ impl VectorRows {
         const NONE: (&[i8], &CodeHeader) =
             (&[], &CodeHeader { scale: 0.0, lost: 0.0, square: 0.0 });
         let Some((block, at)) = block_of(&self.full, &self.last, row) else { return NONE };
-        let stride = code::stride(self.space.dimension());
+        let stride = quantise::stride(self.space.dimension());
         let from = at.saturating_mul(stride);
         match (block.codes.get(from..from.saturating_add(stride)), block.heads.get(at)) {
             (Some(codes), Some(head)) => (codes, head),

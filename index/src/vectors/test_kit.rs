@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use super::approximate::BuildOptions;
-use super::keeper::VectorIndex;
-use super::near::Neighbour;
+use super::neighbour::Neighbour;
 use super::space::{Metric, Space, Vector};
+use super::vector_index::VectorIndex;
 use super::work::{SavedGraph, WorkOutcome};
 use crate::error::Result;
 use crate::posting::Sequence;

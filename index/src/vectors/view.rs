@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::posting::Sequence;
 
-use super::best::{NeighbourFilter, TopNeighbours};
-use super::near::{Neighbour, SearchMethod};
+use super::neighbour::{Neighbour, SearchMethod};
 use super::query::QueryVector;
-use super::shelf::{SpaceIndex, SpaceStats};
 use super::space::{Space, Vector};
+use super::space_index::{SpaceIndex, SpaceStats};
+use super::top_neighbours::{NeighbourFilter, TopNeighbours};
 
 /// An immutable snapshot of all spaces; cheap to clone.
 #[derive(Debug, Clone, Default)]

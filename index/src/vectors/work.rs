@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::approximate::{ApproximateIndex, BuildOptions};
 use super::graph::HnswGraph;
+use super::graph_file;
 use super::rows::VectorRows;
-use super::saved;
-use super::shelf::SpaceIndex;
 use super::space::Space;
+use super::space_index::SpaceIndex;
 
 /// Work that is due. It holds a snapshot: run it, and pass the result to
 /// [`VectorIndex::adopt`](super::VectorIndex::adopt).
@@ -105,7 +105,7 @@ impl SpaceWork {
 
 fn run_task(shelf: &SpaceIndex, task: WorkTask, effort: &BuildOptions<'_>) -> WorkProduct {
     match task {
-        WorkTask::Load(bytes) => match saved::from_bytes(&bytes, &shelf.rows) {
+        WorkTask::Load(bytes) => match graph_file::from_bytes(&bytes, &shelf.rows) {
             Some(read) => WorkProduct::Loaded(Arc::new(read.graph), read.outdated),
             None => WorkProduct::Unusable,
         },

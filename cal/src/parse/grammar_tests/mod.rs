@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::tests::{PRINTED, piece};
+use crate::correction::parse;
 use crate::grammar::GRAMMAR;
-use crate::mend::parse;
 use derive::Derivation;
 use rules::{Expr, Rules, rules};
 use speak::Speaker;
@@ -29,7 +29,7 @@ const PARSER: [&str; 16] = [
     include_str!("../project.rs"),
     include_str!("../recall.rs"),
     include_str!("../setop.rs"),
-    include_str!("../several.rs"),
+    include_str!("../compound.rs"),
     include_str!("../stage.rs"),
     include_str!("../statement.rs"),
     include_str!("../stream.rs"),

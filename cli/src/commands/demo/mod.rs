@@ -3,7 +3,7 @@
 //! Uses only the public calls of the engine. The context is printed on stdout; the story, timings, the
 //! refusal and the history on stderr.
 
-mod week;
+mod week_script;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use grainstore_rpc::{Question, Version};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::ask::show;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::statement::show;
 use crate::told::version_line;
-use week::{Played, play};
+use week_script::{Played, play};
 
 /// Name of the store in its directory.
 const STORE: &str = "week.grains";

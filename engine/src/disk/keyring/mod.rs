@@ -4,12 +4,12 @@
 //! Slots are appended and synced before their first use, and zeroed on erasure. Rows name their slot; the
 //! keyring does not know grains.
 
-mod holder;
-mod medium;
-mod people;
 mod provider;
 mod secret;
 mod slot;
+mod slot_keys;
+mod storage;
+mod user_slots;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,18 +19,18 @@ use std::sync::{Arc, PoisonError};
 
 use grainstore_format::ContentAddress;
 
-use self::medium::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
-use self::people::UserSlots;
 use self::provider::key_error;
 use self::secret::{Cipher, TokenKey};
 use self::slot::{SLOT_BYTES, Slot, StoreSlot, UserSlot, WRAPPED_SECRET_BYTES};
+use self::storage::{KeyringFile, KeyringStorage, ReadOnlyKeyringFile};
+use self::user_slots::UserSlots;
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::disk::directory;
 
-pub(crate) use holder::SlotKeys;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::{Secret, fill_random};
+pub(crate) use slot_keys::SlotKeys;
 
 /// The generation of the first key of a person; each later key of theirs has the next.
 const FIRST_GENERATION: u32 = 1;

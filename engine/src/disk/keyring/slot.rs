@@ -3,7 +3,7 @@
 //! Knows no keys and no files. A slot of zeros belonged to a user who was erased; its number is never reused.
 
 use crate::base::error::{Error, Result};
-use crate::disk::keys::checksum;
+use crate::disk::layout::checksum;
 
 use super::provider::Derivation;
 use super::secret::{NONCE_BYTES, TAG_BYTES};

@@ -20,7 +20,7 @@ use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
-use crate::state::reach::VisibilityOutcome;
+use crate::state::visibility::VisibilityOutcome;
 use crate::write::erasure::{
     ErasureRequest, ErasureVerdict, check_grain_erasure, check_user_erasure, user_sequences,
 };

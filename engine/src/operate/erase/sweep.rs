@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{ErasureTarget, Session};
 use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::blob::{is_withdrawal, with_fields};
-use crate::disk::keys::{self, StateRecord};
+use crate::disk::layout::{self, StateRecord};
 use crate::handle::store::Store;
 use crate::rules::policy::{PolicyRule, PolicyTerms};
 use crate::state::audit::{AuditEntry, AuditOperation};
@@ -318,7 +318,7 @@ fn entry_of(
     if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
         return Ok(first);
     }
-    for row in audit.range(since..keys::AUDIT_HEAD)? {
+    for row in audit.range(since..layout::AUDIT_HEAD)? {
         let entry = view.decode_audit_entry(row?.1.value())?;
         if brings(&entry, to, by) {
             return Ok(Some(entry));

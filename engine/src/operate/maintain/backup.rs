@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::copy::copy_to;
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
+use crate::disk::database::DatabaseOptions;
 use crate::disk::directory;
 use crate::disk::keyring;
-use crate::disk::source::DatabaseOptions;
 use crate::handle::store::Store;
 use crate::state::view::View;
 

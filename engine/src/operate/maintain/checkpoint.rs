@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::Problem;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::AuditHead;
+use crate::disk::layout::AuditHead;
 use crate::handle::store::Store;
 use crate::state::audit::{Checkpoint, checkpoint_schema as schema};
 use crate::state::view::View;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::copy::copy_to;
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
-use crate::disk::source::DatabaseHandle;
+use crate::disk::database::DatabaseHandle;
 use crate::handle::store::Store;
 use crate::write::writer::{Request, Writer};
 

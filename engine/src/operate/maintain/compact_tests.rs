@@ -7,8 +7,8 @@ use redb::ReadableDatabase;
 use tempfile::TempDir;
 
 use crate::base::error::Result;
+use crate::disk::database::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::disk::directory;
-use crate::disk::source::{DatabaseFile, DatabaseHandle, DatabaseOptions};
 use crate::format::{BeliefBuilder, EpochMs};
 use crate::operate::maintain::copy::{Fingerprint, fingerprint};
 use crate::{OpenOptions, SessionOptions, Store};
@@ -187,7 +187,7 @@ fn every_table_of_a_store_can_be_copied() {
         let db = redb::Database::open(&file).unwrap();
         let txn = db.begin_read().unwrap();
         for name in super::copy::table_names(&txn).unwrap() {
-            assert!(super::rows::open_table(&txn, &name).unwrap().is_some(), "{name}");
+            assert!(super::any_table::open_table(&txn, &name).unwrap().is_some(), "{name}");
         }
     }
 }

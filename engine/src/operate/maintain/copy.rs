@@ -8,10 +8,10 @@ use std::path::Path;
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, TableHandle as _};
 use sha2::{Digest, Sha256};
 
-use super::rows;
+use super::any_table;
 use crate::base::error::{Error, Result};
+use crate::disk::database::DatabaseOptions;
 use crate::disk::directory;
-use crate::disk::source::DatabaseOptions;
 
 /// The contents of a database: its number of rows, and a hash of the names, keys and values of all tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn copy_tables(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
     txn.set_durability(Durability::Immediate)?;
     txn.set_quick_repair(true);
     for name in table_names(from)? {
-        let Some(table) = rows::open_table(from, &name)? else { continue };
+        let Some(table) = any_table::open_table(from, &name)? else { continue };
         hashing.begin(&name);
         table.copy_into(&txn, &name, &mut |key, value| hashing.row(key, value))?;
     }
@@ -76,7 +76,7 @@ fn copy_tables(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
 pub(crate) fn fingerprint(txn: &ReadTransaction) -> Result<Fingerprint> {
     let mut hashing = FingerprintHasher::default();
     for name in table_names(txn)? {
-        let Some(mut table) = rows::open_table(txn, &name)? else { continue };
+        let Some(mut table) = any_table::open_table(txn, &name)? else { continue };
         hashing.begin(&name);
         while table.rows.next()? {
             hashing.row(table.rows.key(), table.rows.value());

@@ -1,10 +1,11 @@
 //! Maintenance by an operator.
 //!
-//! - `rows`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
-//! - `reindex`, `compact`, `removal` of vectors, `rotation`: on the writer thread. `backup`: beside
+//! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
+//! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
 //!   it.
-//! - `pages`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
+//! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
 
+mod any_table;
 mod backup;
 mod cal_checks;
 mod checkpoint;
@@ -13,11 +14,10 @@ mod compact;
 mod compact_tests;
 mod copy;
 mod doctor;
-mod pages;
+mod key_rotation;
+mod page_usage;
 mod reindex;
 mod removal;
-mod rotation;
-mod rows;
 mod scratch;
 mod verify;
 
@@ -27,5 +27,5 @@ pub(crate) use verify::problems_of;
 pub use backup::BackupReport;
 pub use compact::CompactionReport;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
-pub use pages::{FilePageUsage, PageUsage};
+pub use page_usage::{FilePageUsage, PageUsage};
 pub use verify::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport, verify};

@@ -8,8 +8,8 @@ use redb::Database;
 use redb::backends::InMemoryBackend;
 
 use crate::base::error::Result;
+use crate::disk::database::DatabaseOptions;
 use crate::disk::directory;
-use crate::disk::source::DatabaseOptions;
 
 /// An unused file name; the file is removed on drop.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use grainstore_index::Sequence;
 use serde::Serialize;
 use tempfile::{NamedTempFile, TempPath};
 
-use super::leaving::{ExportFilter, Recipient};
-use super::order::{ExternalSorter, GrainPosition, RunMerge, SortedGrains};
+use super::export_filter::{ExportFilter, Recipient};
+use super::external_sort::{ExternalSorter, GrainPosition, RunMerge, SortedGrains};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
 use crate::disk::directory;

@@ -11,15 +11,15 @@ use grainstore_cal::{
     self as cal, EventListener, ExecuteOptions, Memory, Preparation, Response, ResponseMeta, Tier,
 };
 
-use super::bounded::TypeLimitedMemory;
 use super::firewall::CallGate;
-use super::noted::{CountingListener, PanicCatchingListener};
 use super::prepare::cal_error;
+use super::stream_record::{CountingListener, PanicCatchingListener};
+use super::type_filter::TypeLimitedMemory;
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
-use crate::write::reads::ReadRecord;
+use crate::write::read_log::ReadRecord;
 
 /// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
 /// which only a stricter rule lowers.

@@ -2,7 +2,7 @@
 //! the store and every change is audited.
 
 use crate::base::error::Result;
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
@@ -36,10 +36,10 @@ impl Session {
             let mut record = author.record(AuditOperation::CalSwitch, Vec::new());
             record.rules = vec![to.name()];
             writer.write_audit_record(record, |txn| {
-                let mut meta = txn.open_table(keys::META)?;
+                let mut meta = txn.open_table(layout::META)?;
                 match to.row() {
-                    Some(row) => meta.insert(keys::META_CAL, row.as_slice())?,
-                    None => meta.remove(keys::META_CAL)?,
+                    Some(row) => meta.insert(layout::META_CAL, row.as_slice())?,
+                    None => meta.remove(layout::META_CAL)?,
                 };
                 Ok(())
             })?;

@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{IndexLookup, Object};
 use serde::Serialize;
 
-use super::sight::{GraphReader, VisibleGrain, normalised};
+use super::reader::{GraphReader, VisibleGrain, normalised};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;

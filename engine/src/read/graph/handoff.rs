@@ -4,7 +4,7 @@ use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{GraphReader, VisibleGrain, addresses_in, normalised};
+use super::reader::{GraphReader, VisibleGrain, addresses_in, normalised};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;

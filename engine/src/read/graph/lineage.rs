@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, GrainState};
 use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
-use super::sight::{GraphReader, addresses_in};
+use super::reader::{GraphReader, addresses_in};
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;
@@ -48,7 +48,7 @@ impl Session {
         let view = self.view()?;
         catch_storage_panic(|| {
             let mut sight = GraphReader::new(self, &view, lens);
-            let parents = |seen: &super::sight::VisibleGrain<'_>| {
+            let parents = |seen: &super::reader::VisibleGrain<'_>| {
                 let parents: BTreeSet<_> = addresses_in(seen.grain, PARENTS).collect();
                 Ok(Some((seen.state, parents)))
             };

@@ -1,7 +1,7 @@
 //! Graph reads: statements of grains about each other, followed step by step, each read bounded and on one
 //! view.
 //!
-//! - `sight`: the grains one read may see, and how many.
+//! - `reader`: the grains one read may see, and how many.
 //! - `edges`: triples as edges. `paths`: the shortest paths between two nodes.
 //! - `lineage`: derivation in both directions. `related`: cross-links.
 //! - `thread`: messages and their replies as a tree. `replies`: lookup of replies.
@@ -15,9 +15,9 @@ mod handoff;
 mod identity;
 mod lineage;
 mod paths;
+mod reader;
 mod related;
 mod replies;
-mod sight;
 mod thread;
 
 use std::time::Duration;
@@ -33,10 +33,10 @@ pub use handoff::{Handoff, MAX_HANDOFFS};
 pub use identity::{Capability, MAX_CAPABILITIES, MAX_CLAIMS, Owner, Ownership};
 pub use lineage::{MAX_RELATIVES, Relative};
 pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
+pub(crate) use reader::{GraphReader, VisibleGrain, addresses_in, normalised};
+pub use reader::{MAX_ANSWER_BYTES, MAX_GRAPH_STEPS};
 pub use related::CrossLink;
 pub(crate) use related::cross_links;
-pub(crate) use sight::{GraphReader, VisibleGrain, addresses_in, normalised};
-pub use sight::{MAX_ANSWER_BYTES, MAX_GRAPH_STEPS};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
 /// Options of a graph read.

@@ -11,7 +11,7 @@ use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
 use super::edges::{Edge, EdgeQuery, EdgeStep};
-use super::sight::{GraphReader, normalised};
+use super::reader::{GraphReader, normalised};
 use super::{BoundedList, BoundedListBuilder};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;

@@ -8,7 +8,7 @@ use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::lineage::MAX_RELATIVES;
-use super::sight::GraphReader;
+use super::reader::GraphReader;
 use super::{BoundedList, BoundedListBuilder, GraphOptions};
 use crate::base::error::{Result, catch_storage_panic};
 use crate::handle::session::Session;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::{Field, IndexLookup};
 
-use super::sight::GraphReader;
+use super::reader::GraphReader;
 use super::thread::ThreadMember;
 use crate::base::error::Result;
 

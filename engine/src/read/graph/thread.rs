@@ -11,8 +11,8 @@ use grainstore_index::{Field, IndexLookup};
 use serde::Serialize;
 
 use super::GraphOptions;
+use super::reader::{GraphReader, VisibleGrain, normalised};
 use super::replies::ReplyFinder;
-use super::sight::{GraphReader, VisibleGrain, normalised};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::handle::session::Session;
 use crate::state::consent::parse_basis_address;

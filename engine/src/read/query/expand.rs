@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::cursor::{LastRow, RankingKind, ScorePosition};
 use super::links::{ExpansionState, LinkedGrain};
-use super::search::SearchRun;
-use super::walk::{CandidateScan, ScanError};
+use super::scan::{CandidateScan, ScanError};
+use super::text::SearchRun;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Statistics of an expansion.

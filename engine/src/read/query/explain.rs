@@ -5,11 +5,11 @@ use grainstore_index::text::{FullTextQuery, Occur, SeenFilter};
 use grainstore_index::{IndexLookup, Object, TermValue, TimeOrder};
 use serde::Serialize;
 
-use super::access::{AccessPath, PostingUnion};
+use super::access_path::{AccessPath, PostingUnion};
 use super::expand::{self, ExpansionStats};
-use super::search::{MAX_SCORED_DIRECTLY, ParsedSearch};
+use super::scan::CandidateScan;
+use super::text::{MAX_SCORED_DIRECTLY, ParsedSearch};
 use super::visible::{self, VisibleGrains};
-use super::walk::CandidateScan;
 use crate::base::error::Result;
 use crate::handle::session::Session;
 use crate::state::view::View;

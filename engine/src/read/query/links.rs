@@ -11,9 +11,9 @@ use grainstore_index::{
     self as index, Field, IndexLookup, Object, ScopeNamespaces, Sequence, TieBreaker, TimeRange,
 };
 
-use super::access::{AccessPath, PostingUnion, scope};
+use super::access_path::{AccessPath, PostingUnion, scope};
 use super::postings::PostingsSource;
-use super::walk::{CandidateScan, ScanError};
+use super::scan::{CandidateScan, ScanError};
 use crate::disk::blob::with_fields;
 use crate::read::graph::{addresses_in, cross_links};
 use crate::state::consent::parse_basis_address;

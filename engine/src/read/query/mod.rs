@@ -1,27 +1,27 @@
 //! Structured queries of a session, without a language (OMS 28.1, 28.4).
 //!
-//! - `access`, `postings`: the access path of a query, and its postings in order.
-//! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order. `likeness`: the similarity of grains.
-//! - `search`: answers to a text search; `visible`: the grains its statistics are of. `near`: to a vector, and to both.
+//! - `access_path`, `postings`: the access path of a query, and its postings in order.
+//! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `rerank`: the best of them in another order. `similarity`: the similarity of grains.
+//! - `text`: answers to a text search; `visible`: the grains its statistics are of. `vector`: to a vector, and to both.
 //! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
 //! - `cursor`: the position after a page. `explain`: the plan of a query.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log, that of the first page:
 //! grains written since are on none of them, and grains ended since are still there and shown as current.
 
-mod access;
+mod access_path;
 mod cursor;
 mod expand;
 mod explain;
-mod likeness;
 mod links;
-mod near;
 mod postings;
 mod rerank;
-mod search;
+mod scan;
+mod similarity;
+mod text;
+mod vector;
 mod visible;
-mod walk;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -42,8 +42,8 @@ pub use cursor::Cursor;
 pub use expand::ExpansionStats;
 pub(crate) use explain::explain;
 pub use explain::{QueryExpansion, QueryList, QueryPlan};
-pub(crate) use search::ParsedSearch;
-pub(crate) use walk::{CandidateScan, ScanError};
+pub(crate) use scan::{CandidateScan, ScanError};
+pub(crate) use text::ParsedSearch;
 
 /// Most rows of one page.
 pub const MAX_PAGE: usize = 10_000;
@@ -339,7 +339,7 @@ fn cursor_identity(session: &Session, view: &View, query: &Query) -> Result<Stri
     let scope = session.options();
     let words = query
         .search()
-        .map(|_| (search::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
+        .map(|_| (text::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
     let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
     let serving = match (query.near(), query.search()) {
         (Some(near), _) if near.model.is_none() => view.serving_space()?,

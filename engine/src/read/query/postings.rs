@@ -6,9 +6,9 @@ use grainstore_index::{
     self as index, Intersection, IntersectionStep, Posting, Sequence, TimeRange,
 };
 
-use super::access::AccessPath;
+use super::access_path::AccessPath;
 use super::cursor::TimePosition;
-use super::walk::ScanError;
+use super::scan::ScanError;
 use crate::disk::vault::Vault;
 
 /// Postings read between checks for cancellation, while none is found.

@@ -13,8 +13,8 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::Sequence;
 
 use super::cursor::{RankingKind, invalid_cursor};
-use super::likeness::GrainSimilarity;
-use super::walk::{CandidateScan, ScanError};
+use super::scan::{CandidateScan, ScanError};
+use super::similarity::GrainSimilarity;
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
 

@@ -9,8 +9,8 @@ use grainstore_index::{IndexLookup, Scope, ScopeNamespaces, Sequence, TimeRange}
 
 use crate::base::error::{Error, Result};
 use crate::handle::session::Session;
-use crate::state::reach::Visibility;
 use crate::state::view::View;
+use crate::state::visibility::Visibility;
 
 /// Returns `true` if a session sees every grain of the store: it is limited to no namespace and no user, no rule
 /// restricts reads, no erased grain waits for its scrub, and no consent can hide one.

@@ -7,10 +7,10 @@ use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, GrainState, He
 use serde::Serialize;
 
 use super::access::{AccessInquiry, ReplacementAccess};
-use super::doubts::{self, EligibleSigners};
 use super::facts::{PolicyFacts, ProtectionLink, Protector};
 use super::rules::PolicyRule;
 use super::terms::{PolicyMode, PolicyTerms};
+use super::warnings::{self, EligibleSigners};
 use crate::base::error::{Error, Result};
 
 /// The requirements for taking a grain out of use: those of its own invalidation policy, and of the policies
@@ -161,7 +161,7 @@ pub(crate) fn explain_in(
         then_open_to: (is_timed && !held).then(|| binding.access_at(EpochMs::new(i64::MAX)).name()),
         demands: requirements(grain, &terms, state, binding, &protected_by),
         protected_by,
-        warnings: doubts::policy_warnings(grain),
+        warnings: warnings::policy_warnings(grain),
         authorized: terms.authorized,
     }
 }

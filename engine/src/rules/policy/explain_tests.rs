@@ -243,7 +243,7 @@ fn doubts_are_about_what_nobody_means() {
         ),
     ] {
         let blob = blob(fields);
-        let told = doubts::policy_warnings(&GrainRef::new(&blob).unwrap());
+        let told = warnings::policy_warnings(&GrainRef::new(&blob).unwrap());
         assert_eq!(told.len(), doubts.len(), "{fields}: {told:?}");
         for (told, doubt) in told.iter().zip(doubts) {
             assert!(told.contains(doubt), "{fields}: {told}");

@@ -7,7 +7,7 @@
 //! - `decide`: one pure function, facts in, decision out.
 //! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
 //! - `access`: who may replace a grain, by asking `decide`.
-//! - `explain`: descriptions for users. `doubts`: probable mistakes in a policy.
+//! - `explain`: descriptions for users. `warnings`: probable mistakes in a policy.
 //!
 //! No code here reads the store: the write plan gathers the facts and carries out the decision.
 
@@ -15,7 +15,6 @@ use grainstore_format::GrainRef;
 
 mod access;
 mod decide;
-mod doubts;
 mod explain;
 mod facts;
 mod goals;
@@ -25,9 +24,9 @@ mod rules;
 mod terms;
 #[cfg(test)]
 mod vector_tests;
+mod warnings;
 
 pub(crate) use decide::{PolicyDecision, decide, involves_related, review_rule};
-pub(crate) use doubts::{can_cause_warning as may_be_doubted, policy_warnings as doubts};
 pub use explain::{AppliedRule, PolicyExplanation, PolicyProtector, explain};
 pub(crate) use explain::{BindingFacts, explain_in};
 pub(crate) use facts::{
@@ -40,6 +39,7 @@ pub(crate) use proofs::{
 };
 pub(crate) use rules::PolicyRule;
 pub(crate) use terms::PolicyTerms;
+pub(crate) use warnings::{can_cause_warning as may_be_doubted, policy_warnings as doubts};
 
 /// Returns `true` if the policy of a grain restricts its invalidation.
 pub(crate) fn has_protecting_policy(grain: &GrainRef<'_>) -> bool {

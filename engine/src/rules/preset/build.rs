@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::builtin::Preset;
 use super::file::{RuleFile, invalid_rule_file};
-use super::names::NamedParts;
+use super::intern::intern;
+use super::references::NamedParts;
 use super::rule::{PresetRule, RuleSet};
 use super::settings::Settings;
-use super::words::intern;
 use crate::base::error::{Error, ErrorKind, Result};
 
 /// Maximum number of changes to the rules of one store.

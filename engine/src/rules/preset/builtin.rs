@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::file::{RuleFile, invalid_rule_file};
-use super::words::intern;
+use super::intern::intern;
 use crate::base::error::{Error, ErrorKind, Result};
 
 const PRESET_FILES: [(&str, &str); 6] = [

@@ -9,9 +9,9 @@ use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{BasisKind, ProcessingBasis, RuleFacts, SensitivityLevel};
-use super::folded::purpose_matches;
 use super::jq::is_expression;
-use super::names::{NamedParts, expand_lists, expand_values};
+use super::purposes::purpose_matches;
+use super::references::{NamedParts, expand_lists, expand_values};
 
 /// Maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 8;

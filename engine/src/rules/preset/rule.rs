@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::condition::Condition;
 use super::facts::{GrainFields, RuleFacts, SensitivityLevel};
 use super::file::{Action, FileRule, NumberRange, SetEffect};
-use super::names::NamedParts;
+use super::intern::intern;
+use super::references::NamedParts;
 use super::settings::{EncryptionScope, Settings};
-use super::words::intern;
 use crate::base::error::{Error, ErrorKind};
 
 /// A rule in force.

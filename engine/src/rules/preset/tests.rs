@@ -1,7 +1,7 @@
 //! Tests of the presets as data: their contents, what a change loosens, and that only data differs between
 //! them.
 
-use crate::disk::keys::PlainEnvelope;
+use crate::disk::layout::PlainEnvelope;
 use std::path::Path;
 
 use super::*;

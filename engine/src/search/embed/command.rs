@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::conversation::{EmbedderProcess, ProcessError};
+use super::process::{EmbedderProcess, ProcessError};
 use super::{Embedder, Vector, check_answer, check_texts};
 use crate::base::error::{Error, ErrorKind, Result};
 

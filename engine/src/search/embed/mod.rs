@@ -4,28 +4,28 @@
 //! - [`Embedder`]: makes vectors of texts
 //! - [`CommandEmbedder`]: one that runs another program
 //! - `LocalEmbedder`: a model in the process (feature `local-embedder`)
-//! - `conversation`: lines to a program and back
-//! - `keeping`: the store's own embedder at work in the background
+//! - `process`: lines to a program and back
+//! - `worker`: the store's own embedder at work in the background
 //! - `embedding`: a vector given with a grain. `refs`: the vectors a store has of a grain
 
 mod command;
-mod conversation;
 mod embedding;
-mod keeping;
 #[cfg(feature = "local-embedder")]
 mod local;
+mod process;
 mod refs;
+mod worker;
 
 pub use command::{CommandEmbedder, CommandOptions};
 pub(crate) use embedding::check_count;
 pub use embedding::{Embedding, MAX_VECTORS};
 pub use grainstore_index::vectors::{MAX_DIMENSION, Metric, Space, Vector};
-pub use keeping::EmbeddingStatus;
-pub(crate) use keeping::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 #[cfg(feature = "local-embedder")]
 pub use local::{LocalEmbedder, LocalOptions};
 pub use refs::EmbeddingRef;
 pub(crate) use refs::{embedding_mismatch, refs};
+pub use worker::EmbeddingStatus;
+pub(crate) use worker::{EmbeddingBatch, EmbeddingWorker, WakeWriter};
 
 use crate::base::error::{Error, ErrorKind, Result};
 

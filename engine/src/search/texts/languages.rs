@@ -63,7 +63,7 @@ impl NamespaceLanguages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::reach::is_in_namespace;
+    use crate::state::visibility::is_in_namespace;
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {

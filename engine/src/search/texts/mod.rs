@@ -5,16 +5,16 @@
 //! waits for text analysis, and a full text that is missing, damaged, stale or of another store is merely far
 //! behind.
 //!
-//! - `languages`, `wording`: the language of a namespace, and which grains are indexed as text
+//! - `languages`, `settings`: the language of a namespace, and which grains are indexed as text
 //! - `turns`: which turns of a conversation contribute terms to which
-//! - `catching`: what has changed between the full text and a view
-//! - `stamp`: the state of the store a saved full text belongs to
+//! - `indexing`: what has changed between the full text and a view
+//! - `log_position`: the state of the store a saved full text belongs to
 
-mod catching;
+mod indexing;
 mod languages;
-mod stamp;
+mod log_position;
+mod settings;
 mod turns;
-mod wording;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,17 +27,17 @@ use grainstore_index::Sequence;
 use grainstore_index::text::{ANALYSIS_VERSION, FoldJob, InvertedIndex, Manifest, TextStats};
 use sha2::{Digest, Sha256};
 
-use self::catching::{DocumentCache, StepLimits, TextIndexPosition};
+use self::indexing::{DocumentCache, StepLimits, TextIndexPosition};
 use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::disk::derived::DerivedFiles;
+use crate::disk::derived_files::DerivedFiles;
 use crate::disk::vault::Vault;
-use crate::state::follow::Follower;
+use crate::state::follower::Follower;
 use crate::state::view::View;
 
+pub use settings::ObserverDomain;
+pub(crate) use settings::TextSettings;
 pub(crate) use turns::ConversationWindow;
-pub use wording::ObserverDomain;
-pub(crate) use wording::TextSettings;
 
 /// Version of the rule that joins turns of a conversation; part of the analysis hash, so a change rebuilds
 /// the full text.
@@ -305,8 +305,8 @@ impl TextIndex {
         if manifest.analysis() != self.analysis_hash() {
             return Err("its words were analysed in another way".to_owned());
         }
-        let at =
-            catch_storage_panic(|| stamp::decode(view, manifest.log_position())).map_err(told)?;
+        let at = catch_storage_panic(|| log_position::decode(view, manifest.log_position()))
+            .map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
         if catch_storage_panic(|| view.has_erased_since(at.entries)).map_err(told)? {
             return Err("something was erased since it was saved".to_owned());
@@ -398,7 +398,7 @@ impl TextIndexState {
 
     /// Starts a fold of what is there.
     fn freeze(&mut self, view: &View) -> Result<FoldJob> {
-        let stamp = stamp::encode(view, self.at)?;
+        let stamp = log_position::encode(view, self.at)?;
         Ok(self.loaded_mut()?.freeze(&stamp)?)
     }
 

@@ -19,8 +19,8 @@ use serde::Serialize;
 
 use crate::base::error::Result;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
-use crate::disk::derived::DerivedFiles;
-use crate::state::follow::Follower;
+use crate::disk::derived_files::DerivedFiles;
+use crate::state::follower::Follower;
 use crate::state::view::View;
 
 /// Threads that build a graph.

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::AuditHashChain;
 use crate::base::error::{Error, Result};
-use crate::disk::keys::{self, PlainEnvelope};
+use crate::disk::layout::{self, PlainEnvelope};
 
 /// The kind of an entry, and the number of refusals of that kind that were not recorded.
 pub(crate) type CarriedCount = (Vec<u8>, u64);
@@ -102,21 +102,21 @@ impl CarriedCounts {
         over: &[CarriedCount],
         now: EpochMs,
     ) -> Result<()> {
-        let mut meta = txn.open_table(keys::META)?;
+        let mut meta = txn.open_table(layout::META)?;
         match self.counts.is_empty() {
-            true => drop(meta.remove(keys::META_REFUSALS)?),
-            false => drop(meta.insert(keys::META_REFUSALS, self.seal()?.as_slice())?),
+            true => drop(meta.remove(layout::META_REFUSALS)?),
+            false => drop(meta.insert(layout::META_REFUSALS, self.seal()?.as_slice())?),
         }
         self.changed = false;
         if over.is_empty() {
             return Ok(());
         }
-        let mut audit = txn.open_table(keys::AUDIT)?;
+        let mut audit = txn.open_table(layout::AUDIT)?;
         for (kind, count) in over {
             let (sequence, entry) = chain.link_count(kind, *count, now)?;
             audit.insert(sequence, entry.as_slice())?;
         }
-        audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
+        audit.insert(layout::AUDIT_HEAD, chain.head().encode().as_slice())?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use grainstore_format::cose::{
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::AuditHead;
+use crate::disk::layout::AuditHead;
 use crate::state::view::View;
 
 /// The signed end of a store's audit chain at some time.

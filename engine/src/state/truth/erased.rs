@@ -11,7 +11,7 @@ use redb::{ReadableTableMetadata, TableError};
 use super::Truth;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{
+use crate::disk::layout::{
     self, AddressKey, EncryptedEnvelope, ErasureRecord, RowKey, Stub, Tombstone, UserToken,
 };
 use crate::disk::vault::Vault;
@@ -63,7 +63,7 @@ impl Truth {
         if let Some(known) = self.erased.get() {
             return Ok(known);
         }
-        let row = self.txn.open_table(keys::META)?.get(keys::META_ERASURES)?;
+        let row = self.txn.open_table(layout::META)?.get(layout::META_ERASURES)?;
         let erasures = row.map(|row| ErasureRecord::open(row.value())).transpose()?;
         let (mut users, mut slots) = (HashMap::new(), HashMap::new());
         for of in erasures.iter().flat_map(|erasures| &erasures.pending) {
@@ -215,7 +215,7 @@ impl Truth {
         if !self.has_erased()? {
             return Ok(false);
         }
-        for row in self.audit()?.range(entries..keys::AUDIT_HEAD)? {
+        for row in self.audit()?.range(entries..layout::AUDIT_HEAD)? {
             let Some(entry) = ok_if_readable(AuditEntry::decode(row?.1.value()))? else { continue };
             if entry.decision == "done" && entry.is_erasure() {
                 return Ok(true);
@@ -244,7 +244,7 @@ impl Truth {
         if !self.has_erased()? {
             return Ok(None);
         }
-        let table = match self.txn.open_table(keys::TOMBSTONES) {
+        let table = match self.txn.open_table(layout::TOMBSTONES) {
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
             opened => opened?,
         };
@@ -271,7 +271,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn tombstone_count(&self) -> Result<u64> {
-        match self.txn.open_table(keys::TOMBSTONES) {
+        match self.txn.open_table(layout::TOMBSTONES) {
             Err(TableError::TableDoesNotExist(_)) => Ok(0),
             opened => Ok(opened?.len()?),
         }

@@ -9,7 +9,7 @@ use redb::{TableDefinition, TableError};
 
 use super::Truth;
 use crate::base::error::Result;
-use crate::disk::keys::{self, RemovedVectors};
+use crate::disk::layout::{self, RemovedVectors};
 
 /// Rows of the meta table about spaces.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn retired_spaces(&self) -> Result<BTreeMap<u32, Space>> {
-        self.read_spaces(keys::REMOVED_SPACES)
+        self.read_spaces(layout::REMOVED_SPACES)
     }
 
     pub(super) fn read_spaces(
@@ -76,7 +76,7 @@ impl Truth {
                 for row in table.range::<u64>(..)? {
                     let (number, record) = row?;
                     let number = number.value();
-                    let space = keys::open_space(number, record.value())?;
+                    let space = layout::open_space(number, record.value())?;
                     found.insert(u32::try_from(number).unwrap_or(u32::MAX), space);
                 }
             }
@@ -90,11 +90,11 @@ impl Truth {
         if let Some(marks) = self.marks.get() {
             return Ok(marks);
         }
-        let meta = self.txn.open_table(keys::META)?;
-        let serving = meta.get(keys::META_SERVING)?;
-        let gone = meta.get(keys::META_REMOVED_VECTORS)?;
+        let meta = self.txn.open_table(layout::META)?;
+        let serving = meta.get(layout::META_SERVING)?;
+        let gone = meta.get(layout::META_REMOVED_VECTORS)?;
         let marks = SpaceMeta {
-            serving: serving.map(|row| keys::open_serving(row.value())).transpose()?,
+            serving: serving.map(|row| layout::open_serving(row.value())).transpose()?,
             gone: gone
                 .map(|row| RemovedVectors::open(row.value()))
                 .transpose()?

@@ -2,11 +2,11 @@
 //!
 //! Reads one view; writes nothing.
 
-mod judge;
+mod decide;
+mod erasure_rules;
 mod retention;
-mod ruled;
 
-pub(crate) use judge::{
+pub(crate) use decide::{
     ErasureRequest, ErasureVerdict, belongs_to_user, check_grain_erasure, check_user_erasure,
     consents_of, user_sequences,
 };

@@ -12,7 +12,7 @@ use crate::state::view::GrainRow;
 
 use super::protection::{GatheredProtectors, parent_addresses};
 use super::roots::names_parent;
-use super::{Principal, WritePlan, disguise};
+use super::{Principal, WritePlan, implicit_supersession};
 
 /// Maximum number of versions followed for one grain.
 const MAX_FOLLOWED_VERSIONS: usize = 16_384;
@@ -64,7 +64,7 @@ impl WritePlan<'_> {
         };
         let found = with_fields(&row.blob, |stored| {
             let transition = GoalTransition::of(stored, new);
-            let mut added = disguise::parents(new);
+            let mut added = implicit_supersession::parents(new);
             added.retain(|parent| parent != old && !names_parent(stored, &parent.to_string()));
             Ok(transition.map(|transition| (transition.by(stored, &maker), added)))
         })?;

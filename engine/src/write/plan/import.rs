@@ -15,13 +15,14 @@ use super::conflict::{ConflictSubject, Conflicts};
 use super::is_earlier_end;
 use super::protection::GatheredProtectors;
 use super::protection::parent_addresses;
-use super::replace::{known_since, supersession_record};
 use super::roots::merge_roots;
+use super::supersede::{known_since, supersession_record};
 use super::withdrawal::{
     GRANTED_ANEW, check_fits_grant, check_same_parties, has_ended, is_withdrawn_by_third_party,
 };
 use super::{
-    PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, disguise, own_protection,
+    PreparedGrain, Principal, StateChange, UncommittedLog, WritePlan, implicit_supersession,
+    own_protection,
 };
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{stored_grain, with_fields};
@@ -279,7 +280,7 @@ impl<'v> WritePlan<'v> {
         let (decision, gathered) =
             self.decide_supersession(&claim.address, &row, grain, &proofs, author)?;
         let is_protected = has_protector(&gathered);
-        if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
+        if let Err(error) = implicit_supersession::check_successor(&claim.address, &row, grain) {
             return stays(vec![], is_protected, &error.to_string());
         }
         if let Err(error) = check_same_parties(&row, grain, proofs.signer.as_deref(), author) {

@@ -18,7 +18,7 @@ use crate::rules::policy::{
 use crate::state::view::GrainRow;
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
-use super::{Principal, WritePlan, disguise};
+use super::{Principal, WritePlan, implicit_supersession};
 
 /// Maximum number of derivation steps (OMS 23.6).
 const MAX_HOPS: usize = 16;
@@ -128,7 +128,7 @@ impl WritePlan<'_> {
                 usize::from(new.is_some()),
             ));
         }
-        let others = new.map(disguise::parents).unwrap_or_default();
+        let others = new.map(implicit_supersession::parents).unwrap_or_default();
         for parent in others.into_iter().filter(|parent| parent != target) {
             if let Some(sequence) = self.locate(&parent)? {
                 queue.push_back((Ancestor { sequence, link: ProtectionLink::Ancestor }, 1));

@@ -15,7 +15,7 @@ use crate::disk::blob::with_fields;
 use crate::rules::policy::{PolicyTerms, ProtectionLink, Protector};
 
 use super::protection::link_above;
-use super::{WritePlan, disguise};
+use super::{WritePlan, implicit_supersession};
 
 /// Maximum number of roots recorded with a grain.
 const MAX_ROOTS: usize = 64;
@@ -77,7 +77,7 @@ impl WritePlan<'_> {
     ) -> Result<Vec<Sequence>> {
         let mut roots = BTreeSet::new();
         let mut reach = ReachCache::new();
-        for address in disguise::parents(grain) {
+        for address in implicit_supersession::parents(grain) {
             let Some(parent) = self.locate(&address)? else { continue };
             let tie = match (old == Some(&address), released) {
                 (false, _) => ProtectionLink::Ancestor,

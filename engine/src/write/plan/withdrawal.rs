@@ -8,11 +8,11 @@ use grainstore_index::{Field, IndexLookup, Scope, Sequence, TimeOrder, TimeRange
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{is_withdrawal, stored_grain, with_fields};
 use crate::rules::policy::{Authority, PolicyRule, same_did};
-use crate::state::reach::is_in_namespace;
 use crate::state::view::GrainRow;
+use crate::state::visibility::is_in_namespace;
 
 use super::protection::parent_addresses;
-use super::replace::{Replacement, supersession_record};
+use super::supersede::{Replacement, supersession_record};
 use super::{PreparedGrain, Principal, PutOutcome, WritePlan};
 
 /// Maximum number of renewals of a grant that is withdrawn.

@@ -14,7 +14,7 @@ use redb::{ReadableTable, TableHandle, WriteTransaction};
 use super::{WriteTxn, Writer};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{
+use crate::disk::layout::{
     self, AddressKey, AuditHead, PendingScrub, RemovedVectors, Stub, Tombstone, UserToken,
 };
 use crate::disk::row_sums::{self, SumChanges, SummedTable};
@@ -224,7 +224,7 @@ fn write_effect(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
         let mut sums = SumChanges::of(view.vault());
         {
-            let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
+            let mut tombstones = txn.open_table(layout::TOMBSTONES)?;
             let row = tombstone.encode(token);
             let former = tombstones.insert(token.0.as_slice(), row.as_slice())?;
             sums.replace_named(SummedTable::Tombstones, &token.0, former, Some(&row));
@@ -236,7 +236,7 @@ fn write_effect(ground: &WriteTxn<'_>, effect: &ErasureEffect) -> Result<()> {
     let mut erasures =
         view.erasures()?.with_pending(PendingScrub { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
-    txn.open_table(keys::META)?.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+    txn.open_table(layout::META)?.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
     Ok(())
 }
 
@@ -261,9 +261,9 @@ pub(super) fn write_stubs(
     let has = |table: &dyn TableHandle| tables.contains(table.name());
     let mut sums = SumChanges::of(view.vault());
     {
-        let mut log = txn.open_table(keys::LOG)?;
-        let mut states = txn.open_table(keys::STATE)?;
-        let mut roots = txn.open_table(keys::ROOTS)?;
+        let mut log = txn.open_table(layout::LOG)?;
+        let mut states = txn.open_table(layout::STATE)?;
+        let mut roots = txn.open_table(layout::ROOTS)?;
         for (at, address) in grains {
             log.insert(at.get(), Stub { address: *address }.seal(*at, view.vault()).as_slice())?;
             row_sums::add_erased(txn, *at, &mut sums)?;
@@ -273,18 +273,18 @@ pub(super) fn write_stubs(
             sums.replace(SummedTable::Roots, at.get(), former, None);
         }
     }
-    if has(&keys::SIGNATURES) {
-        let mut signatures = txn.open_table(keys::SIGNATURES)?;
+    if has(&layout::SIGNATURES) {
+        let mut signatures = txn.open_table(layout::SIGNATURES)?;
         for (at, _) in grains {
             let former = signatures.remove(at.get())?;
             sums.replace(SummedTable::Signatures, at.get(), former, None);
         }
     }
-    if has(&keys::ACCESS) {
-        let mut access = txn.open_table(keys::ACCESS)?;
+    if has(&layout::ACCESS) {
+        let mut access = txn.open_table(layout::ACCESS)?;
         grains.iter().try_for_each(|(at, _)| access.remove(at.get()).map(drop))?;
     }
-    if has(&keys::VECTOR_ROWS) {
+    if has(&layout::VECTOR_ROWS) {
         remove_vectors(view, txn, grains, &mut sums)?;
     }
     sums.write(txn)
@@ -297,12 +297,12 @@ fn remove_vectors(
     grains: &[(Sequence, AddressKey)],
     sums: &mut SumChanges<'_>,
 ) -> Result<()> {
-    let mut vectors = txn.open_table(keys::VECTORS)?;
-    let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
+    let mut vectors = txn.open_table(layout::VECTORS)?;
+    let mut lists = txn.open_table(layout::VECTOR_ROWS)?;
     let mut removed = false;
     for (at, _) in grains {
         let Some(list) = lists.remove(at.get())? else { continue };
-        let rows = keys::decode_rows(list.value())?;
+        let rows = layout::decode_rows(list.value())?;
         sums.replace(SummedTable::VectorRows, at.get(), Some(list), None);
         for row in rows {
             let former = vectors.remove(row)?;
@@ -313,7 +313,8 @@ fn remove_vectors(
     if removed {
         let row = view.last_vector_row()?.saturating_add(1);
         let gone = RemovedVectors { row, space: view.removed_vectors()?.space };
-        txn.open_table(keys::META)?.insert(keys::META_REMOVED_VECTORS, gone.seal().as_slice())?;
+        txn.open_table(layout::META)?
+            .insert(layout::META_REMOVED_VECTORS, gone.seal().as_slice())?;
     }
     Ok(())
 }
@@ -323,7 +324,7 @@ fn remove_vectors(
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(super) fn reasons_of_erased(view: &View) -> Result<Vec<u64>> {
-    let table = view.transaction().open_table(keys::REASONS)?;
+    let table = view.transaction().open_table(layout::REASONS)?;
     let mut found = Vec::new();
     for row in table.iter()? {
         let entry = row?.0.value();

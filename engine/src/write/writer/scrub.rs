@@ -16,9 +16,9 @@ use super::Writer;
 use super::erasure::{reasons_of_erased, write_stubs};
 use crate::base::error::{Error, ErrorKind, Result, catch_storage_panic};
 use crate::base::pending::PendingReply;
-use crate::disk::keys::{self, AddressKey};
+use crate::disk::database::DatabaseHandle;
+use crate::disk::layout::{self, AddressKey};
 use crate::disk::row_sums::{SumChanges, SummedTable};
-use crate::disk::source::DatabaseHandle;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
@@ -291,8 +291,8 @@ impl Writer {
             let mut erasures = ground.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);
-            let mut meta = ground.txn.open_table(keys::META)?;
-            meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+            let mut meta = ground.txn.open_table(layout::META)?;
+            meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;
         self.scrub.stubbed.extend(grains.iter().map(|(at, _)| *at));
@@ -306,7 +306,7 @@ impl Writer {
         }
         self.transact(|ground| {
             let mut sums = SumChanges::of(ground.view.vault());
-            let mut reasons = ground.txn.open_table(keys::REASONS)?;
+            let mut reasons = ground.txn.open_table(layout::REASONS)?;
             for entry in &entries {
                 let former = reasons.remove(entry)?;
                 sums.replace(SummedTable::Reasons, *entry, former, None);
@@ -386,8 +386,8 @@ impl Writer {
         self.retrieval.vectors.shred()?;
         self.transact(|ground| {
             let erasures = ground.view.erasures()?.without_scrubbed(to);
-            let mut meta = ground.txn.open_table(keys::META)?;
-            meta.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
+            let mut meta = ground.txn.open_table(layout::META)?;
+            meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;
         Ok(())

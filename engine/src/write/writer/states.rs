@@ -4,7 +4,7 @@
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::base::error::Result;
-use crate::disk::keys::{self, StateRecord};
+use crate::disk::layout::{self, StateRecord};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::Vault;
 use crate::write::plan::WritePlan;
@@ -20,7 +20,7 @@ pub(super) fn write_states(
     if plan.states.is_empty() {
         return Ok(());
     }
-    let mut states = txn.open_table(keys::STATE)?;
+    let mut states = txn.open_table(layout::STATE)?;
     let mut sums = SumChanges::of(vault);
     for (sequence, state) in plan.states.iter() {
         let before = match states.get(sequence.get())? {
@@ -48,9 +48,9 @@ pub(super) fn write_roots(
 ) -> Result<()> {
     let mut sums = SumChanges::of(vault);
     if !plan.roots.is_empty() {
-        let mut roots = txn.open_table(keys::ROOTS)?;
+        let mut roots = txn.open_table(layout::ROOTS)?;
         for (sequence, ancestors) in plan.roots.iter() {
-            let row = keys::encode_roots(*sequence, ancestors);
+            let row = layout::encode_roots(*sequence, ancestors);
             let former = roots.insert(sequence.get(), row.as_slice())?;
             sums.replace(SummedTable::Roots, sequence.get(), former, Some(&row));
         }

@@ -5,7 +5,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::GroupKeys;
 use crate::base::error::{Error, Result};
-use crate::disk::keys::{self, RemovedVectors, StoredVector};
+use crate::disk::layout::{self, RemovedVectors, StoredVector};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::disk::vault::Vault;
 use crate::search::embed::Embedding;
@@ -34,43 +34,43 @@ pub(super) fn write_vectors(
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
     for (model, to) in &plan.embedder_progress {
-        let name = format!("{}{model}", keys::META_EMBEDDED_PREFIX);
-        txn.open_table(keys::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
+        let name = format!("{}{model}", layout::META_EMBEDDED_PREFIX);
+        txn.open_table(layout::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
     }
     if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
     let mut tables = VectorTables::open(txn, keepers.vault)?;
     for (sequence, vectors) in given {
-        let known = tables.rows.get(sequence.get())?.map(|row| keys::decode_rows(row.value()));
+        let known = tables.rows.get(sequence.get())?.map(|row| layout::decode_rows(row.value()));
         let mut rows = known.transpose()?.unwrap_or_default();
         for Embedding { space, chunk, vector } in vectors {
             let (space, vector) = (tables.number_of(space)?, vector.clone());
             let placed = StoredVector { space, sequence: *sequence, chunk: *chunk, vector };
             tables.replace(&mut rows, &placed, keepers)?;
         }
-        let list = keys::encode_rows(&rows);
+        let list = layout::encode_rows(&rows);
         let former = tables.rows.insert(sequence.get(), list.as_slice())?;
         tables.sums.replace(SummedTable::VectorRows, sequence.get(), former, Some(&list));
     }
     if let Some(space) = &plan.serving {
-        let row = keys::seal_serving(tables.number_of(space)?);
-        txn.open_table(keys::META)?.insert(keys::META_SERVING, row.as_slice())?;
+        let row = layout::seal_serving(tables.number_of(space)?);
+        txn.open_table(layout::META)?.insert(layout::META_SERVING, row.as_slice())?;
     }
     tables.sums.write(txn)
 }
 
 impl<'t, 'v> VectorTables<'t, 'v> {
     fn open(txn: &'t WriteTransaction, vault: &'v Vault) -> Result<Self> {
-        let meta = txn.open_table(keys::META)?;
+        let meta = txn.open_table(layout::META)?;
         let gone =
-            meta.get(keys::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
+            meta.get(layout::META_REMOVED_VECTORS)?.map(|row| RemovedVectors::open(row.value()));
         let gone = gone.transpose()?.unwrap_or_default();
-        let vectors = txn.open_table(keys::VECTORS)?;
+        let vectors = txn.open_table(layout::VECTORS)?;
         let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
         Ok(Self {
-            spaces: txn.open_table(keys::SPACES)?,
-            rows: txn.open_table(keys::VECTOR_ROWS)?,
+            spaces: txn.open_table(layout::SPACES)?,
+            rows: txn.open_table(layout::VECTOR_ROWS)?,
             vectors,
             next_row: last.saturating_add(1),
             removed: gone,
@@ -84,13 +84,13 @@ impl<'t, 'v> VectorTables<'t, 'v> {
         for row in self.spaces.iter()? {
             let (number, record) = row?;
             let number = number.value();
-            if keys::open_space(number, record.value())? == *space {
+            if layout::open_space(number, record.value())? == *space {
                 return space_number(number);
             }
             last = last.max(number);
         }
         let number = last.saturating_add(1);
-        let row = keys::seal_space(number, space)?;
+        let row = layout::seal_space(number, space)?;
         let former = self.spaces.insert(number, row.as_slice())?;
         self.sums.replace(SummedTable::Spaces, number, former, Some(&row));
         space_number(number)

@@ -6,8 +6,8 @@ use grainstore_format::GrainType;
 use super::{SelfCheckContext, SelfCheckOutcome, params, query_failed};
 use crate::handle::capability_token::TokenLimits;
 use crate::read::calls::{PrepareOptions, check_covers};
-use crate::state::reach::is_in_namespace;
 use crate::state::session_options::SessionOptions;
+use crate::state::visibility::is_in_namespace;
 
 /// Words that must not exist in CAL (CAL 2.4).
 const FORBIDDEN_WORDS: [&str; 29] = [

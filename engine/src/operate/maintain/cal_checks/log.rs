@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{MAX_EXAMINED_ENTRIES, SelfCheckContext, SelfCheckOutcome};
 use crate::base::error::Result;
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::read::read_log::ReadsDestination;
 use crate::state::audit::AuditEntry;
 
@@ -142,7 +142,9 @@ pub(super) fn phi_in_queries(subject: &SelfCheckContext) -> SelfCheckOutcome {
     let (count, _) = subject.session.audit_head()?;
     let view = subject.session.view()?;
     let mut looked = 0_usize;
-    for row in view.audit()?.range(count.saturating_sub(MAX_EXAMINED_ENTRIES)..keys::AUDIT_HEAD)? {
+    for row in
+        view.audit()?.range(count.saturating_sub(MAX_EXAMINED_ENTRIES)..layout::AUDIT_HEAD)?
+    {
         let (sequence, bytes) = row?;
         let Ok(Value::Map(entry)) = decode_value(bytes.value(), Encoding::MessagePack) else {
             continue;

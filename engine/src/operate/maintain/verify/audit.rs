@@ -10,11 +10,11 @@ use redb::ReadableTable;
 use sha2::{Digest, Sha256};
 
 use super::VerifyContext;
-use super::findings::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, increment};
-use super::places::SequenceSet;
-use super::standing::AuditedMarks;
+use super::marks::AuditedMarks;
+use super::problems::{MAX_PROBLEMS, ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::sequence_set::SequenceSet;
 use crate::base::error::{Error, Result};
-use crate::disk::keys::{self, AuditHead, RowKey, StateRecord};
+use crate::disk::layout::{self, AuditHead, RowKey, StateRecord};
 use crate::state::audit::{AuditEntry, CarriedCounts, ImportSummary, ReadLogSummary};
 use crate::state::truth::LogRow;
 
@@ -92,9 +92,9 @@ fn check_chain(
     told: &mut AuditedFacts,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let table = check.view.transaction().open_table(keys::AUDIT)?;
+    let table = check.view.transaction().open_table(layout::AUDIT)?;
     let mut end = check.view.chain_before_genesis()?.head();
-    for row in table.range(..keys::AUDIT_HEAD)? {
+    for row in table.range(..layout::AUDIT_HEAD)? {
         let (key, entry) = row?;
         if check_row(&mut end, key.value(), entry.value(), findings)?.is_some() {
             let entry = check.view.decode_audit_entry(entry.value())?;
@@ -346,8 +346,8 @@ fn find_sequence(
 
 /// Checks the reasons. One may have been erased; a stored one must be the one that was given.
 fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
-    let table = check.view.transaction().open_table(keys::REASONS)?;
-    let entries = check.view.transaction().open_table(keys::AUDIT)?;
+    let table = check.view.transaction().open_table(layout::REASONS)?;
+    let entries = check.view.transaction().open_table(layout::AUDIT)?;
     let chain = check.view.chain_before_genesis()?;
     for row in table.iter()? {
         let (key, envelope) = row?;
@@ -358,7 +358,7 @@ fn check_reasons(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> 
         let Some(text) = findings.value_or_problem(ProblemKind::Audit, place, opened)? else {
             continue;
         };
-        let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
+        let given = entries.get(key)?.filter(|_| key != layout::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
         if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
             findings.add(ProblemKind::Audit, place, "its entry was given another reason, or none");

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::super::{Problem, ProblemCollector, VerifyContext};
 use crate::base::pending::Pending;
-use crate::disk::keys::{self, AuditHead};
+use crate::disk::layout::{self, AuditHead};
 use crate::format::{BeliefBuilder, EpochMs, Grain};
 use crate::state::truth::Truth;
 use crate::state::view::View;
@@ -54,7 +54,7 @@ fn with_writer(store: &Store, test: impl FnOnce(&mut Writer) + Send + 'static) {
 
 fn rows(writer: &Writer) -> Rows {
     let txn = writer.db.begin_read().unwrap();
-    let table = txn.open_table(keys::AUDIT).unwrap();
+    let table = txn.open_table(layout::AUDIT).unwrap();
     let rows = table.iter().unwrap().map(|row| row.unwrap());
     rows.map(|(key, entry)| (key.value(), entry.value().to_vec())).collect()
 }
@@ -63,8 +63,8 @@ fn rows(writer: &Writer) -> Rows {
 fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     let mut txn = writer.db.begin_write().unwrap();
     txn.set_durability(Durability::None).unwrap();
-    txn.delete_table(keys::AUDIT).unwrap();
-    let mut table = txn.open_table(keys::AUDIT).unwrap();
+    txn.delete_table(layout::AUDIT).unwrap();
+    let mut table = txn.open_table(layout::AUDIT).unwrap();
     for (key, entry) in rows {
         table.insert(key, entry.as_slice()).unwrap();
     }
@@ -95,7 +95,7 @@ fn a_flipped_bit_of_any_entry_is_found_and_the_entry_named() {
         let whole = rows(writer);
         assert_eq!(problems(writer, &whole), []);
         let (head, entries) = whole.split_last().unwrap();
-        assert_eq!((head.0, entries.len()), (keys::AUDIT_HEAD, 6));
+        assert_eq!((head.0, entries.len()), (layout::AUDIT_HEAD, 6));
         for (at, (key, entry)) in entries.iter().enumerate() {
             for byte in 0..entry.len() {
                 let mut harmed = whole.clone();
@@ -195,7 +195,7 @@ fn a_chain_written_again_as_a_whole_is_caught_by_a_checkpoint() {
             let mut cut = whole[..count].to_vec();
             let hash = Sha256::digest(&cut[count - 1].1).into();
             let head = AuditHead { count: u64::try_from(count).unwrap(), hash };
-            cut.push((keys::AUDIT_HEAD, head.encode().to_vec()));
+            cut.push((layout::AUDIT_HEAD, head.encode().to_vec()));
             problems(writer, &cut);
             show(writer);
             assert!(again.passes(&noted).unwrap().is_some(), "cut to {count}");

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, VerifyReport};
 use super::index::RebuiltIndex;
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, VerifyReport};
 use super::{VerifyContext, check_side_tables, log, pages};
 use crate::base::error::{Error, Result, catch_storage_panic};
 use crate::disk::directory;

@@ -16,18 +16,18 @@ use grainstore_index::{
 };
 use redb::ReadTransaction;
 
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
-use super::places::SequenceSet;
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::sequence_set::SequenceSet;
 use super::{VERIFY_CACHE_BYTES, VerifyContext};
 use crate::base::error::Result;
 use crate::disk::blob::with_fields;
-use crate::disk::source::{DatabaseHandle, DatabaseOptions};
+use crate::disk::database::{DatabaseHandle, DatabaseOptions};
 use crate::disk::vault::{Vault, user_of};
+use crate::operate::maintain::any_table::{self, AnyTable};
 use crate::operate::maintain::copy::table_names;
 use crate::operate::maintain::reindex::{rebuild, rebuild_readable};
-use crate::operate::maintain::rows::{self, AnyTable};
 use crate::operate::maintain::scratch::ScratchFile;
-use crate::state::folder::FoldWorker;
+use crate::state::fold_worker::FoldWorker;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
@@ -79,8 +79,8 @@ impl RebuiltIndex {
                     ProblemKind::IndexWrong,
                     ProblemLocation::All(name),
                     |findings| {
-                        let has = rows::open_table(index, name)?;
-                        compare_tables(name, has, rows::open_table(&wanted, name)?, findings)
+                        let has = any_table::open_table(index, name)?;
+                        compare_tables(name, has, any_table::open_table(&wanted, name)?, findings)
                     },
                 )?;
             }

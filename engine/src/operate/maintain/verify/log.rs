@@ -9,11 +9,11 @@ use redb::{ReadableTable, TableDefinition, TableError, Value};
 
 use super::VerifyContext;
 use super::audit::AuditedFacts;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
-use super::standing;
+use super::marks;
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use crate::base::error::{Error, Result};
 use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
-use crate::disk::keys::{self, RowKey, SignatureWrapper, StateRecord, Stub};
+use crate::disk::layout::{self, RowKey, SignatureWrapper, StateRecord, Stub};
 
 const LOG: &str = "log";
 const STATE: &str = "state";
@@ -94,7 +94,7 @@ pub(super) fn check_states(
     let entries = check.view.audit_len()?;
     for_each_row(
         check,
-        keys::STATE,
+        layout::STATE,
         (ProblemKind::State, STATE),
         findings,
         |findings, at, record| {
@@ -111,7 +111,7 @@ pub(super) fn check_states(
                 findings.add(ProblemKind::State, place, detail);
             }
             if let Some(told) = told {
-                standing::compare_state(check, told, at, &state, findings)?;
+                marks::compare_state(check, told, at, &state, findings)?;
             }
             let Some(by) = state.superseded_by else { return Ok(()) };
             if told.is_some_and(|told| told.imported.has(at) && !told.superseded.has(at)) {
@@ -194,7 +194,7 @@ pub(super) fn check_signatures(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     let at = (ProblemKind::Signature, SIGNATURES);
-    for_each_row(check, keys::SIGNATURES, at, findings, |findings, at, row| {
+    for_each_row(check, layout::SIGNATURES, at, findings, |findings, at, row| {
         increment(&mut findings.checked.signatures);
         let place = ProblemLocation::Row(SIGNATURES, at.get());
         let opened = findings.value_or_problem(
@@ -220,23 +220,29 @@ pub(super) fn check_roots(
     check: &VerifyContext<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    for_each_row(check, keys::ROOTS, (ProblemKind::Roots, ROOTS), findings, |findings, at, row| {
-        increment(&mut findings.checked.roots);
-        let place = ProblemLocation::Row(ROOTS, at.get());
-        let decoded = keys::decode_roots(at, row);
-        let roots =
-            findings.value_or_problem(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
-        // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
-        // earlier versions have released the grain.
-        for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
-            if !check.is_in_log(root)? {
-                let detail =
-                    format!("the log has no place {}, which should protect it", root.get());
-                findings.add(ProblemKind::Roots, place, detail);
+    for_each_row(
+        check,
+        layout::ROOTS,
+        (ProblemKind::Roots, ROOTS),
+        findings,
+        |findings, at, row| {
+            increment(&mut findings.checked.roots);
+            let place = ProblemLocation::Row(ROOTS, at.get());
+            let decoded = layout::decode_roots(at, row);
+            let roots =
+                findings.value_or_problem(ProblemKind::Roots, place, decoded)?.unwrap_or_default();
+            // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
+            // earlier versions have released the grain.
+            for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
+                if !check.is_in_log(root)? {
+                    let detail =
+                        format!("the log has no place {}, which should protect it", root.get());
+                    findings.add(ProblemKind::Roots, place, detail);
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 /// Checks the access records; a store that never counted an access has no table of them.
@@ -246,12 +252,12 @@ pub(super) fn check_access(
 ) -> Result<()> {
     for_each_row(
         check,
-        keys::ACCESS,
+        layout::ACCESS,
         (ProblemKind::Access, ACCESS),
         findings,
         |findings, at, record| {
             increment(&mut findings.checked.access);
-            let decoded = keys::decode_access(at, record);
+            let decoded = layout::decode_access(at, record);
             findings
                 .value_or_problem(
                     ProblemKind::Access,

@@ -1,21 +1,21 @@
 //! Verification: that the store holds what it acknowledged, and that its parts agree.
 //!
 //! `log` checks the blobs and the tables beside them (`templates`, `vectors`), `audit` the chain and what it
-//! states about the log, `reads` the read log, `standing` the marks of each grain, `index` what is derived,
-//! `pages` the file underneath. `findings` collects, `places` is a set of sequences; `closed` verifies
+//! states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
+//! `pages` the file underneath. `problems` collects, `sequence_set` is a set of sequences; `closed` verifies
 //! a store that cannot be opened. Repairs nothing.
 //!
 //! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.
 
 mod audit;
 mod closed;
-mod findings;
 mod index;
 mod log;
+mod marks;
 mod pages;
-mod places;
+mod problems;
 mod reads;
-mod standing;
+mod sequence_set;
 mod templates;
 mod vectors;
 
@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 
 use crate::base::error::{Result, catch_storage_panic};
 use crate::base::pending::Pending;
-use crate::disk::keys::{self, RowKey, Stub};
+use crate::disk::layout::{self, RowKey, Stub};
 use crate::disk::row_sums::SummedTable;
 use crate::handle::store::Store;
-use crate::operate::maintain::pages::FoldedSnapshot;
+use crate::operate::maintain::page_usage::FoldedSnapshot;
 use crate::operate::maintain::scratch::ScratchFile;
 use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
@@ -38,10 +38,10 @@ use crate::write::writer::{Request, Writer};
 #[cfg(feature = "fuzzing")]
 pub(crate) use audit::problems_of;
 pub use closed::verify;
-pub(super) use findings::ProblemCollector;
-use findings::ProblemLocation;
-pub use findings::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport};
 use index::RebuiltIndex;
+pub(super) use problems::ProblemCollector;
+use problems::ProblemLocation;
+pub use problems::{MAX_PROBLEMS, Problem, ProblemKind, VerifyCounts, VerifyReport};
 
 /// Page cache for files that are read once.
 const VERIFY_CACHE_BYTES: usize = 16 << 20;
@@ -158,10 +158,10 @@ fn check_side_tables(
     log::check_signatures(check, findings)?;
     log::check_states(check, told.as_ref(), findings)?;
     if let Some(told) = &told {
-        standing::check_without_record(check, told, places, findings)?;
+        marks::check_without_record(check, told, places, findings)?;
     }
     log::check_roots(check, findings)?;
-    standing::check_roots(check, told.as_ref(), places, findings)?;
+    marks::check_roots(check, told.as_ref(), places, findings)?;
     log::check_access(check, findings)?;
     templates::check_templates(check, findings)?;
     vectors::check_vectors(check, findings)
@@ -201,7 +201,7 @@ impl<'c> VerifyContext<'c> {
         };
         // If this cannot be read, the checks of the grains will report it.
         let unscrubbed = ok_if_readable(view.is_unscrubbed())?.unwrap_or_default();
-        Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride, unscrubbed })
+        Ok(Self { view, log: view.transaction().open_table(layout::LOG)?, stride, unscrubbed })
     }
 
     /// Returns `true` if an entry is checked closely.

@@ -7,9 +7,9 @@
 use redb::{ReadTransaction, ReadableDatabase};
 
 use super::VERIFY_CACHE_BYTES;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::{Error, Result};
-use crate::disk::source::DatabaseOptions;
+use crate::disk::database::DatabaseOptions;
 use crate::operate::maintain::copy::fingerprint;
 use crate::operate::maintain::scratch::ScratchFile;
 

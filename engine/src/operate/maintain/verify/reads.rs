@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::VerifyContext;
 use super::audit::AuditedFacts;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation};
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation};
 use crate::base::error::Result;
-use crate::write::reads::verify;
+use crate::write::read_log::verify;
 
 const READS: &str = "reads";
 

@@ -3,9 +3,9 @@
 use redb::TableError;
 
 use super::VerifyContext;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use crate::base::error::Result;
-use crate::disk::keys;
+use crate::disk::layout;
 use crate::read::templates::check_row;
 
 const TEMPLATES: &str = "templates";
@@ -15,7 +15,7 @@ pub(super) fn check_templates(
     check: &VerifyContext<'_>,
     findings: &mut ProblemCollector,
 ) -> Result<()> {
-    let table = match check.view.transaction().open_table(keys::TEMPLATES) {
+    let table = match check.view.transaction().open_table(layout::TEMPLATES) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };

@@ -4,10 +4,10 @@
 use redb::{ReadableTableMetadata, TableError};
 
 use super::VerifyContext;
-use super::findings::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use super::log::for_each_row;
+use super::problems::{ProblemCollector, ProblemKind, ProblemLocation, increment};
 use crate::base::error::Result;
-use crate::disk::keys::{self, RemovedVectors, StoredVector};
+use crate::disk::layout::{self, RemovedVectors, StoredVector};
 
 const VECTORS: &str = "vectors";
 const ROWS: &str = "vector_rows";
@@ -23,7 +23,7 @@ pub(super) fn check_vectors(
     findings: &mut ProblemCollector,
 ) -> Result<()> {
     check_serving(check, findings)?;
-    let table = match check.view.transaction().open_table(keys::VECTORS) {
+    let table = match check.view.transaction().open_table(layout::VECTORS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         opened => opened?,
     };
@@ -40,13 +40,13 @@ pub(super) fn check_vectors(
     let mut listed = 0_u64;
     for_each_row(
         check,
-        keys::VECTOR_ROWS,
+        layout::VECTOR_ROWS,
         (ProblemKind::Vector, ROWS),
         findings,
         |findings, at, rows| {
             let place = ProblemLocation::Row(ROWS, at.get());
             let rows =
-                findings.value_or_problem(ProblemKind::Vector, place, keys::decode_rows(rows))?;
+                findings.value_or_problem(ProblemKind::Vector, place, layout::decode_rows(rows))?;
             for row in rows.unwrap_or_default() {
                 let place = ProblemLocation::Row(VECTORS, row);
                 let Some(bytes) = table.get(row)? else {
@@ -96,18 +96,18 @@ pub(super) fn check_vectors(
 
 /// Checks the rows about spaces in the meta table.
 fn check_serving(check: &VerifyContext<'_>, findings: &mut ProblemCollector) -> Result<()> {
-    let meta = check.view.transaction().open_table(keys::META)?;
-    if let Some(row) = meta.get(keys::META_REMOVED_VECTORS)? {
+    let meta = check.view.transaction().open_table(layout::META)?;
+    if let Some(row) = meta.get(layout::META_REMOVED_VECTORS)? {
         findings.value_or_problem(
             ProblemKind::Vector,
             ProblemLocation::All(GONE),
             RemovedVectors::open(row.value()),
         )?;
     }
-    let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
+    let Some(row) = meta.get(layout::META_SERVING)? else { return Ok(()) };
     let place = ProblemLocation::All(SERVING);
     let number =
-        findings.value_or_problem(ProblemKind::Vector, place, keys::open_serving(row.value()))?;
+        findings.value_or_problem(ProblemKind::Vector, place, layout::open_serving(row.value()))?;
     // Unreadable spaces are reported elsewhere.
     if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
         && !spaces.contains_key(&number)

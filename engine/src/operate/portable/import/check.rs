@@ -13,19 +13,19 @@ use sha2::{Digest, Sha256};
 
 use super::arrivals::{self, Arrivals};
 use super::claims::{self, StatedState};
-use super::entering::ImportFilter;
+use super::import_filter::ImportFilter;
 use super::{ImportOptions, input_error, with_file_name};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::{stored_grain, with_fields};
-use crate::disk::keys::SignatureWrapper;
+use crate::disk::layout::SignatureWrapper;
 use crate::handle::session::{MAX_BATCH_BYTES, Session};
 use crate::read::query::ScanError;
 use crate::rules::policy::{Proofs, check_ownership, verified_cosigners};
 use crate::search::embed::embedding_mismatch;
 use crate::state::consent::is_withdrawn;
 use crate::state::erasure::check_not_erased;
-use crate::state::reach::Visibility;
 use crate::state::view::View;
+use crate::state::visibility::Visibility;
 use crate::write::plan::{
     ClaimedSuccessor, ConflictSubject, Conflicts, ManifestClaim, PreparedGrain,
 };

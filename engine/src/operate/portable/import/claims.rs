@@ -5,8 +5,8 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
 use super::check::ImportFiles;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::state::reach::Visibility;
 use crate::state::view::View;
+use crate::state::visibility::Visibility;
 use crate::write::plan::{is_earlier_end, prevails};
 
 /// Most claims about stored grains, and better signatures of such, in one import.

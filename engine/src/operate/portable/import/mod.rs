@@ -1,7 +1,7 @@
 //! Import: `.mg` files into the store, with the state of their grains (OMS 11.7, 28.3).
 //!
 //! - `check`: the first pass, on the caller's thread, before anything is written.
-//! - `entering`: the rules on what may be stored. `claims`: manifest states of grains that are stored
+//! - `import_filter`: the rules on what may be stored. `claims`: manifest states of grains that are stored
 //!   already.
 //! - `stage`: the second pass, on the writer thread, in one transaction. `staging`: its tables.
 //!
@@ -11,7 +11,7 @@
 mod arrivals;
 mod check;
 mod claims;
-mod entering;
+mod import_filter;
 mod stage;
 mod staging;
 

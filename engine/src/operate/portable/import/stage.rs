@@ -29,7 +29,7 @@ use crate::read::query::ScanError;
 use crate::rules::policy::PolicyRule;
 use crate::state::audit::{AuditOperation, AuditRecord, ImportSummary};
 use crate::state::erasure::check_not_erased;
-use crate::state::reach::Visibility;
+use crate::state::visibility::Visibility;
 use crate::write::plan::{
     ConflictSubject, Conflicts, Principal, UncommittedLog, WritePlan, group_by_successor,
     imported_state, is_lift_refused, not_lifted, own_protection, parents, review_refusal,

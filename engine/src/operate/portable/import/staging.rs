@@ -12,7 +12,7 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::blob::with_fields;
-use crate::disk::keys::{self, RowKey, STATE_RECORD_BYTES, SignatureWrapper, StateRecord};
+use crate::disk::layout::{self, RowKey, STATE_RECORD_BYTES, SignatureWrapper, StateRecord};
 use crate::disk::row_sums::{SumChanges, SummedTable};
 use crate::rules::preset::ActiveRules;
 use crate::state::audit::{AuditRecord, RefusalLog};
@@ -96,9 +96,9 @@ impl<'t> StagingTables<'t> {
             view,
             regime,
             txn,
-            log: txn.open_table(keys::LOG)?,
-            states: txn.open_table(keys::STATE)?,
-            roots: txn.open_table(keys::ROOTS)?,
+            log: txn.open_table(layout::LOG)?,
+            states: txn.open_table(layout::STATE)?,
+            roots: txn.open_table(layout::ROOTS)?,
             sums: SumChanges::of(view.vault()),
             signatures: None,
             places: txn.open_table(NEW_SEQUENCES)?,
@@ -181,7 +181,7 @@ impl<'t> StagingTables<'t> {
             self.put_state(sequence, state, entry)?;
         }
         for (sequence, roots) in outcome.roots {
-            let row = keys::encode_roots(sequence, &roots);
+            let row = layout::encode_roots(sequence, &roots);
             let former = self.roots.insert(sequence.get(), row.as_slice())?;
             self.sums.replace(SummedTable::Roots, sequence.get(), former, Some(&row));
         }
@@ -233,7 +233,7 @@ impl<'t> StagingTables<'t> {
     fn put_wrapping(&mut self, sequence: Sequence, wrapping: &SignatureWrapper) -> Result<()> {
         let signatures = match &mut self.signatures {
             Some(signatures) => signatures,
-            none => none.insert(self.txn.open_table(keys::SIGNATURES)?),
+            none => none.insert(self.txn.open_table(layout::SIGNATURES)?),
         };
         let vault = self.view.vault();
         let keeper = match self.log.get(sequence.get())? {
@@ -279,7 +279,7 @@ impl UncommittedLog for StagingTables<'_> {
 
     fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let row = self.roots.get(sequence.get())?;
-        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
+        row.map_or(Ok(Vec::new()), |row| layout::decode_roots(sequence, row.value()))
     }
 
     fn children_of(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Sequence>> {

@@ -1,0 +1,37 @@
+//! CAL answers for people: `show` prints them, `describe` those of DESCRIBE, `beside` the notes on stderr.
+
+mod answer_text;
+mod describe;
+mod notes;
+
+use grainstore::Session;
+use grainstore::cal::{QuerySource, Response};
+use grainstore_rpc::Question;
+
+use crate::error::{Code, Error, Result};
+
+pub(crate) use answer_text::{UNREVIEWED, cut, failed, scores, show, show_answer};
+pub(crate) use notes::{beside, unshown};
+
+/// Runs a statement for a terminal, where a format that has no effect is refused rather than ignored: before
+/// the statement runs if its kind never gives text, else once the answer turns out to have none.
+pub(crate) fn ask_formatted(question: &Question<'_>, session: &Session) -> Result<Response> {
+    if question.format.is_some()
+        && let Ok(source) = QuerySource::read_bytes(question.query)
+        && let Ok(statement) = source.statement()
+        && !statement.renders_text()
+    {
+        return Err(no_text());
+    }
+    let response = question.ask(session)?;
+    if question.format.is_some() && !response.answer.has_text() {
+        return Err(no_text());
+    }
+    Ok(response)
+}
+
+fn no_text() -> Error {
+    let message = "--as cannot act here: the answer is no list of whole grains";
+    let hint = "leave --as out, or drop SELECT, COUNT, GROUP BY and the like; --json gives any answer as JSON";
+    Error::new(Code::Schema, message, hint)
+}

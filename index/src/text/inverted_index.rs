@@ -1,0 +1,172 @@
+//! The inverted index of a store's full text: segments and a tail, searched as one.
+//!
+//! A value is a snapshot: clones are cheap, and a change to one is not seen in another. The writer keeps one,
+//! changes it with every commit and gives clones to readers. Results depend on the live documents alone, not
+//! on their distribution over segments and tail.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tantivy::{Index, ReloadPolicy, Searcher};
+
+use super::deleted::DeletedDocs;
+use super::indexed_document::IndexedDocument;
+use super::part::TextPart;
+use super::score::CollectionStats;
+use super::segment::{Segment, schema};
+use super::tail::TextTail;
+use crate::error::Result;
+use crate::posting::Sequence;
+
+/// The full text of a store: documents by grain, and queries on them.
+#[derive(Clone)]
+pub struct InvertedIndex {
+    pub(super) tail: TextTail,
+    pub(super) segments: Vec<SegmentEntry>,
+    /// The fingerprint of the analysis: its version and settings.
+    pub(super) analysis: u64,
+    /// The number of the next segment.
+    pub(super) next_segment: u32,
+    /// The grains erased since the last fold was started: its output may contain them.
+    pub(super) erased: imbl::OrdSet<Sequence>,
+    /// The log position of the segments, opaque to this crate.
+    pub(super) log_position: Arc<[u8]>,
+    /// An empty searcher, which the library needs to compile a query.
+    searcher: Searcher,
+}
+
+/// A segment of the index.
+#[derive(Debug, Clone)]
+pub(super) struct SegmentEntry {
+    /// Its number, which names its file.
+    pub(super) number: u32,
+    /// Its documents.
+    pub(super) segment: Arc<Segment>,
+    /// Its deleted documents.
+    pub(super) gone: DeletedDocs,
+}
+
+/// The size of a full text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextStats {
+    /// The number of live documents: grains with at least one term.
+    pub documents: u64,
+    /// The number of segments.
+    pub segments: usize,
+    /// The bytes of the segments, the same in memory and as files.
+    pub bytes: u64,
+    /// The number of deleted documents still in segments.
+    pub gone: u64,
+    /// The number of documents in the tail.
+    pub tail: u64,
+    /// The number of their terms and positions.
+    pub tail_size: u64,
+}
+
+impl InvertedIndex {
+    /// An empty index. `analysis` is the fingerprint of the analyser's version and settings.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the search library does not start.
+    pub fn new(analysis: u64) -> Result<Self> {
+        let reader = Index::create_in_ram(schema()).reader_builder();
+        let reader = reader.reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self {
+            tail: TextTail::default(),
+            segments: Vec::new(),
+            analysis,
+            next_segment: 1,
+            erased: imbl::OrdSet::new(),
+            log_position: Arc::default(),
+            searcher: reader.searcher(),
+        })
+    }
+
+    /// Returns `true` if a grain has at least one term.
+    #[must_use]
+    pub fn contains(&self, sequence: Sequence) -> bool {
+        self.parts().any(|part| part.document(sequence).is_some())
+    }
+
+    /// Sets the terms of a grain, or removes it. A grain without terms is not stored.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn set(&mut self, sequence: Sequence, joined: Option<IndexedDocument>) -> Result<()> {
+        self.delete_from_segments(sequence, false)?;
+        match joined.filter(|joined| !joined.is_empty()) {
+            Some(joined) => self.tail.set(sequence, Arc::new(joined)),
+            None => {
+                self.tail.remove(sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a grain so that the next fold rewrites its segment without it, even if the grain was removed
+    /// or replaced before.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn erase(&mut self, sequence: Sequence) -> Result<()> {
+        self.delete_from_segments(sequence, true)?;
+        self.tail.remove(sequence);
+        self.erased.insert(sequence);
+        Ok(())
+    }
+
+    /// The size of the index.
+    #[must_use]
+    pub fn stats(&self) -> TextStats {
+        let segments = self.segments.iter();
+        TextStats {
+            documents: self.collection_stats().documents,
+            segments: self.segments.len(),
+            bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
+            gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
+            tail: self.tail.collection_stats().documents,
+            tail_size: self.tail.size(),
+        }
+    }
+
+    /// The tail, then the segments.
+    pub(super) fn parts(&self) -> impl Iterator<Item = TextPart<'_>> {
+        let segments =
+            self.segments.iter().map(|kept| TextPart::Segment(&kept.segment, &kept.gone));
+        std::iter::once(TextPart::Tail(&self.tail)).chain(segments)
+    }
+
+    pub(super) fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// The number of live documents and their total length.
+    pub(super) fn collection_stats(&self) -> CollectionStats {
+        let mut extent = self.tail.collection_stats();
+        for kept in &self.segments {
+            let documents = kept.segment.documents().saturating_sub(kept.gone.documents());
+            let length = kept.segment.length().saturating_sub(kept.gone.length());
+            extent.documents = extent.documents.saturating_add(documents.into());
+            extent.total_length = extent.total_length.saturating_add(length);
+        }
+        extent
+    }
+
+    fn delete_from_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
+        for kept in &mut self.segments {
+            if let Some(document) = kept.segment.doc_id(sequence) {
+                kept.gone.remove(&kept.segment, document)?;
+                if erased {
+                    kept.gone.mark_erased();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for InvertedIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Texts").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

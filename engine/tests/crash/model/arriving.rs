@@ -355,7 +355,12 @@ fn settle_claim(
     tally: &mut Tally,
 ) {
     let (old, by, _) = claim;
-    let here = model.find(&by).map(|known| Arc::clone(&known.grain));
+    // A successor outside the session is to it as if it were not there.
+    let here = model.find(&by).filter(|_| reached(model, &by, namespace));
+    let here = here.map(|known| Arc::clone(&known.grain));
+    if here.is_none() && model.find(&old).is_some_and(|old| old.superseded_by == Some(by)) {
+        return;
+    }
     report.duplicate += u64::from(here.is_some() && new.is_some());
     let Some(grain) = here.clone().or_else(|| new.map(|new| new.grain.clone().into())) else {
         report.conflicts += 1;
@@ -395,14 +400,14 @@ fn settle_claim(
     let place = model.places[&by];
     model.grains[place].needs_review |= asks_review;
     if matches!(claimed, Claimed::Applied { .. }) {
-        take_place(model, now, claim, report, tally);
+        take_place(model, (namespace, now), claim, report, tally);
     }
 }
 
 /// Ends a grain as a file says: then, and now at the latest.
 fn take_place(
     model: &mut Model,
-    now: EpochMs,
+    (namespace, now): (Option<&str>, EpochMs),
     (old, by, at): (ContentAddress, ContentAddress, EpochMs),
     report: &mut Report,
     tally: &mut Tally,
@@ -411,8 +416,10 @@ fn take_place(
     let before = model.grains[place].superseded_by;
     if let Some(before) = before {
         report.conflicts += 1;
-        let place = model.places[&before];
-        model.grains[place].needs_review = true;
+        if reached(model, &before, namespace) {
+            let place = model.places[&before];
+            model.grains[place].needs_review = true;
+        }
         tally.note("earlier supersession", true);
     }
     let known = &mut model.grains[place];

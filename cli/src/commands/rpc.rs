@@ -36,11 +36,23 @@ impl Rpc {
 #[cfg(unix)]
 fn cancel_streams_at_signals(patience: &Patience) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for end in [SIGINT, SIGTERM, SIGHUP] {
-        // Where one cannot be registered the system does what it did before.
+    for end in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|end| !is_ignored(*end)) {
+        // A second one ends the process where the first has not. Where one cannot be registered the system does what it did before.
         let idle = signal_hook::flag::register_conditional_default(end, patience.idle());
-        let _ = idle.and_then(|_| signal_hook::flag::register(end, patience.stop()));
+        let again = idle
+            .and_then(|_| signal_hook::flag::register_conditional_default(end, patience.stop()));
+        let _ = again.and_then(|_| signal_hook::flag::register(end, patience.stop()));
     }
+}
+
+/// Returns `true` if who started the process had it ignore a signal, as `nohup` does. Known on Linux alone.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    let place = u32::try_from(signal.saturating_sub(1)).unwrap_or(u32::MAX);
+    mask.checked_shr(place).is_some_and(|rest| rest & 1 == 1)
 }
 
 /// Elsewhere there is no such signal.

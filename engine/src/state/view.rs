@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use grainstore_format::{ContentAddress, Envelope, GrainState};
+use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType};
 use grainstore_index::text::{FullTextQuery, InvertedIndex};
 use grainstore_index::vectors;
-use grainstore_index::{self as index, Blinder, Sequence, Tail, TokenScope};
+use grainstore_index::{
+    self as index, Blinder, IndexLookup, Scope, Sequence, Tail, TimeOrder, TimeRange, TokenScope,
+};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::layout::SignatureWrapper;
@@ -37,6 +39,8 @@ pub(crate) struct View {
     names_user: bool,
     /// Cached consents.
     consents: Arc<consent::ConsentCache>,
+    /// True if there may be consents; looked up once.
+    may_have_consents: Arc<OnceLock<bool>>,
 }
 
 impl std::fmt::Debug for View {
@@ -94,7 +98,17 @@ impl View {
     pub(crate) fn new(truth: Arc<Truth>, indexed: IndexSnapshot) -> Self {
         let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
         let blinds = truth.vault().store_blinder().into_iter().collect();
-        Self { truth, indexed, texts, vectors, consents, blinders: blinds, names_user: false }
+        let may_have_consents = Arc::default();
+        Self {
+            truth,
+            indexed,
+            texts,
+            vectors,
+            consents,
+            may_have_consents,
+            blinders: blinds,
+            names_user: false,
+        }
     }
 
     /// A view that looks up the tokens of these users and of grains without a user.
@@ -113,6 +127,7 @@ impl View {
             texts: Arc::clone(&self.texts),
             vectors: Arc::clone(&self.vectors),
             consents: Arc::clone(&self.consents),
+            may_have_consents: Arc::clone(&self.may_have_consents),
             blinders: blinds,
             names_user: true,
         })
@@ -157,6 +172,24 @@ impl View {
             blinded.map_err(|error| Error::from(error).with_hint(WHOLE_WORDS_HINT))
         });
         blinded.collect::<Result<_>>().map(Cow::Owned)
+    }
+
+    /// Returns `true` if a grain may be hidden by a consent: there is one, or something was erased, which may have
+    /// been one.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn may_have_consents(&self) -> Result<bool> {
+        if let Some(known) = self.may_have_consents.get() {
+            return Ok(*known);
+        }
+        let consents = IndexLookup::Type(GrainType::Consent);
+        let scan = || {
+            let (all, order) = (Scope::All, TimeOrder::Newest);
+            self.index().scan(&all, &consents, TimeRange::default(), order)
+        };
+        let found = self.has_erased()? || scan()?.next().transpose()?.is_some();
+        Ok(*self.may_have_consents.get_or_init(|| found))
     }
 
     /// Refuses to search grains of users if no user was named.

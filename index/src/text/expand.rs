@@ -5,7 +5,7 @@
 //! terms there are: an excluded word must not be there in any form.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use tantivy::Term;
 use tantivy::postings::TermInfo;
@@ -55,17 +55,14 @@ pub(super) fn expand(
         TermMatch::Fuzzy(asked, _) => fuzzy_weight(asked, term),
         _ => 1.0,
     };
-    let mut terms = Vec::with_capacity(found.by_term.len());
-    for (term, of_all) in found.by_term {
-        let frequency = lookup.frequency(&term, of_all)?;
-        if frequency > 0 {
-            terms.push((term, frequency));
-        }
-    }
-    if *occur == Occur::Should {
-        terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
-        terms.truncate(MAX_EXPANSIONS);
-    } else if terms.len() > MAX_STRICT_EXPANSIONS {
+    let found: Vec<(Box<str>, u64)> = found.by_term.into_iter().filter(|(_, n)| *n > 0).collect();
+    let mut terms = match occur {
+        Occur::Should => most_frequent(found, lookup)?,
+        // An excluded form that the reader sees in no document excludes none of theirs.
+        Occur::MustNot if found.len() <= MAX_STRICT_EXPANSIONS => found,
+        Occur::Must | Occur::MustNot => counted(found, lookup)?,
+    };
+    if *occur != Occur::Should && terms.len() > MAX_STRICT_EXPANSIONS {
         let message = format!(
             "a word after + or - stands for {} words; a condition is checked against {} at most",
             terms.len(),
@@ -79,6 +76,46 @@ pub(super) fn expand(
         (term, worth)
     };
     Ok(terms.into_iter().map(with_worth).collect())
+}
+
+/// The terms that a reader may know of, with the document frequencies they may know.
+fn counted(found: Vec<(Box<str>, u64)>, lookup: &TermLookup<'_>) -> Result<Vec<(Box<str>, u64)>> {
+    let mut terms = Vec::with_capacity(found.len());
+    for (term, of_all) in found {
+        let frequency = lookup.frequency(&term, of_all)?;
+        if frequency > 0 {
+            terms.push((term, frequency));
+        }
+    }
+    Ok(terms)
+}
+
+/// The [`MAX_EXPANSIONS`] terms with the highest document frequency that a reader may know of. Counting stops
+/// once no other term can be among them: what the reader sees is never more than all there is.
+fn most_frequent(
+    mut found: Vec<(Box<str>, u64)>,
+    lookup: &TermLookup<'_>,
+) -> Result<Vec<(Box<str>, u64)>> {
+    found.sort_by_key(|(_, of_all)| Reverse(*of_all));
+    let mut least = BinaryHeap::with_capacity(MAX_EXPANSIONS + 1);
+    let mut terms = Vec::new();
+    for (term, of_all) in found {
+        let full = least.len() == MAX_EXPANSIONS;
+        if full && least.peek().is_some_and(|Reverse(least)| *least > of_all) {
+            break;
+        }
+        let frequency = lookup.frequency(&term, of_all)?;
+        if frequency > 0 {
+            least.push(Reverse(frequency));
+            if least.len() > MAX_EXPANSIONS {
+                least.pop();
+            }
+            terms.push((term, frequency));
+        }
+    }
+    terms.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    terms.truncate(MAX_EXPANSIONS);
+    Ok(terms)
 }
 
 /// The weight of a fuzzy match: a half at one edit, a third at two.

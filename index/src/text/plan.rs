@@ -255,7 +255,10 @@ impl ScoringPlan {
 
 /// The terms of a clause. A word of several terms gives a scored clause for each.
 fn clause_terms(clause: &Clause, lookup: &TermLookup<'_>) -> Result<Vec<ClauseTerms>> {
-    let sought = |term: &str| ResolvedTerm::of(term, lookup);
+    // An excluded term is not scored: its frequency is nobody's to know, and need not be counted.
+    let seen = lookup.seen.filter(|_| clause.occur != Occur::MustNot);
+    let unscored = TermLookup { parts: lookup.parts, watch: lookup.watch, seen };
+    let sought = |term: &str| ResolvedTerm::of(term, &unscored);
     let ask = &clause.ask;
     match ask {
         TermMatch::Word(terms) => {

@@ -29,6 +29,8 @@ pub(crate) struct Events<'e> {
     patience: &'e Patience,
     /// Cancels the statement once a signal has asked to stop.
     cancel: CancelHandle,
+    /// True if the statement runs under that handle; one of a token does not.
+    is_cancellable: bool,
 }
 
 /// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
@@ -52,7 +54,8 @@ impl<'e> Events<'e> {
         patience: &'e Patience,
     ) -> Self {
         let (assembly_id, cancel) = (String::new(), CancelHandle::new());
-        Self { to, request, assembly_id, sent: 0, failed: None, patience, cancel }
+        let (sent, failed, is_cancellable) = (0, None, false);
+        Self { to, request, assembly_id, sent, failed, patience, cancel, is_cancellable }
     }
 
     /// Returns the error of the output, if there was one.
@@ -83,10 +86,11 @@ impl EventListener for Events<'_> {
         match self.send(&event) {
             Ok(()) => {
                 self.sent += 1;
-                if self.patience.is_stopped() {
-                    self.cancel.cancel();
+                if !self.patience.is_stopped() {
+                    return ControlFlow::Continue(());
                 }
-                ControlFlow::Continue(())
+                self.cancel.cancel();
+                if self.is_cancellable { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             }
             Err(error) => {
                 self.failed = Some(error);
@@ -143,6 +147,7 @@ impl CalStream {
         events: &mut Events<'_>,
     ) -> Result<Response> {
         let query = query_text(query)?;
+        events.is_cancellable = true;
         let question = Question {
             query: query.as_bytes(),
             params: self.params.unwrap_or_default().0,

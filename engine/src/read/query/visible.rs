@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use grainstore_format::GrainType;
-use grainstore_index::{IndexLookup, Scope, ScopeNamespaces, Sequence, TimeRange};
+use grainstore_index::Sequence;
 
 use crate::base::error::{Error, Result};
 use crate::handle::session::Session;
+use crate::state::truth::ok_if_readable;
 use crate::state::view::View;
 use crate::state::visibility::Visibility;
 
@@ -24,10 +24,7 @@ pub(super) fn sees_all(session: &Session, view: &View) -> Result<bool> {
     {
         return Ok(false);
     }
-    let spaces = ScopeNamespaces::of(Scope::All);
-    let consents = IndexLookup::Type(GrainType::Consent);
-    let consents = view.index().estimate_postings(&spaces, &consents, TimeRange::default())?;
-    Ok(consents.postings == 0)
+    Ok(!view.may_have_consents()?)
 }
 
 /// The grains a session sees, each read once.
@@ -84,7 +81,8 @@ impl<'w> VisibleGrains<'w> {
             return Ok(false);
         }
         let seen =
-            self.view.with_live_blob(at, |blob| self.reach.is_blob_visible(at, blob).map(Some))?;
-        Ok(seen.unwrap_or(false))
+            self.view.with_live_blob(at, |blob| self.reach.is_blob_visible(at, blob).map(Some));
+        // A damaged grain is no hit: who reads it, or `verify`, is told.
+        Ok(ok_if_readable(seen)?.flatten().unwrap_or(false))
     }
 }

@@ -357,3 +357,62 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
         }
     }
 }
+
+/// A consent of these parties that derives from another, or a withdrawal of it.
+fn consent_of(subject: &str, grantee: &str, at: i64, more: &str) -> grainstore::Grain {
+    grain(&format!(
+        r#""type": "consent", "subject_did": "{subject}", "grantee_did": "{grantee}",
+           "scope": ["store"], "created_at": {at}{more}"#
+    ))
+}
+
+#[test]
+fn a_file_puts_no_consent_of_others_in_the_place_of_a_withdrawal_that_is_new_here() {
+    let why = r#", "is_withdrawal": false, "supersession_justification": "again""#;
+    let granted = consent_of("did:web:a", "did:web:b", 1000, r#", "is_withdrawal": false"#);
+    let at = address(&granted);
+    let takes_back = format!(r#", "is_withdrawal": true, "prior_consent": "{at}""#);
+    let withdrawal = consent_of("did:web:a", "did:web:b", 2000, &takes_back);
+    let from = |parent: ContentAddress| format!(r#", "derived_from": ["{parent}"]{why}"#);
+    let again = consent_of("did:web:a", "did:web:b", 3000, &from(address(&withdrawal)));
+    let mallory = consent_of("did:web:m", "did:web:x", 4000, &from(address(&again)));
+    let chain = [&granted, &withdrawal, &again, &mallory];
+    let stated: Vec<_> =
+        chain.windows(2).map(|pair| superseded(address(pair[0]), address(pair[1]), 5000)).collect();
+    let place = Place::new();
+    let resting = belief("tea", 1000, &format!(r#", "processing_basis": "{at}""#));
+    place.session.put(granted.clone()).unwrap();
+    let resting = place.session.put(resting).unwrap().address();
+    place.session.put(withdrawal.clone()).unwrap();
+    assert_eq!(code(place.session.get(&resting)), "ERR_WITHDRAWN");
+    let blobs: Vec<_> = chain.iter().map(|grain| blob(grain)).collect();
+    let file = place.file("in.mg", &blobs, &stated);
+    let imported = place.within("shared").import([file], &Default::default()).unwrap();
+    assert!(!imported.conflicts.is_empty(), "{imported:?}");
+    let head = place.state(&address(&again));
+    assert!(head.is_current(), "nobody else's consent stands in its place: {head:?}");
+    let takes_back = format!(r#", "is_withdrawal": true, "prior_consent": "{at}""#);
+    let last = consent_of("did:web:a", "did:web:b", 6000, &takes_back);
+    place.session.put(last).unwrap();
+    assert_eq!(code(place.session.get(&resting)), "ERR_WITHDRAWN");
+}
+
+#[test]
+fn a_descendant_of_a_lock_that_is_new_with_its_parent_comes_in_without_its_end() {
+    let place = Place::new();
+    let locked = policy(r#""mode": "locked", "scope": "subtree""#);
+    let root = place.session.put(belief("tea", 1000, &locked)).unwrap().address();
+    let first = about("bob", &child(&[root], "milk", 2000, ""));
+    let second = about("carol", &child(&[address(&first)], "wine", 3000, ""));
+    let retracted = GrainState {
+        verification_status: VerificationStatus::Retracted,
+        system_valid_to: Some(EpochMs::new(5000)),
+        ..GrainState::default()
+    };
+    let stated = [state(address(&second), retracted)];
+    let file = place.file("in.mg", &[blob(&second), blob(&first)], &stated);
+    let imported = place.within("shared").import([file], &Default::default()).unwrap();
+    assert_eq!(imported.conflicts.len(), 1, "{imported:?}");
+    assert!(place.state(&address(&second)).is_current());
+    place.verify();
+}

@@ -4,7 +4,7 @@
 //!
 //! Otherwise a file could bring a grain that is still to be put, ended beforehand, and nobody could revive it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use grainstore_format::container::{ContainerEntry, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, GrainType, VerificationStatus};
@@ -34,7 +34,13 @@ pub(super) fn stated<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<A
     }
     let protected = protected(view, files)?;
     files.each_manifest_entry(|address, carried| {
-        if takes_away(&carried.state) && protected.contains(&address) {
+        // Of a consent only what takes its place is a claim: its other ends are taken from anybody, since privacy
+        // fails closed.
+        let is_claim = |kind: &ArrivalKind| match kind {
+            ArrivalKind::Consent => carried.state.superseded_by.is_some(),
+            ArrivalKind::Protected => true,
+        };
+        if takes_away(&carried.state) && protected.get(&address).is_some_and(is_claim) {
             claims::check_claim_limit(found.len())?;
             // Several files may speak of one grain: the first that does counts.
             found.entry(address).or_insert(carried.state);
@@ -58,38 +64,66 @@ pub(super) fn without_end(stated: &GrainState) -> GrainState {
     }
 }
 
-/// The grains of files that are new here and under a policy, their own or that of what they derive from.
-fn protected<S: ReadAt>(view: &View, files: &ImportFiles<S>) -> Result<BTreeSet<ContentAddress>> {
-    let mut found = BTreeSet::new();
-    for (name, container) in &files.files {
-        for entry in container.entries().map_err(|error| input_error(name, error))? {
-            let entry = entry.map_err(|error| input_error(name, error))?;
-            if is_protected(view, &entry)? && view.sequence_of(&entry.address())?.is_none() {
-                claims::check_claim_limit(found.len())?;
-                found.insert(entry.address());
-            }
-        }
-    }
-    Ok(found)
+/// Why the end of a grain that is new here is a claim.
+#[derive(Debug, Clone, Copy)]
+enum ArrivalKind {
+    /// It is under a policy, its own or that of what it derives from.
+    Protected,
+    Consent,
 }
 
-fn is_protected(view: &View, entry: &ContainerEntry) -> Result<bool> {
-    // The end of a consent is taken from anybody: privacy fails closed.
+/// The grains of files that are new here and consents or under a policy, their own or that of what they derive
+/// from, stored or in the files.
+fn protected<S: ReadAt>(
+    view: &View,
+    files: &ImportFiles<S>,
+) -> Result<BTreeMap<ContentAddress, ArrivalKind>> {
+    let mut found = BTreeMap::new();
+    // A child may come before its parents: passes are made until one finds nothing more.
+    loop {
+        let before = found.len();
+        for (name, container) in &files.files {
+            for entry in container.entries().map_err(|error| input_error(name, error))? {
+                let entry = entry.map_err(|error| input_error(name, error))?;
+                let address = entry.address();
+                if found.contains_key(&address) || view.sequence_of(&address)?.is_some() {
+                    continue;
+                }
+                if let Some(kind) = arrival_kind(view, &entry, &found)? {
+                    claims::check_claim_limit(found.len())?;
+                    found.insert(address, kind);
+                }
+            }
+        }
+        if found.len() == before {
+            return Ok(found);
+        }
+    }
+}
+
+fn arrival_kind(
+    view: &View,
+    entry: &ContainerEntry,
+    found: &BTreeMap<ContentAddress, ArrivalKind>,
+) -> Result<Option<ArrivalKind>> {
     if entry.grain().grain_type() == GrainType::Consent {
-        return Ok(false);
+        return Ok(Some(ArrivalKind::Consent));
     }
     let (protects, holds) = own_protection(entry.blob())?;
     if protects || holds {
-        return Ok(true);
+        return Ok(Some(ArrivalKind::Protected));
     }
     for parent in parents(entry.grain()) {
+        if let Some(ArrivalKind::Protected) = found.get(&parent) {
+            return Ok(Some(ArrivalKind::Protected));
+        }
         if let Some(sequence) = view.sequence_of(&parent)?
             && !view.roots_at(sequence)?.is_empty()
         {
-            return Ok(true);
+            return Ok(Some(ArrivalKind::Protected));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Whether a state says less for a grain than that it is current.

@@ -359,7 +359,7 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
 }
 
 /// A consent of these parties that derives from another, or a withdrawal of it.
-fn consent_of(subject: &str, grantee: &str, at: i64, more: &str) -> grainstore::Grain {
+fn consent_of(subject: &str, grantee: &str, at: i64, more: &str) -> Grain {
     grain(&format!(
         r#""type": "consent", "subject_did": "{subject}", "grantee_did": "{grantee}",
            "scope": ["store"], "created_at": {at}{more}"#

@@ -37,7 +37,8 @@ impl Rpc {
 fn cancel_streams_at_signals(patience: &Patience) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     for end in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|end| !is_ignored(*end)) {
-        // A second one ends the process where the first has not. Where one cannot be registered the system does what it did before.
+        // A second one ends the process where the first has not. Where one cannot be registered the system does
+        // what it did before.
         let idle = signal_hook::flag::register_conditional_default(end, patience.idle());
         let again = idle
             .and_then(|_| signal_hook::flag::register_conditional_default(end, patience.stop()));

@@ -216,7 +216,8 @@ fn a_stream_of_rpc_nobody_reads_any_longer_is_cancelled_and_the_read_log_says_so
 #[cfg(unix)]
 #[test]
 fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
-    for signal in ["-TERM", "-INT", "-HUP"] {
+    for (signal, by_token) in [("-TERM", false), ("-INT", false), ("-HUP", false), ("-TERM", true)]
+    {
         let (place, query) = filled_beyond_a_pipe();
         let mut child = place.start(&["rpc"]);
         let mut requests = child.stdin.take().unwrap();
@@ -224,9 +225,21 @@ fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
         let open =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
         writeln!(requests, "{open}").unwrap();
-        writeln!(requests, "{}", asked(2, &json!({ "query": query }))).unwrap();
         let mut answers = BufReader::new(child.stdout.take().unwrap());
         answers.read_line(&mut String::new()).unwrap();
+        let params = match by_token {
+            true => {
+                let prepare = json!({ "jsonrpc": "2.0", "id": 5, "method": "prepare",
+                    "params": { "query": query } });
+                writeln!(requests, "{prepare}").unwrap();
+                let mut prepared = String::new();
+                answers.read_line(&mut prepared).unwrap();
+                let prepared: Value = serde_json::from_str(&prepared).unwrap();
+                json!({ "token": prepared["result"]["token"] })
+            }
+            false => json!({ "query": query }),
+        };
+        writeln!(requests, "{}", asked(2, &params)).unwrap();
         answers.read_line(&mut String::new()).unwrap();
         let id = child.id().to_string();
         assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -235,10 +248,11 @@ fn a_signal_cancels_the_stream_of_rpc_and_the_read_log_says_so() {
         answers.read_to_string(&mut rest).unwrap();
         // Its stdin is still open: the process ended by itself.
         assert!(!child.wait().unwrap().success());
-        assert!(rest.contains(r#""type":"cancelled""#), "{signal}");
+        assert_eq!(rest.contains(r#""type":"cancelled""#), !by_token, "{signal}");
         let call = last_call(&place);
         let cancelled = (&call["cancelled"], &call["cancel_reason"]);
-        assert_eq!(cancelled, (&json!(true), &json!("host")), "{signal}");
+        let reason = if by_token { "listener" } else { "host" };
+        assert_eq!(cancelled, (&json!(true), &json!(reason)), "{signal}");
         // Between requests a signal ends it as it ends any process.
         let mut child = place.start(&["rpc"]);
         let mut requests = child.stdin.take().unwrap();

@@ -1,8 +1,9 @@
-//! What files say of the end of protected grains that are new here, where whoever imports is not the operator of
-//! the whole store: a claim like one about a grain that is here already (ruling 37 of the project's reading).
+//! What files say of the end of protected grains that are new here, and of what takes the place of consents that
+//! are, where whoever imports is not the operator of the whole store: a claim like one about a grain that is here already (ruling 37 of the project's reading).
 //! Decides nothing.
 //!
-//! Otherwise a file could bring a grain that is still to be put, ended beforehand, and nobody could revive it.
+//! Otherwise a file could bring a grain that is still to be put, ended beforehand, and nobody could revive it; or a
+//! consent of strangers in the place of a withdrawal, and what rests on it would be shown again.
 
 use std::collections::BTreeMap;
 
@@ -79,9 +80,9 @@ fn protected<S: ReadAt>(
     files: &ImportFiles<S>,
 ) -> Result<BTreeMap<ContentAddress, ArrivalKind>> {
     let mut found = BTreeMap::new();
-    // A child may come before its parents: passes are made until one finds nothing more.
+    // A child may come before its parents: passes are made until one finds nothing more, or no child can.
     loop {
-        let before = found.len();
+        let (before, mut waits) = (found.len(), false);
         for (name, container) in &files.files {
             for entry in container.entries().map_err(|error| input_error(name, error))? {
                 let entry = entry.map_err(|error| input_error(name, error))?;
@@ -92,13 +93,25 @@ fn protected<S: ReadAt>(
                 if let Some(kind) = arrival_kind(view, &entry, &found)? {
                     claims::check_claim_limit(found.len())?;
                     found.insert(address, kind);
+                } else {
+                    waits = waits || has_absent_parent(view, &entry)?;
                 }
             }
         }
-        if found.len() == before {
+        if found.len() == before || !waits {
             return Ok(found);
         }
     }
+}
+
+/// Returns `true` if a grain derives from one that is not stored: it may come with the same files.
+fn has_absent_parent(view: &View, entry: &ContainerEntry) -> Result<bool> {
+    for parent in parents(entry.grain()) {
+        if view.sequence_of(&parent)?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn arrival_kind(

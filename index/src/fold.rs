@@ -57,6 +57,21 @@ pub fn fold(
     Ok(after)
 }
 
+/// Replaces the `history` beside the watermark, as [`fold`] takes it, in tables that nothing else changes in.
+///
+/// # Errors
+/// `ERR_IO`, `ERR_INTEGRITY`. The transaction must then be aborted.
+pub fn mark_history(
+    txn: &WriteTransaction,
+    seal: Option<&dyn RowSeal>,
+    history: &[u8],
+) -> Result<()> {
+    let mut rows = txn.open_table(META)?;
+    let sum = RowSum::stored(seal, &rows)?;
+    rows.insert(HISTORY, history)?;
+    sum.store(&mut rows)
+}
+
 /// Writes new terms, and the rows from relation ids to term keys.
 fn fold_terms(txn: &WriteTransaction, part: &TailPart, sum: &mut RowSum<'_>) -> Result<()> {
     let mut terms = txn.open_table(TERMS)?;

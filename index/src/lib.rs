@@ -73,7 +73,7 @@ pub use blind::{Blinder, TokenScope};
 pub use error::{Error, ErrorKind, Result};
 pub use estimate::PostingEstimate;
 pub use field::{Digest, Field, number_text};
-pub use fold::fold;
+pub use fold::{fold, mark_history};
 pub use indexed_fields::{IndexedFields, object_hash};
 pub use intersect::{Intersection, IntersectionStep};
 pub use lookup::{IndexLookup, Object, Scope};

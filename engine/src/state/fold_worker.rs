@@ -109,6 +109,19 @@ impl FoldWorker {
         }))
     }
 
+    /// Begins to note this history in tables that were folded before. The previous change must have been awaited.
+    ///
+    /// # Errors
+    /// `ERR_IO` if the thread is gone.
+    pub(crate) fn mark_history(&mut self, history: AuditHead) -> Result<()> {
+        self.begin(Box::new(move |db| {
+            let vault = db.vault().clone();
+            in_transaction(db, |txn| {
+                index::mark_history(txn, vault.row_seal().as_deref(), &history.encode())
+            })
+        }))
+    }
+
     /// Returns a snapshot of the index. The thread must be idle.
     ///
     /// # Errors

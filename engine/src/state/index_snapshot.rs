@@ -25,7 +25,7 @@ use crate::state::truth::{LogRow, Truth};
 pub(crate) struct IndexSnapshot {
     pub(crate) tables: Arc<LeasedReader<Tables>>,
     pub(crate) tail: Tail,
-    /// The head of the audit log that the tail is of: tables folded from it are of this history.
+    /// The history of the audit log that tables folded from the tail are of: see [`Truth::index_history`].
     pub(crate) history: AuditHead,
 }
 
@@ -97,7 +97,7 @@ impl IndexSnapshot {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut FoldWorker) -> Result<()> {
-        self.history = truth.audit_head()?;
+        self.history = truth.index_history()?;
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, logged) = row?;
             self.push_row(folder, sequence, &logged, truth.vault())?;

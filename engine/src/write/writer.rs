@@ -410,7 +410,7 @@ impl Writer {
     fn publish_commit(&mut self, grains: &[StagedGrain]) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
-        match catch_storage_panic(|| self.index_grains(&mut indexed, grains)) {
+        match catch_storage_panic(|| self.index_grains(&truth, &mut indexed, grains)) {
             Ok(()) => {
                 self.replace_view(View::new(truth, indexed));
                 self.notify();
@@ -421,8 +421,13 @@ impl Writer {
         }
     }
 
-    fn index_grains(&mut self, indexed: &mut IndexSnapshot, grains: &[StagedGrain]) -> Result<()> {
-        indexed.history = self.chain.head();
+    fn index_grains(
+        &mut self,
+        truth: &Truth,
+        indexed: &mut IndexSnapshot,
+        grains: &[StagedGrain],
+    ) -> Result<()> {
+        indexed.history = truth.index_history()?;
         for StagedGrain { sequence, prepared } in grains {
             let blob = &prepared.blob;
             let grain = (&blob.address(), blob.bytes());
@@ -474,7 +479,7 @@ impl Writer {
     pub(crate) fn fold_all(&mut self) -> Result<()> {
         self.check_running()?;
         let mut indexed = self.view.indexed().clone();
-        indexed.history = self.chain.head();
+        indexed.history = self.view.truth().index_history()?;
         let folded = indexed.fold_all(&mut self.fold_worker);
         if let Err(error) = &folded {
             self.failed = Some(error.clone());

@@ -115,7 +115,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut FoldWorker) -> Result
     folder.aside(DatabaseHandle::make_empty)?;
     folder.begin(Box::new(DatabaseHandle::take_empty))?;
     let mut indexed = IndexSnapshot::new(folder.wait()?)?;
-    indexed.history = catch_storage_panic(|| truth.audit_head()).unwrap_or(indexed.history);
+    indexed.history = catch_storage_panic(|| truth.index_history()).unwrap_or(indexed.history);
     let mut rows = truth.log_from(0)?;
     loop {
         let (sequence, logged) = match catch_storage_panic(|| rows.next().transpose()) {

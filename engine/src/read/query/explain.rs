@@ -68,8 +68,9 @@ pub struct QueryList {
     /// The lookups whose union is the list. For text, a session with a namespace or a user gets its own query
     /// terms; other sessions get every term looked up, with its document frequency.
     pub lookups: Vec<String>,
-    /// Its length. For a session with a user, the number of grains it can see, up to 2,049. For text in a
-    /// session with a namespace or a user, the number of grains its other conditions leave.
+    /// Its length. For a session that may not see every grain of the store (it has a namespace or a user, or a
+    /// consent, a rule or an erasure to be scrubbed may hide some) the number of those it sees, up to 2,049. For
+    /// text in a session with a namespace or a user, the number of grains its other conditions leave.
     pub rows: u64,
     /// True if the rows were counted; false if they were estimated by a sample.
     pub exact: bool,

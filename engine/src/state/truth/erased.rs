@@ -7,12 +7,14 @@ use std::collections::HashMap;
 
 use grainstore_index::Sequence;
 use redb::{ReadableTableMetadata, TableError};
+use sha2::{Digest, Sha256};
 
 use super::Truth;
 use crate::base::error::{Error, Result};
 use crate::disk::blob::with_fields;
 use crate::disk::layout::{
-    self, AddressKey, EncryptedEnvelope, ErasureRecord, RowKey, Stub, Tombstone, UserToken,
+    self, AddressKey, AuditHead, EncryptedEnvelope, ErasureRecord, RowKey, Stub, Tombstone,
+    UserToken,
 };
 use crate::disk::vault::Vault;
 use crate::state::audit::{AuditEntry, AuditHashChain};
@@ -103,6 +105,21 @@ impl Truth {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_unscrubbed(&self) -> Result<bool> {
         Ok(self.erasure_state()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
+    }
+
+    /// Returns the head of the audit log that the index is folded from: the one before the first erasure that
+    /// waits for its scrub, since until then tables may hold what it erased.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn index_history(&self) -> Result<AuditHead> {
+        let erasures = self.erasure_state()?.erasures.as_ref();
+        let pending = erasures.into_iter().flat_map(|known| &known.pending);
+        let Some(count) = pending.map(|of| of.entry).min() else { return self.audit_head() };
+        let log = self.audit()?;
+        let last = count.checked_sub(1).map(|last| log.get(last)).transpose()?.flatten();
+        let hash = last.map_or([0; 32], |entry| Sha256::digest(entry.value()).into());
+        Ok(AuditHead { count, hash })
     }
 
     /// Turns the error for a row whose key was destroyed into one of damage, unless an erasure waits to be

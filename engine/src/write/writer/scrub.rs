@@ -390,6 +390,18 @@ impl Writer {
             meta.insert(layout::META_ERASURES, erasures.seal().as_slice())?;
             Ok(Some(((), Vec::new())))
         })?;
+        self.mark_index_scrubbed()
+    }
+
+    /// Notes in the index that its tables are of after these erasures. After a crash before this, the next open
+    /// makes the index anew.
+    fn mark_index_scrubbed(&mut self) -> Result<()> {
+        self.fold_all()?;
+        let history = self.view.truth().index_history()?;
+        self.fold_worker.mark_history(history)?;
+        let mut indexed = self.view.indexed().clone();
+        indexed.finish_fold(&mut self.fold_worker)?;
+        self.replace_view(self.view.with_index(indexed));
         Ok(())
     }
 }

@@ -5,15 +5,17 @@
 //! from the seed in `GRAINSTORE_TAMPERING_SEED`.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EraseOptions, MasterKey, Offer, SameFact, Session, SessionOptions, Store,
+    ContentAddress, EraseOptions, MasterKey, Offer, OpenOptions, SameFact, Session, SessionOptions,
+    Store,
 };
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use tempfile::TempDir;
 
 use super::random::Random;
@@ -355,7 +357,7 @@ fn tamper(path: &Path, original: &Original, random: &mut Random) -> Option<Strin
             let name = random.pick(&["grains.redb", "index.redb", "keyring"]);
             let bytes = &original.files[name];
             let length = random.below(bytes.len());
-            std::fs::write(path.join(name), &bytes[..length]).unwrap();
+            fs::write(path.join(name), &bytes[..length]).unwrap();
             format!("{name} cut off at {length} of {}", bytes.len())
         }
     };
@@ -386,14 +388,14 @@ fn in_the_clear(txn: &WriteTransaction, random: &mut Random) -> Option<String> {
 
 /// Edits a file of the full text.
 fn text(path: &Path, random: &mut Random) -> Option<String> {
-    let entries = std::fs::read_dir(path.join("text")).ok()?;
+    let entries = fs::read_dir(path.join("text")).ok()?;
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let file = files.get(random.below(files.len().max(1)))?;
-    let mut bytes = std::fs::read(file).unwrap();
+    let mut bytes = fs::read(file).unwrap();
     let at = random.below(bytes.len().max(1));
     *bytes.get_mut(at)? ^= 1 << random.below(8);
-    std::fs::write(file, bytes).unwrap();
+    fs::write(file, bytes).unwrap();
     Some(format!("text: byte {at} of {:?} edited", file.file_name()))
 }
 
@@ -424,10 +426,10 @@ fn erased_again(path: &Path, original: &Original, random: &mut Random) -> Option
     }
     txn.commit().unwrap();
     if with_keyring {
-        std::fs::write(path.join("keyring"), &original.earlier["keyring"]).unwrap();
+        fs::write(path.join("keyring"), &original.earlier["keyring"]).unwrap();
     }
     if random.percent(50) {
-        std::fs::remove_file(path.join("index.redb")).unwrap();
+        fs::remove_file(path.join("index.redb")).unwrap();
     }
     Some(format!("erased rows put back, the keyring too: {with_keyring}, marks gone: {with_marks}"))
 }
@@ -472,7 +474,7 @@ fn keyring(path: &Path, original: &Original, random: &mut Random) -> Option<Stri
             format!("byte {at} of the keyring edited")
         }
     };
-    std::fs::write(path.join("keyring"), ring).unwrap();
+    fs::write(path.join("keyring"), ring).unwrap();
     Some(told)
 }
 
@@ -484,8 +486,8 @@ fn lay_out(files: &BTreeMap<String, Vec<u8>>, with_derived: bool) -> TempDir {
             continue;
         }
         let to = dir.path().join(name);
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        std::fs::write(to, bytes).unwrap();
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, bytes).unwrap();
     }
     dir
 }
@@ -541,7 +543,7 @@ fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
     for key in [Some(KEY), None] {
         let options = || match key {
             Some(key) => options(MasterKey::new(key)),
-            None => grainstore::OpenOptions::new().create(true),
+            None => OpenOptions::new().create(true),
         };
         let [one, other] = [(); 2].map(|()| TempDir::new().unwrap());
         let begun = |path: &Path| Store::open(path, &options()).unwrap();
@@ -549,8 +551,8 @@ fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
         store.session(SessionOptions::default()).put(belief(None, "a", "b", 1)).unwrap();
         store.close().unwrap();
         for (name, bytes) in files_of(one.path()).into_iter().filter(|(name, _)| name != "LOCK") {
-            std::fs::create_dir_all(other.path().join(&name).parent().unwrap()).unwrap();
-            std::fs::write(other.path().join(name), bytes).unwrap();
+            fs::create_dir_all(other.path().join(&name).parent().unwrap()).unwrap();
+            fs::write(other.path().join(name), bytes).unwrap();
         }
         let grows = |path: &Path, own: &str| {
             let store = begun(path);
@@ -562,7 +564,7 @@ fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
         };
         grows(one.path(), "one");
         let mine = grows(other.path(), "other");
-        std::fs::copy(one.path().join("index.redb"), other.path().join("index.redb")).unwrap();
+        fs::copy(one.path().join("index.redb"), other.path().join("index.redb")).unwrap();
         let store = begun(other.path());
         let session = store.session(SessionOptions::default());
         assert!(session.exists(&mine).unwrap());
@@ -572,25 +574,52 @@ fn the_index_of_another_history_is_not_used_whatever_its_last_grain() {
     }
 }
 
+/// The options of an encrypted store and of one that is not.
+fn encrypted_and_plain() -> [fn() -> OpenOptions; 2] {
+    [|| options(MasterKey::new(KEY)), || OpenOptions::new().create(true)]
+}
+
+/// Puts a grain, and erases it: with the store closed after each step, or so that the index is folded before the
+/// scrub. Returns a copy of the index that still has it.
+fn index_with_an_erased_grain(
+    dir: &Path,
+    options: fn() -> OpenOptions,
+    scrub_waits: bool,
+) -> Vec<u8> {
+    let index = dir.join("index.redb");
+    let store = Store::open(dir, &options()).unwrap();
+    let session = store.session(SessionOptions::default());
+    session.put_batch((0..300).map(|n| belief(None, "kept", &format!("{n}"), 2))).unwrap();
+    // Where scrubbing began while the file was copied it is another moment.
+    for round in 0..20 {
+        let gone = session.put(belief(None, "hemlock", "gone", round)).unwrap().address();
+        if !scrub_waits {
+            store.flush().unwrap();
+            let before = fs::read(&index).unwrap();
+            session.erase(&gone, "asked", &EraseOptions::new().now(true)).unwrap();
+            store.close().unwrap();
+            return before;
+        }
+        session.erase(&gone, "asked", &EraseOptions::new()).unwrap();
+        store.flush().unwrap();
+        let before = fs::read(&index).unwrap();
+        if store.stats().unwrap().unscrubbed > 0 {
+            store.scrub().unwrap();
+            store.close().unwrap();
+            return before;
+        }
+    }
+    unreachable!("the store was scrubbed each time");
+}
+
 #[test]
-fn an_index_of_before_an_erasure_is_made_anew() {
-    for key in [Some(KEY), None] {
-        let options = || match key {
-            Some(key) => options(MasterKey::new(key)),
-            None => grainstore::OpenOptions::new().create(true),
-        };
+fn an_index_that_still_has_an_erased_grain_is_made_anew() {
+    for (options, scrub_waits) in
+        encrypted_and_plain().into_iter().flat_map(|options| [(options, false), (options, true)])
+    {
         let dir = TempDir::new().unwrap();
-        let store = Store::open(dir.path(), &options()).unwrap();
-        let session = store.session(SessionOptions::default());
-        let gone = session.put(belief(None, "hemlock", "gone", 1)).unwrap().address();
-        session.put_batch((0..300).map(|n| belief(None, "kept", &format!("{n}"), 2))).unwrap();
-        store.close().unwrap();
-        let before = std::fs::read(dir.path().join("index.redb")).unwrap();
-        let store = Store::open(dir.path(), &options()).unwrap();
-        let session = store.session(SessionOptions::default());
-        session.erase(&gone, "asked", &EraseOptions::new().now(true)).unwrap();
-        store.close().unwrap();
-        std::fs::write(dir.path().join("index.redb"), &before).unwrap();
+        let before = index_with_an_erased_grain(dir.path(), options, scrub_waits);
+        fs::write(dir.path().join("index.redb"), &before).unwrap();
         let store = Store::open(dir.path(), &options()).unwrap();
         assert!(store.verify(true).unwrap().ok);
         let session = store.session(SessionOptions {
@@ -599,10 +628,27 @@ fn an_index_of_before_an_erasure_is_made_anew() {
         });
         let asked = r#"EXPLAIN RECALL beliefs WHERE subject = "hemlock""#;
         let plan = serde_json::to_string(&session.ask(asked).unwrap()).unwrap();
-        assert!(plan.contains(r#""estimated":0"#), "{plan}");
+        assert!(plan.contains(r#""estimated":0"#), "{scrub_waits}: {plan}");
         store.close().unwrap();
-        let after = std::fs::read(dir.path().join("index.redb")).unwrap();
-        assert!(!after.windows(7).any(|bytes| bytes == b"hemlock"));
+        let after = fs::read(dir.path().join("index.redb")).unwrap();
+        assert!(!after.windows(7).any(|bytes| bytes == b"hemlock"), "{scrub_waits}");
+    }
+}
+
+#[test]
+fn an_index_is_kept_after_a_scrub() {
+    for options in encrypted_and_plain() {
+        let dir = TempDir::new().unwrap();
+        index_with_an_erased_grain(dir.path(), options, true);
+        // An index that is made anew loses what is not its own.
+        let mark = TableDefinition::<u64, u64>::new("mark");
+        let index = dir.path().join("index.redb");
+        let txn = redb::Database::open(&index).unwrap().begin_write().unwrap();
+        txn.open_table(mark).unwrap();
+        txn.commit().unwrap();
+        Store::open(dir.path(), &options()).unwrap().close().unwrap();
+        let txn = redb::Database::open(&index).unwrap().begin_read().unwrap();
+        assert!(txn.open_table(mark).is_ok());
     }
 }
 

@@ -314,7 +314,7 @@ impl<'v> WritePlan<'v> {
                 }
                 puts.push(put);
             }
-            plan.check_later_parents(first, author)?;
+            plan.check_later_parents(first, &puts, author)?;
             if !added.is_empty() {
                 plan.audit.push(author.record(AuditOperation::Put, added));
             }

@@ -79,8 +79,9 @@ fn a_batch_whose_child_comes_before_its_parent_is_decided_as_in_the_other_order(
     let parent = old.encode(Default::default()).unwrap().address();
     let next = belief("alice", "coffee", 2000).derived_from(vec![parent.to_string().into()]);
     let next = next.build().unwrap();
-    for batch in [[old.clone(), next.clone()], [next, old]] {
-        assert_eq!(code(session.put_batch(batch)), "ERR_SUPERSEDE_REQUIRED");
+    for (batch, refused) in [([old.clone(), next.clone()], 1), ([next, old], 0)] {
+        let error = session.put_batch(batch).unwrap_err();
+        assert_eq!((error.code(), error.batch_index()), ("ERR_SUPERSEDE_REQUIRED", Some(refused)));
     }
     assert_eq!(store.stats().unwrap().grains, 0);
 }

@@ -14,7 +14,7 @@ use crate::state::view::GrainRow;
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 use super::supersede::supersession_record;
-use super::{PreparedGrain, Principal, WritePlan};
+use super::{PreparedGrain, Principal, PutOutcome, WritePlan};
 
 /// Fields that state that a grain supersedes another.
 const SUPERSESSION_FIELDS: [&str; 5] = [
@@ -110,10 +110,16 @@ impl WritePlan<'_> {
     }
 
     /// Refuses grains staged from `first` on that would implicitly replace a parent that was staged after them.
+    /// `puts` are the outcomes of the batch so far.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
-    pub(super) fn check_later_parents(&mut self, first: usize, author: &Principal) -> Result<()> {
+    pub(super) fn check_later_parents(
+        &mut self,
+        first: usize,
+        puts: &[PutOutcome],
+        author: &Principal,
+    ) -> Result<()> {
         let staged = self.grains.get(first..).unwrap_or_default();
         let before_a_parent = staged.iter().filter(|child| {
             let is_later = |parent: &ContentAddress| {
@@ -135,7 +141,12 @@ impl WritePlan<'_> {
                 found.address,
                 parents.join(", ")
             );
-            return Err(Error::new(ErrorKind::SupersedeRequired, message));
+            let refusal = Error::new(ErrorKind::SupersedeRequired, message);
+            let at = puts.iter().position(|put| put.address() == found.address);
+            return Err(match at {
+                Some(at) => refusal.with_batch_index(at),
+                None => refusal,
+            });
         }
         Ok(())
     }

@@ -7,14 +7,14 @@ use crate::globals::Globals;
 use crate::registry::Command;
 use crate::repl::{self, Repl};
 
-const EXIT_CODES: &str = "\
+const EXIT_CODE_HELP: &str = "\
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the store is open elsewhere,
 4 stored data fails its integrity check.
 Data goes to stdout, diagnostics to stderr.";
 
 /// Memory for agents: content-addressed grains, their history, and CAL to ask for them.
 #[derive(Debug, Parser)]
-#[command(name = "grain", version, after_help = EXIT_CODES)]
+#[command(name = "grain", version, after_help = EXIT_CODE_HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) globals: Globals,

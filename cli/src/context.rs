@@ -12,25 +12,25 @@ use crate::globals::Globals;
 use crate::output::Output;
 
 /// Hint if there is no store.
-const NO_STORE: &str = "create one with `grain init`, or name another with --store";
+const NO_STORE_HINT: &str = "create one with `grain init`, or name another with --store";
 
 /// Hint if a store is too damaged to be opened.
-const NOT_OPENED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
+const NOT_OPENED_HINT: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                           index to do so; then restore a backup";
 
 /// Hint if the key of a store is missing or wrong.
-const NO_KEY: &str = "name the file of the key the store was created with: --key-file FILE, or \
+const NO_KEY_HINT: &str = "name the file of the key the store was created with: --key-file FILE, or \
                       GRAIN_KEY_FILE in the environment";
 
 /// Hint if another process has the store open.
-const BUSY: &str = "close the other process, or wait longer (--wait-ms)";
+const BUSY_HINT: &str = "close the other process, or wait longer (--wait-ms)";
 
 /// Returns a better hint for an error on opening a store, if the command line has one.
-pub(crate) fn way_out(code: &str) -> Option<&'static str> {
+pub(crate) fn opening_hint(code: &str) -> Option<&'static str> {
     match code {
-        code if code == Code::NotFound.name() => Some(NO_STORE),
-        code if code == Code::Integrity.name() => Some(NOT_OPENED),
-        "ERR_BUSY" => Some(BUSY),
+        code if code == Code::NotFound.name() => Some(NO_STORE_HINT),
+        code if code == Code::Integrity.name() => Some(NOT_OPENED_HINT),
+        "ERR_BUSY" => Some(BUSY_HINT),
         _ => None,
     }
 }
@@ -51,7 +51,7 @@ impl<'w> Context<'w> {
     }
 
     /// The context of a command in the prompt, which uses the prompt's session.
-    pub(crate) fn within(session: &Session, globals: Globals, output: Output<'w>) -> Self {
+    pub(crate) fn for_session(session: &Session, globals: Globals, output: Output<'w>) -> Self {
         Self { globals, output, opened: Some(session.clone()), own: RefCell::default() }
     }
 
@@ -74,7 +74,7 @@ impl<'w> Context<'w> {
     }
 
     /// Notes on a terminal that a command takes a while.
-    pub(crate) fn working(&mut self, what: &str) {
+    pub(crate) fn note_progress(&mut self, what: &str) {
         if io::stderr().is_terminal() && !self.output.is_json() {
             self.output.note(&format!("{what} {} ...", self.globals.store.display()));
         }
@@ -89,7 +89,7 @@ impl<'w> Context<'w> {
             return Ok(own.clone());
         }
         let options = self.options()?.create(create);
-        let store = Store::open(&self.globals.store, &options).map_err(not_opened)?;
+        let store = Store::open(&self.globals.store, &options).map_err(opening_error)?;
         self.keep(&store);
         Ok(store)
     }
@@ -114,7 +114,7 @@ impl<'w> Context<'w> {
     pub(crate) fn session(&self) -> Result<Session> {
         match &self.opened {
             Some(opened) => Ok(opened.clone()),
-            None => Ok(self.session_of(&self.open(false)?)),
+            None => Ok(self.session_on(&self.open(false)?)),
         }
     }
 
@@ -122,14 +122,14 @@ impl<'w> Context<'w> {
     ///
     /// # Errors
     /// `ERR_ACCESS`, with an audit entry; those of opening.
-    pub(crate) fn session_with(&self, power: Power) -> Result<Session> {
+    pub(crate) fn session_with_power(&self, power: Power) -> Result<Session> {
         let session = self.session()?;
         session.check_power(power)?;
         Ok(session)
     }
 
     /// Returns a session of a store with the common options.
-    pub(crate) fn session_of(&self, store: &Store) -> Session {
+    pub(crate) fn session_on(&self, store: &Store) -> Session {
         store.session(self.session_options())
     }
 
@@ -156,7 +156,7 @@ impl<'w> Context<'w> {
 pub(crate) fn key_file(file: &Path) -> Result<KeyFile> {
     if file.is_dir() {
         let message = format!("{} is a directory, and no key file", file.display());
-        return Err(Error::new(Code::Key, message, NO_KEY));
+        return Err(Error::new(Code::Key, message, NO_KEY_HINT));
     }
     Ok(KeyFile::new(file))
 }
@@ -166,25 +166,25 @@ pub(crate) fn new_key_file(file: &Path) -> Result<KeyFile> {
     KeyFile::create(file).map_err(|error| {
         let place = format!("the key file {} cannot be made", file.display());
         let hint = "name a file in a directory that is there";
-        Error::from(error).within(&place).with_hint_for(Code::Io.name(), hint)
+        Error::from(error).in_context(&place).with_hint_for(Code::Io.name(), hint)
     })
 }
 
 /// Returns the error on opening a store, with a hint for the command line.
-pub(crate) fn not_opened(error: grainstore::Error) -> Error {
+pub(crate) fn opening_error(error: grainstore::Error) -> Error {
     let code = error.code();
     // Only the generic hint about keys is replaced: the specific ones say more.
     if code == Code::Key.name() && error.hint().starts_with("give the key or the passphrase") {
-        return Error::from(error).with_hint_for(code, NO_KEY);
+        return Error::from(error).with_hint_for(code, NO_KEY_HINT);
     }
-    match way_out(code) {
+    match opening_hint(code) {
         Some(hint) => Error::from(error).with_hint_for(code, hint),
         None => error.into(),
     }
 }
 
 /// Returns the only grain whose address is, or begins with, these digits.
-pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
+pub(crate) fn resolve_address(session: &Session, digits: &str) -> Result<ContentAddress> {
     if digits.len() >= 2 * ContentAddress::LEN {
         return Ok(digits.parse()?);
     }

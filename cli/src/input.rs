@@ -15,11 +15,11 @@ use crate::error::{Code, Error, Result};
 use crate::output::Output;
 
 /// Most bytes of a blob (OMS 18.1).
-pub(crate) const MAX_BLOB: usize = DeviceProfile::EXTENDED.max_blob_bytes;
+pub(crate) const MAX_BLOB_BYTES: usize = DeviceProfile::EXTENDED.max_blob_bytes;
 /// Most bytes of a signed grain.
-pub(crate) const MAX_COSE: usize = Envelope::MAX_BYTES;
+pub(crate) const MAX_COSE_BYTES: usize = Envelope::MAX_BYTES;
 /// Most bytes of the JSON text of one grain: eight times those of a blob.
-pub(crate) const MAX_TEXT: usize = 8 * MAX_BLOB;
+pub(crate) const MAX_JSON_BYTES: usize = 8 * MAX_BLOB_BYTES;
 
 /// The input named on the command line: a path, or `-`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Source {
             }
             Self::File(path) => match File::open(path) {
                 Ok(file) => Ok(Box::new(BufReader::with_capacity(64 << 10, file))),
-                Err(error) => Err(self.failed(&error)),
+                Err(error) => Err(self.read_error(&error)),
             },
         }
     }
@@ -69,7 +69,7 @@ impl Source {
         let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         let mut bytes = Vec::new();
         let read = self.open(output)?.take(room).read_to_end(&mut bytes);
-        read.map_err(|error| self.failed(&error))?;
+        read.map_err(|error| self.read_error(&error))?;
         if bytes.len() > limit {
             return Err(self.too_large(limit));
         }
@@ -78,7 +78,7 @@ impl Source {
 
     /// Reads all of it as text, up to `limit` bytes.
     pub(crate) fn read_text(&self, limit: usize, output: &mut Output<'_>) -> Result<String> {
-        text(self.read(limit, output)?).map_err(|error| error.within(&self.to_string()))
+        to_text(self.read(limit, output)?).map_err(|error| error.in_context(&self.to_string()))
     }
 
     /// Returns the argument if it is an address or the start of one, and no such file exists.
@@ -91,7 +91,7 @@ impl Source {
     }
 
     /// Returns the error for input that could not be read.
-    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+    pub(crate) fn read_error(&self, error: &io::Error) -> Error {
         Error::new(Code::Io, format!("cannot read {self}: {error}"), "check the path")
     }
 
@@ -103,15 +103,15 @@ impl Source {
 
 /// Returns the blob of a grain that is given as a blob, or as JSON to be encoded. No JSON begins with the
 /// version byte of a blob.
-pub(crate) fn blob(given: Vec<u8>) -> Result<Vec<u8>> {
+pub(crate) fn to_blob(given: Vec<u8>) -> Result<Vec<u8>> {
     if given.first() == Some(&FORMAT_VERSION) {
         return Ok(given);
     }
-    Ok(Grain::from_json(&text(given)?)?.encode(Encoding::default())?.into_bytes())
+    Ok(Grain::from_json(&to_text(given)?)?.encode(Encoding::default())?.into_bytes())
 }
 
 /// Converts bytes to text, with a hint for binary forms of a grain, which no JSON begins like.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
+pub(crate) fn to_text(bytes: Vec<u8>) -> Result<String> {
     let binary = match bytes.as_slice() {
         [0xd2 | 0x84, ..] => Some(("a COSE_Sign1", "looks like a COSE_Sign1: --format cose")),
         [FORMAT_VERSION, ..] => Some(("a raw blob", "looks like a raw blob: --format mg")),

@@ -23,7 +23,7 @@ struct Shared {
 
 impl Interrupt {
     /// Installs the signal handler for the process.
-    pub(crate) fn caught() -> Result<Self> {
+    pub(crate) fn install() -> Result<Self> {
         let interrupt = Self::default();
         let shared = Arc::clone(&interrupt.shared);
         ctrlc::set_handler(move || shared.press()).map_err(|error| {
@@ -34,14 +34,14 @@ impl Interrupt {
     }
 
     /// Runs cancellable work. It is cancelled at once if Ctrl-C was pressed before it began.
-    pub(crate) fn during<T>(&self, run: impl FnOnce(CancelHandle) -> T) -> T {
+    pub(crate) fn run_cancellable<T>(&self, run: impl FnOnce(CancelHandle) -> T) -> T {
         let cancel = CancelHandle::new();
-        self.shared.hold(Some(cancel.clone()));
+        self.shared.set_running(Some(cancel.clone()));
         if self.was_pressed() {
             cancel.cancel();
         }
         let done = run(cancel);
-        self.shared.hold(None);
+        self.shared.set_running(None);
         done
     }
 
@@ -51,7 +51,7 @@ impl Interrupt {
     }
 
     /// Resets the pressed state, once all of the input that Ctrl-C was meant for has ended.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn reset(&self) {
         self.shared.pressed.store(false, Ordering::SeqCst);
     }
 }
@@ -64,7 +64,7 @@ impl Shared {
         }
     }
 
-    fn hold(&self, cancel: Option<CancelHandle>) {
+    fn set_running(&self, cancel: Option<CancelHandle>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
     }
 }
@@ -78,15 +78,15 @@ mod tests {
     #[test]
     fn what_runs_and_what_follows_it_is_stopped_until_that_is_over() {
         let interrupt = Interrupt::default();
-        assert_eq!(interrupt.during(|cancel| cancel.stop_reason()), None);
-        let stopped = interrupt.during(|cancel| {
+        assert_eq!(interrupt.run_cancellable(|cancel| cancel.stop_reason()), None);
+        let stopped = interrupt.run_cancellable(|cancel| {
             interrupt.shared.press();
             cancel.stop_reason()
         });
         assert_eq!((stopped, interrupt.was_pressed()), (Some(StopReason::Cancelled), true));
-        let next = interrupt.during(|cancel| cancel.stop_reason());
+        let next = interrupt.run_cancellable(|cancel| cancel.stop_reason());
         assert_eq!(next, Some(StopReason::Cancelled), "the next of the same file");
-        interrupt.forget();
-        assert_eq!(interrupt.during(|cancel| cancel.stop_reason()), None);
+        interrupt.reset();
+        assert_eq!(interrupt.run_cancellable(|cancel| cancel.stop_reason()), None);
     }
 }

@@ -37,14 +37,14 @@ use output::Output;
 
 /// Makes a write beyond the file size limit fail with an error instead of ending the process.
 #[cfg(unix)]
-fn outlive_file_size_limits() {
+fn ignore_file_size_signal() {
     // If the handler cannot be registered, the default action stays.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Other systems have no such signal.
 #[cfg(not(unix))]
-fn outlive_file_size_limits() {}
+fn ignore_file_size_signal() {}
 
 /// Says nothing of a panic that becomes an error, as the storage's on a damaged file does: the error is told. With
 /// RUST_BACKTRACE set, all of them are.
@@ -58,7 +58,7 @@ fn tell_panics_that_are_no_errors() {
 }
 
 fn main() -> ExitCode {
-    outlive_file_size_limits();
+    ignore_file_size_signal();
     tell_panics_that_are_no_errors();
     let (globals, command) = match Arguments::read() {
         Ok(arguments) => arguments,

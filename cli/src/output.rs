@@ -7,7 +7,7 @@ use grainstore_rpc::Patience;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::text::{harmless, printable, visible_json};
+use crate::text::{escape_json, escape_line, escape_text};
 
 /// The two output streams of a command.
 pub(crate) struct Output<'w> {
@@ -63,7 +63,7 @@ impl<'w> Output<'w> {
     /// Writes a text of several lines: unchanged, except that on a terminal control characters are made
     /// visible.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
-        let shown = if self.terminal { harmless(text) } else { Cow::Borrowed(text) };
+        let shown = if self.terminal { escape_text(text) } else { Cow::Borrowed(text) };
         self.bytes(shown.as_bytes())
     }
 
@@ -77,13 +77,13 @@ impl<'w> Output<'w> {
 
     /// Writes a line of data, with control characters made visible.
     pub(crate) fn line(&mut self, line: &str) -> Result<()> {
-        Ok(writeln!(self.out, "{}", printable(line))?)
+        Ok(writeln!(self.out, "{}", escape_line(line))?)
     }
 
     /// Writes one JSON document on a line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         let json = serde_json::to_string(value)?;
-        Ok(writeln!(self.out, "{}", visible_json(&json))?)
+        Ok(writeln!(self.out, "{}", escape_json(&json))?)
     }
 
     /// Writes an answer: as JSON with --json, else for people.
@@ -101,12 +101,12 @@ impl<'w> Output<'w> {
             return self.json_line(value);
         }
         let json = serde_json::to_string_pretty(value)?;
-        Ok(writeln!(self.out, "{}", visible_json(&json))?)
+        Ok(writeln!(self.out, "{}", escape_json(&json))?)
     }
 
     /// Writes a note to stderr. If that is closed, the note is dropped.
     pub(crate) fn note(&mut self, note: &str) {
-        let _ = writeln!(self.notes, "{}", printable(note));
+        let _ = writeln!(self.notes, "{}", escape_line(note));
     }
 
     /// Flushes stdout.
@@ -116,9 +116,9 @@ impl<'w> Output<'w> {
 }
 
 /// Ignores a closed stdout, for work that must go on when the reader of its output is gone.
-pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
+pub(crate) fn ignore_closed_output(written: Result<()>) -> Result<()> {
     match written {
-        Err(Error::HungUp) => Ok(()),
+        Err(Error::OutputClosed) => Ok(()),
         other => other,
     }
 }

@@ -10,8 +10,10 @@ use grainstore_rpc::Question;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use answer_text::{UNREVIEWED, cut, failed, scores, show, show_answer};
-pub(crate) use notes::{beside, unshown};
+pub(crate) use answer_text::{
+    UNREVIEWED_SUFFIX, failed, note_truncation, show, write_answer_text, write_scores,
+};
+pub(crate) use notes::{beside, note_hidden_parts};
 
 /// Runs a statement for a terminal, where a format that has no effect is refused rather than ignored: before
 /// the statement runs if its kind never gives text, else once the answer turns out to have none.
@@ -21,16 +23,16 @@ pub(crate) fn ask_formatted(question: &Question<'_>, session: &Session) -> Resul
         && let Ok(statement) = source.statement()
         && !statement.renders_text()
     {
-        return Err(no_text());
+        return Err(format_without_effect());
     }
     let response = question.ask(session)?;
     if question.format.is_some() && !response.answer.has_text() {
-        return Err(no_text());
+        return Err(format_without_effect());
     }
     Ok(response)
 }
 
-fn no_text() -> Error {
+fn format_without_effect() -> Error {
     let message = "--as cannot act here: the answer is no list of whole grains";
     let hint = "leave --as out, or drop SELECT, COUNT, GROUP BY and the like; --json gives any answer as JSON";
     Error::new(Code::Schema, message, hint)

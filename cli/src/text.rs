@@ -8,18 +8,18 @@ use grainstore_sml::{Clock, relative_time};
 
 /// Returns text on one line that cannot control the reader's terminal: newlines and tabs become spaces, other
 /// characters that move the cursor or change the direction of a line are written as `\u{1b}`.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| matches!(c, '\n' | '\t').then_some(' '))
+pub(crate) fn escape_line(text: &str) -> Cow<'_, str> {
+    escape_controls(text, |c| matches!(c, '\n' | '\t').then_some(' '))
 }
 
 /// Returns text of several lines that cannot control the terminal: newlines and tabs stay, other such
-/// characters are escaped like [`printable`] does.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| matches!(c, '\n' | '\t').then_some(c))
+/// characters are escaped like [`escape_line`] does.
+pub(crate) fn escape_text(text: &str) -> Cow<'_, str> {
+    escape_controls(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
 /// Escapes the characters that control a terminal, except those that `instead` replaces.
-fn escaped(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
+fn escape_controls(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     if !text.chars().any(steers_terminal) {
         return Cow::Borrowed(text);
     }
@@ -36,7 +36,7 @@ fn escaped(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
 
 /// Escapes JSON so that its strings cannot control the terminal: JSON escapes only the lower control
 /// characters, and outside strings it has none but newlines.
-pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
     if json.is_ascii() && !json.contains('\u{7f}') {
         return Cow::Borrowed(json);
     }
@@ -69,7 +69,7 @@ pub(crate) fn parse_time(text: &str) -> Result<EpochMs, String> {
 }
 
 /// Formats a time: ISO 8601 in UTC.
-pub(crate) fn iso(time: EpochMs) -> String {
+pub(crate) fn format_time(time: EpochMs) -> String {
     relative_time(time, &Clock { now: time, iso_timestamps: true })
 }
 
@@ -79,21 +79,21 @@ mod tests {
 
     #[test]
     fn nothing_a_terminal_obeys_is_left() {
-        assert_eq!(printable("plain é"), "plain é");
-        assert_eq!(printable("a\u{1b}[2J\nb\u{9b}c"), "a\\u{1b}[2J b\\u{9b}c");
-        assert_eq!(harmless("a\u{1b}[2J\n\tb\r\n"), "a\\u{1b}[2J\n\tb\\u{d}\n");
+        assert_eq!(escape_line("plain é"), "plain é");
+        assert_eq!(escape_line("a\u{1b}[2J\nb\u{9b}c"), "a\\u{1b}[2J b\\u{9b}c");
+        assert_eq!(escape_text("a\u{1b}[2J\n\tb\r\n"), "a\\u{1b}[2J\n\tb\\u{d}\n");
         let steering = ('\0'..='\u{1f}').chain('\u{7f}'..='\u{9f}').chain('\u{202a}'..='\u{202e}');
         let marks = ['\u{200e}', '\u{200f}', '\u{61c}', '\u{2028}', '\u{2029}'];
         for c in steering.chain('\u{2066}'..='\u{2069}').chain(marks) {
-            for shown in [printable(&c.to_string()), harmless(&c.to_string())] {
+            for shown in [escape_line(&c.to_string()), escape_text(&c.to_string())] {
                 let kept = matches!(c, '\n' | '\t');
                 assert!(kept || shown == format!("\\u{{{:x}}}", u32::from(c)), "{shown:?}");
             }
             // JSON escapes the lower ones itself.
-            assert!(c < '\u{7f}' || !visible_json(&format!("\"{c}\"")).contains(c), "{c:?}");
+            assert!(c < '\u{7f}' || !escape_json(&format!("\"{c}\"")).contains(c), "{c:?}");
         }
         for joined in ["\u{200d}", "\u{200c}", "👩\u{200d}🚀"] {
-            assert_eq!((printable(joined), harmless(joined)), (joined.into(), joined.into()));
+            assert_eq!((escape_line(joined), escape_text(joined)), (joined.into(), joined.into()));
         }
     }
 
@@ -104,6 +104,6 @@ mod tests {
             assert_eq!(parse_time(text), Ok(expected), "{text}");
         }
         assert!(parse_time("yesterday").is_err());
-        assert_eq!(iso(expected), "2026-03-15T14:00:00Z");
+        assert_eq!(format_time(expected), "2026-03-15T14:00:00Z");
     }
 }

@@ -7,17 +7,17 @@ use grainstore::{
 };
 use grainstore_sml::{Clock, Item, Level, project};
 
-use crate::text::{iso, printable};
+use crate::text::{escape_line, format_time};
 
 /// Formats a version on one line: address, status, creation time, content.
 pub(crate) fn version_line(address: &ContentAddress, grain: &Grain, state: &GrainState) -> String {
-    let (standing, created) = (standing(state), iso(grain.created_at()));
-    let says = says(grain.clone(), state.verification_status);
+    let (standing, created) = (status_word(state), format_time(grain.created_at()));
+    let says = content_line(grain.clone(), state.verification_status);
     format!("{address}  {standing:<12}  {created}  {says}").trim_end().to_owned()
 }
 
 /// Returns the status of a grain in one word.
-pub(crate) fn standing(state: &GrainState) -> &'static str {
+pub(crate) fn status_word(state: &GrainState) -> &'static str {
     match state {
         GrainState { superseded_by: Some(_), .. } => "superseded",
         GrainState { verification_status: VerificationStatus::Retracted, .. } => "retracted",
@@ -29,7 +29,7 @@ pub(crate) fn standing(state: &GrainState) -> &'static str {
 
 /// Returns the content of a grain on one line, after its subject; for a grain that awaits its review, only
 /// that.
-pub(crate) fn says(grain: Grain, status: VerificationStatus) -> String {
+pub(crate) fn content_line(grain: Grain, status: VerificationStatus) -> String {
     if grain.awaits_review(status) {
         return format!("({REVIEW_FLAG})");
     }
@@ -50,7 +50,7 @@ fn text(grain: Grain, status: VerificationStatus) -> String {
 /// Formats an audit entry on one line.
 pub(crate) fn entry_line(entry: &AuditEntry) -> String {
     let AuditEntry { sequence, operation, actor, decision, .. } = entry;
-    let time = iso(entry.time);
+    let time = format_time(entry.time);
     let mut line = format!("{sequence:>6}  {time}  {operation:<9}  {decision:<7}  {actor}");
     let status = entry.status.map(|status| format!("status={}", status.name()));
     let by = entry.refused_by.map(|by| format!("by={by}"));
@@ -66,7 +66,7 @@ pub(crate) fn entry_line(entry: &AuditEntry) -> String {
     let after = kid.into_iter().chain(count).chain(consent);
     for word in words.chain(why).chain(reason).chain(call).chain(after) {
         line.push_str("  ");
-        line.push_str(&printable(&word));
+        line.push_str(&escape_line(&word));
     }
     line
 }

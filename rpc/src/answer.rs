@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 
 /// Most bytes of a result: 8 MiB less space for the envelope and the longest id.
-const MAX_RESULT: usize = (8 << 20) - 2048;
+const MAX_RESULT_BYTES: usize = (8 << 20) - 2048;
 
 /// Bytes of a result reserved for other members than the list.
-const BESIDE: usize = 1024;
+const RESERVED_BYTES: usize = 1024;
 
 /// A serialised result.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Answer {
     /// # Errors
     /// `ERR_LIMIT` past 8 MiB.
     pub(crate) fn of(value: &impl Serialize) -> Result<Self> {
-        let mut bytes = Bounded::new(MAX_RESULT);
+        let mut bytes = Bounded::new(MAX_RESULT_BYTES);
         // Serialising these types can only fail because of the limit.
         serde_json::to_writer(&mut bytes, value).map_err(|_| Error::answer_too_large())?;
         Ok(Self(bytes.into_bytes()))
@@ -48,18 +48,18 @@ impl List {
     /// # Errors
     /// `ERR_LIMIT` past 8 MiB in all.
     pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<()> {
-        if self.offer(item)? { Ok(()) } else { Err(Error::answer_too_large()) }
+        if self.try_push(item)? { Ok(()) } else { Err(Error::answer_too_large()) }
     }
 
     /// Adds an item if it fits. Returns `false` if it does not.
     ///
     /// # Errors
     /// `ERR_LIMIT` for an item that cannot be serialised.
-    pub(crate) fn offer(&mut self, item: &impl Serialize) -> Result<bool> {
+    pub(crate) fn try_push(&mut self, item: &impl Serialize) -> Result<bool> {
         let item = serde_json::value::to_raw_value(item).map_err(|_| Error::answer_too_large())?;
         // Including the comma.
         let bytes = self.bytes.saturating_add(item.get().len()).saturating_add(1);
-        if bytes > MAX_RESULT - BESIDE {
+        if bytes > MAX_RESULT_BYTES - RESERVED_BYTES {
             return Ok(false);
         }
         self.bytes = bytes;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::json::{Base64, Object};
-use crate::misread::misread;
+use crate::misread::describe_error;
 
 /// Names in one list: purposes, reviewers, tags.
 pub(crate) const MAX_NAMES: usize = 1_000;
@@ -15,8 +15,8 @@ pub(crate) const MAX_NAMES: usize = 1_000;
 /// Parses the arguments of an operation; missing ones are an empty object.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T> {
     let text = params.map_or("{}", RawValue::get);
-    let Object(params) =
-        serde_json::from_str(text).map_err(|error| Error::arguments(misread(&error, text)))?;
+    let Object(params) = serde_json::from_str(text)
+        .map_err(|error| Error::arguments(describe_error(&error, text)))?;
     Ok(params)
 }
 
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for PresetName {
 }
 
 /// Converts epoch milliseconds.
-pub(crate) fn time(ms: Option<i64>) -> Option<EpochMs> {
+pub(crate) fn epoch_ms(ms: Option<i64>) -> Option<EpochMs> {
     ms.map(EpochMs::new)
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::patience::Stalled;
 
 /// Hint for damage to a store, if there is no better one.
-const DAMAGED: &str =
+const DAMAGED_HINT: &str =
     "copy the directory first; `grain verify` tells what is damaged; restore a backup";
 
 /// Results of operations.
@@ -21,9 +21,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 pub enum Error {
     /// The reader of stdout has closed it: no error, and there is nowhere to report one.
-    HungUp,
+    OutputClosed,
     /// The error was reported already; only the exit code remains.
-    Told(u8),
+    AlreadyReported(u8),
     /// The operation was refused or failed.
     Refused(Box<Refusal>),
 }
@@ -138,7 +138,7 @@ impl Error {
 
     /// Converts the CAL error of a query.
     #[must_use]
-    pub fn cal(error: &cal::Error, query: &str) -> Self {
+    pub fn from_cal(error: &cal::Error, query: &str) -> Self {
         let mut refused =
             Self::refused(error.code().to_owned(), error.message().to_owned(), cal_hint(error));
         if let Self::Refused(refusal) = &mut refused {
@@ -148,7 +148,7 @@ impl Error {
     }
 
     /// Adds where in the input it happened.
-    pub fn within(mut self, place: &str) -> Self {
+    pub fn in_context(mut self, place: &str) -> Self {
         if let Self::Refused(refusal) = &mut self {
             refusal.message = format!("{place}: {}", refusal.message);
         }
@@ -166,7 +166,7 @@ impl Error {
     }
 
     /// Converts a bad finding of `grain doctor`.
-    pub fn doctor(bad: Finding) -> Self {
+    pub fn from_finding(bad: Finding) -> Self {
         let code = bad.code.unwrap_or(Code::Io.name());
         Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
@@ -175,12 +175,12 @@ impl Error {
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
-            Self::HungUp | Self::Told(_) => None,
+            Self::OutputClosed | Self::AlreadyReported(_) => None,
         }
     }
 
     /// Returns `true` if the error has this code.
-    pub fn is(&self, code: Code) -> bool {
+    pub fn has_code(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == code.name())
     }
 
@@ -188,8 +188,8 @@ impl Error {
     /// damaged.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::HungUp => 0,
-            Self::Told(code) => *code,
+            Self::OutputClosed => 0,
+            Self::AlreadyReported(code) => *code,
             Self::Refused(refusal) if refusal.of_usage => 2,
             Self::Refused(refusal) => match refusal.code.as_ref() {
                 "ERR_BUSY" => 3,
@@ -216,7 +216,7 @@ impl Error {
     }
 
     /// Marks the error as one about the input.
-    fn of_input(mut self) -> Self {
+    fn about_input(mut self) -> Self {
         if let Self::Refused(refusal) = &mut self {
             refusal.of_input = true;
         }
@@ -258,7 +258,7 @@ impl Refusal {
 impl From<grainstore::Error> for Error {
     fn from(error: grainstore::Error) -> Self {
         if error.is_input_error() {
-            return Self::refused(error.code(), error.to_string(), error.hint()).of_input();
+            return Self::refused(error.code(), error.to_string(), error.hint()).about_input();
         }
         let hint = store_hint(error.code(), error.hint());
         Self::refused(error.code(), error.to_string(), hint)
@@ -268,7 +268,7 @@ impl From<grainstore::Error> for Error {
 /// Errors of the format concern input bytes, before the store is involved.
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {
-        Self::refused(error.code(), error.to_string(), error.hint()).of_input()
+        Self::refused(error.code(), error.to_string(), error.hint()).about_input()
     }
 }
 
@@ -276,7 +276,7 @@ impl From<format::Error> for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::HungUp;
+            return Self::OutputClosed;
         }
         if Stalled::is(&error) {
             let message = "nobody read the events of the stream any longer, so it was cancelled";
@@ -297,7 +297,7 @@ impl From<serde_json::Error> for Error {
 /// fetched again from elsewhere, which those of a store cannot.
 fn store_hint<'h>(code: &str, hint: &'h str) -> &'h str {
     let of_format = format::ErrorKind::Integrity.hint();
-    if code == Code::Integrity.name() && hint == of_format { DAMAGED } else { hint }
+    if code == Code::Integrity.name() && hint == of_format { DAMAGED_HINT } else { hint }
 }
 
 /// Returns the hint for a CAL error, that of the store if the error is the store's.
@@ -321,13 +321,13 @@ mod tests {
         let given = Error::from(format::Error::new(format::ErrorKind::Integrity, "no"));
         assert_eq!(given.exit_code(), 1);
         assert!(!given.refusal().unwrap().hint.contains("restore a backup"));
-        assert_eq!(Error::HungUp.exit_code(), 0);
+        assert_eq!(Error::OutputClosed.exit_code(), 0);
     }
 
     #[test]
     fn damage_in_a_store_is_not_fetched_again_and_better_hints_stay() {
         let of_format = format::ErrorKind::Integrity.hint();
-        assert_eq!(store_hint("ERR_INTEGRITY", of_format), DAMAGED);
+        assert_eq!(store_hint("ERR_INTEGRITY", of_format), DAMAGED_HINT);
         assert_eq!(store_hint("ERR_INTEGRITY", "grain reindex"), "grain reindex");
         assert_eq!(store_hint("ERR_BUSY", "wait"), "wait");
     }

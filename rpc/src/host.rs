@@ -47,14 +47,14 @@ impl Host {
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
         }
-        let store = Store::open(path, &options).map_err(not_opened)?;
+        let store = Store::open(path, &options).map_err(opening_error)?;
         let created = store.was_created();
         self.session = Some(store.session(session));
         Ok(created)
     }
 
     /// Changes the identity of the session.
-    pub(crate) fn rescope(&mut self, options: SessionOptions) -> Result<()> {
+    pub(crate) fn change_session(&mut self, options: SessionOptions) -> Result<()> {
         let session = self.session()?.store().session(options);
         self.session = Some(session);
         Ok(())
@@ -70,7 +70,7 @@ impl Host {
 }
 
 /// Converts the error of opening a store, with a hint for a missing one.
-fn not_opened(error: grainstore::Error) -> Error {
+fn opening_error(error: grainstore::Error) -> Error {
     let hint = "check the path, or make a store there with create: true";
     Error::from(error).with_hint_for(Code::NotFound.name(), hint)
 }

@@ -38,7 +38,7 @@ pub use explained::{Asked, Attempt, Explained};
 pub use json::{Address, Base64};
 pub use lines::{Line, read_line};
 pub use operations::calls::{Converted, Switch, Switched, cal_switch};
-pub use operations::codec::encoded;
+pub use operations::codec::encode_grain;
 pub use operations::maintain::{
     Backup, Reindexed, RemoveVectors, RemovedVectors, Stats, backup, compact, compared,
     expect_signer, reindex, remove_vectors, stats,
@@ -54,6 +54,6 @@ pub use protocol::serve;
 pub use question::Question;
 pub use shape::{
     AuditAnswer, Decoded, Encoded, FORMAT_VERSION, PutAnswer, SignedAnswer, StateAnswer,
-    StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, signed, signing_key,
+    StoredAnswer, SupersedeAnswer, VerdictAnswer, Version, erased, sign_blob, signing_key,
 };
 pub use withheld::{withhold_findings, withhold_problems};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 /// Phrases of serde, and their replacements.
-const WORDS: [(&str, &str); 12] = [
+const SERDE_PHRASES: [(&str, &str); 12] = [
     ("expected a sequence", "expected a list"),
     ("expected f64", "expected a number"),
     ("expected i64", "expected a whole number"),
@@ -21,11 +21,11 @@ const WORDS: [(&str, &str); 12] = [
 ];
 
 /// Returns the message without its position, after the name of the parameter it is about.
-pub(crate) fn misread(error: &serde_json::Error, params: &str) -> String {
+pub(crate) fn describe_error(error: &serde_json::Error, params: &str) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let mut message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
-    for (word, plain) in WORDS {
+    for (word, plain) in SERDE_PHRASES {
         message = message.replace(word, plain);
     }
     match member_at(params, error.line(), error.column()) {

@@ -38,7 +38,7 @@ impl Question<'_> {
     }
 
     /// Runs the statement and passes its events to a listener.
-    pub fn ask_streaming(
+    pub fn run_streaming(
         &self,
         session: &Session,
         listener: &mut dyn EventListener,
@@ -48,7 +48,7 @@ impl Question<'_> {
     }
 
     fn failed(&self, error: &cal::Error) -> Error {
-        Error::cal(error, &String::from_utf8_lossy(self.query))
+        Error::from_cal(error, &String::from_utf8_lossy(self.query))
     }
 
     fn tier(&self) -> Tier {
@@ -56,7 +56,7 @@ impl Question<'_> {
     }
 
     /// Returns the error of a parameter, with its position in the query, once the session has recorded it.
-    fn failed_binding(&self, session: &Session, error: cal::Error, name: &str) -> Error {
+    fn parameter_error(&self, session: &Session, error: cal::Error, name: &str) -> Error {
         let error = match QuerySource::read_bytes(self.query) {
             Ok(source) => source.at_parameter(error, name),
             Err(_) => error,
@@ -68,7 +68,7 @@ impl Question<'_> {
         let mut params = Params::new();
         for (name, value) in &self.params {
             let bound = params.bind(name, value);
-            bound.map_err(|error| self.failed_binding(session, error, name))?;
+            bound.map_err(|error| self.parameter_error(session, error, name))?;
         }
         Ok(ExecuteOptions {
             tier: self.tier(),

@@ -94,7 +94,12 @@ pub fn signing_key(algorithm: Algorithm, secret: &[u8]) -> Result<SigningKey> {
 }
 
 /// Signs a blob. `iat` is the time of signing in epoch seconds, now by default.
-pub fn signed(blob: &[u8], key: &SigningKey, iat: Option<i64>, now: EpochMs) -> Result<Envelope> {
+pub fn sign_blob(
+    blob: &[u8],
+    key: &SigningKey,
+    iat: Option<i64>,
+    now: EpochMs,
+) -> Result<Envelope> {
     let iat = iat.unwrap_or_else(|| now.get().div_euclid(1000));
     Ok(sign(blob, key, Some(iat))?)
 }

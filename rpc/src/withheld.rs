@@ -4,7 +4,7 @@
 use grainstore::{Diagnosis, VerifyReport};
 
 /// What is said in place of a detail.
-const WITHHELD: &str = "told to the operator, in a session without a namespace and a user";
+const WITHHELD_DETAIL: &str = "told to the operator, in a session without a namespace and a user";
 
 /// Leaves of each problem the kind and the table, and no counts.
 pub fn withhold_problems(found: &mut VerifyReport) {
@@ -12,13 +12,13 @@ pub fn withhold_problems(found: &mut VerifyReport) {
     for problem in &mut found.problems {
         let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
         problem.place = table;
-        WITHHELD.clone_into(&mut problem.detail);
+        WITHHELD_DETAIL.clone_into(&mut problem.detail);
     }
 }
 
 /// Leaves of each finding what it is about, and whether it is well.
 pub fn withhold_findings(diagnosis: &mut Diagnosis) {
     for finding in &mut diagnosis.findings {
-        WITHHELD.clone_into(&mut finding.detail);
+        WITHHELD_DETAIL.clone_into(&mut finding.detail);
     }
 }

@@ -7,7 +7,7 @@ use crate::limits;
 use crate::parse::{parse_unlocated, utf8};
 use crate::source::QuerySource;
 
-/// Parses one query in text; [`QuerySource`](crate::QuerySource) takes JSON too.
+/// Parses one query in text; [`QuerySource`] takes JSON too.
 ///
 /// # Errors
 /// The first syntax error, with its position: E001 over 8,192 bytes, E014 if there is no statement, E002

@@ -12,7 +12,7 @@ use crate::input::Source;
 use crate::told::entry_line;
 
 /// Entries read at once.
-const PAGE: usize = 1000;
+const PAGE_ENTRIES: usize = 1000;
 
 /// Print the audit log, oldest first: place, time, operation, decision, actor, rules, grains; with --reads
 /// the read log beside it
@@ -50,7 +50,9 @@ impl Audit {
         if self.checkpoint {
             session.check_power(Power::Checkpoint)?;
             let output = &mut context.output;
-            let key = self.key_seed.map(|source| keys::read(&source, Algorithm::EdDsa, output));
+            let key = self
+                .key_seed
+                .map(|source| keys::read_signing_key(&source, Algorithm::EdDsa, output));
             let checkpoint = session.store().checkpoint(key.transpose()?.as_ref())?;
             return context.output.json_line(&checkpoint);
         }
@@ -58,7 +60,7 @@ impl Audit {
             true => session.reads_head()?.map_or(0, |(count, _)| count),
             false => session.store().stats()?.audit_entries,
         };
-        let (reads, limit) = (Some(self.reads), Some(PAGE));
+        let (reads, limit) = (Some(self.reads), Some(PAGE_ENTRIES));
         let mut log = operations::Audit { reads, by: self.by, after: None, limit };
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
         while next < count {

@@ -20,7 +20,7 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        context.working("copying");
+        context.note_progress("copying");
         let path = self.to.display().to_string();
         let done = backup(operations::Backup { path: self.to }, &session)?;
         let (grains, entries, bytes) = (done.grains, done.audit_entries, done.bytes);

@@ -18,13 +18,13 @@ use crate::statement::{ask_formatted, show};
 use crate::text::parse_time;
 
 /// Most bytes read of a statement: CAL allows 8 KiB, or 64 in JSON, and refuses more itself.
-const MAX_QUERY: usize = 128 << 10;
+const MAX_QUERY_BYTES: usize = 128 << 10;
 
 /// The CAL code for a write where only reads are allowed.
-pub(crate) const READS_ONLY: &str = "CAL-E044";
+pub(crate) const READ_ONLY_CODE: &str = "CAL-E044";
 
 /// Note on a template that only lives in its session.
-const GONE: &str = "the session of a command ends with it, and the template with the session: add --evolve to \
+const SESSION_TEMPLATE_NOTE: &str = "the session of a command ends with it, and the template with the session: add --evolve to \
      keep it for the namespace, or define it in `grain repl` for the statements there";
 
 /// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN,
@@ -88,7 +88,7 @@ impl Cal {
         let query = match self.query {
             // Bytes that are not UTF-8 are refused by CAL, with their position.
             Some(query) => query.into_encoded_bytes(),
-            None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
+            None => self.file.unwrap_or_default().read(MAX_QUERY_BYTES, &mut context.output)?,
         };
         if self.to_json || self.to_text {
             let Converted { text, json, .. } = Converted::of(&query)?;
@@ -109,10 +109,10 @@ impl Cal {
             return stream(question, context);
         }
         let answer = ask_formatted(&question, &context.session()?);
-        let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
+        let answer = answer.map_err(|error| error.with_hint_for(READ_ONLY_CODE, "add --evolve"))?;
         show(&answer, &mut context.output)?;
         if let Answer::Defined { kept: TemplateOwner::Session, .. } = &answer.answer {
-            context.output.note(GONE);
+            context.output.note(SESSION_TEMPLATE_NOTE);
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let ended =
-        stoppable(|cancel| Question { cancel, ..question }.ask_streaming(&session, &mut listener))?;
+        stoppable(|cancel| Question { cancel, ..question }.run_streaming(&session, &mut listener))?;
     written?;
     for warning in &ended?.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));

@@ -13,7 +13,7 @@ pub(crate) struct Compact {}
 impl Compact {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        context.working("compacting");
+        context.note_progress("compacting");
         let done = compact(Nothing {}, &session)?;
         let files = [
             ("truth", done.truth_bytes_before, done.truth_bytes_after),

@@ -4,9 +4,9 @@ use clap::{Args, ValueEnum};
 use grainstore_rpc::View;
 use serde_json::json;
 
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source, blob};
+use crate::input::{MAX_JSON_BYTES, Source, to_blob};
 
 /// Print a view of a grain that hides fields behind their hashes (OMS 10)
 ///
@@ -41,9 +41,9 @@ impl Disclose {
         let original = match self.source.address() {
             Some(digits) => {
                 let session = context.session()?;
-                session.get(&find(&session, digits)?)?.blob
+                session.get(&resolve_address(&session, digits)?)?.blob
             }
-            None => blob(self.source.read(MAX_TEXT, &mut context.output)?)?,
+            None => to_blob(self.source.read(MAX_JSON_BYTES, &mut context.output)?)?,
         };
         let View { grain, blob, absent } = View::of(&original, self.hide)?;
         match self.format {

@@ -4,7 +4,7 @@ use clap::Args;
 use grainstore::{Diagnosis, Health};
 use grainstore_rpc::withhold_findings;
 
-use crate::context::{Context, way_out};
+use crate::context::{Context, opening_hint};
 use crate::error::{Error, Result};
 use crate::output::Output;
 
@@ -16,7 +16,7 @@ impl Doctor {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let mut diagnosis = grainstore::doctor(&context.globals.store, &context.options()?);
         for finding in &mut diagnosis.findings {
-            if let Some(advice) = finding.code.and_then(way_out) {
+            if let Some(advice) = finding.code.and_then(opening_hint) {
                 finding.advice = Some(advice.to_owned());
             }
         }
@@ -25,7 +25,7 @@ impl Doctor {
         }
         context.output.answer(&diagnosis, |output| show(&diagnosis, output))?;
         match diagnosis.findings.into_iter().find(|finding| finding.health == Health::Bad) {
-            Some(bad) => Err(Error::doctor(bad)),
+            Some(bad) => Err(Error::from_finding(bad)),
             None => Ok(()),
         }
     }

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use grainstore::format::Encoding;
-use grainstore_rpc::{Encoded, encoded};
+use grainstore_rpc::{Encoded, encode_grain};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source};
+use crate::input::{MAX_JSON_BYTES, Source};
 use crate::names::{ENCODINGS, named};
 
 /// Turn JSON into a raw blob on stdout, its address on stderr; needs no store
@@ -24,8 +24,8 @@ pub(crate) struct Encode {
 
 impl Encode {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
-        let blob = encoded(&json, self.encoding)?;
+        let json = self.source.read_text(MAX_JSON_BYTES, &mut context.output)?;
+        let blob = encode_grain(&json, self.encoding)?;
         context.output.answer(&Encoded::from(&blob), |output| {
             output.binary(blob.bytes(), &[&blob.address().to_string()])
         })

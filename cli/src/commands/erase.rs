@@ -5,7 +5,7 @@ use grainstore::{EraseOptions, EraseOutcome};
 use grainstore_rpc::erased;
 
 use crate::commands::verify::certificates;
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 
@@ -69,24 +69,24 @@ impl Erase {
             if erasures.is_empty() {
                 context.output.note("nothing is here of what the certificates say was erased");
             }
-            return erasures.iter().try_for_each(|one| tell(context, one, self.dry_run));
+            return erasures.iter().try_for_each(|one| write_outcome(context, one, self.dry_run));
         }
         let erasure = match (&user, &self.address) {
             (Some(user), _) => session.erase_user(user, &self.reason, &how)?,
             (None, address) => {
-                let address = find(&session, address.as_deref().unwrap_or_default())?;
+                let address = resolve_address(&session, address.as_deref().unwrap_or_default())?;
                 session.erase(&address, &self.reason, &how)?
             }
         };
         if let (Some(user), 0, None) = (&user, erasure.erased, &erasure.refusal) {
-            context.output.note(&no_grain_of(user));
+            context.output.note(&no_grain_warning(user));
         }
-        tell(context, &erasure, self.dry_run)
+        write_outcome(context, &erasure, self.dry_run)
     }
 }
 
 /// Returns the warning that the store has no grain of a user, whose id may be misspelt.
-pub(super) fn no_grain_of(user: &str) -> String {
+pub(super) fn no_grain_warning(user: &str) -> String {
     format!("warning: the store has no grain whose user_id is {user:?}")
 }
 
@@ -99,7 +99,7 @@ impl Sweep {
     }
 }
 
-fn tell(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
+fn write_outcome(context: &mut Context<'_>, erasure: &EraseOutcome, dry_run: bool) -> Result<()> {
     context.output.answer(&erased(erasure), |output| {
         if let Some(refusal) = &erasure.refusal {
             return output.line(&format!("would be refused ({}): {refusal}", refusal.code()));

@@ -54,7 +54,7 @@ impl Export {
         if to_stdout {
             check_stdout(context)?;
         }
-        let bar = bar(context);
+        let bar = progress_bar(context);
         let progress = |done, total| {
             bar.set_length(total);
             bar.set_position(done);
@@ -77,20 +77,20 @@ impl Export {
             // Who reads slowly holds no store.
             drop(session);
             context.close()?;
-            return stream(file, &exported, context);
+            return write_to_stdout(file, &exported, context);
         }
         context.output.answer(&exported, |output| {
             output.line(&format!("{}, {} bytes", written(&exported), exported.bytes))?;
-            left_out(&exported).map_or(Ok(()), |told| output.line(&told))
+            refusal_note(&exported).map_or(Ok(()), |told| output.line(&told))
         })
     }
 }
 
 /// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.
 pub(super) fn stoppable<T>(run: impl FnOnce(CancelHandle) -> T) -> Result<T> {
-    let caught = Interrupt::caught()?;
+    let caught = Interrupt::install()?;
     let over = end_once_over();
-    let done = caught.during(|cancel| {
+    let done = caught.run_cancellable(|cancel| {
         stop_at_end(&cancel);
         run(cancel)
     });
@@ -146,7 +146,7 @@ pub(super) fn written(exported: &ExportReport) -> String {
 }
 
 /// Returns a note about grains that rules kept back, `None` if there are none.
-pub(super) fn left_out(exported: &ExportReport) -> Option<String> {
+pub(super) fn refusal_note(exported: &ExportReport) -> Option<String> {
     let (refused, rules) = (exported.refused, exported.rules.join(", "));
     (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
@@ -161,7 +161,11 @@ fn check_stdout(context: &Context<'_>) -> Result<()> {
 }
 
 /// Copies a file to stdout, and notes its figures on stderr.
-fn stream(mut file: File, exported: &ExportReport, context: &mut Context<'_>) -> Result<()> {
+fn write_to_stdout(
+    mut file: File,
+    exported: &ExportReport,
+    context: &mut Context<'_>,
+) -> Result<()> {
     io::copy(&mut file, context.output.raw())?;
     let (grains, bytes, refused) = (exported.exported, exported.bytes, exported.refused);
     if context.output.is_json() {
@@ -172,14 +176,14 @@ fn stream(mut file: File, exported: &ExportReport, context: &mut Context<'_>) ->
         return Ok(());
     }
     context.output.note(&format!("{grains} grains, {bytes} bytes"));
-    if let Some(told) = left_out(exported) {
+    if let Some(told) = refusal_note(exported) {
         context.output.note(&told);
     }
     Ok(())
 }
 
 /// Returns a progress bar, hidden unless stderr is a terminal.
-pub(super) fn bar(context: &Context<'_>) -> ProgressBar {
+pub(super) fn progress_bar(context: &Context<'_>) -> ProgressBar {
     match io::stderr().is_terminal() && !context.output.is_json() {
         true => ProgressBar::new(0),
         false => ProgressBar::hidden(),

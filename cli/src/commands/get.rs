@@ -7,7 +7,7 @@ use grainstore::format::Envelope;
 use grainstore_rpc::StoredAnswer;
 use grainstore_sml::{Clock, Format, Item, Level, render};
 
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
 
 /// Print a grain, superseded ones included
@@ -40,15 +40,15 @@ enum GetFormat {
 impl Get {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let stored = session.get(&find(&session, &self.address)?)?;
+        let stored = session.get(&resolve_address(&session, &self.address)?)?;
         let output = &mut context.output;
         if output.is_json() {
             return output.json_line(&StoredAnswer::new(&session, &stored)?);
         }
         match self.format {
             GetFormat::Json => output.document(&stored.grain()?),
-            GetFormat::Mg => output.bytes(whole(&stored)),
-            GetFormat::Hex => output.line(&HEXLOWER.encode(whole(&stored))),
+            GetFormat::Mg => output.bytes(original_bytes(&stored)),
+            GetFormat::Hex => output.line(&HEXLOWER.encode(original_bytes(&stored))),
             GetFormat::Sml => {
                 let verification = Some(stored.state.verification_status.name().to_owned());
                 let items =
@@ -61,6 +61,6 @@ impl Get {
 }
 
 /// Returns the bytes of a grain as they came: the envelope of a signed one.
-fn whole(stored: &StoredGrain) -> &[u8] {
+fn original_bytes(stored: &StoredGrain) -> &[u8] {
     stored.envelope.as_ref().map_or(&stored.blob, Envelope::bytes)
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use grainstore::EpochMs;
 use grainstore_rpc::{self as operations, Version};
 
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
 use crate::text::parse_time;
 use crate::told::version_line;
@@ -31,7 +31,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let address = self.address.map(|digits| find(&session, &digits)).transpose()?;
+        let address = self.address.map(|digits| resolve_address(&session, &digits)).transpose()?;
         let history = operations::History {
             address: address.map(Into::into),
             subject: self.subject,

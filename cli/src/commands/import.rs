@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use grainstore::ImportOptions;
 
-use super::export::bar;
+use super::export::progress_bar;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -23,7 +23,7 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let bar = bar(context);
+        let bar = progress_bar(context);
         let progress = |done, total| {
             bar.set_length(total);
             bar.set_position(done);

@@ -7,7 +7,7 @@ use clap::Args;
 use grainstore::{Derivation, ErrorKind, KeyProvider, Preset, Store};
 use serde_json::json;
 
-use crate::context::{Context, key_file, new_key_file, not_opened};
+use crate::context::{Context, key_file, new_key_file, opening_error};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
@@ -28,9 +28,9 @@ pub(crate) struct Init {
 impl Init {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         if context.globals.store.join("grains.redb").exists() {
-            return Err(there_already(context));
+            return Err(store_exists(context));
         }
-        let made = self.key(context)?;
+        let made = self.prepare_key(context)?;
         let options = context.options()?.create(true);
         let options = if self.compress { options.compress(true) } else { options };
         let options = match self.preset {
@@ -43,13 +43,13 @@ impl Init {
         }
         let store = match opened {
             // An existing store has a preset of its own.
-            Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
-            opened => opened.map_err(not_opened)?,
+            Err(error) if error.kind() == ErrorKind::Policy => return Err(store_exists(context)),
+            opened => opened.map_err(opening_error)?,
         };
         context.keep(&store);
         let path = store.path().display().to_string();
         if !store.was_created() {
-            return Err(there_already(context));
+            return Err(store_exists(context));
         }
         let key = made.map(|file| file.display().to_string());
         let (created, encrypted) = (format!("created {path}"), self.encrypt);
@@ -76,7 +76,7 @@ impl Init {
     }
 
     /// Checks or creates the key of a store to be encrypted. Returns the key file if it is new.
-    fn key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
+    fn prepare_key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
         let file = context.globals.key_file.clone();
         match (self.encrypt, file) {
             (false, None) => Ok(None),
@@ -103,7 +103,7 @@ impl Init {
     }
 }
 
-fn there_already(context: &Context<'_>) -> Error {
+fn store_exists(context: &Context<'_>) -> Error {
     let message = format!("there is a store at {} already", context.globals.store.display());
     Error::new(Code::Conflict, message, "use it, or name another with --store")
 }

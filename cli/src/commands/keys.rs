@@ -65,23 +65,23 @@ pub(super) struct KeyOptions {
 
 impl KeyOptions {
     pub(super) fn read(&self, output: &mut Output<'_>) -> Result<SigningKey> {
-        read(&self.key_seed, self.algorithm, output)
+        read_signing_key(&self.key_seed, self.algorithm, output)
     }
 }
 
 /// Most bytes read of a key file.
-const MAX_KEY: usize = 1024;
+const MAX_KEY_FILE_BYTES: usize = 1024;
 
 /// Reads the key in a file; an error names the file.
-pub(super) fn read(
+pub(super) fn read_signing_key(
     source: &Source,
     algorithm: Algorithm,
     output: &mut Output<'_>,
 ) -> Result<SigningKey> {
-    let secret = source.read(MAX_KEY, output).map(Zeroizing::new).map_err(|error| {
+    let secret = source.read(MAX_KEY_FILE_BYTES, output).map(Zeroizing::new).map_err(|error| {
         error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
     })?;
-    signing_key(algorithm, &secret).map_err(|error| error.within(&source.to_string()))
+    signing_key(algorithm, &secret).map_err(|error| error.in_context(&source.to_string()))
 }
 
 impl Keys {
@@ -95,7 +95,7 @@ impl Keys {
                 (key, file.display().to_string())
             }
             What::Show { file, algorithm } => {
-                (read(&file, algorithm, &mut context.output)?, file.to_string())
+                (read_signing_key(&file, algorithm, &mut context.output)?, file.to_string())
             }
         };
         let did = key.did();
@@ -106,7 +106,7 @@ impl Keys {
 
 /// Rewraps the secrets of the store under another key.
 fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
-    let session = context.session_with(Power::RotateKeys)?;
+    let session = context.session_with_power(Power::RotateKeys)?;
     let store = session.store();
     if !store.is_encrypted() {
         let message = "this store is not encrypted, and so has no key to change";
@@ -127,7 +127,7 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
 fn rotate_user(context: &mut Context<'_>) -> Result<()> {
     // `--user` names the user whose key is changed, not the session's.
     let user = context.globals.user.take().unwrap_or_default();
-    let rows = context.session_with(Power::RotateKeys)?.store().rotate_user_key(&user)?;
+    let rows = context.session_with_power(Power::RotateKeys)?.store().rotate_user_key(&user)?;
     let answer = json!({ "rotated": true, "user_id": user, "rows": rows });
     let line = format!("{rows} rows are encrypted anew, and the former key is destroyed");
     context.output.answer(&answer, |output| output.line(&line))
@@ -159,12 +159,12 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
                 "name another file: a lost key cannot be made again",
             )
         }
-        _ => failed(path, &error),
+        _ => write_error(path, &error),
     })?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
         // The first error is reported.
         let _ = fs::remove_file(path);
-        failed(path, &error)
+        write_error(path, &error)
     })
 }
 
@@ -176,6 +176,6 @@ fn create_new(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn failed(path: &Path, error: &io::Error) -> Error {
+fn write_error(path: &Path, error: &io::Error) -> Error {
     Error::new(Code::Io, format!("cannot write {}: {error}", path.display()), "check the path")
 }

@@ -32,4 +32,4 @@ pub(crate) mod supersede;
 pub(crate) mod verify;
 pub(crate) mod verify_signature;
 
-pub(crate) use cal::{READS_ONLY, parse_param};
+pub(crate) use cal::{READ_ONLY_CODE, parse_param};

@@ -13,9 +13,9 @@ use grainstore_rpc::FORMAT_VERSION;
 use grainstore_rpc::{Asked, Attempt, Explained};
 
 use super::put::PutFormat;
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::{Code, Result};
-use crate::input::{MAX_TEXT, Source, text};
+use crate::input::{MAX_JSON_BYTES, Source, to_text};
 use crate::output::Output;
 
 /// Show and change the rules of the store, and say what invalidation policies of grains demand
@@ -93,10 +93,10 @@ impl Show {
         let Self { source, format } = self;
         let Some(source) = source else {
             let rules = context.open(false)?.rules();
-            return rules::show(context, &rules);
+            return rules::write_rules(context, &rules);
         };
-        if let Some(preset) = rules::preset(&source) {
-            return rules::show(context, &preset.rules()?);
+        if let Some(preset) = rules::named_preset(&source) {
+            return rules::write_rules(context, &preset.rules()?);
         }
         let session = match source.address() {
             Some(_) => Some(context.session()?),
@@ -106,10 +106,10 @@ impl Show {
         let asked = Subject { source, format }.asked(session.as_ref(), context);
         let asked = asked.map_err(|error| match is_there {
             true => error,
-            false => error.with_hint_for(Code::Io.name(), &rules::presets()),
+            false => error.with_hint_for(Code::Io.name(), &rules::preset_hint()),
         })?;
         let shown = Explained::of(asked, None)?;
-        context.output.answer(&shown.policy, |output| show(output, &shown.policy))
+        context.output.answer(&shown.policy, |output| write_policy(output, &shown.policy))
     }
 }
 
@@ -123,14 +123,14 @@ impl Explain {
         let asked = self.subject.asked(session.as_ref(), context)?;
         let attempt = match (&self.supersede, &session) {
             (Some(old), Some(session)) => {
-                let (session, old) = (session.clone(), find(session, old)?);
+                let (session, old) = (session.clone(), resolve_address(session, old)?);
                 Some(Attempt { session, old, justification: self.justification })
             }
             _ => None,
         };
         let old = attempt.as_ref().map(|attempt| attempt.old);
         let explained = Explained::of(asked, attempt)?;
-        context.output.answer(&explained, |output| print(output, &explained, old))
+        context.output.answer(&explained, |output| write_explanation(output, &explained, old))
     }
 }
 
@@ -138,7 +138,7 @@ impl Subject {
     fn asked(&self, session: Option<&Session>, context: &mut Context<'_>) -> Result<Asked> {
         match (self.source.address(), session) {
             (Some(digits), Some(session)) => {
-                let stored = session.inspect(&find(session, digits)?)?;
+                let stored = session.inspect(&resolve_address(session, digits)?)?;
                 Ok(Asked::Stored(Box::new(stored), session.clone()))
             }
             _ => Ok(Asked::Offered(self.offer(context)?)),
@@ -151,22 +151,22 @@ impl Subject {
         {
             return Ok(offer);
         }
-        let bytes = self.source.read(MAX_TEXT, &mut context.output)?;
+        let bytes = self.source.read(MAX_JSON_BYTES, &mut context.output)?;
         // No JSON begins with the version byte of a blob.
         if self.format.is_none() && bytes.first() == Some(&FORMAT_VERSION) {
             return Ok(Offer::Blob(bytes));
         }
-        Ok(Offer::Grain(Grain::from_json(&text(bytes)?)?))
+        Ok(Offer::Grain(Grain::from_json(&to_text(bytes)?)?))
     }
 }
 
 /// Prints the policy in lines of a name and a value.
-fn show(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
+fn write_policy(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
     let closed =
         if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
     output.line(&format!("mode        {}{closed}", policy.mode))?;
     output.line(&format!("scope       {}", policy.scope))?;
-    lines(output, "authorized  ", &policy.authorized)?;
+    write_labelled(output, "authorized  ", &policy.authorized)?;
     let fields = [
         ("threshold", policy.threshold.map(|least| least.to_string())),
         ("until", policy.locked_until.map(|until| format!("epoch second {until}"))),
@@ -179,37 +179,41 @@ fn show(output: &mut Output<'_>, policy: &PolicyExplanation) -> Result<()> {
             output.line(&format!("{name:<12}{value}"))?;
         }
     }
-    lines(output, "means       ", &policy.demands)?;
-    lines(output, "warning     ", &policy.warnings)
+    write_labelled(output, "means       ", &policy.demands)?;
+    write_labelled(output, "warning     ", &policy.warnings)
 }
 
-fn print(
+fn write_explanation(
     output: &mut Output<'_>,
     explained: &Explained,
     old: Option<ContentAddress>,
 ) -> Result<()> {
     let Explained { policy, old_policy, decision } = explained;
     let (Some(old), Some(of_old), Some(trial)) = (old, old_policy, decision) else {
-        return print_policy(output, "", policy);
+        return write_policy_summary(output, "", policy);
     };
-    print_policy(output, "policy of the new grain: ", policy)?;
-    print_policy(output, &format!("policy of {old}: "), of_old)?;
-    print_trial(output, trial)
+    write_policy_summary(output, "policy of the new grain: ", policy)?;
+    write_policy_summary(output, &format!("policy of {old}: "), of_old)?;
+    write_preview(output, trial)
 }
 
-fn print_policy(output: &mut Output<'_>, label: &str, policy: &PolicyExplanation) -> Result<()> {
+fn write_policy_summary(
+    output: &mut Output<'_>,
+    label: &str,
+    policy: &PolicyExplanation,
+) -> Result<()> {
     output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
-    lines(output, "  ", &policy.demands)?;
-    lines(output, "  authorized: ", &policy.authorized)?;
-    lines(output, "  warning: ", &policy.warnings)
+    write_labelled(output, "  ", &policy.demands)?;
+    write_labelled(output, "  authorized: ", &policy.authorized)?;
+    write_labelled(output, "  warning: ", &policy.warnings)
 }
 
 /// Prints each item on a line after its label.
-fn lines(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
+fn write_labelled(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
     of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }
 
-fn print_trial(output: &mut Output<'_>, trial: &SupersedePreview) -> Result<()> {
+fn write_preview(output: &mut Output<'_>, trial: &SupersedePreview) -> Result<()> {
     let SupersedePreview { rules, refusal, needs_review, .. } = trial;
     output.line(match (refusal, needs_review) {
         (Some(_), _) => "the supersession would be refused",

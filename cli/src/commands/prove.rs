@@ -8,9 +8,9 @@ use grainstore_rpc::Proved;
 use serde_json::json;
 
 use super::keys::KeyOptions;
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source};
+use crate::input::{MAX_JSON_BYTES, Source};
 
 /// Sign what an invalidation policy asks a signature for; needs no store for a whole address
 #[derive(Debug, Args)]
@@ -77,8 +77,8 @@ impl Prove {
 impl Supersede {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
         let key = self.key.read(&mut context.output)?;
-        let old = whole(&self.old, context)?;
-        let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
+        let old = parse_address(&self.old, context)?;
+        let json = self.source.read_text(MAX_JSON_BYTES, &mut context.output)?;
         let cosigned = cosign(&old, &Grain::from_json(&json)?, self.signed, &key)?;
         context.output.document(&cosigned.grain)?;
         context.output.flush()?;
@@ -90,7 +90,7 @@ impl Supersede {
 impl About {
     fn run(self, what: Proved, context: &mut Context<'_>) -> Result<()> {
         let key = self.key.read(&mut context.output)?;
-        let address = whole(&self.address, context)?;
+        let address = parse_address(&self.address, context)?;
         let (cose, did) = (what.prove(&address, &key)?, key.did());
         let answer = json!({ "cose": BASE64.encode(&cose), "did": did, "address": address });
         context.output.answer(&answer, |output| output.binary(&cose, &[did.as_str()]))
@@ -98,9 +98,9 @@ impl About {
 }
 
 /// Parses an address. Only a prefix is looked up in the store.
-fn whole(digits: &str, context: &Context<'_>) -> Result<ContentAddress> {
+fn parse_address(digits: &str, context: &Context<'_>) -> Result<ContentAddress> {
     if digits.len() >= 2 * ContentAddress::LEN {
         return Ok(digits.parse()?);
     }
-    find(&context.session()?, digits)
+    resolve_address(&context.session()?, digits)
 }

@@ -10,10 +10,10 @@ use grainstore_rpc::PutAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::input::{MAX_BLOB, MAX_COSE, MAX_TEXT, Source, text};
+use crate::input::{MAX_BLOB_BYTES, MAX_COSE_BYTES, MAX_JSON_BYTES, Source, to_text};
 use crate::lines::{Document, Documents};
 use crate::names::{SAME_FACT, named};
-use crate::output::{Output, or_hung_up};
+use crate::output::{Output, ignore_closed_output};
 
 /// Hint for a JSON grain without `created_at`.
 const UNDATED: &str = "say when it was made: created_at as RFC 3339 or in epoch milliseconds; --created-now takes the present";
@@ -68,8 +68,8 @@ impl PutFormat {
     pub(crate) fn read(self, source: &Source, output: &mut Output<'_>) -> Result<Option<Offer>> {
         Ok(match self {
             Self::Json => None,
-            Self::Mg => Some(Offer::Blob(source.read(MAX_BLOB, output)?)),
-            Self::Cose => Some(Offer::Signed(source.read(MAX_COSE, output)?)),
+            Self::Mg => Some(Offer::Blob(source.read(MAX_BLOB_BYTES, output)?)),
+            Self::Cose => Some(Offer::Signed(source.read(MAX_COSE_BYTES, output)?)),
         })
     }
 }
@@ -83,9 +83,11 @@ impl Put {
             return writer.store(batch, &mut context.output);
         }
         let reader = self.source.open(&mut context.output)?;
-        let mut documents = Documents::new(reader, MAX_TEXT);
+        let mut documents = Documents::new(reader, MAX_JSON_BYTES);
         loop {
-            let batch = self.batch(&mut documents, &writer).map_err(|error| writer.after(error))?;
+            let batch = self
+                .batch(&mut documents, &writer)
+                .map_err(|error| writer.with_stored_count(error))?;
             let ended = !batch.is_full();
             if !batch.offers.is_empty() {
                 writer.store(batch, &mut context.output)?;
@@ -96,7 +98,7 @@ impl Put {
                 }
                 return Ok(());
             }
-            context.working(&format!("{} grains are stored in", writer.stored));
+            context.note_progress(&format!("{} grains are stored in", writer.stored));
         }
     }
 
@@ -104,16 +106,18 @@ impl Put {
     fn batch(&self, documents: &mut Documents<impl BufRead>, writer: &Writer) -> Result<Batch> {
         let mut batch = Batch::default();
         while !batch.is_full() {
-            match documents.next().map_err(|error| self.source.failed(&error))? {
+            match documents.next().map_err(|error| self.source.read_error(&error))? {
                 None => break,
                 Some(Document::TooLong(line)) => {
-                    let message = format!("line {line}: a grain of more than {MAX_TEXT} bytes");
+                    let message =
+                        format!("line {line}: a grain of more than {MAX_JSON_BYTES} bytes");
                     return Err(Error::new(Code::TooLarge, message, "a blob has at most 1 MiB"));
                 }
                 Some(Document::Text(line, json)) => {
                     let bytes = json.len();
                     let created = self.created_now.then(|| writer.session.now());
-                    let grain = grain(json, created).map_err(|error| error.within(&place(line)))?;
+                    let grain = parse_grain(json, created)
+                        .map_err(|error| error.in_context(&line_label(line)))?;
                     batch.push(line, bytes, grain);
                 }
             }
@@ -159,20 +163,20 @@ impl Writer {
         if self.same_fact == SameFact::Add {
             let puts = self.session.put_batch(offers).map_err(|error| {
                 let line = error.batch_index().unwrap_or_default();
-                self.after(located(error, lines.get(line)))
+                self.with_stored_count(with_line(error, lines.get(line)))
             });
             for (put, told) in puts?.into_iter().zip(told) {
                 self.print(put, told, output)?;
             }
-            return or_hung_up(output.flush());
+            return ignore_closed_output(output.flush());
         }
         let mut lines = lines.iter();
         for offer in offers {
             let put = self.session.put_fact(offer, self.same_fact);
             let line = lines.next();
-            let put = put.map_err(|error| self.after(located(error, line)))?;
+            let put = put.map_err(|error| self.with_stored_count(with_line(error, line)))?;
             self.print(put, told.next().unwrap_or_default(), output)?;
-            or_hung_up(output.flush())?;
+            ignore_closed_output(output.flush())?;
         }
         Ok(())
     }
@@ -185,35 +189,35 @@ impl Writer {
         output: &mut Output<'_>,
     ) -> Result<()> {
         self.stored = self.stored.saturating_add(1);
-        or_hung_up(if output.is_json() {
+        ignore_closed_output(if output.is_json() {
             output.json_line(&PutAnswer::new(put, warnings))
         } else {
             let printed = output.line(&put.address().to_string());
-            let at = line.map(|line| format!("{}: ", place(*line))).unwrap_or_default();
-            warn(&at, &warnings, output);
+            let at = line.map(|line| format!("{}: ", line_label(*line))).unwrap_or_default();
+            write_warnings(&at, &warnings, output);
             printed
         })
     }
 
     /// Adds to an error how many grains are stored all the same.
-    fn after(&self, error: Error) -> Error {
+    fn with_stored_count(&self, error: Error) -> Error {
         match self.stored {
             0 => error,
-            stored => error.within(&format!("after {stored} grains that are stored")),
+            stored => error.in_context(&format!("after {stored} grains that are stored")),
         }
     }
 }
 
 /// Prints warnings about a grain that was stored.
-pub(super) fn warn(at: &str, warnings: &[String], output: &mut Output<'_>) {
+pub(super) fn write_warnings(at: &str, warnings: &[String], output: &mut Output<'_>) {
     for warning in warnings {
         output.note(&format!("warning: {at}{warning}"));
     }
 }
 
 /// The grain of a JSON text; `created` is its `created_at` if the text has none.
-fn grain(json: Vec<u8>, created: Option<EpochMs>) -> Result<Grain> {
-    let json = text(json)?;
+fn parse_grain(json: Vec<u8>, created: Option<EpochMs>) -> Result<Grain> {
+    let json = to_text(json)?;
     let error = match Grain::from_json(&json) {
         Ok(grain) => return Ok(grain),
         Err(error) => Error::from(error),
@@ -243,13 +247,13 @@ pub(super) fn store_one(session: Session, offer: Offer, output: &mut Output<'_>)
 }
 
 /// Converts an error of the store, with the line it is about.
-fn located(error: grainstore::Error, line: Option<&u64>) -> Error {
+fn with_line(error: grainstore::Error, line: Option<&u64>) -> Error {
     match line {
-        Some(line) => Error::from(error).within(&place(*line)),
+        Some(line) => Error::from(error).in_context(&line_label(*line)),
         None => error.into(),
     }
 }
 
-fn place(line: u64) -> String {
+fn line_label(line: u64) -> String {
     format!("line {line}")
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::error::Result;
 use crate::names::{FORMATS, named};
-use crate::statement::{scores, show};
+use crate::statement::{show, write_scores};
 
 /// Print what is current about a subject, or what answers some words
 ///
@@ -91,7 +91,7 @@ impl Recall {
         let query = query.as_bytes();
         let question = Question { query, params, format, expansion, ..Question::default() };
         let answer = question.ask(&context.session()?)?;
-        let show = if self.scores { scores } else { show };
+        let show = if self.scores { write_scores } else { show };
         show(&answer, &mut context.output)
     }
 }

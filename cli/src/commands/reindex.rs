@@ -13,7 +13,7 @@ pub(crate) struct Reindex {}
 impl Reindex {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        context.working("indexing");
+        context.note_progress("indexing");
         let done = reindex(Nothing {}, &session)?;
         context
             .output

@@ -16,7 +16,7 @@ pub(crate) struct RemoveVectors {
 impl RemoveVectors {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        context.working("removing");
+        context.note_progress("removing");
         let done =
             remove_vectors(operations::RemoveVectors { model: self.model.clone() }, &session)?;
         context.output.answer(&done, |output| {

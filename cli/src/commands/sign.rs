@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Clock, SystemClock};
-use grainstore_rpc::{SignedAnswer, signed};
+use grainstore_rpc::{SignedAnswer, sign_blob};
 
 use super::keys::KeyOptions;
 use crate::context::Context;
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source, blob};
+use crate::input::{MAX_JSON_BYTES, Source, to_blob};
 
 /// Sign a grain: a COSE_Sign1 on stdout, its address and your DID on stderr; needs no store
 ///
@@ -28,8 +28,8 @@ pub(crate) struct Sign {
 impl Sign {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let key = self.key.read(&mut context.output)?;
-        let blob = blob(self.source.read(MAX_TEXT, &mut context.output)?)?;
-        let envelope = signed(&blob, &key, self.iat, SystemClock.now())?;
+        let blob = to_blob(self.source.read(MAX_JSON_BYTES, &mut context.output)?)?;
+        let envelope = sign_blob(&blob, &key, self.iat, SystemClock.now())?;
         let did = key.did();
         let notes = [&*envelope.address().to_string(), did.as_str()];
         context.output.answer(&SignedAnswer::new(&envelope, did.clone()), |output| {

@@ -11,12 +11,12 @@ use grainstore_rpc::{
 };
 use serde_json::json;
 
-use crate::context::{Context, find};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
-use crate::input::{MAX_BLOB, Source};
+use crate::input::{MAX_BLOB_BYTES, Source};
 
 /// The recorded reason if none is given.
-const LIFTED: &str = "lifted on the command line, no reason given";
+const DEFAULT_LIFT_REASON: &str = "lifted on the command line, no reason given";
 
 /// Mark a grain as contradicted, if its invalidation policy lets you: it is no longer current
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(crate) struct LiftHold {
     #[command(flatten)]
     target: Target,
     /// Why: it goes into the audit log
-    #[arg(long, value_name = "TEXT", default_value = LIFTED)]
+    #[arg(long, value_name = "TEXT", default_value = DEFAULT_LIFT_REASON)]
     reason: String,
     #[command(flatten)]
     proof: Proof,
@@ -140,9 +140,9 @@ fn mark(
     operation: impl FnOnce(Address, Option<Base64>, &Session) -> Result<Nothing>,
 ) -> Result<()> {
     let session = context.session()?;
-    let address = find(&session, digits)?;
+    let address = resolve_address(&session, digits)?;
     let source = proof.and_then(|proof| proof.cose).map(Source::File);
-    let cose = source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()?;
+    let cose = source.map(|source| source.read(MAX_BLOB_BYTES, &mut context.output)).transpose()?;
     operation(address.into(), cose.map(Base64), &session)?;
     let answer = json!({ "address": address, "standing": standing });
     context.output.answer(&answer, |output| output.line(&format!("{standing} {address}")))

@@ -20,12 +20,12 @@ impl Stats {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let pages = Some(self.pages);
         let figures = stats(operations::Stats { pages }, &context.session()?)?;
-        context.output.answer(&figures, |output| print("", &figures, output))
+        context.output.answer(&figures, |output| write_figures("", &figures, output))
     }
 }
 
 /// Prints one line for each figure, those of a group under its name.
-fn print(name: &str, figure: &Value, output: &mut Output<'_>) -> Result<()> {
+fn write_figures(name: &str, figure: &Value, output: &mut Output<'_>) -> Result<()> {
     let figures = match figure {
         Value::Object(figures) => figures,
         Value::Null => return output.line(&format!("{name:<28} none")),
@@ -34,7 +34,7 @@ fn print(name: &str, figure: &Value, output: &mut Output<'_>) -> Result<()> {
     for (below, figure) in figures {
         let below = below.replace('_', " ");
         let name = if name.is_empty() { below } else { format!("{name}: {below}") };
-        print(&name, figure, output)?;
+        write_figures(&name, figure, output)?;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use clap::Args;
 use grainstore::ExportOptions;
 use grainstore_rpc::Version;
 
-use super::erase::no_grain_of;
-use super::export::{left_out, stoppable, written};
+use super::erase::no_grain_warning;
+use super::export::{refusal_note, stoppable, written};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 
@@ -40,7 +40,7 @@ impl SubjectReport {
         let Some(out) = &self.out else {
             let grains = session.subject_grains(&user)?;
             if grains.is_empty() {
-                context.output.note(&no_grain_of(&user));
+                context.output.note(&no_grain_warning(&user));
             }
             for stored in grains {
                 context.output.json_line(&Version::try_from(stored)?)?;
@@ -55,11 +55,11 @@ impl SubjectReport {
             }
         })??;
         if exported.exported == 0 {
-            context.output.note(&no_grain_of(&user));
+            context.output.note(&no_grain_warning(&user));
         }
         context.output.answer(&exported, |output| {
             output.line(&written(&exported))?;
-            let Some(told) = left_out(&exported) else { return Ok(()) };
+            let Some(told) = refusal_note(&exported) else { return Ok(()) };
             output.line(&told)?;
             output.line(
                 "where the person asked for it themself, all of it is theirs: --access-request",

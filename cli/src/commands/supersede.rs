@@ -4,10 +4,10 @@ use clap::Args;
 use grainstore::{Grain, Offer};
 use grainstore_rpc::supersede_by;
 
-use super::put::{PutFormat, warn};
-use crate::context::{Context, find};
+use super::put::{PutFormat, write_warnings};
+use crate::context::{Context, resolve_address};
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source};
+use crate::input::{MAX_JSON_BYTES, Source};
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]
@@ -28,18 +28,18 @@ pub(crate) struct Supersede {
 impl Supersede {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
-        let old = find(&session, &self.address)?;
+        let old = resolve_address(&session, &self.address)?;
         let new = match self.format.read(&self.source, &mut context.output)? {
             Some(offer) => offer,
             None => {
-                let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
+                let json = self.source.read_text(MAX_JSON_BYTES, &mut context.output)?;
                 Offer::Grain(Grain::from_json(&json)?)
             }
         };
         let done = supersede_by(&session, &old, new, self.justification.as_deref())?;
         context.output.answer(&done, |output| {
             output.line(&done.address.to_string())?;
-            warn("", &done.warnings, output);
+            write_warnings("", &done.warnings, output);
             Ok(())
         })
     }

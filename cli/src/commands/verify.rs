@@ -4,14 +4,14 @@ use clap::Args;
 use grainstore::{Checkpoint, ErasureCertificate};
 use grainstore_rpc::{compared, expect_signer, withhold_problems};
 
-use crate::context::{Context, not_opened};
+use crate::context::{Context, opening_error};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
-use crate::text::iso;
+use crate::text::format_time;
 
 /// Most bytes of a checkpoint's text.
-const MAX_CHECKPOINT: usize = 16 << 10;
+const MAX_CHECKPOINT_BYTES: usize = 16 << 10;
 /// The longest text of a certificate, in bytes: its entry may name many grains.
 const MAX_CERTIFICATE: usize = 16 << 20;
 
@@ -41,15 +41,15 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        context.working("verifying");
+        context.note_progress("verifying");
         let (path, options) = (&context.globals.store, context.options()?);
-        let mut found = grainstore::verify(path, &options, self.full).map_err(not_opened)?;
+        let mut found = grainstore::verify(path, &options, self.full).map_err(opening_error)?;
         if let Some(source) = &self.checkpoint {
-            let checkpoint = read(source, &mut context.output)?;
+            let checkpoint = read_checkpoint(source, &mut context.output)?;
             expect_signer(&checkpoint, self.signer.as_deref())?;
             found = compared(found, &context.open(false)?, Some(&checkpoint), &[])?;
             let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
-            let made = iso(checkpoint.time());
+            let made = format_time(checkpoint.time());
             context.output.note(&format!(
                 "compared with a checkpoint of {entries} entries, made {made}, signed by {signer}"
             ));
@@ -118,8 +118,8 @@ fn certificate(text: &str) -> serde_json::Result<ErasureCertificate> {
 }
 
 /// Reads a checkpoint that `audit --checkpoint` printed.
-fn read(source: &Source, output: &mut Output<'_>) -> Result<Checkpoint> {
-    serde_json::from_str(&source.read_text(MAX_CHECKPOINT, output)?).map_err(|error| {
+fn read_checkpoint(source: &Source, output: &mut Output<'_>) -> Result<Checkpoint> {
+    serde_json::from_str(&source.read_text(MAX_CHECKPOINT_BYTES, output)?).map_err(|error| {
         let message = format!("{source} is no checkpoint: {error}");
         Error::new(Code::Schema, message, "give a file with what `audit --checkpoint` printed")
     })

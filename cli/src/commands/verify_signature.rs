@@ -6,7 +6,7 @@ use grainstore_rpc::VerdictAnswer;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::input::{MAX_COSE, Source};
+use crate::input::{MAX_COSE_BYTES, Source};
 
 /// Verify a signed grain (COSE_Sign1): valid and by whom, invalid, or unverifiable; needs no store
 ///
@@ -20,7 +20,7 @@ pub(crate) struct VerifySignature {
 
 impl VerifySignature {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let answer = VerdictAnswer::of(self.source.read(MAX_COSE, &mut context.output)?)?;
+        let answer = VerdictAnswer::of(self.source.read(MAX_COSE_BYTES, &mut context.output)?)?;
         let name = answer.verdict.name();
         let did = answer.verdict.did().map(|did| format!(" {did}")).unwrap_or_default();
         context.output.answer(&answer, |output| output.line(&format!("{name}{did}")))?;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use grainstore::cal::vocabulary;
 
-use super::cursor::{CLAUSES, Place, Wanted, place};
+use super::cursor::{Place, RECALL_CLAUSES, Wanted, place};
 use super::dot;
-use crate::text::printable;
+use crate::text::escape_line;
 
 /// The most candidates returned.
-const MOST: usize = 200;
+const MAX_CANDIDATES: usize = 200;
 
 /// Values of a store that can be completed, read with bounded work.
 pub(crate) trait Held {
@@ -23,22 +23,25 @@ pub(crate) trait Held {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// Its text in the list.
-    pub(crate) shown: String,
+    pub(crate) display: String,
     /// The text it inserts.
-    pub(crate) written: String,
+    pub(crate) replacement: String,
 }
 
 /// Returns the completions at the end of `before`, and the offset of the word they replace. `bound` has the
 /// names of the bound parameters.
 pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize, Vec<Candidate>) {
     if let Some(command) = dot_line(before) {
-        return of_dot(command, before.len());
+        return complete_dot(command, before.len());
     }
     let place = place(before);
     let typed = before.get(place.start..).unwrap_or_default();
-    let mut found =
-        if place.quoted { texts(&place, typed, held) } else { words(&place.wanted, typed, bound) };
-    found.truncate(MOST);
+    let mut found = if place.quoted {
+        complete_value(&place, typed, held)
+    } else {
+        complete_word(&place.wanted, typed, bound)
+    };
+    found.truncate(MAX_CANDIDATES);
     (place.start, found)
 }
 
@@ -48,74 +51,77 @@ pub(crate) fn dot_line(before: &str) -> Option<&str> {
     (line.starts_with('.') && !line.contains('\n')).then_some(line)
 }
 
-fn of_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
+fn complete_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
     let Some((name, rest)) = line.split_once(char::is_whitespace) else {
-        let names = dot::DOTS.iter().map(|dot| dot.name);
-        return (end.saturating_sub(line.len()), starting(names, line, " "));
+        let names = dot::DOT_COMMANDS.iter().map(|dot| dot.name);
+        return (end.saturating_sub(line.len()), with_prefix(names, line, " "));
     };
     let typed = rest.trim_start();
     let start = end.saturating_sub(typed.len());
     let found = match name {
         ".mode" => {
             let names: Vec<String> = dot::mode_names().collect();
-            starting(names.iter().map(String::as_str), typed, "")
+            with_prefix(names.iter().map(String::as_str), typed, "")
         }
-        ".timer" | ".pager" | ".explain" => starting(["on", "off"], typed, ""),
-        ".history" | ".param" => starting(["clear"], typed, ""),
-        ".schema" => starting(vocabulary::singulars(), typed, ""),
+        ".timer" | ".pager" | ".explain" => with_prefix(["on", "off"], typed, ""),
+        ".history" | ".param" => with_prefix(["clear"], typed, ""),
+        ".schema" => with_prefix(vocabulary::singulars(), typed, ""),
         _ => Vec::new(),
     };
     (start, found)
 }
 
 /// Completes a word outside quotes.
-fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
+fn complete_word(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
     match wanted {
         Wanted::Nothing | Wanted::ValueOf(_) => Vec::new(),
         Wanted::Keywords(words) => keywords_or_any(words.iter().copied(), typed),
         Wanted::Clauses(words) => keywords_or_any(words.iter().copied(), typed),
         Wanted::Plural => {
-            let mut found = starting(vocabulary::plurals(), typed, " ");
-            let clauses = CLAUSES.iter().copied().filter(|word| *word != "AND");
+            let mut found = with_prefix(vocabulary::plurals(), typed, " ");
+            let clauses = RECALL_CLAUSES.iter().copied().filter(|word| *word != "AND");
             found.extend(keywords(clauses.chain(["MY"]), typed));
             found
         }
-        Wanted::Singular => starting(vocabulary::singulars(), typed, " "),
+        Wanted::Singular => with_prefix(vocabulary::singulars(), typed, " "),
         Wanted::Described => {
             let words = vocabulary::describe_targets().chain(vocabulary::singulars());
-            starting(words, typed, " ")
+            with_prefix(words, typed, " ")
         }
         Wanted::Field(of) => {
-            let mut found = starting(vocabulary::fields_of(of.as_deref()), typed, " ");
-            found.extend(starting(vocabulary::domains(), typed, ":"));
+            let mut found = with_prefix(vocabulary::fields_of(of.as_deref()), typed, " ");
+            found.extend(with_prefix(vocabulary::domains(), typed, ":"));
             found
         }
-        Wanted::Sortable => starting(vocabulary::sortable(), typed, " "),
-        Wanted::Groupable => starting(vocabulary::groupable(), typed, " "),
-        Wanted::Options => starting(vocabulary::with_options(), typed, ""),
-        Wanted::Streamed => starting(vocabulary::stream_options(), typed, ""),
+        Wanted::Sortable => with_prefix(vocabulary::sortable(), typed, " "),
+        Wanted::Groupable => with_prefix(vocabulary::groupable(), typed, " "),
+        Wanted::Options => with_prefix(vocabulary::with_options(), typed, ""),
+        Wanted::Streamed => with_prefix(vocabulary::stream_options(), typed, ""),
         Wanted::Source(lets) => {
             let lets = lets.iter().map(String::as_str);
-            starting(["(RECALL"], typed, " ").into_iter().chain(starting(lets, typed, "")).collect()
+            with_prefix(["(RECALL"], typed, " ")
+                .into_iter()
+                .chain(with_prefix(lets, typed, ""))
+                .collect()
         }
-        Wanted::Variable => starting(grainstore_sml::template_variables(), typed, ""),
+        Wanted::Variable => with_prefix(grainstore_sml::template_variables(), typed, ""),
         Wanted::Category => keywords(vocabulary::categories(), typed),
         Wanted::Format => {
             let names: Vec<String> = dot::mode_names().filter(|name| name != "table").collect();
-            starting(names.iter().map(String::as_str), typed, "")
+            with_prefix(names.iter().map(String::as_str), typed, "")
         }
         Wanted::Names(names) => {
             let params =
                 typed.starts_with('$').then(|| bound.iter().map(|name| format!("${name}")));
             let all: BTreeSet<String> =
                 names.iter().cloned().chain(params.into_iter().flatten()).collect();
-            starting(all.iter().map(String::as_str), typed, "")
+            with_prefix(all.iter().map(String::as_str), typed, "")
         }
     }
 }
 
 /// Completes a string in quotes, with its closing quote.
-fn texts(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
+fn complete_value(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
     let Wanted::ValueOf(field) = &place.wanted else { return Vec::new() };
     let values: BTreeSet<String> = match field.as_str() {
         "subject" => held.subjects(),
@@ -126,20 +132,20 @@ fn texts(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
         "type" => vocabulary::singulars().map(str::to_owned).collect(),
         field => vocabulary::values_of(field).iter().map(|value| (*value).to_owned()).collect(),
     };
-    let is_shown = |value: &&String| can_be_shown(value);
+    let is_shown = |value: &&String| is_displayable(value);
     let offered = values.iter().filter(is_shown).map(|value| (value, escaped(value)));
     let fits = |(_, written): &(&String, String)| starts_with(written, typed);
     let candidate = |(value, written): (&String, String)| Candidate {
-        shown: value.clone(),
-        written: format!("{written}\""),
+        display: value.clone(),
+        replacement: format!("{written}\""),
     };
     offered.filter(fits).map(candidate).collect()
 }
 
 /// Returns `true` if a stored text can be shown on a terminal, and edited in a line, unchanged.
-fn can_be_shown(value: &str) -> bool {
+fn is_displayable(value: &str) -> bool {
     const LONGEST: usize = 80;
-    !value.is_empty() && value.chars().count() <= LONGEST && printable(value) == value
+    !value.is_empty() && value.chars().count() <= LONGEST && escape_line(value) == value
 }
 
 /// Escapes a text for a string in quotes.
@@ -162,18 +168,18 @@ fn keywords<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candid
     let lower = typed.chars().any(|c| c.is_ascii_lowercase());
     let spelled = |word: &str| if lower { word.to_ascii_lowercase() } else { word.to_owned() };
     let fitting = words.filter(|word| starts_with(word, typed)).map(spelled);
-    fitting.map(|shown| Candidate { written: format!("{shown} "), shown }).collect()
+    fitting.map(|shown| Candidate { replacement: format!("{shown} "), display: shown }).collect()
 }
 
 /// Returns the words with the typed prefix, each followed by `then`.
-fn starting<'w>(
+fn with_prefix<'w>(
     words: impl IntoIterator<Item = &'w str>,
     typed: &str,
     then: &str,
 ) -> Vec<Candidate> {
     let fitting = words.into_iter().filter(|word| starts_with(word, typed));
     let candidate =
-        |word: &str| Candidate { shown: word.to_owned(), written: format!("{word}{then}") };
+        |word: &str| Candidate { display: word.to_owned(), replacement: format!("{word}{then}") };
     fitting.map(candidate).collect()
 }
 
@@ -199,13 +205,13 @@ mod tests {
     }
 
     fn shown(before: &str) -> Vec<String> {
-        complete(before, &["city"], &Few).1.into_iter().map(|one| one.shown).collect()
+        complete(before, &["city"], &Few).1.into_iter().map(|one| one.display).collect()
     }
 
     fn written(before: &str) -> Vec<String> {
         let (start, found) = complete(before, &["city"], &Few);
         let head = before.get(..start).unwrap();
-        found.into_iter().map(|one| format!("{head}{}", one.written)).collect()
+        found.into_iter().map(|one| format!("{head}{}", one.replacement)).collect()
     }
 
     #[test]

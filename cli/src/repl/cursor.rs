@@ -57,7 +57,7 @@ pub(crate) struct Place {
 }
 
 /// Keywords that begin a statement.
-pub(crate) const STARTS: &[&str] = &[
+pub(crate) const STATEMENT_KEYWORDS: &[&str] = &[
     "RECALL",
     "ASSEMBLE",
     "HISTORY",
@@ -73,7 +73,7 @@ pub(crate) const STARTS: &[&str] = &[
     "DEFINE",
 ];
 /// Clauses and stages of RECALL.
-pub(crate) const CLAUSES: &[&str] = &[
+pub(crate) const RECALL_CLAUSES: &[&str] = &[
     "WHERE",
     "AND",
     "ABOUT",
@@ -99,31 +99,32 @@ pub(crate) const CLAUSES: &[&str] = &[
     "CONTRADICTIONS",
 ];
 /// Clauses that a RECALL has at most once. IN and BETWEEN also occur in conditions, and stages may repeat.
-const ONCE: &[&str] =
+const SINGLE_CLAUSES: &[&str] =
     &["WHERE", "ABOUT", "LIKE", "SINCE", "THREAD", "RECENT", "WITH", "AS", "CONTRADICTIONS"];
 /// Operators between two queries in parentheses.
-const JOINS: &[&str] = &["UNION", "INTERSECT", "EXCEPT"];
+const SET_OPERATORS: &[&str] = &["UNION", "INTERSECT", "EXCEPT"];
 /// Stages after a pipe.
 const STAGES: &[&str] = &[
     "SELECT", "PROJECT", "ORDER", "GROUP", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS",
     "OBJECTS", "HASHES",
 ];
 /// Clauses of ASSEMBLE.
-const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
+const ASSEMBLE_CLAUSES: &[&str] =
+    &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
 /// Clauses of ADD, SUPERSEDE and REVERT.
-const EVOLVING: &[&str] = &["SET", "REASON"];
+const WRITE_CLAUSES: &[&str] = &["SET", "REASON"];
 /// Parts of a template definition.
-const OF_TEMPLATE: &[&str] =
+const TEMPLATE_PARTS: &[&str] =
     &["EXTENDS", "HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
 /// Sections of a template in braces.
-const SECTIONS: &[&str] =
+const TEMPLATE_SECTIONS: &[&str] =
     &["HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
 /// Clauses of HISTORY.
-const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
+const HISTORY_CLAUSES: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
 /// Statements that a BATCH may contain.
-const READS: &[&str] = &["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
+const BATCH_STATEMENTS: &[&str] = &["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
 /// Operators after a field of a condition, apart from comparison signs.
-const TESTS: &[&str] = &["IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
+const CONDITION_OPERATORS: &[&str] = &["IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
 
 /// Returns the context at the end of `before`, the text up to the cursor.
 pub(crate) fn place(before: &str) -> Place {
@@ -146,7 +147,7 @@ pub(crate) fn place(before: &str) -> Place {
         }
         SyntaxKind::Parameter => (start, false, Wanted::Names(line.lets())),
         SyntaxKind::Invalid if word == "$" => (start, false, Wanted::Names(line.lets())),
-        SyntaxKind::Template => match tag(word) {
+        SyntaxKind::Template => match tag_name_start(word) {
             Some(name) => (start.saturating_add(name), false, Wanted::Variable),
             None => (before.len(), false, Wanted::Nothing),
         },
@@ -156,7 +157,7 @@ pub(crate) fn place(before: &str) -> Place {
 }
 
 /// Returns the offset of the name in the template tag that is being written at the end of `text`.
-fn tag(text: &str) -> Option<usize> {
+fn tag_name_start(text: &str) -> Option<usize> {
     let opens = text.rfind("{{")?.saturating_add(2);
     let name = text.get(opens..)?.trim_start_matches(['#', '^', '/', ' ']);
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
@@ -175,7 +176,7 @@ impl<'l> Line<'l> {
     }
 
     /// Returns the kind and text of the piece `back` positions before the cursor; keywords in upper case.
-    fn back(&self, back: usize) -> Option<(SyntaxKind, String)> {
+    fn piece_back(&self, back: usize) -> Option<(SyntaxKind, String)> {
         let at = self.pieces.len().checked_sub(back)?;
         let piece = self.pieces.get(at)?;
         let text = self.text_of(piece);
@@ -188,30 +189,38 @@ impl<'l> Line<'l> {
 
     /// Returns what is expected outside quotes.
     fn word(&self) -> Wanted {
-        let Some((kind, last)) = self.back(1) else { return Wanted::Keywords(STARTS) };
+        let Some((kind, last)) = self.piece_back(1) else {
+            return Wanted::Keywords(STATEMENT_KEYWORDS);
+        };
         if let Some(wanted) = self.in_braces(&last) {
             return wanted;
         }
         match (kind, last.as_str()) {
             (SyntaxKind::Semicolon, _) | (SyntaxKind::Keyword, "EXPLAIN") => {
-                Wanted::Keywords(STARTS)
+                Wanted::Keywords(STATEMENT_KEYWORDS)
             }
             (SyntaxKind::Keyword, keyword) => self.after_keyword(keyword),
             (SyntaxKind::Punctuation, "|") => Wanted::Keywords(STAGES),
             (SyntaxKind::Punctuation, ",") => self.in_list(),
             (SyntaxKind::Punctuation, "(") => self.in_parentheses(),
-            (SyntaxKind::Punctuation, ">") if self.governing() == "PRIORITY" => {
+            (SyntaxKind::Punctuation, ">") if self.governing_clause() == "PRIORITY" => {
                 Wanted::Names(self.labels())
             }
             (SyntaxKind::Punctuation, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
-            (SyntaxKind::Punctuation, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
-            (SyntaxKind::Punctuation, ":") if self.governing() == "FROM" => {
+            (SyntaxKind::Punctuation, ":") if self.statement_keyword() == "BATCH" => {
+                Wanted::Keywords(BATCH_STATEMENTS)
+            }
+            (SyntaxKind::Punctuation, ":") if self.governing_clause() == "FROM" => {
                 Wanted::Source(self.lets())
             }
-            (SyntaxKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
+            (SyntaxKind::Name, "fields") if self.statement_keyword() == "DESCRIBE" => {
+                Wanted::Singular
+            }
             (SyntaxKind::Punctuation, ")" | "]" | "}") => self.clauses(),
             (SyntaxKind::Punctuation, _) => Wanted::Nothing,
-            (SyntaxKind::Name, _) if self.stands_in_condition() => Wanted::Keywords(TESTS),
+            (SyntaxKind::Name, _) if self.stands_in_condition() => {
+                Wanted::Keywords(CONDITION_OPERATORS)
+            }
             _ => self.clauses(),
         }
     }
@@ -223,17 +232,19 @@ impl<'l> Line<'l> {
             "DESCRIBE" => Wanted::Described,
             "WHERE" | "AND" | "SELECT" | "SET" => Wanted::Field(self.named_type()),
             "ORDER" | "GROUP" => Wanted::Keywords(&["BY"]),
-            "BY" if self.back(2).is_some_and(|(_, word)| word == "GROUP") => Wanted::Groupable,
+            "BY" if self.piece_back(2).is_some_and(|(_, word)| word == "GROUP") => {
+                Wanted::Groupable
+            }
             "BY" => Wanted::Sortable,
             "WITH" => Wanted::Options,
             "IS" => Wanted::Category,
-            "AS" if self.head() == "HISTORY" => Wanted::Keywords(&["OF"]),
+            "AS" if self.statement_keyword() == "HISTORY" => Wanted::Keywords(&["OF"]),
             "AS" | "FORMAT" => Wanted::Format,
             "PRIORITY" => Wanted::Names(self.labels()),
             "HISTORY" => Wanted::Keywords(&["WHERE", "IN"]),
             "IN" => Wanted::Keywords(&["SCOPE"]),
             "THREAD" => Wanted::Keywords(&["FROM"]),
-            "FROM" if self.back(2).is_none_or(|(_, word)| word != "THREAD") => {
+            "FROM" if self.piece_back(2).is_none_or(|(_, word)| word != "THREAD") => {
                 Wanted::Source(self.lets())
             }
             "ASSEMBLE" => Wanted::Keywords(&["FOR", "FROM"]),
@@ -247,7 +258,7 @@ impl<'l> Line<'l> {
 
     /// Returns what is expected after a comma.
     fn in_list(&self) -> Wanted {
-        match self.governing().as_str() {
+        match self.governing_clause().as_str() {
             "SELECT" | "SET" => Wanted::Field(self.named_type()),
             "WITH" => Wanted::Options,
             "FROM" => Wanted::Source(self.lets()),
@@ -280,14 +291,16 @@ impl<'l> Line<'l> {
             "{" | "," if self.is(before, "STREAM") => Wanted::Streamed,
             _ if self.is(before, "STREAM") => Wanted::Nothing,
             // The text of a section that is still empty.
-            "{" if SECTIONS.iter().any(|section| self.is(before, section)) => Wanted::Nothing,
-            "{" | "}" => Wanted::Keywords(SECTIONS),
+            "{" if TEMPLATE_SECTIONS.iter().any(|section| self.is(before, section)) => {
+                Wanted::Nothing
+            }
+            "{" | "}" => Wanted::Keywords(TEMPLATE_SECTIONS),
             _ => Wanted::Nothing,
         })
     }
 
     fn in_parentheses(&self) -> Wanted {
-        match self.back(2) {
+        match self.piece_back(2) {
             Some((SyntaxKind::Name, word)) if word == "dedup" => {
                 Wanted::Field(self.type_in(&self.pieces.iter().collect::<Vec<_>>()))
             }
@@ -301,39 +314,39 @@ impl<'l> Line<'l> {
         let open = self.open();
         let recall = open.iter().rposition(|piece| self.is(piece, "RECALL"));
         if let Some(pieces) = recall.and_then(|at| open.get(at..)) {
-            return self.of_recall(pieces);
+            return self.recall_clauses(pieces);
         }
-        match self.head().as_str() {
-            "ASSEMBLE" => self.of_assemble(&open),
-            "RECALL" => Wanted::Keywords(JOINS),
-            "ADD" | "SUPERSEDE" | "REVERT" => Wanted::Keywords(EVOLVING),
-            "HISTORY" => Wanted::Keywords(OF_HISTORY),
-            "DEFINE" => Wanted::Keywords(OF_TEMPLATE),
+        match self.statement_keyword().as_str() {
+            "ASSEMBLE" => self.assemble_clauses(&open),
+            "RECALL" => Wanted::Keywords(SET_OPERATORS),
+            "ADD" | "SUPERSEDE" | "REVERT" => Wanted::Keywords(WRITE_CLAUSES),
+            "HISTORY" => Wanted::Keywords(HISTORY_CLAUSES),
+            "DEFINE" => Wanted::Keywords(TEMPLATE_PARTS),
             "EXISTS" | "DESCRIBE" | "BATCH" => Wanted::Nothing,
-            _ => Wanted::Clauses(CLAUSES.to_vec()),
+            _ => Wanted::Clauses(RECALL_CLAUSES.to_vec()),
         }
     }
 
     /// Returns the clauses that may follow in a RECALL of these pieces.
-    fn of_recall(&self, pieces: &[&SyntaxSpan]) -> Wanted {
+    fn recall_clauses(&self, pieces: &[&SyntaxSpan]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let joins = stands("WHERE") || stands("BETWEEN");
         let fits = |word: &&str| {
-            if *word == "AND" { joins } else { !ONCE.contains(word) || !stands(word) }
+            if *word == "AND" { joins } else { !SINGLE_CLAUSES.contains(word) || !stands(word) }
         };
-        Wanted::Clauses(CLAUSES.iter().copied().filter(fits).collect())
+        Wanted::Clauses(RECALL_CLAUSES.iter().copied().filter(fits).collect())
     }
 
     /// Returns the clauses that may follow in an ASSEMBLE of these pieces: FOR and FROM first, then each
     /// clause once.
-    fn of_assemble(&self, pieces: &[&SyntaxSpan]) -> Wanted {
+    fn assemble_clauses(&self, pieces: &[&SyntaxSpan]) -> Wanted {
         let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
         let sourced = stands("FROM");
         let fits = |word: &&str| {
             let is_first = matches!(*word, "FOR" | "FROM");
             is_first != sourced && !stands(word)
         };
-        Wanted::Clauses(ASSEMBLY.iter().copied().filter(fits).collect())
+        Wanted::Clauses(ASSEMBLE_CLAUSES.iter().copied().filter(fits).collect())
     }
 
     /// Returns the pieces since the last semicolon, limited to the parentheses around the cursor.
@@ -362,7 +375,7 @@ impl<'l> Line<'l> {
 
     /// Returns the keyword that begins the statement, without EXPLAIN and the version; empty if there is
     /// none.
-    fn head(&self) -> String {
+    fn statement_keyword(&self) -> String {
         let semicolon = |piece: &SyntaxSpan| piece.kind == SyntaxKind::Semicolon;
         let from = self.pieces.iter().rposition(semicolon).map_or(0, |at| at.saturating_add(1));
         let mut heads = self.pieces.iter().skip(from).filter(|piece| {
@@ -374,7 +387,7 @@ impl<'l> Line<'l> {
     }
 
     /// Returns the last clause keyword in the parentheses around the cursor; empty if there is none.
-    fn governing(&self) -> String {
+    fn governing_clause(&self) -> String {
         let open = self.open();
         let governs = |piece: &&&SyntaxSpan| {
             ["SELECT", "WITH", "SET", "FROM", "PRIORITY", "WHERE", "BY"]
@@ -394,12 +407,12 @@ impl<'l> Line<'l> {
 
     /// Returns `true` if the `=` before the cursor is that of a LET.
     fn is_let(&self) -> bool {
-        self.back(3).is_some_and(|(_, word)| word == "LET")
+        self.piece_back(3).is_some_and(|(_, word)| word == "LET")
     }
 
     /// Returns `true` if the name before the cursor is the field of a condition.
     fn stands_in_condition(&self) -> bool {
-        self.back(2).is_some_and(|(_, word)| matches!(word.as_str(), "WHERE" | "AND"))
+        self.piece_back(2).is_some_and(|(_, word)| matches!(word.as_str(), "WHERE" | "AND"))
     }
 
     /// Returns the type named by the RECALL or ADD around the cursor.

@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Wanted {
 
 /// The clauses of a RECALL without these.
 fn clauses(gone: &[&str]) -> Wanted {
-    Wanted::Clauses(CLAUSES.iter().copied().filter(|word| !gone.contains(word)).collect())
+    Wanted::Clauses(RECALL_CLAUSES.iter().copied().filter(|word| !gone.contains(word)).collect())
 }
 
 /// The clauses of an ASSEMBLE after its sources without these.
@@ -26,8 +26,17 @@ fn assembly(gone: &[&str]) -> Wanted {
 #[test]
 fn every_word_that_is_offered_is_a_word_of_the_grammar() {
     let known: Vec<_> = vocabulary::keywords().collect();
-    let of_clauses = [STARTS, CLAUSES, JOINS, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
-    let all = of_clauses.into_iter().chain([OF_TEMPLATE, SECTIONS]);
+    let of_clauses = [
+        STATEMENT_KEYWORDS,
+        RECALL_CLAUSES,
+        SET_OPERATORS,
+        STAGES,
+        ASSEMBLE_CLAUSES,
+        WRITE_CLAUSES,
+        HISTORY_CLAUSES,
+        CONDITION_OPERATORS,
+    ];
+    let all = of_clauses.into_iter().chain([TEMPLATE_PARTS, TEMPLATE_SECTIONS]);
     for word in all.flat_map(|words| words.iter()) {
         assert!(known.contains(word), "{word}");
     }
@@ -37,19 +46,19 @@ fn every_word_that_is_offered_is_a_word_of_the_grammar() {
 fn a_place_calls_for_what_the_grammar_has_there() {
     let value = |field: &str| Wanted::ValueOf(field.to_owned());
     for (before, wanted) in [
-        ("", Wanted::Keywords(STARTS)),
-        ("REC", Wanted::Keywords(STARTS)),
-        ("RECALL goals; ", Wanted::Keywords(STARTS)),
-        ("EXPLAIN ", Wanted::Keywords(STARTS)),
+        ("", Wanted::Keywords(STATEMENT_KEYWORDS)),
+        ("REC", Wanted::Keywords(STATEMENT_KEYWORDS)),
+        ("RECALL goals; ", Wanted::Keywords(STATEMENT_KEYWORDS)),
+        ("EXPLAIN ", Wanted::Keywords(STATEMENT_KEYWORDS)),
         ("RECALL ", Wanted::Plural),
         ("recall my be", Wanted::Plural),
         ("RECALL goals ", clauses(&["AND"])),
-        ("(RECALL goals) ", Wanted::Keywords(JOINS)),
+        ("(RECALL goals) ", Wanted::Keywords(SET_OPERATORS)),
         ("RECALL goals WHERE ", field("goals")),
         ("RECALL goals WHERE subject = \"a\" AND g", field("goals")),
         ("RECALL MY goals | SELECT subject, ", field("goals")),
         ("RECALL WHERE ", Wanted::Field(None)),
-        ("RECALL goals WHERE goal_state ", Wanted::Keywords(TESTS)),
+        ("RECALL goals WHERE goal_state ", Wanted::Keywords(CONDITION_OPERATORS)),
         ("RECALL goals | ORDER ", Wanted::Keywords(&["BY"])),
         ("RECALL goals | ORDER BY ", Wanted::Sortable),
         ("RECALL goals | GROUP BY s", Wanted::Groupable),
@@ -65,7 +74,7 @@ fn a_place_calls_for_what_the_grammar_has_there() {
         ("ADD ", Wanted::Singular),
         ("ADD belief SET ", field("belief")),
         ("DEFINE ", Wanted::Keywords(&["TEMPLATE"])),
-        ("DEFINE TEMPLATE brief ", Wanted::Keywords(OF_TEMPLATE)),
+        ("DEFINE TEMPLATE brief ", Wanted::Keywords(TEMPLATE_PARTS)),
         ("DEFINE TEMPLATE brief ELEMENT { RECALL", Wanted::Nothing),
         ("DEFINE TEMPLATE brief ELEMENT {", Wanted::Nothing),
         ("DEFINE TEMPLATE brief ELEMENT { RECALL ", Wanted::Nothing),
@@ -73,10 +82,16 @@ fn a_place_calls_for_what_the_grammar_has_there() {
         ("DEFINE TEMPLATE brief ELEMENT { {{grain.c", Wanted::Variable),
         ("DEFINE TEMPLATE brief ELEMENT { {{#", Wanted::Variable),
         ("DEFINE TEMPLATE brief ELEMENT { {{grain.content}} gr", Wanted::Nothing),
-        ("DEFINE TEMPLATE brief {", Wanted::Keywords(SECTIONS)),
-        ("DEFINE TEMPLATE brief EXTENDS compact { ELEMENT {x} ", Wanted::Keywords(SECTIONS)),
-        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ", Wanted::Keywords(SECTIONS)),
-        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} H", Wanted::Keywords(SECTIONS)),
+        ("DEFINE TEMPLATE brief {", Wanted::Keywords(TEMPLATE_SECTIONS)),
+        (
+            "DEFINE TEMPLATE brief EXTENDS compact { ELEMENT {x} ",
+            Wanted::Keywords(TEMPLATE_SECTIONS),
+        ),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ", Wanted::Keywords(TEMPLATE_SECTIONS)),
+        (
+            "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} H",
+            Wanted::Keywords(TEMPLATE_SECTIONS),
+        ),
         ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} } ", assembly(&["FORMAT"])),
         ("ASSEMBLE FROM (RECALL) STREAM { ", Wanted::Streamed),
         ("ASSEMBLE FROM (RECALL) STREAM { progress, bud", Wanted::Streamed),
@@ -94,9 +109,9 @@ fn a_place_calls_for_what_the_grammar_has_there() {
         ("RECALL goals ABOUT \"a\" WHERE confidence > 0 ", clauses(&["ABOUT", "WHERE"])),
         ("ASSEMBLE reply ", Wanted::Clauses(vec!["FOR", "FROM"])),
         ("ASSEMBLE FOR \"x\" ", Wanted::Clauses(vec!["FROM"])),
-        ("BATCH { a: RECALL THREAD FROM $m, b: ", Wanted::Keywords(READS)),
-        ("BATCH { a: ", Wanted::Keywords(READS)),
-        ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
+        ("BATCH { a: RECALL THREAD FROM $m, b: ", Wanted::Keywords(BATCH_STATEMENTS)),
+        ("BATCH { a: ", Wanted::Keywords(BATCH_STATEMENTS)),
+        ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(TEMPLATE_PARTS)),
         ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
         ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),
         ("ASSEMBLE FROM a: (RECALL events) ", assembly(&[])),

@@ -9,10 +9,10 @@ use crate::error::{Code, Error, Result};
 pub(crate) struct Dot {
     pub(crate) name: &'static str,
     /// Its arguments, for the help.
-    pub(crate) takes: &'static str,
+    pub(crate) arguments: &'static str,
     /// Its effect, in a few words.
-    pub(crate) does: &'static str,
-    read: fn(&str) -> Result<Command>,
+    pub(crate) summary: &'static str,
+    parse: fn(&str) -> Result<Command>,
 }
 
 /// A parsed dot command.
@@ -40,14 +40,14 @@ pub(crate) enum Command {
 /// `.explain`: the plan of one statement, or a switch for all that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Explain {
-    Of(String),
-    From(Option<bool>),
+    Statement(String),
+    Switch(Option<bool>),
 }
 
 /// `.param`: lists the parameters, removes all, or binds one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Param {
-    Tell,
+    List,
     Clear,
     Bind(String, Value),
 }
@@ -62,37 +62,37 @@ pub(crate) enum Mode {
 }
 
 /// The entries `.audit` shows without an argument.
-const AUDITED: u64 = 20;
+const DEFAULT_AUDIT_ENTRIES: u64 = 20;
 
 /// All dot commands, in the order of the help.
 #[rustfmt::skip]
-pub(crate) const DOTS: [Dot; 14] = [
-    Dot { name: ".help", takes: "", does: "this list", read: |rest| nothing(rest, Command::Help) },
-    Dot { name: ".mode", takes: "[table|FORMAT]", does: "how answers are shown", read: mode },
-    Dot { name: ".timer", takes: "[on|off]", does: "how long each statement takes", read: |rest| Ok(Command::Timer(switch(rest)?)) },
-    Dot { name: ".explain", takes: "[on|off|STATEMENT]", does: "the plan of a statement, or of each", read: explain },
-    Dot { name: ".param", takes: "[NAME=VALUE|clear]", does: "bind $NAME; VALUE as JSON, else text", read: param },
-    Dot { name: ".read", takes: "FILE", does: "run what stands in a file", read: |rest| Ok(Command::Read(needed(rest, ".read FILE")?)) },
-    Dot { name: ".output", takes: "[FILE]", does: "answers into a file; alone: here again", read: |rest| Ok(Command::Output(optional(rest))) },
-    Dot { name: ".tables", takes: "", does: "the grain types, and how many current grains each has", read: |rest| nothing(rest, Command::Tables) },
-    Dot { name: ".schema", takes: "[TYPE]", does: "the grain types, or the fields of one", read: |rest| Ok(Command::Schema(optional(rest))) },
-    Dot { name: ".stats", takes: "", does: "figures of the store", read: |rest| nothing(rest, Command::Stats) },
-    Dot { name: ".audit", takes: "[N]", does: "the last entries of the audit log", read: audit },
-    Dot { name: ".history", takes: "[clear]", does: "where what is typed is kept; forget it", read: history },
-    Dot { name: ".pager", takes: "[on|off]", does: "long answers screen by screen", read: |rest| Ok(Command::Pager(switch(rest)?)) },
-    Dot { name: ".exit", takes: "", does: "leave; so does Ctrl-D", read: |rest| nothing(rest, Command::Exit) },
+pub(crate) const DOT_COMMANDS: [Dot; 14] = [
+    Dot { name: ".help", arguments: "", summary: "this list", parse: |rest| no_arguments(rest, Command::Help) },
+    Dot { name: ".mode", arguments: "[table|FORMAT]", summary: "how answers are shown", parse: parse_mode },
+    Dot { name: ".timer", arguments: "[on|off]", summary: "how long each statement takes", parse: |rest| Ok(Command::Timer(parse_switch(rest)?)) },
+    Dot { name: ".explain", arguments: "[on|off|STATEMENT]", summary: "the plan of a statement, or of each", parse: parse_explain },
+    Dot { name: ".param", arguments: "[NAME=VALUE|clear]", summary: "bind $NAME; VALUE as JSON, else text", parse: parse_param },
+    Dot { name: ".read", arguments: "FILE", summary: "run what stands in a file", parse: |rest| Ok(Command::Read(required(rest, ".read FILE")?)) },
+    Dot { name: ".output", arguments: "[FILE]", summary: "answers into a file; alone: here again", parse: |rest| Ok(Command::Output(optional(rest))) },
+    Dot { name: ".tables", arguments: "", summary: "the grain types, and how many current grains each has", parse: |rest| no_arguments(rest, Command::Tables) },
+    Dot { name: ".schema", arguments: "[TYPE]", summary: "the grain types, or the fields of one", parse: |rest| Ok(Command::Schema(optional(rest))) },
+    Dot { name: ".stats", arguments: "", summary: "figures of the store", parse: |rest| no_arguments(rest, Command::Stats) },
+    Dot { name: ".audit", arguments: "[N]", summary: "the last entries of the audit log", parse: parse_audit },
+    Dot { name: ".history", arguments: "[clear]", summary: "where what is typed is kept; forget it", parse: parse_history },
+    Dot { name: ".pager", arguments: "[on|off]", summary: "long answers screen by screen", parse: |rest| Ok(Command::Pager(parse_switch(rest)?)) },
+    Dot { name: ".exit", arguments: "", summary: "leave; so does Ctrl-D", parse: |rest| no_arguments(rest, Command::Exit) },
 ];
 
 impl Command {
     /// Parses a line that begins with a dot.
-    pub(crate) fn read(line: &str) -> Result<Self> {
+    pub(crate) fn parse(line: &str) -> Result<Self> {
         // A semicolon after a dot command is a habit and not part of its argument.
         let line = line.trim().trim_end_matches(';').trim_end();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = if name.eq_ignore_ascii_case(".quit") { ".exit" } else { name };
-        let found = DOTS.iter().find(|dot| dot.name.eq_ignore_ascii_case(name));
-        let Some(dot) = found else { return Err(unknown(name)) };
-        (dot.read)(rest.trim())
+        let found = DOT_COMMANDS.iter().find(|dot| dot.name.eq_ignore_ascii_case(name));
+        let Some(dot) = found else { return Err(unknown_command(name)) };
+        (dot.parse)(rest.trim())
     }
 }
 
@@ -112,15 +112,15 @@ pub(crate) fn mode_names() -> impl Iterator<Item = String> {
     std::iter::once(Mode::Table.name()).chain(formats)
 }
 
-fn unknown(name: &str) -> Error {
-    let hint = match vocabulary::closest(name, DOTS.iter().map(|dot| dot.name)) {
+fn unknown_command(name: &str) -> Error {
+    let hint = match vocabulary::closest(name, DOT_COMMANDS.iter().map(|dot| dot.name)) {
         Some(meant) => format!("did you mean {meant}?"),
         None => ".help lists what there is".to_owned(),
     };
     Error::usage(Code::Schema, format!("{name} is no command of the prompt"), hint)
 }
 
-fn nothing(rest: &str, command: Command) -> Result<Command> {
+fn no_arguments(rest: &str, command: Command) -> Result<Command> {
     if rest.is_empty() {
         return Ok(command);
     }
@@ -132,13 +132,13 @@ fn optional(rest: &str) -> Option<String> {
     (!rest.is_empty()).then(|| rest.to_owned())
 }
 
-fn needed(rest: &str, form: &str) -> Result<String> {
+fn required(rest: &str, form: &str) -> Result<String> {
     optional(rest).ok_or_else(|| {
         Error::usage(Code::Schema, "what it is about is missing", format!("write {form}"))
     })
 }
 
-fn switch(rest: &str) -> Result<Option<bool>> {
+fn parse_switch(rest: &str) -> Result<Option<bool>> {
     match rest.to_ascii_lowercase().as_str() {
         "" => Ok(None),
         "on" => Ok(Some(true)),
@@ -150,7 +150,7 @@ fn switch(rest: &str) -> Result<Option<bool>> {
     }
 }
 
-fn mode(rest: &str) -> Result<Command> {
+fn parse_mode(rest: &str) -> Result<Command> {
     if rest.is_empty() {
         return Ok(Command::Mode(None));
     }
@@ -166,16 +166,16 @@ fn mode(rest: &str) -> Result<Command> {
     }
 }
 
-fn explain(rest: &str) -> Result<Command> {
-    Ok(Command::Explain(match switch(rest) {
-        Ok(from_now) => Explain::From(from_now),
-        Err(_) => Explain::Of(rest.to_owned()),
+fn parse_explain(rest: &str) -> Result<Command> {
+    Ok(Command::Explain(match parse_switch(rest) {
+        Ok(from_now) => Explain::Switch(from_now),
+        Err(_) => Explain::Statement(rest.to_owned()),
     }))
 }
 
-fn param(rest: &str) -> Result<Command> {
+fn parse_param(rest: &str) -> Result<Command> {
     Ok(Command::Param(match rest {
-        "" => Param::Tell,
+        "" => Param::List,
         "clear" => Param::Clear,
         rest => {
             let bound = crate::commands::parse_param(rest.trim_start_matches('$'));
@@ -187,16 +187,16 @@ fn param(rest: &str) -> Result<Command> {
     }))
 }
 
-fn audit(rest: &str) -> Result<Command> {
+fn parse_audit(rest: &str) -> Result<Command> {
     if rest.is_empty() {
-        return Ok(Command::Audit(AUDITED));
+        return Ok(Command::Audit(DEFAULT_AUDIT_ENTRIES));
     }
     rest.parse().map(Command::Audit).map_err(|_| {
         Error::usage(Code::Schema, format!("{rest} is no number of entries"), "write .audit 20")
     })
 }
 
-fn history(rest: &str) -> Result<Command> {
+fn parse_history(rest: &str) -> Result<Command> {
     match rest {
         "" => Ok(Command::History { clear: false }),
         "clear" => Ok(Command::History { clear: true }),
@@ -213,7 +213,7 @@ mod tests {
 
     fn told(line: &str) -> String {
         let mut text = Vec::new();
-        crate::error::write(&Command::read(line).unwrap_err(), &mut text, false).unwrap();
+        crate::error::write(&Command::parse(line).unwrap_err(), &mut text, false).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -224,9 +224,9 @@ mod tests {
             ".help", ".mode", ".timer", ".explain", ".param", ".output", ".stats", ".audit",
             ".tables", ".schema", ".exit", ".quit", ".HELP;",
         ] {
-            assert!(Command::read(name).is_ok(), "{name}");
+            assert!(Command::parse(name).is_ok(), "{name}");
         }
-        assert_eq!(Command::read(".read a b.cal").unwrap(), Command::Read("a b.cal".to_owned()));
+        assert_eq!(Command::parse(".read a b.cal").unwrap(), Command::Read("a b.cal".to_owned()));
     }
 
     #[test]
@@ -235,15 +235,18 @@ mod tests {
             (".mode JSON", Command::Mode(Some(Mode::As(Format::Json)))),
             (".mode table", Command::Mode(Some(Mode::Table))),
             (".timer off", Command::Timer(Some(false))),
-            (".explain on", Command::Explain(Explain::From(Some(true)))),
-            (".explain RECALL goals;", Command::Explain(Explain::Of("RECALL goals".to_owned()))),
+            (".explain on", Command::Explain(Explain::Switch(Some(true)))),
+            (
+                ".explain RECALL goals;",
+                Command::Explain(Explain::Statement("RECALL goals".to_owned())),
+            ),
             (".param $n=5", Command::Param(Param::Bind("n".to_owned(), Value::from(5)))),
             (".param who=al x", Command::Param(Param::Bind("who".to_owned(), Value::from("al x")))),
             (".audit", Command::Audit(20)),
             (".audit 3", Command::Audit(3)),
             (".history clear", Command::History { clear: true }),
         ] {
-            assert_eq!(Command::read(line).unwrap(), command, "{line}");
+            assert_eq!(Command::parse(line).unwrap(), command, "{line}");
         }
     }
 
@@ -262,7 +265,7 @@ mod tests {
         ] {
             let told = told(line);
             assert!(told.contains(expected), "{line}: {told}");
-            assert_eq!(Command::read(line).unwrap_err().exit_code(), 2, "{line}");
+            assert_eq!(Command::parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }
 }

@@ -17,9 +17,9 @@ use super::store_values::Newest;
 use crate::error::{Code, Error, Result};
 
 /// Lines of history that are kept.
-const KEPT: usize = 1000;
+const MAX_HISTORY_LINES: usize = 1000;
 /// The most candidates listed without asking.
-const LISTED: usize = 60;
+const COMPLETION_PROMPT_LIMIT: usize = 60;
 
 /// The line editor of the prompt.
 pub(crate) type Line = Editor<Help, FileHistory>;
@@ -28,7 +28,7 @@ pub(crate) type Line = Editor<Help, FileHistory>;
 pub(crate) fn editor(help: Help) -> Result<Line> {
     let colours = if help.colours { ColorMode::Enabled } else { ColorMode::Disabled };
     let config = Config::builder()
-        .max_history_size(KEPT)
+        .max_history_size(MAX_HISTORY_LINES)
         .and_then(|config| config.history_ignore_dups(true))
         .map(|config| {
             config
@@ -36,7 +36,7 @@ pub(crate) fn editor(help: Help) -> Result<Line> {
                 .completion_type(CompletionType::List)
                 // List at once: a first Tab that shows nothing would be taken for no completion.
                 .completion_show_all_if_ambiguous(true)
-                .completion_prompt_limit(LISTED)
+                .completion_prompt_limit(COMPLETION_PROMPT_LIMIT)
                 .color_mode(colours)
                 .build()
         });
@@ -112,7 +112,7 @@ impl Hinter for Help {
         if pos < line.len() {
             return None;
         }
-        if let Some(text) = waits_for(line) {
+        if let Some(text) = continuation_hint(line) {
             return Some(Shown { text: text.to_owned(), taken: false });
         }
         // Hints are grey; without colours they would look like typed text.
@@ -122,7 +122,7 @@ impl Hinter for Help {
 }
 
 /// Returns the hint for a statement that is still open after Enter: the token that would complete it.
-fn waits_for(line: &str) -> Option<&'static str> {
+fn continuation_hint(line: &str) -> Option<&'static str> {
     if !line.ends_with('\n') || split::is_finished(line) {
         return None;
     }
@@ -137,11 +137,11 @@ fn waits_for(line: &str) -> Option<&'static str> {
 
 impl Offered for Candidate {
     fn display(&self) -> &str {
-        &self.shown
+        &self.display
     }
 
     fn replacement(&self) -> &str {
-        &self.written
+        &self.replacement
     }
 }
 
@@ -160,8 +160,8 @@ impl Completer for Help {
         if dot_line(before).is_some_and(names_file) {
             let (start, paths) = FilenameCompleter::new().complete_path(line, pos)?;
             let candidate = |pair: rustyline::completion::Pair| Candidate {
-                shown: pair.display,
-                written: pair.replacement,
+                display: pair.display,
+                replacement: pair.replacement,
             };
             return Ok((start, paths.into_iter().map(candidate).collect()));
         }
@@ -187,7 +187,7 @@ mod tests {
             ("DEFINE TEMPLATE t { ELEMENT { a;\n", Some("it ends with }")),
             ("DEFINE TEMPLATE t ELEMENT { a }\n", Some("a statement ends with ;")),
         ] {
-            let told = waits_for(line);
+            let told = continuation_hint(line);
             assert_eq!(told.is_some(), expected.is_some(), "{line:?}: {told:?}");
             assert!(told.unwrap_or_default().contains(expected.unwrap_or_default()), "{line:?}");
         }

@@ -21,7 +21,7 @@ const MAGENTA: &str = "\x1b[35m";
 const CYAN: &str = "\x1b[36m";
 
 /// Returns `true` if a terminal should show colours, by NO_COLOR and TERM.
-pub(crate) fn wanted() -> bool {
+pub(crate) fn colours_wanted() -> bool {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The environment variable with the path of the file; empty disables the history.
-const NAMED_BY: &str = "GRAIN_HISTORY";
+const HISTORY_VARIABLE: &str = "GRAIN_HISTORY";
 
 /// The location of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Kept {
     /// A file.
     In(PathBuf),
     /// No file, for this reason; the history ends with the prompt.
-    Nowhere(&'static str),
+    Disabled(&'static str),
 }
 
 impl Kept {
@@ -29,21 +29,21 @@ impl Kept {
 
     fn chosen(encrypted: bool, wanted: bool, set: impl Fn(&str) -> Option<OsString>) -> Self {
         if encrypted {
-            return Self::Nowhere("the store is encrypted");
+            return Self::Disabled("the store is encrypted");
         }
         if !wanted {
-            return Self::Nowhere("--no-history");
+            return Self::Disabled("--no-history");
         }
         let path = |name| set(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        match set(NAMED_BY) {
-            Some(named) if named.is_empty() => Self::Nowhere("GRAIN_HISTORY is empty"),
+        match set(HISTORY_VARIABLE) {
+            Some(named) if named.is_empty() => Self::Disabled("GRAIN_HISTORY is empty"),
             Some(named) => Self::In(PathBuf::from(named)),
             None => {
                 let state = path("XDG_STATE_HOME").filter(|path| path.is_absolute());
                 let state = state.or_else(|| path("HOME").map(|home| home.join(".local/state")));
                 match state {
                     Some(state) => Self::In(state.join("grain/history")),
-                    None => Self::Nowhere("there is no home directory"),
+                    None => Self::Disabled("there is no home directory"),
                 }
             }
         }
@@ -78,7 +78,7 @@ impl Kept {
     pub(crate) fn told(&self) -> String {
         match self {
             Self::In(path) => format!("what is typed is kept in {}", path.display()),
-            Self::Nowhere(why) => {
+            Self::Disabled(why) => {
                 format!("what is typed is forgotten when the prompt is left: {why}")
             }
         }
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn an_encrypted_store_has_none_whatever_is_asked_for() {
         let named = [("HOME", "/h"), ("GRAIN_HISTORY", "/x/h")];
-        assert_eq!(chosen(true, true, &named), Kept::Nowhere("the store is encrypted"));
-        assert_eq!(chosen(false, false, &named), Kept::Nowhere("--no-history"));
-        assert!(matches!(chosen(false, true, &[("GRAIN_HISTORY", "")]), Kept::Nowhere(_)));
-        assert!(matches!(chosen(false, true, &[]), Kept::Nowhere(_)));
+        assert_eq!(chosen(true, true, &named), Kept::Disabled("the store is encrypted"));
+        assert_eq!(chosen(false, false, &named), Kept::Disabled("--no-history"));
+        assert!(matches!(chosen(false, true, &[("GRAIN_HISTORY", "")]), Kept::Disabled(_)));
+        assert!(matches!(chosen(false, true, &[]), Kept::Disabled(_)));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) use screen::is_on_terminal;
 /// The prompt string.
 const PROMPT: &str = "grain> ";
 /// The largest unterminated statement in bytes. A shorter one that is too long for CAL gets the error of CAL.
-const MAX_OPEN: usize = 64 << 10;
+const MAX_OPEN_BYTES: usize = 64 << 10;
 
 /// Ask one statement after the other: the prompt, which `grain` alone opens on a terminal
 ///
@@ -85,7 +85,7 @@ impl Repl {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let interactive = is_on_terminal() && !context.output.is_json();
         let opened = welcome::open(context, self.demo, interactive)?;
-        let colours = interactive && highlight::wanted();
+        let colours = interactive && highlight::colours_wanted();
         let mode = match self.format {
             Some(format) => Mode::As(format),
             None if interactive => Mode::Table,
@@ -103,26 +103,26 @@ impl Repl {
                 now: self.now,
             },
             screen: Screen::new(interactive, colours),
-            kept: Kept::of_store(opened.session.store().is_encrypted(), !self.no_history),
+            history: Kept::of_store(opened.session.store().is_encrypted(), !self.no_history),
             depth: 0,
         };
         if !interactive {
-            return piped(prompt);
+            return run_piped(prompt);
         }
         welcome::greet(&opened, &prompt);
-        typed(prompt, &opened.session)
+        run_interactive(prompt, &opened.session)
     }
 }
 
 /// Runs the prompt on a terminal until the user leaves.
-fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
+fn run_interactive(mut prompt: Prompt, session: &Session) -> Result<()> {
     let help =
         Help { held: Newest::of(session), bound: Vec::new(), colours: prompt.screen.colours };
     let mut editor = editor(help)?;
     // The line editor installs its SIGINT handler when it is created, and needs it only while a line is
     // edited.
-    prompt.screen.interrupt = Interrupt::caught()?;
-    let kept = prompt.kept.prepare().and_then(|path| {
+    prompt.screen.interrupt = Interrupt::install()?;
+    let kept = prompt.history.prepare().and_then(|path| {
         let path = path.map(std::path::Path::to_owned);
         if let Some(path) = &path {
             editor.load_history(path).map_err(io::Error::other)?;
@@ -130,7 +130,7 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
         Ok(path)
     });
     let kept = kept.unwrap_or_else(|error| {
-        prompt.screen.tell(&format!("{}: but {error}\n", prompt.kept.told()));
+        prompt.screen.tell(&format!("{}: but {error}\n", prompt.history.told()));
         None
     });
     loop {
@@ -148,8 +148,8 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
         text.push(b'\n');
         let (mut entries, rest) = split::entries(&text);
         // A terminal that cannot edit lines may return an incomplete entry.
-        entries.extend(split::last(&text, rest));
-        let is_kept = !entries.is_empty() && line.len() <= MAX_OPEN;
+        entries.extend(split::final_entry(&text, rest));
+        let is_kept = !entries.is_empty() && line.len() <= MAX_OPEN_BYTES;
         if is_kept
             && editor.add_history_entry(line.as_str()).unwrap_or(false)
             && let Some(path) = &kept
@@ -157,12 +157,12 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
             // A history that cannot be written must not prevent the answer.
             let _ = editor.append_history(path);
         }
-        prompt.screen.interrupt.forget();
+        prompt.screen.interrupt.reset();
         for entry in &entries {
             match prompt.run(entry) {
-                Ok(Flow::Stays) => {}
-                Ok(Flow::Forgets) => drop(editor.history_mut().clear()),
-                Ok(Flow::Leaves) | Err(Error::HungUp) => return Ok(()),
+                Ok(Flow::Continue) => {}
+                Ok(Flow::ClearHistory) => drop(editor.history_mut().clear()),
+                Ok(Flow::Exit) | Err(Error::OutputClosed) => return Ok(()),
                 Err(error) => {
                     prompt.screen.tell_error(&error, false);
                     break;
@@ -173,25 +173,27 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
 }
 
 /// Runs statements from a pipe, each as soon as it is complete.
-fn piped(mut prompt: Prompt) -> Result<()> {
+fn run_piped(mut prompt: Prompt) -> Result<()> {
     let mut stdin = io::stdin().lock();
     let (mut buffer, mut text) = (Vec::new(), Vec::new());
     let (mut before, mut first) = (0_usize, None);
     loop {
-        let read = read_line(&mut stdin, &mut buffer, MAX_OPEN)?;
+        let read = read_line(&mut stdin, &mut buffer, MAX_OPEN_BYTES)?;
         text.extend_from_slice(&buffer);
         text.push(b'\n');
         let (mut entries, rest) = split::entries(&text);
         if read == Line::End {
-            entries.extend(split::last(&text, rest));
+            entries.extend(split::final_entry(&text, rest));
         }
         for entry in &entries {
             match prompt.run(entry) {
-                Ok(Flow::Stays | Flow::Forgets) => {}
-                Ok(Flow::Leaves) => return first.map_or(Ok(()), |code| Err(Error::Told(code))),
-                Err(Error::HungUp) => return Err(Error::HungUp),
+                Ok(Flow::Continue | Flow::ClearHistory) => {}
+                Ok(Flow::Exit) => {
+                    return first.map_or(Ok(()), |code| Err(Error::AlreadyReported(code)));
+                }
+                Err(Error::OutputClosed) => return Err(Error::OutputClosed),
                 Err(error) => {
-                    let error = error.within(&place(before, entry.line()));
+                    let error = error.in_context(&line_label(before, entry.line()));
                     prompt.screen.tell_error(&error, prompt.globals.json);
                     first.get_or_insert(error.exit_code());
                 }
@@ -201,17 +203,19 @@ fn piped(mut prompt: Prompt) -> Result<()> {
         before = before.saturating_add(done.iter().filter(|byte| **byte == b'\n').count());
         text.drain(..rest);
         match read {
-            Line::End => return first.map_or(Ok(()), |code| Err(Error::Told(code))),
-            Line::Read if text.len() <= MAX_OPEN => {}
+            Line::End => return first.map_or(Ok(()), |code| Err(Error::AlreadyReported(code))),
+            Line::Read if text.len() <= MAX_OPEN_BYTES => {}
             _ => {
-                let message =
-                    format!("{}: more than {MAX_OPEN} bytes, and no ; yet", place(before, 0));
+                let message = format!(
+                    "{}: more than {MAX_OPEN_BYTES} bytes, and no ; yet",
+                    line_label(before, 0)
+                );
                 return Err(Error::new(Code::TooLarge, message, "end each statement with ;"));
             }
         }
     }
 }
 
-fn place(before: usize, line: usize) -> String {
+fn line_label(before: usize, line: usize) -> String {
     format!("line {}", before.saturating_add(line).saturating_add(1))
 }

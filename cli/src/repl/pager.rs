@@ -11,27 +11,27 @@ use unicode_width::UnicodeWidthStr;
 use crate::error::Result;
 
 /// The default pager.
-const USUAL: &str = "less";
+const DEFAULT_PAGER: &str = "less";
 /// Default options of `less`: quit if the text fits one screen, pass colours through, do not clear the
 /// screen.
-const USUAL_OPTIONS: &str = "FRX";
+const DEFAULT_LESS_OPTIONS: &str = "FRX";
 
 /// Shows a text in a pager.
 pub(crate) fn page(text: &str, columns: u16, rows: u16) -> Result<()> {
     let named = env::var_os("PAGER");
     let shown = match named.as_deref().and_then(|named| named.to_str()) {
         Some("") => false,
-        Some(named) => through(Command::new("sh").args(["-c", named]), text),
-        None => through(&mut Command::new(USUAL), text),
+        Some(named) => pipe_to(Command::new("sh").args(["-c", named]), text),
+        None => pipe_to(&mut Command::new(DEFAULT_PAGER), text),
     };
-    if shown { Ok(()) } else { by_hand(text, columns, rows) }
+    if shown { Ok(()) } else { page_builtin(text, columns, rows) }
 }
 
 /// Pipes a text to a program; false if it could not be run. The program may exit before it has read all, and
 /// `less` is told to keep no history of searches, which may contain stored text.
-fn through(program: &mut Command, text: &str) -> bool {
+fn pipe_to(program: &mut Command, text: &str) -> bool {
     if env::var_os("LESS").is_none() {
-        program.env("LESS", USUAL_OPTIONS);
+        program.env("LESS", DEFAULT_LESS_OPTIONS);
     }
     let started = program.env("LESSHISTFILE", "-").stdin(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return false };
@@ -48,7 +48,7 @@ fn through(program: &mut Command, text: &str) -> bool {
 }
 
 /// Shows the text screen by screen, with a question between screens.
-fn by_hand(text: &str, columns: u16, rows: u16) -> Result<()> {
+fn page_builtin(text: &str, columns: u16, rows: u16) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     let screens = screens(&lines, columns, rows);
     let config = Config::builder().bracketed_paste(false).build();
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn a_pager_that_is_not_there_is_noticed_and_one_that_leaves_early_is_none() {
         let text = "line\n".repeat(100_000);
-        let sh = |script: &str| through(Command::new("sh").args(["-c", script]), &text);
+        let sh = |script: &str| pipe_to(Command::new("sh").args(["-c", script]), &text);
         assert!(!sh("exec no-such-pager-here 2>/dev/null"));
         assert!(sh("exec head -1 >/dev/null"));
-        assert!(!through(&mut Command::new("no-such-pager-here"), &text));
+        assert!(!pipe_to(&mut Command::new("no-such-pager-here"), &text));
     }
 }

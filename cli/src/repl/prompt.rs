@@ -11,12 +11,12 @@ use grainstore::{EpochMs, Session};
 use grainstore_rpc::Question;
 use serde_json::Value;
 
-use super::dot::{Command, DOTS, Explain, Mode, Param};
+use super::dot::{Command, DOT_COMMANDS, Explain, Mode, Param};
 use super::history_file::Kept;
 use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
-use crate::commands::READS_ONLY;
+use crate::commands::READ_ONLY_CODE;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
 use crate::context::Context;
@@ -24,10 +24,12 @@ use crate::error::{Code, Error, Result};
 use crate::globals::Globals;
 use crate::input::Source;
 use crate::output::Output;
-use crate::statement::{beside, cut, failed, show, show_answer, unshown};
+use crate::statement::{
+    beside, failed, note_hidden_parts, note_truncation, show, write_answer_text,
+};
 
 /// The largest file that `.read` takes, in bytes.
-const MAX_FILE: usize = 4 << 20;
+const MAX_FILE_BYTES: usize = 4 << 20;
 /// The deepest nesting of files that `.read` each other.
 const MAX_DEPTH: usize = 8;
 
@@ -45,10 +47,10 @@ pub(crate) struct Settings {
 /// The next action of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    Stays,
+    Continue,
     /// Continues, and clears the history of typed lines.
-    Forgets,
-    Leaves,
+    ClearHistory,
+    Exit,
 }
 
 /// A session with its settings and its screen.
@@ -57,7 +59,7 @@ pub(crate) struct Prompt {
     pub(crate) session: Session,
     pub(crate) settings: Settings,
     pub(crate) screen: Screen,
-    pub(crate) kept: Kept,
+    pub(crate) history: Kept,
     /// The number of files being read, nested in each other.
     pub(crate) depth: usize,
 }
@@ -71,8 +73,8 @@ impl Prompt {
             return Err(Error::new(Code::Cancelled, "stopped by Ctrl-C", hint));
         }
         match entry {
-            Entry::Dot(line, _) => self.command(Command::read(line)?),
-            Entry::Statement(text, _) => self.statement(text).map(|()| Flow::Stays),
+            Entry::Dot(line, _) => self.command(Command::parse(line)?),
+            Entry::Statement(text, _) => self.statement(text).map(|()| Flow::Continue),
         }
     }
 
@@ -85,14 +87,14 @@ impl Prompt {
         let took = started.elapsed();
         self.answer(&response)?;
         if self.settings.timer {
-            self.screen.tell(&format!("{}\n", timed(&response, took)));
+            self.screen.tell(&format!("{}\n", timing_note(&response, took)));
         }
         Ok(())
     }
 
     /// Shows the plan of a statement, if it has one. Errors are shown when the statement runs.
     fn explain(&mut self, text: &[u8]) {
-        if let Ok(plan) = self.ask(&explaining(text)) {
+        if let Ok(plan) = self.ask(&with_explain(text)) {
             // If the plan cannot be written, the answer fails in the same way.
             let _ = self.answer(&plan);
         }
@@ -132,23 +134,25 @@ impl Prompt {
             cancel,
             ..Question::default()
         };
-        let answer = self.screen.interrupt.during(|cancel| question(cancel).ask(&self.session));
-        answer.map_err(|error| error.with_hint_for(READS_ONLY, "start the prompt with --evolve"))
+        let answer =
+            self.screen.interrupt.run_cancellable(|cancel| question(cancel).ask(&self.session));
+        answer
+            .map_err(|error| error.with_hint_for(READ_ONLY_CODE, "start the prompt with --evolve"))
     }
 
     /// Shows an answer in the mode of the settings.
     fn answer(&mut self, response: &Response) -> Result<()> {
         let width = self.screen.width();
         let tables = self.settings.mode == Mode::Table;
-        self.shown(|output| {
+        self.write_output(|output| {
             if output.is_json() || !tables {
                 return show(response, output);
             }
             beside(response, output);
-            unshown(&response.answer, true, output);
-            tabled(&response.answer, width, output)?;
+            note_hidden_parts(&response.answer, true, output);
+            write_table(&response.answer, width, output)?;
             if let Answer::Grains(grains) = &response.answer
-                && let Some(told) = counted(grains.results.len(), grains.total)
+                && let Some(told) = row_count_note(grains.results.len(), grains.total)
             {
                 output.note(&told);
             }
@@ -157,7 +161,7 @@ impl Prompt {
     }
 
     /// Shows the output of `write`, and its notes on stderr.
-    fn shown(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
+    fn write_output(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         let written = write(&mut Output::new(&mut out, &mut notes, self.globals.json));
         self.screen.show(&out)?;
@@ -167,62 +171,68 @@ impl Prompt {
 
     fn command(&mut self, command: Command) -> Result<Flow> {
         match command {
-            Command::Exit => return Ok(Flow::Leaves),
-            Command::Help => self.shown(help)?,
+            Command::Exit => return Ok(Flow::Exit),
+            Command::Help => self.write_output(help)?,
             Command::Mode(mode) => {
                 self.settings.mode = mode.unwrap_or(self.settings.mode);
-                self.told(&format!("mode: {}", self.settings.mode.name()), mode.is_none())?;
+                self.show_setting(&format!("mode: {}", self.settings.mode.name()), mode.is_none())?;
             }
             Command::Timer(on) => {
                 self.settings.timer = on.unwrap_or(self.settings.timer);
-                self.told(&format!("timer: {}", switch(self.settings.timer)), on.is_none())?;
+                self.show_setting(
+                    &format!("timer: {}", switch(self.settings.timer)),
+                    on.is_none(),
+                )?;
             }
             Command::Pager(on) => {
-                self.screen.pages = on.unwrap_or(self.screen.pages);
-                self.told(&format!("pager: {}", switch(self.screen.pages)), on.is_none())?;
+                self.screen.paging = on.unwrap_or(self.screen.paging);
+                self.show_setting(&format!("pager: {}", switch(self.screen.paging)), on.is_none())?;
             }
-            Command::Explain(Explain::From(on)) => {
+            Command::Explain(Explain::Switch(on)) => {
                 self.settings.explain = on.unwrap_or(self.settings.explain);
-                self.told(&format!("explain: {}", switch(self.settings.explain)), on.is_none())?;
+                self.show_setting(
+                    &format!("explain: {}", switch(self.settings.explain)),
+                    on.is_none(),
+                )?;
             }
-            Command::Explain(Explain::Of(statement)) => {
-                let plan = self.ask(&explaining(statement.as_bytes()))?;
+            Command::Explain(Explain::Statement(statement)) => {
+                let plan = self.ask(&with_explain(statement.as_bytes()))?;
                 self.answer(&plan)?;
             }
             Command::Param(param) => self.param(param)?,
             Command::Read(path) => return self.read(&path),
-            Command::Output(path) => self.screen.divert(path.as_deref())?,
-            Command::Stats => self.within(|context| Stats::default().run(context))?,
-            Command::Audit(count) => self.within(|context| Audit::last(count).run(context))?,
+            Command::Output(path) => self.screen.redirect(path.as_deref())?,
+            Command::Stats => self.run_command(|context| Stats::default().run(context))?,
+            Command::Audit(count) => self.run_command(|context| Audit::last(count).run(context))?,
             Command::Tables => self.statement(b"RECALL | GROUP BY type")?,
             Command::Schema(None) => self.statement(b"DESCRIBE grain_types")?,
             Command::Schema(Some(of)) => {
                 self.statement(format!("DESCRIBE fields {of}").as_bytes())?;
             }
-            Command::History { clear: false } => self.told(&self.kept.told(), true)?,
+            Command::History { clear: false } => self.show_setting(&self.history.told(), true)?,
             Command::History { clear: true } => {
-                self.kept.clear()?;
-                return Ok(Flow::Forgets);
+                self.history.clear()?;
+                return Ok(Flow::ClearHistory);
             }
         }
-        Ok(Flow::Stays)
+        Ok(Flow::Continue)
     }
 
     /// Shows a setting: on a terminal always, else only if it was asked for.
-    fn told(&mut self, what: &str, asked: bool) -> Result<()> {
+    fn show_setting(&mut self, what: &str, asked: bool) -> Result<()> {
         if asked || self.screen.interactive {
-            self.shown(|output| output.line(what))
+            self.write_output(|output| output.line(what))
         } else {
             Ok(())
         }
     }
 
     /// Runs a command of `grain` on the session of the prompt.
-    fn within(&mut self, run: impl FnOnce(&mut Context<'_>) -> Result<()>) -> Result<()> {
+    fn run_command(&mut self, run: impl FnOnce(&mut Context<'_>) -> Result<()>) -> Result<()> {
         let (session, globals) = (self.session.clone(), self.globals.clone());
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         let output = Output::new(&mut out, &mut notes, globals.json);
-        let done = run(&mut Context::within(&session, globals, output));
+        let done = run(&mut Context::for_session(&session, globals, output));
         self.screen.show(&out)?;
         self.screen.tell(&String::from_utf8_lossy(&notes));
         done
@@ -236,10 +246,11 @@ impl Prompt {
                 params.retain(|(known, _)| *known != name);
                 params.push((name, value));
             }
-            Param::Tell => {
+            Param::List => {
                 let told: Vec<_> =
                     params.iter().map(|(name, value)| format!("${name} = {value}")).collect();
-                return self.shown(|output| told.iter().try_for_each(|line| output.line(line)));
+                return self
+                    .write_output(|output| told.iter().try_for_each(|line| output.line(line)));
             }
         }
         Ok(())
@@ -257,15 +268,15 @@ impl Prompt {
         if file == Source::Stdin {
             return Err(Error::usage(Code::Schema, ".read takes a file", "write .read FILE"));
         }
-        let mut text = file.read(MAX_FILE, &mut Output::new(&mut out, &mut notes, false))?;
+        let mut text = file.read(MAX_FILE_BYTES, &mut Output::new(&mut out, &mut notes, false))?;
         text.push(b'\n');
         let (mut entries, rest) = split::entries(&text);
-        entries.extend(split::last(&text, rest));
+        entries.extend(split::final_entry(&text, rest));
         self.depth = self.depth.saturating_add(1);
-        let flow = entries.iter().try_fold(Flow::Stays, |flow, entry| match flow {
-            Flow::Leaves => Ok(flow),
+        let flow = entries.iter().try_fold(Flow::Continue, |flow, entry| match flow {
+            Flow::Exit => Ok(flow),
             _ => self.run(entry).map_err(|error| {
-                error.within(&format!("{path}, line {}", entry.line().saturating_add(1)))
+                error.in_context(&format!("{path}, line {}", entry.line().saturating_add(1)))
             }),
         });
         self.depth = self.depth.saturating_sub(1);
@@ -280,14 +291,14 @@ fn gives_text(text: &[u8]) -> bool {
 }
 
 /// Returns the EXPLAIN of a statement, after its LETs.
-fn explaining(statement: &[u8]) -> Vec<u8> {
+fn with_explain(statement: &[u8]) -> Vec<u8> {
     let (lets, body) =
-        statement.split_at_checked(split::body(statement)).unwrap_or((b"", statement));
+        statement.split_at_checked(split::explain_offset(statement)).unwrap_or((b"", statement));
     [lets, b"EXPLAIN ", body].concat()
 }
 
 /// Writes an answer as a table if it is a list, else as lines.
-fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
+fn write_table(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
     if let Answer::Batch { batch } = answer {
         for (at, (label, slot)) in batch.0.iter().enumerate() {
             if at > 0 {
@@ -295,7 +306,7 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
             }
             output.line(&format!("{label}:"))?;
             match slot {
-                BatchSlot::Answer(answer) => tabled(answer, width, output)?,
+                BatchSlot::Answer(answer) => write_table(answer, width, output)?,
                 BatchSlot::Failed { error } => failed(error, output)?,
             }
         }
@@ -304,15 +315,15 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
     match table(answer, width) {
         Some(table) => {
             output.bytes(table.as_bytes())?;
-            cut(answer, output);
+            note_truncation(answer, output);
             Ok(())
         }
-        None => show_answer(answer, output),
+        None => write_answer_text(answer, output),
     }
 }
 
 /// Returns the number of grains shown, in words; `None` for no grains, which is reported elsewhere.
-fn counted(shown: usize, total: Option<u64>) -> Option<String> {
+fn row_count_note(shown: usize, total: Option<u64>) -> Option<String> {
     let shown = u64::try_from(shown).unwrap_or(u64::MAX);
     match (shown, total) {
         (0, _) => None,
@@ -322,7 +333,7 @@ fn counted(shown: usize, total: Option<u64>) -> Option<String> {
     }
 }
 
-fn timed(response: &Response, took: Duration) -> String {
+fn timing_note(response: &Response, took: Duration) -> String {
     let used = response.meta.budget;
     let ms = took.as_secs_f64() * 1000.0;
     let mut told = format!("{ms:.1} ms, {} grains looked at", used.grains_scanned);
@@ -347,9 +358,9 @@ fn help(output: &mut Output<'_>) -> Result<()> {
         output.line(&format!("  {query}"))?;
     }
     output.line("")?;
-    for dot in &DOTS {
-        let form = format!("{} {}", dot.name, dot.takes);
-        output.line(&format!("{form:<30} {}", dot.does))?;
+    for dot in &DOT_COMMANDS {
+        let form = format!("{} {}", dot.name, dot.arguments);
+        output.line(&format!("{form:<30} {}", dot.summary))?;
     }
     output.line("")?;
     output.line(&format!("FORMAT: {}", Format::ALL.map(Format::name).join(", ")))
@@ -365,7 +376,7 @@ mod tests {
             ("RECALL", "EXPLAIN RECALL"),
             ("LET $a = RECALL; RECALL", "LET $a = RECALL; EXPLAIN RECALL"),
         ] {
-            assert_eq!(explaining(statement.as_bytes()), expected.as_bytes());
+            assert_eq!(with_explain(statement.as_bytes()), expected.as_bytes());
         }
     }
 
@@ -377,7 +388,7 @@ mod tests {
             (20, Some(57), Some("20 of 57 grains")),
             (20, None, Some("20 grains")),
         ] {
-            assert_eq!(counted(shown, total).as_deref(), expected);
+            assert_eq!(row_count_note(shown, total).as_deref(), expected);
         }
     }
 }

@@ -14,10 +14,10 @@ use super::history_file::{make_private, private_file};
 use super::pager;
 use crate::error::{self, Code, Error, Result};
 use crate::interrupt::Interrupt;
-use crate::text::harmless;
+use crate::text::escape_text;
 
 /// Default columns and rows.
-const USUAL: (u16, u16) = (80, 24);
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
 /// The output of answers.
 pub(crate) struct Screen {
@@ -25,7 +25,7 @@ pub(crate) struct Screen {
     pub(crate) interactive: bool,
     pub(crate) colours: bool,
     /// True if long answers are paged.
-    pub(crate) pages: bool,
+    pub(crate) paging: bool,
     pub(crate) interrupt: Interrupt,
     /// The file of `.output`, in place of stdout.
     file: Option<File>,
@@ -36,7 +36,7 @@ impl Screen {
         Self {
             interactive,
             colours,
-            pages: interactive,
+            paging: interactive,
             interrupt: Interrupt::default(),
             file: None,
         }
@@ -44,14 +44,14 @@ impl Screen {
 
     /// Returns the columns of a line.
     pub(crate) fn width(&self) -> u16 {
-        size().0
+        terminal_dimensions().0
     }
 
     /// Redirects answers to a private file, or back to stdout.
-    pub(crate) fn divert(&mut self, path: Option<&str>) -> Result<()> {
+    pub(crate) fn redirect(&mut self, path: Option<&str>) -> Result<()> {
         let open = |path: &str| {
             grainstore::check_outside(Path::new(path))?;
-            into(Path::new(path)).map_err(|error| {
+            open_output_file(Path::new(path)).map_err(|error| {
                 let message = format!("cannot write {path}: {error}");
                 Error::new(Code::Io, message, "name a file that is not there, or a regular one")
             })
@@ -71,9 +71,9 @@ impl Screen {
             return Ok(out.flush()?);
         }
         let answer = String::from_utf8_lossy(answer);
-        let text = harmless(&answer);
-        let (columns, rows) = size();
-        if self.pages && height(&text, columns) >= usize::from(rows) {
+        let text = escape_text(&answer);
+        let (columns, rows) = terminal_dimensions();
+        if self.paging && rows_of(&text, columns) >= usize::from(rows) {
             return pager::page(&text, columns, rows);
         }
         self.lines(&text)
@@ -114,7 +114,7 @@ impl Screen {
 
 /// Opens an empty private file: a new one, or an existing regular file of this name. A link, a pipe or a
 /// device is refused and left unchanged, since it may lead to a file of another user.
-fn into(path: &Path) -> io::Result<File> {
+fn open_output_file(path: &Path) -> io::Result<File> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return private_file(OpenOptions::new().create_new(true).write(true), path);
@@ -171,16 +171,16 @@ pub(crate) fn is_on_terminal() -> bool {
 }
 
 /// Returns the columns and rows of the terminal; without one, the columns of COLUMNS.
-fn size() -> (u16, u16) {
+fn terminal_dimensions() -> (u16, u16) {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     match terminal_size() {
         Some((Width(columns), Height(rows))) if columns > 0 && rows > 0 => (columns, rows),
-        _ => (named().unwrap_or(USUAL.0), USUAL.1),
+        _ => (named().unwrap_or(DEFAULT_SIZE.0), DEFAULT_SIZE.1),
     }
 }
 
 /// Returns the rows that a text takes on the terminal.
-fn height(text: &str, columns: u16) -> usize {
+fn rows_of(text: &str, columns: u16) -> usize {
     let columns = usize::from(columns.max(1));
     text.lines().map(|line| line.width().div_ceil(columns).max(1)).sum()
 }
@@ -203,19 +203,19 @@ mod tests {
         fs::hard_link(at("many"), at("other")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         for name in ["link", "socket", ".", "many"] {
-            let refused = screen.divert(Some(&at(name)));
+            let refused = screen.redirect(Some(&at(name)));
             let mut told = Vec::new();
             error::write(&refused.unwrap_err(), &mut told, false).unwrap();
             assert!(told.starts_with(b"error: ERR_IO: cannot write "), "{name}");
         }
-        assert!(screen.divert(Some(&at("dangling"))).is_err());
+        assert!(screen.redirect(Some(&at("dangling"))).is_err());
         assert_eq!(fs::read_to_string(at("kept")).unwrap(), "kept");
         assert_eq!(fs::read_to_string(at("many")).unwrap(), "many");
         assert!(!Path::new(&at("absent")).exists());
         for name in ["kept", "new"] {
-            screen.divert(Some(&at(name))).unwrap();
+            screen.redirect(Some(&at(name))).unwrap();
             screen.show(b"answer").unwrap();
-            screen.divert(None).unwrap();
+            screen.redirect(None).unwrap();
             assert_eq!(fs::read_to_string(at(name)).unwrap(), "answer");
             assert_eq!(fs::metadata(at(name)).unwrap().permissions().mode() & 0o777, 0o600);
         }
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn lines_stay_lines_and_nothing_else_that_steers_is_left() {
-        assert_eq!(harmless("a\n<b>\n"), "a\n<b>\n");
-        assert_eq!(harmless("a\u{1b}[2J\nb\u{9b}\r\nc"), "a\\u{1b}[2J\nb\\u{9b}\\u{d}\nc");
+        assert_eq!(escape_text("a\n<b>\n"), "a\n<b>\n");
+        assert_eq!(escape_text("a\u{1b}[2J\nb\u{9b}\r\nc"), "a\\u{1b}[2J\nb\\u{9b}\\u{d}\nc");
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         for (text, rows) in
             [("", 0), ("a\n\nb", 3), ("0123456789\n", 1), ("01234567890", 2), ("漢字漢字漢字", 2)]
         {
-            assert_eq!(height(text, 10), rows, "{text:?}");
+            assert_eq!(rows_of(text, 10), rows, "{text:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use grainstore_sml::{Section, body_end};
 
 /// Commands that work without their dot when they stand alone.
-const BARE: [&str; 3] = ["help", "exit", "quit"];
+const BARE_COMMANDS: [&str; 3] = ["help", "exit", "quit"];
 
 /// A statement or dot command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,22 +33,22 @@ impl Entry {
 pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
     let mut found = Vec::new();
     let (mut from, mut line) = (0, 0_usize);
-    while let Some((mut entry, end)) = next(text, from) {
+    while let Some((mut entry, end)) = next_entry(text, from) {
         if let Some(Entry::Statement(_, begins) | Entry::Dot(_, begins)) = &mut entry {
             *begins = begins.saturating_add(line);
         }
         found.extend(entry);
-        line = line.saturating_add(lines(text, from, end));
+        line = line.saturating_add(count_lines(text, from, end));
         from = end;
     }
     (found, from)
 }
 
 /// Returns the unterminated statement at the end of the input; `None` if there is none.
-pub(crate) fn last(text: &[u8], from: usize) -> Option<Entry> {
+pub(crate) fn final_entry(text: &[u8], from: usize) -> Option<Entry> {
     let start = skip_blank(text, from);
     let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
-    Some(Entry::Statement(rest.trim_ascii_end().to_vec(), lines(text, 0, start)))
+    Some(Entry::Statement(rest.trim_ascii_end().to_vec(), count_lines(text, 0, start)))
 }
 
 /// Returns `true` if a text has no incomplete entry.
@@ -58,9 +58,9 @@ pub(crate) fn is_finished(text: &str) -> bool {
 }
 
 /// Returns the offset at which EXPLAIN is inserted in a statement: after its LETs.
-pub(crate) fn body(statement: &[u8]) -> usize {
+pub(crate) fn explain_offset(statement: &[u8]) -> usize {
     let mut from = 0;
-    while let Some(end) = semicolon(statement, from) {
+    while let Some(end) = next_semicolon(statement, from) {
         from = end.saturating_add(1);
     }
     let start = skip_blank(statement, from);
@@ -69,41 +69,41 @@ pub(crate) fn body(statement: &[u8]) -> usize {
 
 /// Returns the next entry, with its line counted from `from`, and the offset after it. Of an empty statement
 /// only the offset.
-fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
+fn next_entry(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
     let start = skip_blank(text, from);
-    if let Some((line, end)) = dot(text, start) {
-        return Some((Some(Entry::Dot(line, lines(text, from, start))), end));
+    if let Some((line, end)) = dot_command(text, start) {
+        return Some((Some(Entry::Dot(line, count_lines(text, from, start))), end));
     }
     let mut segment = start;
     loop {
-        let end = semicolon(text, segment)?;
+        let end = next_semicolon(text, segment)?;
         if is_let(text, segment) {
             segment = end.saturating_add(1);
             continue;
         }
         let statement = text.get(start..end)?.trim_ascii_end().to_vec();
-        let entry = Entry::Statement(statement, lines(text, from, start));
+        let entry = Entry::Statement(statement, count_lines(text, from, start));
         let is_empty = segment == start && skip_blank(text, start) == end;
         return Some(((!is_empty).then_some(entry), end.saturating_add(1)));
     }
 }
 
 /// Returns the dot command that begins here, and the offset after its line.
-fn dot(text: &[u8], start: usize) -> Option<(String, usize)> {
+fn dot_command(text: &[u8], start: usize) -> Option<(String, usize)> {
     let rest = text.get(start..)?;
     let length = rest.iter().position(|byte| *byte == b'\n')?;
     let line = String::from_utf8_lossy(rest.get(..length)?);
     let line = line.trim();
     let word = line.trim_end_matches(';').trim_end();
     let end = start.saturating_add(length).saturating_add(1);
-    if BARE.iter().any(|bare| bare.eq_ignore_ascii_case(word)) {
+    if BARE_COMMANDS.iter().any(|bare| bare.eq_ignore_ascii_case(word)) {
         return Some((format!(".{}", word.to_ascii_lowercase()), end));
     }
     line.starts_with('.').then(|| (line.to_owned(), end))
 }
 
 /// Returns the offset of the next semicolon outside strings, comments and templates.
-fn semicolon(text: &[u8], from: usize) -> Option<usize> {
+fn next_semicolon(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     // True if the word before begins a section of a template, and if a name follows it.
     let (mut is_section, mut names) = (false, false);
@@ -197,7 +197,7 @@ fn word(text: &[u8], from: usize) -> Range<usize> {
 }
 
 /// Counts the line ends between two offsets.
-fn lines(text: &[u8], from: usize, to: usize) -> usize {
+fn count_lines(text: &[u8], from: usize, to: usize) -> usize {
     let between = text.get(from..to).unwrap_or_default();
     between.iter().filter(|byte| **byte == b'\n').count()
 }
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn the_end_of_input_ends_the_last_statement() {
-        assert_eq!(last(b"a;\n b \n", 2), Some(Entry::Statement(b"b".to_vec(), 1)));
-        assert_eq!(last(b"a; -- done\n", 2), None);
+        assert_eq!(final_entry(b"a;\n b \n", 2), Some(Entry::Statement(b"b".to_vec(), 1)));
+        assert_eq!(final_entry(b"a; -- done\n", 2), None);
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
             ("-- why\nCAL/1 RECALL", "RECALL"),
             ("CAL/1 LET $a = r; -- c\n RECALL", "RECALL"),
         ] {
-            assert_eq!(text.get(body(text.as_bytes())..), Some(body_of), "{text:?}");
+            assert_eq!(text.get(explain_offset(text.as_bytes())..), Some(body_of), "{text:?}");
         }
     }
 }

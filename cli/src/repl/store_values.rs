@@ -13,7 +13,7 @@ use grainstore::{PageOptions, Session};
 use super::complete::Held;
 
 /// Grains that are read.
-const NEWEST: usize = 500;
+const MAX_GRAINS: usize = 500;
 /// The longest time a read may take.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -39,24 +39,24 @@ impl Newest {
         self.kept.replace(None);
     }
 
-    fn found(&self) -> Found {
-        self.kept.borrow_mut().get_or_insert_with(|| look(&self.session)).clone()
+    fn cached(&self) -> Found {
+        self.kept.borrow_mut().get_or_insert_with(|| read_newest(&self.session)).clone()
     }
 }
 
 impl Held for Newest {
     fn subjects(&self) -> BTreeSet<String> {
-        self.found().subjects
+        self.cached().subjects
     }
 
     fn relations(&self) -> BTreeSet<String> {
-        self.found().relations
+        self.cached().relations
     }
 }
 
 /// Reads the newest grains. A refusal or a timeout gives no values.
-fn look(session: &Session) -> Found {
-    let page = PageOptions { count_to: 0, timeout: PATIENCE, ..PageOptions::first(NEWEST) };
+fn read_newest(session: &Session) -> Found {
+    let page = PageOptions { count_to: 0, timeout: PATIENCE, ..PageOptions::first(MAX_GRAINS) };
     let Ok(answer) = session.query(&Query::default(), &page) else { return Found::default() };
     let texts = |name: &'static str| {
         let texts = answer.results.iter().filter_map(move |row| row.grain.text(name));

@@ -9,23 +9,23 @@ use super::complete::Held;
 use super::highlight::{BOLD, painted};
 use super::prompt::Prompt;
 use super::store_values::Newest;
-use crate::commands::demo::week_in;
+use crate::commands::demo::create_week;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::text::printable;
+use crate::text::escape_line;
 
 /// The statement to try in the demo.
-const OF_THE_WEEK: &str =
+const DEMO_EXAMPLE: &str =
     r#"ASSEMBLE FOR "Monday morning" FROM (RECALL beliefs ABOUT "Clementine") BUDGET 300 tokens;"#;
 /// The statement to try in an empty store.
-const TO_BEGIN: &str = r#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = "tea" REASON "first";"#;
+const EMPTY_STORE_EXAMPLE: &str = r#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = "tea" REASON "first";"#;
 
 /// An open store.
 pub(crate) struct Opened {
     pub(crate) session: Session,
     name: String,
     /// The temporary directory of the demo, deleted with the prompt.
-    week: Option<TempDir>,
+    demo_dir: Option<TempDir>,
 }
 
 /// Opens the store of the options, or the demo. On a terminal, the user is asked what to do if there is no
@@ -36,7 +36,9 @@ pub(crate) fn open(context: &Context<'_>, demo: bool, interactive: bool) -> Resu
     }
     match context.session() {
         Ok(session) => Ok(named(context, session)),
-        Err(error) if interactive && error.is(Code::NotFound) => offer(context, error),
+        Err(error) if interactive && error.has_code(Code::NotFound) => {
+            ask_for_store(context, error)
+        }
         Err(error) => Err(error),
     }
 }
@@ -46,19 +48,19 @@ fn open_week() -> Result<Opened> {
         let message = format!("no temporary directory: {error}");
         Error::new(Code::Io, message, "set TMPDIR")
     })?;
-    let session = week_in(week.path())?;
-    Ok(Opened { session, name: "the week of the demo".to_owned(), week: Some(week) })
+    let session = create_week(week.path())?;
+    Ok(Opened { session, name: "the week of the demo".to_owned(), demo_dir: Some(week) })
 }
 
 fn named(context: &Context<'_>, session: Session) -> Opened {
-    Opened { session, name: context.globals.store.display().to_string(), week: None }
+    Opened { session, name: context.globals.store.display().to_string(), demo_dir: None }
 }
 
 /// Asks what to do if there is no store.
-fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
+fn ask_for_store(context: &Context<'_>, missing: Error) -> Result<Opened> {
     let mut out = io::stdout();
     let store = context.globals.store.display().to_string();
-    writeln!(out, "There is no store at {}.", printable(&store))?;
+    writeln!(out, "There is no store at {}.", escape_line(&store))?;
     write!(
         out,
         "  c  create it\n  d  look around in the week of `grain demo`\n  q  leave\nType c, d or q, then Enter: "
@@ -67,7 +69,7 @@ fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     match answer.trim().to_ascii_lowercase().as_str() {
-        "c" | "create" => Ok(named(context, context.session_of(&context.open(true)?))),
+        "c" | "create" => Ok(named(context, context.session_on(&context.open(true)?))),
         "d" | "demo" => open_week(),
         _ => Err(missing),
     }
@@ -81,11 +83,11 @@ pub(crate) fn greet(opened: &Opened, prompt: &Prompt) {
     told.push_str("A statement ends with ;  Tab completes, .help helps, Ctrl-D leaves.\n");
     let subjects = Newest::of(&opened.session).subjects();
     let is_plain =
-        |subject: &&String| printable(subject) == **subject && !subject.contains(['"', '\\']);
+        |subject: &&String| escape_line(subject) == **subject && !subject.contains(['"', '\\']);
     let tried = match subjects.iter().find(is_plain) {
-        _ if opened.week.is_some() => OF_THE_WEEK.to_owned(),
+        _ if opened.demo_dir.is_some() => DEMO_EXAMPLE.to_owned(),
         Some(subject) => format!("ASSEMBLE FROM (RECALL ABOUT \"{subject}\") BUDGET 300 tokens;"),
-        None if prompt.settings.evolve => TO_BEGIN.to_owned(),
+        None if prompt.settings.evolve => EMPTY_STORE_EXAMPLE.to_owned(),
         None => {
             told.push_str("It is empty: `grain put` adds to it, and so does ADD with --evolve.\n");
             "DESCRIBE grain_types;".to_owned()

@@ -10,13 +10,13 @@ use grainstore::cal::{
 use grainstore::format::{REVIEW_FLAG, Value};
 
 use super::describe;
-use super::notes::{beside, unshown};
+use super::notes::{beside, note_hidden_parts};
 use crate::error::Result;
 use crate::output::Output;
-use crate::told::{says, version_line};
+use crate::told::{content_line, version_line};
 
 /// Suffix of a value that only grains awaiting their review have.
-pub(crate) const UNREVIEWED: &str = "  (requires_human_review)";
+pub(crate) const UNREVIEWED_SUFFIX: &str = "  (requires_human_review)";
 
 /// Prints an answer: the envelope with --json; otherwise its text, if it has one.
 pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
@@ -27,13 +27,13 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
     if is_unformatted(&response.answer) {
         return output.document(response);
     }
-    unshown(&response.answer, false, output);
-    show_answer(&response.answer, output)
+    note_hidden_parts(&response.answer, false, output);
+    write_answer_text(&response.answer, output)
 }
 
 /// Prints one line for each grain of an answer: the score, the address, and the content of the grain. Other
 /// answers, and all with --json, are printed like [`show`] does.
-pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
+pub(crate) fn write_scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
     let Answer::Grains(grains) = &response.answer else { return show(response, output) };
     if output.is_json() {
         return show(response, output);
@@ -43,7 +43,7 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
         let (score, address) = (row.score, row.content_address);
         output.line(&format!(
             "{score:.3}  {address}  {}",
-            says(row.grain.clone(), row.verification_status())
+            content_line(row.grain.clone(), row.verification_status())
         ))?;
     }
     Ok(())
@@ -59,9 +59,9 @@ fn is_unformatted(answer: &Answer) -> bool {
 }
 
 /// Prints an answer for people, without the notes about it.
-pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
+pub(crate) fn write_answer_text(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     lines(shown, output)?;
-    cut(shown, output);
+    note_truncation(shown, output);
     Ok(())
 }
 
@@ -86,10 +86,10 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
             }
             Ok(())
         }
-        Answer::Plan { plan: report } => plan(report, output),
-        Answer::Description { description } => describe::show(description, output),
-        Answer::Coalesced { answer: found, .. } => show_answer(found, output),
-        Answer::Batch { batch } => slots(&batch.0, output),
+        Answer::Plan { plan: report } => write_plan(report, output),
+        Answer::Description { description } => describe::write_description(description, output),
+        Answer::Coalesced { answer: found, .. } => write_answer_text(found, output),
+        Answer::Batch { batch } => write_slots(&batch.0, output),
         Answer::Added { content_address } | Answer::Superseded { content_address, .. } => {
             output.line(&content_address.to_string())
         }
@@ -121,14 +121,14 @@ fn counted(groups: &[GroupCount], output: &mut Output<'_>) -> Result<()> {
     let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
     let width = most.to_string().len();
     for GroupCount { key, count, requires_human_review, .. } in groups {
-        let flag = if *requires_human_review { UNREVIEWED } else { "" };
+        let flag = if *requires_human_review { UNREVIEWED_SUFFIX } else { "" };
         output.line(&format!("{count:>width$}  {}{flag}", value(key)))?;
     }
     Ok(())
 }
 
 /// Notes that a list was cut off.
-pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
+pub(crate) fn note_truncation(answer: &Answer, output: &mut Output<'_>) {
     let (shown, total, what) = match answer {
         Answer::Values { values, total, .. } => (values.len(), *total, "values"),
         Answer::Groups { groups, total, .. } => (groups.len(), Some(*total), "groups"),
@@ -154,7 +154,7 @@ fn differences(diff: &[FieldChange], output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints the plan of EXPLAIN: the statement, then each of its recalls.
-fn plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
+fn write_plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
     output.line(&plan.statement)?;
     output.line(&format!("  tier {}, about {} tokens", plan.tier, plan.estimated_tokens))?;
     for effect in &plan.side_effects {
@@ -207,14 +207,14 @@ fn told(name: &str, what: &str, output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Prints the slots of a BATCH, each under its label, with an empty line between them.
-fn slots(slots: &[(String, BatchSlot)], output: &mut Output<'_>) -> Result<()> {
+fn write_slots(slots: &[(String, BatchSlot)], output: &mut Output<'_>) -> Result<()> {
     for (at, (label, slot)) in slots.iter().enumerate() {
         if at > 0 {
             output.line("")?;
         }
         output.line(&format!("{label}:"))?;
         match slot {
-            BatchSlot::Answer(found) => show_answer(found, output)?,
+            BatchSlot::Answer(found) => write_answer_text(found, output)?,
             BatchSlot::Failed { error } => failed(error, output)?,
         }
     }

@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::output::Output;
 
 /// The table with columns of its own.
-const FIELDS: &str = "fields";
+const FIELDS_TABLE: &str = "fields";
 
 /// Prints a description.
-pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
+pub(super) fn write_description(description: &Value, output: &mut Output<'_>) -> Result<()> {
     let Value::Object(parts) = description else {
         return output.document(description);
     };
@@ -19,40 +19,41 @@ pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
         |part: &Value| part.as_array().is_some_and(|rows| rows.iter().any(Value::is_object));
     for (name, part) in parts.iter().filter(|(_, part)| !is_table(part)) {
         match part {
-            Value::String(grammar) if name == "grammar" => lines(grammar, output)?,
-            other => fact(name, other, output)?,
+            Value::String(grammar) if name == "grammar" => write_lines(grammar, output)?,
+            other => write_fact(name, other, output)?,
         }
     }
     // The fields were asked for; other tables follow under their names.
-    if let Some(Value::Array(fields)) = parts.get(FIELDS) {
-        columns(&field_rows(fields), output)?;
+    if let Some(Value::Array(fields)) = parts.get(FIELDS_TABLE) {
+        write_columns(&field_rows(fields), output)?;
     }
-    for (name, part) in parts.iter().filter(|(name, part)| *name != FIELDS && is_table(part)) {
+    for (name, part) in parts.iter().filter(|(name, part)| *name != FIELDS_TABLE && is_table(part))
+    {
         if parts.len() > 1 {
             output.line("")?;
             output.line(&format!("{name}:"))?;
         }
         if let Value::Array(rows) = part {
-            columns(&rows_of(rows), output)?;
+            write_columns(&table_rows(rows), output)?;
         }
     }
     Ok(())
 }
 
-fn lines(text: &str, output: &mut Output<'_>) -> Result<()> {
+fn write_lines(text: &str, output: &mut Output<'_>) -> Result<()> {
     text.lines().try_for_each(|line| output.line(line))
 }
 
 /// Prints a fact on one line; nested facts under its name.
-fn fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
+fn write_fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
     match told {
         Value::Object(inner) => {
             for (key, told) in inner {
-                fact(&format!("{name}.{key}"), told, output)?;
+                write_fact(&format!("{name}.{key}"), told, output)?;
             }
             Ok(())
         }
-        told => output.line(&format!("{name}: {}", word(told))),
+        told => output.line(&format!("{name}: {}", format_value(told))),
     }
 }
 
@@ -60,7 +61,7 @@ fn fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
 fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
     let heading = ["name", "operators", "values"].map(str::to_owned).to_vec();
     let row = |field: &Value| {
-        let told = |name: &str| field.get(name).map(word).unwrap_or_default();
+        let told = |name: &str| field.get(name).map(format_value).unwrap_or_default();
         let values = if field.get("values").is_some() { "values" } else { "holds" };
         vec![told("name"), told("operators"), told(values)]
     };
@@ -68,19 +69,19 @@ fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
 }
 
 /// Returns rows of equal keys, under a heading of these, the name first.
-fn rows_of(rows: &[Value]) -> Vec<Vec<String>> {
+fn table_rows(rows: &[Value]) -> Vec<Vec<String>> {
     let mut keys: Vec<&String> =
         rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys()).collect();
     keys.sort_by_key(|key| *key != "name");
     let heading = keys.iter().map(|key| key.replace('_', " ")).collect();
     let row = |row: &Value| {
-        keys.iter().map(|key| row.get(key.as_str()).map(word).unwrap_or_default()).collect()
+        keys.iter().map(|key| row.get(key.as_str()).map(format_value).unwrap_or_default()).collect()
     };
     std::iter::once(heading).chain(rows.iter().map(row)).collect()
 }
 
 /// Prints rows in aligned columns.
-fn columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
+fn write_columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
     let most = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -95,12 +96,12 @@ fn columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
 }
 
 /// Formats a value for a line: text as it is, lists with commas, "none" if empty.
-fn word(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "none".to_owned(),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(format_value).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

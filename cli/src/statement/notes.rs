@@ -12,10 +12,10 @@ pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
     for warning in &response.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));
     }
-    missing(&response.answer, output);
+    note_missing(&response.answer, output);
 }
 
-fn missing(answer: &Answer, output: &mut Output<'_>) {
+fn note_missing(answer: &Answer, output: &mut Output<'_>) {
     match answer {
         Answer::Grains(RecallAnswer { summarized, results, .. }) => {
             for sentence in summarized.iter().flatten() {
@@ -25,14 +25,14 @@ fn missing(answer: &Answer, output: &mut Output<'_>) {
                 output.note("nothing found");
             }
         }
-        Answer::Coalesced { answer, .. } => missing(answer, output),
-        Answer::Assembly { sources, .. } => of_sources(sources, output),
+        Answer::Coalesced { answer, .. } => note_missing(answer, output),
+        Answer::Assembly { sources, .. } => note_sources(sources, output),
         _ => {}
     }
 }
 
 /// Prints which sources failed, and how many grains did not fit.
-fn of_sources(SourceAnswers(sources): &SourceAnswers, output: &mut Output<'_>) {
+fn note_sources(SourceAnswers(sources): &SourceAnswers, output: &mut Output<'_>) {
     for (label, source) in sources {
         if let Some(error) = &source.error {
             let (code, message) = (error.code(), error.message());
@@ -54,21 +54,21 @@ fn of_sources(SourceAnswers(sources): &SourceAnswers, output: &mut Output<'_>) {
 
 /// Prints the names of requested parts that only the JSON answer has: text has no place for them, a table
 /// little.
-pub(crate) fn unshown(answer: &Answer, tabled: bool, output: &mut Output<'_>) {
+pub(crate) fn note_hidden_parts(answer: &Answer, tabled: bool, output: &mut Output<'_>) {
     let mut names = Vec::new();
-    hidden(answer, tabled, &mut names);
+    hidden_parts(answer, tabled, &mut names);
     names.dedup();
     if !names.is_empty() {
         output.note(&format!("{}: in the JSON answer (--json)", names.join(", ")));
     }
 }
 
-fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
+fn hidden_parts(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
     match answer {
         Answer::Grains(grains) if tabled || grains.formatted.is_some() => {
-            of_rows(&grains.results, tabled, names);
+            hidden_row_parts(&grains.results, tabled, names);
         }
-        Answer::Coalesced { answer, .. } => hidden(answer, tabled, names),
+        Answer::Coalesced { answer, .. } => hidden_parts(answer, tabled, names),
         Answer::Assembly { sources: SourceAnswers(sources), .. } => {
             let has = |held: fn(&SourceAnswer) -> bool| sources.iter().any(|(_, one)| held(one));
             if has(|source| source.formatted.is_some()) {
@@ -81,7 +81,7 @@ fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
         Answer::Batch { batch } => {
             for (_, slot) in &batch.0 {
                 if let BatchSlot::Answer(answer) = slot {
-                    hidden(answer, tabled, names);
+                    hidden_parts(answer, tabled, names);
                 }
             }
         }
@@ -90,7 +90,7 @@ fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
 }
 
 /// Adds the names of the extra parts of grains. A table shows the state of each.
-fn of_rows(rows: &[ResultRow], tabled: bool, names: &mut Vec<&'static str>) {
+fn hidden_row_parts(rows: &[ResultRow], tabled: bool, names: &mut Vec<&'static str>) {
     let Some(row) = rows.first() else { return };
     for (name, is_there) in [
         ("state", row.state.is_some() && !tabled),

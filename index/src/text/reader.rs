@@ -27,7 +27,7 @@ pub struct DocumentReader {
 impl Document {
     /// The terms of a grain. The utterance of an event is marked as shared with its neighbours.
     ///
-    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many grains, use a
+    /// At most [`MAX_OCCURRENCES`] occurrences are read. To index many grains, use a
     /// [`DocumentReader`], which reuses its buffers.
     #[must_use]
     pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {

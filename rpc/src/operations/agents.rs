@@ -5,8 +5,8 @@ use grainstore::{AsOf, Session, graph};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::graph::{lens, listed};
-use crate::arguments::time;
+use super::graph::{graph_options, list_answer};
+use crate::arguments::epoch_ms;
 use crate::error::{Error, Result};
 use crate::json::Address;
 use crate::shape::Version;
@@ -23,7 +23,7 @@ pub(crate) struct Thread {
 }
 
 pub(crate) fn thread(given: Thread, session: &Session) -> Result<graph::Thread> {
-    let lens = lens(given.include_superseded);
+    let lens = graph_options(given.include_superseded);
     Ok(match (given.message, given.session_id, given.state) {
         (Some(message), None, None) => session.thread(&message.get()?, &lens)?,
         (None, Some(id), None) => session.thread_of_session(&id, &lens)?,
@@ -57,7 +57,7 @@ pub(crate) fn capabilities(given: Capabilities, session: &Session) -> Result<Val
         (None, Some(name)) => session.agents_with(&name)?,
         _ => return Err(Error::arguments("give exactly one of agent and name")),
     };
-    listed("capabilities", &found)
+    list_answer("capabilities", &found)
 }
 
 /// Lists the handoffs of a conversation.
@@ -68,7 +68,7 @@ pub(crate) struct Handoffs {
 }
 
 pub(crate) fn handoffs(given: Handoffs, session: &Session) -> Result<Value> {
-    listed("handoffs", &session.handoffs(&given.session_id)?)
+    list_answer("handoffs", &session.handoffs(&given.session_id)?)
 }
 
 /// Reads the grain in force for a subject and relation.
@@ -83,7 +83,7 @@ pub(crate) struct Latest {
 }
 
 pub(crate) fn latest(given: Latest, session: &Session) -> Result<Value> {
-    let as_of = AsOf { known_at: time(given.as_of), valid_at: time(given.valid_at) };
+    let as_of = AsOf { known_at: epoch_ms(given.as_of), valid_at: epoch_ms(given.valid_at) };
     let namespace = given.namespace.as_deref();
     let found = session.latest_as_of(&given.subject, &given.relation, namespace, &as_of)?;
     Ok(json!({ "version": found.map(Version::try_from).transpose()? }))

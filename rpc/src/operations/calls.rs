@@ -8,7 +8,7 @@ use grainstore::{CalSwitch, CapabilityToken, PrepareOptions, PreparedQuery, Sess
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::arguments::{MAX_NAMES, time};
+use crate::arguments::{MAX_NAMES, epoch_ms};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Few, Pairs};
@@ -40,7 +40,7 @@ pub(crate) fn cal(given: Cal, session: &Session) -> Result<Response> {
         format: given.format,
         evolve: tier(given.tier)? == Tier::Evolve,
         auto_toon: given.auto_toon,
-        now: time(given.now),
+        now: epoch_ms(given.now),
         ..Question::default()
     };
     question.ask(&session.narrower_part(given.namespace, given.user_id, given.agent_id)?)
@@ -79,12 +79,12 @@ pub(crate) fn prepare(given: Prepare, session: &Session) -> Result<PreparedQuery
         tier: tier(given.tier)?,
         params: given.params.unwrap_or_default().0,
         as_format: given.format,
-        now: time(given.now),
+        now: epoch_ms(given.now),
         terms: given.terms.unwrap_or_default().limits()?,
     };
     let session = session.narrower_part(given.namespace, given.user_id, given.agent_id)?;
     let prepared = session.prepare(query.as_bytes(), &how);
-    prepared.map_err(|error| Error::cal(&error, &query))
+    prepared.map_err(|error| Error::from_cal(&error, &query))
 }
 
 impl Terms {
@@ -114,7 +114,7 @@ pub(crate) struct Execute {
 
 pub(crate) fn execute(given: Execute, session: &Session) -> Result<Response> {
     let answer = session.execute(&token(given.token)?);
-    answer.map_err(|error| Error::cal(&error, ""))
+    answer.map_err(|error| Error::from_cal(&error, ""))
 }
 
 /// Parses a token that was given back; a malformed one is ERR_TOKEN, like an invalid one.
@@ -157,7 +157,7 @@ pub struct Converted {
 impl Converted {
     /// Converts a statement in text or JSON.
     pub fn of(query: &[u8]) -> Result<Self> {
-        let refused = |error: cal::Error| Error::cal(&error, &String::from_utf8_lossy(query));
+        let refused = |error: cal::Error| Error::from_cal(&error, &String::from_utf8_lossy(query));
         let source = cal::QuerySource::read_bytes(query).map_err(refused)?;
         let statement = source.statement().map_err(refused)?;
         Ok(Self {

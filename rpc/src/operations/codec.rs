@@ -21,11 +21,11 @@ pub(crate) struct Encode<'p> {
 }
 
 pub(crate) fn encode(given: Encode<'_>, _: &mut Host) -> Result<Encoded> {
-    Ok(Encoded::from(&encoded(given.grain.get(), given.encoding)?))
+    Ok(Encoded::from(&encode_grain(given.grain.get(), given.encoding)?))
 }
 
 /// Encodes a grain that is JSON text.
-pub fn encoded(json: &str, encoding: Encoding) -> Result<Blob> {
+pub fn encode_grain(json: &str, encoding: Encoding) -> Result<Blob> {
     Ok(Grain::from_json(json)?.encode(encoding)?)
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Neighbours {
 
 pub(crate) fn neighbours(given: Neighbours, session: &Session) -> Result<Value> {
     let edges = edges(given.direction, given.relation, given.limit, given.include_superseded);
-    listed("edges", &session.neighbours(&given.node, &edges)?)
+    list_answer("edges", &session.neighbours(&given.node, &edges)?)
 }
 
 /// Lists the paths from a node to another.
@@ -52,7 +52,7 @@ pub(crate) struct Paths {
 pub(crate) fn paths(given: Paths, session: &Session) -> Result<Value> {
     let edges = edges(given.direction, given.relation, given.limit, given.include_superseded);
     let hops = given.max_hops.unwrap_or(DEFAULT_HOPS);
-    listed("paths", &session.paths(&given.from, &given.to, hops, &edges)?)
+    list_answer("paths", &session.paths(&given.from, &given.to, hops, &edges)?)
 }
 
 fn edges(
@@ -62,7 +62,7 @@ fn edges(
     include_superseded: bool,
 ) -> EdgeQuery {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    EdgeQuery { direction, relation, limit, lens: lens(include_superseded) }
+    EdgeQuery { direction, relation, limit, lens: graph_options(include_superseded) }
 }
 
 /// Lists what a grain is derived from.
@@ -77,10 +77,10 @@ pub(crate) struct Ancestry {
 }
 
 pub(crate) fn ancestry(given: Ancestry, session: &Session) -> Result<Value> {
-    let lens = lens(given.include_superseded);
+    let lens = graph_options(given.include_superseded);
     let hops = given.max_hops.unwrap_or(DEFAULT_ANCESTRY_HOPS);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
-    listed("grains", &session.ancestry(&given.address.get()?, hops, limit, &lens)?)
+    list_answer("grains", &session.ancestry(&given.address.get()?, hops, limit, &lens)?)
 }
 
 /// Lists what is derived from a grain.
@@ -94,9 +94,9 @@ pub(crate) struct Children {
 }
 
 pub(crate) fn children(given: Children, session: &Session) -> Result<Value> {
-    let lens = lens(given.include_superseded);
+    let lens = graph_options(given.include_superseded);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
-    listed("grains", &session.children(&given.address.get()?, limit, &lens)?)
+    list_answer("grains", &session.children(&given.address.get()?, limit, &lens)?)
 }
 
 /// Lists the cross-links of a grain.
@@ -111,10 +111,10 @@ pub(crate) struct Related {
 }
 
 pub(crate) fn related(given: Related, session: &Session) -> Result<Value> {
-    let lens = lens(given.include_superseded);
+    let lens = graph_options(given.include_superseded);
     let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
     let kind = given.kind.as_deref();
-    listed("links", &session.related(&given.address.get()?, kind, limit, &lens)?)
+    list_answer("links", &session.related(&given.address.get()?, kind, limit, &lens)?)
 }
 
 /// The direction in which a version chain is read.
@@ -144,12 +144,12 @@ pub(crate) fn versions(given: Versions, session: &Session) -> Result<Value> {
     bounded("versions", found.items.into_iter().map(Version::try_from), found.more, 2)
 }
 
-pub(crate) fn lens(include_superseded: bool) -> GraphOptions {
+pub(crate) fn graph_options(include_superseded: bool) -> GraphOptions {
     GraphOptions { include_superseded, ..GraphOptions::default() }
 }
 
 /// Serialises a list under its name, as far as it fits, and whether there is more.
-pub(crate) fn listed<T: Serialize>(name: &str, found: &BoundedList<T>) -> Result<Value> {
+pub(crate) fn list_answer<T: Serialize>(name: &str, found: &BoundedList<T>) -> Result<Value> {
     bounded(name, found.items.iter().map(Ok), found.more, 1)
 }
 
@@ -162,7 +162,7 @@ fn bounded<T: Serialize>(
 ) -> Result<Value> {
     let mut items = List::default();
     for item in found {
-        if !items.offer(&item?)? {
+        if !items.try_push(&item?)? {
             if items.len() < least {
                 return Err(Error::answer_too_large());
             }

@@ -24,7 +24,7 @@ pub struct Mark {
 /// Marks a grain as contradicted.
 pub fn contradict(mark: Mark, session: &Session) -> Result<Nothing> {
     let Mark { address, reason, cose } = mark;
-    session.contradict(&address.get()?, &reason, bytes(cose.as_ref()))?;
+    session.contradict(&address.get()?, &reason, proof_bytes(cose.as_ref()))?;
     Ok(Nothing {})
 }
 
@@ -37,7 +37,7 @@ pub fn hold(mark: Mark, session: &Session) -> Result<Nothing> {
 /// Lifts the hold on a grain.
 pub fn lift_hold(mark: Mark, session: &Session) -> Result<Nothing> {
     let Mark { address, reason, cose } = mark;
-    session.lift_hold(&address.get()?, &reason, bytes(cose.as_ref()))?;
+    session.lift_hold(&address.get()?, &reason, proof_bytes(cose.as_ref()))?;
     Ok(Nothing {})
 }
 
@@ -63,10 +63,10 @@ pub fn set_verification(given: SetVerification, session: &Session) -> Result<Not
         let names = VerificationStatus::ALL.map(VerificationStatus::name).join(", ");
         Error::new(Code::Schema, message, format!("use one of {names}"))
     })?;
-    session.set_verification(&address.get()?, status, &reason, bytes(cose.as_ref()))?;
+    session.set_verification(&address.get()?, status, &reason, proof_bytes(cose.as_ref()))?;
     Ok(Nothing {})
 }
 
-fn bytes(cose: Option<&Base64>) -> Option<&[u8]> {
+fn proof_bytes(cose: Option<&Base64>) -> Option<&[u8]> {
     cose.map(|Base64(bytes)| bytes.as_slice())
 }

@@ -35,7 +35,7 @@ pub(crate) fn export(given: Export<'_>, session: &Session) -> Result<ExportRepor
 /// Returns the query of conditions, as CAL has them behind WHERE.
 pub fn conditions_of(session: &Session, text: &str) -> Result<Query> {
     let found = cal::conditions(text, &session.reading()?, session.now());
-    found.map_err(|error| Error::cal(&error, text))
+    found.map_err(|error| Error::from_cal(&error, text))
 }
 
 /// Takes the grains of one portable file, or of several of one export.

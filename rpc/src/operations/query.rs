@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 
 use super::vectors;
 use crate::answer::List;
-use crate::arguments::{MAX_NAMES, read, time};
+use crate::arguments::{MAX_NAMES, epoch_ms, read};
 use crate::error::{Code, Error, Result};
 use crate::json::{Few, Form, Formed};
 
 /// Most matches counted for `total`; beyond, it is null.
-const COUNT_TO: u64 = 1_000;
+const MAX_COUNTED_MATCHES: u64 = 1_000;
 /// Most bytes of payloads in a page, so that its JSON stays below the limit of an answer.
-const PAGE_BYTES: usize = 2 << 20;
+const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Kinds of links that are named.
 const MAX_LINKS: usize = 100;
@@ -116,10 +116,10 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
     }
     if let Some(text) = given.text {
-        query = query.searching(words(text)?);
+        query = query.searching(check_search_text(text)?);
     }
     if let Some(Formed(Vector { model, values })) = given.vector {
-        query = query.nearing(Near { model, values: values.numbers().into() });
+        query = query.nearing(Near { model, values: values.to_f32().into() });
     }
     if let Some(Formed(expand)) = given.expand {
         query = query.expanding(expand.expansion()?);
@@ -130,8 +130,8 @@ pub(crate) fn query(given: QueryGrains<'_>, session: &Session) -> Result<Envelop
     let cursor = given.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
     let page = PageOptions {
         limit: given.limit.unwrap_or_else(|| defaults.limit.min(few)),
-        max_bytes: PAGE_BYTES,
-        count_to: COUNT_TO,
+        max_bytes: MAX_PAGE_BYTES,
+        count_to: MAX_COUNTED_MATCHES,
         explain: given.explain,
         ..defaults
     };
@@ -153,7 +153,7 @@ impl Expand {
     fn expansion(self) -> Result<Expansion> {
         let usual = Expansion::default();
         let links = self.links.map(|names| names.all("links")).transpose()?;
-        let links = links.map(|names| names.iter().map(|name| link(name)).collect());
+        let links = links.map(|names| names.iter().map(|name| parse_link_kind(name)).collect());
         Ok(Expansion {
             hops: self.hops.unwrap_or(usual.hops),
             seeds: self.seeds.unwrap_or(usual.seeds),
@@ -168,7 +168,7 @@ impl Expand {
 }
 
 /// Parses the kind of a link.
-fn link(name: &str) -> Result<Link> {
+fn parse_link_kind(name: &str) -> Result<Link> {
     let refused = || {
         let names = Link::ALL.map(Link::name).join(", ");
         Error::new(Code::Schema, format!("no links of the kind {name:?}"), format!("use {names}"))
@@ -180,7 +180,7 @@ impl Conditions<'_> {
     fn query(self) -> Result<Query> {
         let mut query = Query::default();
         if let Some(namespace) = self.namespace {
-            query = query.within(Reach::Subtree(text(&namespace)?));
+            query = query.within(Reach::Subtree(normalise(&namespace)?));
         }
         if let Some(name) = &self.grain_type {
             let Some(grain_type) = GrainType::from_name(name) else {
@@ -198,12 +198,12 @@ impl Conditions<'_> {
         ];
         for (field, wanted) in texts {
             if let Some(wanted) = wanted {
-                let wanted = Predicate::text_is(field, text(&wanted)?);
-                query = query.when(wanted.map_err(|error| Error::cal(&error, ""))?);
+                let wanted = Predicate::text_is(field, normalise(&wanted)?);
+                query = query.when(wanted.map_err(|error| Error::from_cal(&error, ""))?);
             }
         }
         if let Some(object) = self.object {
-            query = query.when(same_object(object)?);
+            query = query.when(object_predicate(object)?);
         }
         if let Some(tags) = tags("tags_all", self.tags_all)? {
             query = query.when(Predicate::tags_include(tags));
@@ -214,10 +214,10 @@ impl Conditions<'_> {
         let from = self.time_from.map_or(TimeRange::ALWAYS.from, EpochMs::new);
         let to = self.time_to.map_or(TimeRange::ALWAYS.to, EpochMs::new);
         query = query.during(TimeRange { from, to });
-        if let Some(at) = time(self.as_of) {
+        if let Some(at) = epoch_ms(self.as_of) {
             query = query.known_at(at);
         }
-        if let Some(at) = time(self.valid_at) {
+        if let Some(at) = epoch_ms(self.valid_at) {
             query = query.valid_at(at);
         }
         Ok(query)
@@ -225,7 +225,7 @@ impl Conditions<'_> {
 }
 
 /// Refuses an empty search text.
-fn words(text: String) -> Result<String> {
+fn check_search_text(text: String) -> Result<String> {
     if text.trim().is_empty() {
         let message = "there is nothing to search for";
         return Err(Error::new(Code::Schema, message, "write some words, or leave text out"));
@@ -234,19 +234,19 @@ fn words(text: String) -> Result<String> {
 }
 
 /// Normalises text to NFC, as it is in grains.
-fn text(text: &str) -> Result<String> {
+fn normalise(text: &str) -> Result<String> {
     Ok(grainstore::format::normalise_text(text)?.into_owned())
 }
 
 /// The tags of a list, each once; nothing where there are none.
 fn tags(name: &str, given: Option<Few<String, MAX_NAMES>>) -> Result<Option<Vec<String>>> {
     let given = given.unwrap_or_default().all(name)?;
-    let tags = given.iter().map(|tag| text(tag)).collect::<Result<BTreeSet<_>, _>>()?;
+    let tags = given.iter().map(|tag| normalise(tag)).collect::<Result<BTreeSet<_>, _>>()?;
     Ok((!tags.is_empty()).then(|| tags.into_iter().collect()))
 }
 
 /// Returns the condition that a grain has this object, normalised as it is in grains.
-fn same_object(object: &RawValue) -> Result<Predicate> {
+fn object_predicate(object: &RawValue) -> Result<Predicate> {
     let fields: [(&str, Value); 6] = [
         ("type", "belief".into()),
         ("subject", "s".into()),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::List;
-use crate::arguments::time;
+use crate::arguments::epoch_ms;
 use crate::error::{Code, Error, Result};
 use crate::json::{Address, Few};
 use crate::shape::{AuditAnswer, StoredAnswer, Version};
@@ -87,7 +87,7 @@ impl History {
             }
             (None, Some(subject), Some(relation)) => {
                 let namespace = namespace.as_deref();
-                Ok(session.history_of(&subject, &relation, namespace, time(as_of))?)
+                Ok(session.history_of(&subject, &relation, namespace, epoch_ms(as_of))?)
             }
             _ => Err(Error::arguments(
                 "give address alone, or subject and relation (with namespace, as_of)",

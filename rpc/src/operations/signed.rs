@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use super::codec::encoded;
+use super::codec::encode_grain;
 use crate::arguments::MAX_NAMES;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::json::{Address, Base64, Few};
-use crate::shape::{SignedAnswer, VerdictAnswer, signed, signing_key};
+use crate::shape::{SignedAnswer, VerdictAnswer, sign_blob, signing_key};
 
 /// Signs a grain.
 #[derive(Debug, Deserialize)]
@@ -31,12 +31,12 @@ pub(crate) struct Sign<'p> {
 
 pub(crate) fn sign(given: Sign<'_>, host: &mut Host) -> Result<SignedAnswer> {
     let blob = match (given.grain, given.blob) {
-        (Some(grain), None) => encoded(grain.get(), Encoding::default())?.into_bytes(),
+        (Some(grain), None) => encode_grain(grain.get(), Encoding::default())?.into_bytes(),
         (None, Some(Base64(blob))) => blob,
         _ => return Err(Error::arguments("give exactly one of grain and blob")),
     };
     let key = signing_key(given.algorithm, &Zeroizing::new(given.key.0))?;
-    Ok(SignedAnswer::new(&signed(&blob, &key, given.iat, host.now())?, key.did()))
+    Ok(SignedAnswer::new(&sign_blob(&blob, &key, given.iat, host.now())?, key.did()))
 }
 
 /// The operation that a proof is for.
@@ -135,7 +135,7 @@ pub(crate) struct Disclose<'p> {
 pub(crate) fn disclose(given: Disclose<'_>, host: &mut Host) -> Result<View> {
     let original = match (given.address, given.grain) {
         (Some(address), None) => host.session()?.get(&address.get()?)?.blob,
-        (None, Some(grain)) => encoded(grain.get(), Encoding::default())?.into_bytes(),
+        (None, Some(grain)) => encode_grain(grain.get(), Encoding::default())?.into_bytes(),
         _ => return Err(Error::arguments("give exactly one of address and grain")),
     };
     View::of(&original, given.hide.all("hide")?)

@@ -165,7 +165,7 @@ pub(crate) struct Rescope {
 
 pub(crate) fn session(given: Rescope, host: &mut Host) -> Result<Nothing> {
     let Rescope { namespace, user_id, actor, purposes } = given;
-    host.rescope(Scope { namespace, user_id, actor, purposes }.options()?)?;
+    host.change_session(Scope { namespace, user_id, actor, purposes }.options()?)?;
     Ok(Nothing {})
 }
 

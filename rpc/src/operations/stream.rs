@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::calls::{query_text, token};
-use crate::arguments::time;
+use crate::arguments::epoch_ms;
 use crate::error::{Error, Result};
 use crate::json::Pairs;
 use crate::patience::Patience;
@@ -128,7 +128,7 @@ pub(crate) fn cal_stream(
         (Some(query), None) => given.of_query(&query, session, events)?,
         (None, Some(sent)) if given.is_empty() => {
             let answer = session.execute_streaming(&token(sent)?, events);
-            answer.map_err(|error| Error::cal(&error, ""))?
+            answer.map_err(|error| Error::from_cal(&error, ""))?
         }
         _ => return Err(Error::arguments("give query with what cal takes, or token alone")),
     };
@@ -153,12 +153,12 @@ impl CalStream {
             params: self.params.unwrap_or_default().0,
             format: self.format,
             auto_toon: self.auto_toon,
-            now: time(self.now),
+            now: epoch_ms(self.now),
             cancel: events.cancel.clone(),
             ..Question::default()
         };
         let session = session.narrower_part(self.namespace, self.user_id, self.agent_id)?;
-        question.ask_streaming(&session, events)
+        question.run_streaming(&session, events)
     }
 
     /// Returns `true` if nothing is given beside a query or token.

@@ -13,7 +13,7 @@ const MAX_VECTORS: usize = 10_000;
 pub(super) type Vectors = Few<Formed<Given>, MAX_VECTORS>;
 
 /// Parses a metric, cosine by default.
-pub(crate) fn metric(name: Option<&str>) -> Result<Metric> {
+pub(crate) fn parse_metric(name: Option<&str>) -> Result<Metric> {
     let name = name.unwrap_or("cosine");
     let refused = || {
         let message = format!("no metric {name:?}");
@@ -39,8 +39,8 @@ impl Form for Given {
 
 impl Given {
     fn embedding(self) -> Result<Embedding> {
-        let metric = metric(self.metric.as_deref())?;
-        let embedding = Embedding::new(&self.model, metric, self.values.numbers())?;
+        let metric = parse_metric(self.metric.as_deref())?;
+        let embedding = Embedding::new(&self.model, metric, self.values.to_f32())?;
         Ok(embedding.of_chunk(self.chunk))
     }
 }
@@ -58,7 +58,7 @@ pub(crate) struct Values(Few<f64, { MAX_DIMENSION + 1 }>);
 impl Values {
     /// Converts them to f32. One that is too large becomes infinite, which is refused later.
     #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
-    pub(crate) fn numbers(&self) -> Vec<f32> {
+    pub(crate) fn to_f32(&self) -> Vec<f32> {
         self.0.first().iter().map(|value| *value as f32).collect()
     }
 }

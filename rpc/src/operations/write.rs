@@ -17,9 +17,9 @@ use crate::json::{Address, Base64, Few};
 use crate::shape::{PutAnswer, SupersedeAnswer};
 
 /// Most grains of one batch: the answer to more would exceed its limit after they are stored.
-const MAX_BATCH: usize = 75_000;
+const MAX_BATCH_GRAINS: usize = 75_000;
 /// Most grains of one batch with warnings, for the same reason.
-const MAX_DOUBTFUL: usize = 256;
+const MAX_WARNED_GRAINS: usize = 256;
 /// Longest wait of `wait_for_vectors`, in milliseconds.
 const MAX_WAIT_MS: u64 = 600_000;
 
@@ -59,24 +59,25 @@ pub(crate) struct PutBatch<'p> {
 pub(crate) fn put_batch(given: PutBatch<'_>, session: &Session) -> Result<Value> {
     let vectors = given.vectors.all("vectors")?.into_iter().map(embeddings);
     let vectors = vectors.collect::<Result<_>>()?;
-    let offers = match (given.grains, given.blobs, given.cose) {
-        (Some(grains), None, None) => {
-            each(grains.all("grains")?, |grain| Ok(Grain::from_json(grain.get())?.into()))?
-        }
-        (None, Some(blobs), None) => {
-            each(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
-        }
-        (None, None, Some(cose)) => {
-            each(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
-        }
-        _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
-    };
+    let offers =
+        match (given.grains, given.blobs, given.cose) {
+            (Some(grains), None, None) => convert_grains(grains.all("grains")?, |grain| {
+                Ok(Grain::from_json(grain.get())?.into())
+            })?,
+            (None, Some(blobs), None) => {
+                convert_grains(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
+            }
+            (None, None, Some(cose)) => {
+                convert_grains(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
+            }
+            _ => return Err(Error::arguments("give exactly one of grains, blobs and cose")),
+        };
     let offers = with_vectors(offers, vectors)?;
     let mut doubtful = 0;
     let warnings: Vec<_> = offers
         .iter()
         .map(|offer| {
-            let warnings = if doubtful < MAX_DOUBTFUL { offer.warnings() } else { Vec::new() };
+            let warnings = if doubtful < MAX_WARNED_GRAINS { offer.warnings() } else { Vec::new() };
             doubtful += usize::from(!warnings.is_empty());
             warnings
         })
@@ -166,14 +167,14 @@ fn with_vectors(offers: Vec<Offer>, vectors: Vec<Vec<Embedding>>) -> Result<Vec<
 }
 
 /// Converts the grains of a batch; an error names the position, from 0.
-fn each<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer>) -> Result<Vec<Offer>> {
-    if items.len() > MAX_BATCH {
-        let message = format!("a batch holds {MAX_BATCH} grains at most");
+fn convert_grains<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer>) -> Result<Vec<Offer>> {
+    if items.len() > MAX_BATCH_GRAINS {
+        let message = format!("a batch holds {MAX_BATCH_GRAINS} grains at most");
         return Err(Error::new(Code::Limit, message, "send several batches"));
     }
     let offers = items
         .into_iter()
         .enumerate()
-        .map(|(at, item)| offer(item).map_err(|error| error.within(&format!("grain {at}"))));
+        .map(|(at, item)| offer(item).map_err(|error| error.in_context(&format!("grain {at}"))));
     offers.collect()
 }

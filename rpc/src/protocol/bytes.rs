@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::host::Host;
 
 /// The methods that take a query.
-const CAL: [&str; 3] = ["cal", "prepare", "cal_stream"];
+const QUERY_METHODS: [&str; 3] = ["cal", "prepare", "cal_stream"];
 
 /// A query that is not UTF-8.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn refused(host: &Host, unreadable: UnreadableQuery) -> Error {
         }
         Err(_) => error,
     };
-    Error::cal(&error, &String::from_utf8_lossy(&query))
+    Error::from_cal(&error, &String::from_utf8_lossy(&query))
 }
 
 /// The members of a request that are read before it is refused.
@@ -62,18 +62,18 @@ struct Asked<'l> {
 
 /// Returns the query that is not UTF-8, with the range of the id. `None` if the line is no CAL call, or the
 /// invalid bytes are elsewhere.
-pub(crate) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, UnreadableQuery)> {
-    let plain = with_bad_bytes_as_signs(line);
+pub(crate) fn refuse_query(line: &[u8]) -> Option<(Option<Range<usize>>, UnreadableQuery)> {
+    let plain = replace_invalid_bytes(line);
     let Members { id, method, params } = serde_json::from_str(&plain).ok()?;
-    if !CAL.contains(&method.as_str()) {
+    if !QUERY_METHODS.contains(&method.as_str()) {
         return None;
     }
     let first_bad = std::str::from_utf8(line).err()?.valid_up_to();
-    let place = place(params.query, &plain);
+    let place = range_in(params.query, &plain);
     if !place.contains(&first_bad) {
         return None;
     }
-    let query = unquoted(line.get(place)?);
+    let query = unquote(line.get(place)?);
     let error = cal::parse_bytes(&query).err()?;
     let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
     let unreadable = UnreadableQuery {
@@ -83,11 +83,11 @@ pub(crate) fn of_query(line: &[u8]) -> Option<(Option<Range<usize>>, UnreadableQ
         user_id: text(params.user_id),
         agent_id: text(params.agent_id),
     };
-    Some((id.map(|id| self::place(id, &plain)), unreadable))
+    Some((id.map(|id| range_in(id, &plain)), unreadable))
 }
 
 /// Replaces each invalid byte by one ASCII character, so that all offsets stay the same.
-fn with_bad_bytes_as_signs(line: &[u8]) -> String {
+fn replace_invalid_bytes(line: &[u8]) -> String {
     let mut text = String::with_capacity(line.len());
     for chunk in line.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -97,14 +97,14 @@ fn with_bad_bytes_as_signs(line: &[u8]) -> String {
 }
 
 /// Returns the range of a part of `text` in it.
-fn place(part: &RawValue, text: &str) -> Range<usize> {
+fn range_in(part: &RawValue, text: &str) -> Range<usize> {
     let start = part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
     start..start.saturating_add(part.get().len())
 }
 
 /// Returns a query without its JSON quoting, if it has any: positions are those in the query, and so is its
 /// hash.
-fn unquoted(sent: &[u8]) -> Vec<u8> {
+fn unquote(sent: &[u8]) -> Vec<u8> {
     // A query in the JSON form has no quotes.
     serde_json::from_slice(sent).map_or_else(|_| sent.to_vec(), |Bytes(query)| query)
 }

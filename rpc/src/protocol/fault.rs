@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::error::{Code, Error};
 
 /// Invalid JSON.
-const PARSE: i32 = -32_700;
+const PARSE_ERROR: i32 = -32_700;
 /// Valid JSON, but no valid request.
 const INVALID_REQUEST: i32 = -32_600;
 /// Unknown method.
@@ -14,7 +14,7 @@ const METHOD_NOT_FOUND: i32 = -32_601;
 /// Parameters that are missing, unknown or of the wrong type.
 const INVALID_PARAMS: i32 = -32_602;
 /// The operation was refused or failed: see `data`.
-const DOMAIN: i32 = -32_000;
+const OPERATION_ERROR: i32 = -32_000;
 
 /// The `error` member of a response.
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn parse(message: &str) -> Self {
-        Self::protocol(PARSE, format!("not JSON: {message}"))
+        Self::protocol(PARSE_ERROR, format!("not JSON: {message}"))
     }
 
     pub(crate) fn invalid_request(message: &str) -> Self {
@@ -57,11 +57,11 @@ impl From<Error> for Fault {
                 Self::protocol(INVALID_PARAMS, refusal.message)
             }
             Error::Refused(refusal) => {
-                Self { code: DOMAIN, data: Some(refusal.data()), message: refusal.message }
+                Self { code: OPERATION_ERROR, data: Some(refusal.data()), message: refusal.message }
             }
             // These only come from writing responses, not from a method.
-            Error::HungUp | Error::Told(_) => {
-                Self::protocol(DOMAIN, "the reader went away".to_owned())
+            Error::OutputClosed | Error::AlreadyReported(_) => {
+                Self::protocol(OPERATION_ERROR, "the reader went away".to_owned())
             }
         }
     }

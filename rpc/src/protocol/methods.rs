@@ -23,7 +23,7 @@ pub(crate) struct Method {
     pub(crate) name: &'static str,
     pub(crate) run: Run,
     /// True if it needs `--test-clock`.
-    test: bool,
+    test_clock_only: bool,
 }
 
 /// Makes a method of an operation, which works on the session, or on the host.
@@ -41,7 +41,7 @@ macro_rules! method {
                 let $params = read($params)?;
                 Answer::of(&$run?)
             },
-            test: false,
+            test_clock_only: false,
         }
     };
 }
@@ -95,7 +95,7 @@ const METHODS: &[Method] = &[
         run: |host, params, events| {
             Answer::of(&stream::cal_stream(read(params)?, host.session()?, events)?)
         },
-        test: false,
+        test_clock_only: false,
     },
     method!("prepare", calls::prepare),
     method!("execute", calls::execute),
@@ -112,7 +112,7 @@ const METHODS: &[Method] = &[
     method!("export", portable::export),
     method!("import", portable::import),
     method!("close", store::close, host),
-    Method { test: true, ..method!("clock", store::clock, host) },
+    Method { test_clock_only: true, ..method!("clock", store::clock, host) },
 ];
 
 /// OMS conformance level (section 17): a production store, with envelopes encrypted under users' keys, blind
@@ -138,7 +138,7 @@ fn hello(_: Nothing, host: &mut Host) -> Result<Value> {
 
 /// Returns the available methods.
 fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
-    METHODS.iter().filter(move |method| test_clock || !method.test)
+    METHODS.iter().filter(move |method| test_clock || !method.test_clock_only)
 }
 
 /// Returns the method of this name.

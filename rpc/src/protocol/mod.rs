@@ -26,9 +26,9 @@ use methods::call;
 use request::{Rejected, Rejection, Request, parse};
 
 /// Most bytes of a request.
-const MAX_REQUEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 /// Bytes of the request buffer that are kept for the next request.
-const KEPT_BUFFER: usize = 1 << 20;
+const RETAINED_BUFFER_BYTES: usize = 1 << 20;
 
 /// Answers the requests of one connection, one a line, until their end, and closes its store. Events of a
 /// stream wait for their reader as `patience` has it. With `test_clock` there is the method `clock`.
@@ -58,10 +58,10 @@ fn answer_all(
         |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
     let mut line = Vec::new();
     loop {
-        match read_line(requests, &mut line, MAX_REQUEST).map_err(unreadable)? {
+        match read_line(requests, &mut line, MAX_REQUEST_BYTES).map_err(unreadable)? {
             Line::End => return Ok(()),
             Line::TooLong => {
-                respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST)))?;
+                respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST_BYTES)))?;
                 skip_line(requests).map_err(unreadable)?;
             }
             Line::Read => handle(host, &line, responses, patience)?,
@@ -70,7 +70,7 @@ fn answer_all(
             return Err(Error::new(Code::Cancelled, "a signal ended the connection", ""));
         }
         line.clear();
-        line.shrink_to(KEPT_BUFFER);
+        line.shrink_to(RETAINED_BUFFER_BYTES);
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         let mut out = BufWriter::new(PatientWriter::new(stuck, &patience));
         let mut host = Host::new(false);
         let served = answer_all(&mut host, &mut requests.as_bytes(), &mut out, &patience);
-        assert!(served.unwrap_err().is(Code::Cancelled));
+        assert!(served.unwrap_err().has_code(Code::Cancelled));
         host.close().unwrap();
         let told = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
         assert_eq!(told.lines().count(), 1, "only open was answered: {told}");

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use crate::json::Object;
 
 /// Most bytes of an id, which is echoed in the bounded response.
-const MAX_ID: usize = 1024;
+const MAX_ID_BYTES: usize = 1024;
 
 /// A request, or a notification if it has no id.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
     let reject = |id, fault| Err(Rejected { id, why: Rejection::Fault(fault) });
     let text = match std::str::from_utf8(line) {
         Ok(text) => Ok(text),
-        Err(error) => match bytes::of_query(line) {
+        Err(error) => match bytes::refuse_query(line) {
             Some((place, query)) => {
                 let id = place.and_then(|place| usable_id(line.get(place)?));
                 return Err(Rejected { id, why: Rejection::Query(query) });
@@ -76,7 +76,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
         Err(error) => return reject(None, Fault::invalid_request(&error.to_string())),
     };
     if members.id.is_some_and(|id| !is_usable(id)) {
-        let message = format!("id must be a JSON scalar of at most {MAX_ID} bytes");
+        let message = format!("id must be a JSON scalar of at most {MAX_ID_BYTES} bytes");
         return reject(None, Fault::invalid_request(&message));
     }
     let id = members.id;
@@ -94,7 +94,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
 
 /// Returns `true` if an id is a scalar, and short.
 fn is_usable(id: &RawValue) -> bool {
-    !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_ID
+    !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_ID_BYTES
 }
 
 /// Parses an id from a line that is not UTF-8 as a whole.

@@ -23,7 +23,7 @@ use crate::told::version_line;
 use week_script::{Played, play};
 
 /// Name of the store in its directory.
-const STORE: &str = "week.grains";
+const STORE_NAME: &str = "week.grains";
 /// The namespace of the week.
 const NAMESPACE: &str = "demo:studio";
 /// The user it is about.
@@ -31,10 +31,10 @@ const USER: &str = "marisol";
 /// The assistant that writes it. The audit log has its pseudonym, by which `grain audit --by` finds it.
 const ACTOR: &str = "did:web:example.com:agents:quill";
 /// Time of the queries: Sunday 15 March 2026, 20:00 UTC, after the last grain.
-const NOW: EpochMs = EpochMs::new(1_773_604_800_000);
+const QUERY_TIME: EpochMs = EpochMs::new(1_773_604_800_000);
 
 /// The statement that assembles the context.
-const CONTEXT: &str = r#"ASSEMBLE monday FOR "what an assistant should know on Monday morning"
+const CONTEXT_STATEMENT: &str = r#"ASSEMBLE monday FOR "what an assistant should know on Monday morning"
 FROM rules: (RECALL beliefs WHERE tags INCLUDE ["mg:protected"]),
      clementine: (RECALL beliefs ABOUT "Clementine"),
      people: (RECALL beliefs WHERE subject IN ("Bertram Oke", "Tomo Varga", "marisol")),
@@ -44,7 +44,7 @@ BUDGET 600 tokens
 PRIORITY rules > clementine > people > goals > said"#;
 
 /// Subject and relation whose history is printed.
-const HISTORY: (&str, &str) = ("open day", "seats");
+const HISTORY_OF: (&str, &str) = ("open day", "seats");
 
 /// Show what this is: a week of memory, a context for a model, a refused change, a history
 ///
@@ -72,9 +72,9 @@ impl Demo {
             let message = format!("no temporary directory: {error}");
             Error::new(Code::Io, message, "set TMPDIR, or use --keep DIR")
         })?;
-        let path = self.keep.clone().unwrap_or_else(|| temporary.path().join(STORE));
-        let (session, played) = remembered(&path)?;
-        tell(&played, &session, context)?;
+        let path = self.keep.clone().unwrap_or_else(|| temporary.path().join(STORE_NAME));
+        let (session, played) = play_week(&path)?;
+        write_demo(&played, &session, context)?;
         session.store().close()?;
         if let Some(path) = &self.keep {
             context.output.note(&format!("The store is left at {}.", path.display()));
@@ -84,12 +84,12 @@ impl Demo {
 }
 
 /// Creates the week in a new store, for a session at the prompt.
-pub(crate) fn week_in(directory: &Path) -> Result<Session> {
-    remembered(&directory.join(STORE)).map(|(session, _)| session)
+pub(crate) fn create_week(directory: &Path) -> Result<Session> {
+    play_week(&directory.join(STORE_NAME)).map(|(session, _)| session)
 }
 
 /// Plays the week into a new store.
-fn remembered(path: &Path) -> Result<(Session, Played)> {
+fn play_week(path: &Path) -> Result<(Session, Played)> {
     // The store's clock follows the week, so that its history reads as if it had happened then.
     let clock = Arc::new(ManualClock::following());
     let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
@@ -105,16 +105,17 @@ fn remembered(path: &Path) -> Result<(Session, Played)> {
         ..SessionOptions::default()
     });
     let played = play(&session, &clock)?;
-    clock.set(NOW);
+    clock.set(QUERY_TIME);
     Ok((session, played))
 }
 
 /// Prints what happened, and runs the queries.
-fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result<()> {
+fn write_demo(played: &Played, session: &Session, context: &mut Context<'_>) -> Result<()> {
     let asked = Instant::now();
-    let answer = Question { query: CONTEXT.as_bytes(), ..Question::default() }.ask(session)?;
+    let answer =
+        Question { query: CONTEXT_STATEMENT.as_bytes(), ..Question::default() }.ask(session)?;
     let took = asked.elapsed();
-    let (subject, relation) = HISTORY;
+    let (subject, relation) = HISTORY_OF;
     let history = session.history_of(subject, relation, None, None)?;
     let history = history.into_iter().map(Version::try_from).collect::<Result<Vec<_>>>()?;
     let output = &mut context.output;
@@ -128,7 +129,7 @@ fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result
     ));
     output.note("");
     output.note("What a model is given on Monday, assembled by this CAL statement:");
-    for line in CONTEXT.lines() {
+    for line in CONTEXT_STATEMENT.lines() {
         output.note(&format!("  {line}"));
     }
     let used = answer.meta.budget;

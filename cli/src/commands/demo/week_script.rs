@@ -55,12 +55,12 @@ pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
     let mut addresses = HashMap::new();
     for line in SCRIPT.lines() {
         let mut step: Step =
-            serde_json::from_str(line).map_err(|error| wrong(&error.to_string()))?;
-        resolve(&mut step.grain, &addresses);
+            serde_json::from_str(line).map_err(|error| script_error(&error.to_string()))?;
+        resolve_ids(&mut step.grain, &addresses);
         let grain = Grain::from_json(&step.grain.to_string())?;
         clock.set(grain.created_at());
         let old = step.old.as_ref().map(|id| addresses.get(id).copied());
-        let old = old.map(|old| old.ok_or_else(|| wrong("old names no earlier line")));
+        let old = old.map(|old| old.ok_or_else(|| script_error("old names no earlier line")));
         let why = step.justification.as_deref();
         match (step.op, old.transpose()?) {
             (Op::Put, None) => {
@@ -74,7 +74,7 @@ pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
             (Op::Attempt, Some(old)) => {
                 let what = format!("changing \"{}\"", grain.text("subject").unwrap_or(&step.id));
                 match session.supersede(&old, grain, why) {
-                    Ok(_) => return Err(wrong("an attempt that must be refused was not")),
+                    Ok(_) => return Err(script_error("an attempt that must be refused was not")),
                     Err(error) => played.refused.push(Refused {
                         what,
                         code: error.code(),
@@ -82,7 +82,7 @@ pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
                     }),
                 }
             }
-            _ => return Err(wrong("old belongs to supersessions, and to them alone")),
+            _ => return Err(script_error("old belongs to supersessions, and to them alone")),
         }
     }
     played.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -90,20 +90,22 @@ pub(super) fn play(session: &Session, clock: &ManualClock) -> Result<Played> {
 }
 
 /// Replaces `@id` by addresses, at any depth.
-fn resolve(value: &mut Value, addresses: &HashMap<String, ContentAddress>) {
+fn resolve_ids(value: &mut Value, addresses: &HashMap<String, ContentAddress>) {
     match value {
         Value::String(text) => {
             if let Some(address) = text.strip_prefix('@').and_then(|id| addresses.get(id)) {
                 *text = address.to_string();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| resolve(item, addresses)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| resolve(field, addresses)),
+        Value::Array(items) => items.iter_mut().for_each(|item| resolve_ids(item, addresses)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| resolve_ids(field, addresses));
+        }
         _ => {}
     }
 }
 
 /// The error for a faulty script, which is part of the program and played by its tests.
-fn wrong(message: &str) -> Error {
+fn script_error(message: &str) -> Error {
     Error::new(Code::Corrupt, format!("demo/week.jsonl: {message}"), "report this as a bug")
 }

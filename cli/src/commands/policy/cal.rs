@@ -14,7 +14,7 @@ use crate::error::Result;
 #[derive(Debug, Args)]
 pub(super) struct Cal {
     /// on, reads or off; without it nothing changes
-    #[arg(value_name = "on|reads|off", value_parser = named, requires = "reason")]
+    #[arg(value_name = "on|reads|off", value_parser = parse_switch, requires = "reason")]
     to: Option<CalSwitch>,
     /// Why: it goes into the audit log
     #[arg(long, value_name = "TEXT", requires = "to")]
@@ -35,6 +35,6 @@ impl Cal {
     }
 }
 
-fn named(name: &str) -> Result<CalSwitch, String> {
+fn parse_switch(name: &str) -> Result<CalSwitch, String> {
     CalSwitch::named(name).ok_or_else(|| "it is on, reads or off".to_owned())
 }

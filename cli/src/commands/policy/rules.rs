@@ -6,7 +6,7 @@ use grainstore_rpc::{SetRules, policy_set};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::input::{MAX_TEXT, Source};
+use crate::input::{MAX_JSON_BYTES, Source};
 
 /// Add rules to those of the store: a file of rules, TOML or JSON (docs/presets.md)
 ///
@@ -27,7 +27,7 @@ pub(super) struct Set {
 
 impl Set {
     pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let rules = self.file.read_text(MAX_TEXT, &mut context.output)?;
+        let rules = self.file.read_text(MAX_JSON_BYTES, &mut context.output)?;
         let set = SetRules { rules, allow_weaker: self.allow_weaker, reason: self.reason };
         let changed = policy_set(set, &context.session()?)?;
         context.output.answer(&changed, |output| {
@@ -46,20 +46,20 @@ impl Set {
 }
 
 /// Returns the preset of this name, unless there is such a file.
-pub(super) fn preset(source: &Source) -> Option<Preset> {
+pub(super) fn named_preset(source: &Source) -> Option<Preset> {
     let Source::File(path) = source else { return None };
     let preset = Preset::from_name(path.to_str()?).ok()?;
     (!path.exists()).then_some(preset)
 }
 
 /// Returns the hint for a name that is neither a preset nor a file.
-pub(super) fn presets() -> String {
+pub(super) fn preset_hint() -> String {
     let names: Vec<_> = Preset::all().map(Preset::name).collect();
     format!("name a preset ({}), a file, or the address of a grain", names.join(", "))
 }
 
 /// Prints a rule set, with the article each rule is based on.
-pub(super) fn show(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
+pub(super) fn write_rules(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
     let output = &mut context.output;
     if output.is_json() {
         return output.json_line(rules);

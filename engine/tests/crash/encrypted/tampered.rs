@@ -406,7 +406,7 @@ fn erased_again(path: &Path, original: &Original, random: &mut Random) -> Option
     let mut rows = BTreeMap::new();
     {
         let db = redb::Database::open(former.path().join("grains.redb")).unwrap();
-        let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
+        let txn = db.begin_read().unwrap();
         for row in txn.open_table(LOG).unwrap().iter().unwrap() {
             let (key, value) = row.unwrap();
             rows.insert(key.value(), value.value().to_vec());
